@@ -5,7 +5,7 @@ REVISION ?= HEAD
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test unit integration browser lint same bench clean
+.PHONY: setup demo test unit integration browser lint same bench charts clean
 
 setup: $(VENV)/.ready
 
@@ -46,6 +46,17 @@ same: setup
 
 bench: setup
 	$(BIN)/python -m bench.run
+
+# The chart library of the pages, as its package-lock.json pins it.
+UPLOT := src/slowdust/report/html/uplot
+
+charts:
+	rm -rf target/charts
+	mkdir -p target/charts
+	cp $(UPLOT)/package.json $(UPLOT)/package-lock.json target/charts
+	npm ci --prefix target/charts --ignore-scripts --no-audit --no-fund
+	cd target/charts/node_modules/uplot && cp LICENSE dist/uPlot.iife.min.js dist/uPlot.min.css $(CURDIR)/$(UPLOT)
+	cd $(UPLOT) && sha256sum LICENSE uPlot.iife.min.js uPlot.min.css > SHA256SUMS
 
 clean:
 	rm -rf $(VENV) target

@@ -15,11 +15,11 @@ STEP = "test-qr100-c1"
 OTHER_STEP = "test-qp100-c1"
 SECONDS = 20
 
-_VIEWS = """return [...document.querySelectorAll(`#${arguments[0]} .graphs .marks`)]
-    .map((marks) => marks.getAttribute("viewBox").split(" ").map(Number))"""
+_VIEWS = """return [...document.querySelectorAll(`#${arguments[0]} .graphs .plot`)]
+    .map(({chart}) => [chart.scales.x.min, chart.scales.x.max])"""
 
-_LABELS = """return [...document.querySelectorAll(`#${arguments[0]} .graphs .frame`)]
-    .map((frame) => [...frame.querySelectorAll(".times text")].map((text) => text.textContent))"""
+_LABELS = """return [...document.querySelectorAll(`#${arguments[0]} .graphs .plot`)]
+    .map(({chart}) => chart.axes[0]._values)"""
 
 _TWO_FRAMES = """const done = arguments[0];
     requestAnimationFrame(() => requestAnimationFrame(done))"""
@@ -34,14 +34,13 @@ def _open(chrome: Chrome, url: str) -> None:
 
 def _stretch(chrome: Chrome, step: str) -> tuple[float, float]:
     """What all graphs of `step` show, in seconds; there is only one."""
-    views = {(view[0] + 0.5, view[2]) for view in chrome.execute_script(_VIEWS, step)}
-    assert len(views) == 1
-    start, length = views.pop()
-    return start, start + length
+    [view] = {tuple(view) for view in chrome.execute_script(_VIEWS, step)}
+    start, end = view
+    return start, end
 
 
 def _graph(chrome: Chrome, step: str, number: int) -> WebElement:
-    return chrome.find_elements(By.CSS_SELECTOR, f"#{step} .graphs .frame")[number]
+    return chrome.find_elements(By.CSS_SELECTOR, f"#{step} .graphs .u-over")[number]
 
 
 def _button(chrome: Chrome, step: str, act: str) -> WebElement:
@@ -103,8 +102,8 @@ def test_a_drag_inside_a_zoom_zooms_further_and_from_right_to_left_too(
 ) -> None:
     _open(chrome, long_url)
 
-    _drag(chrome, _graph(chrome, STEP, 0), 0.0, 0.5)
-    _drag(chrome, _graph(chrome, STEP, 1), 1.0, 0.4)
+    _drag(chrome, _graph(chrome, STEP, 0), 0.002, 0.5)
+    _drag(chrome, _graph(chrome, STEP, 1), 0.998, 0.4)
 
     start, end = _stretch(chrome, STEP)
     assert abs(start - 4) < 0.2
@@ -153,23 +152,36 @@ def test_the_keyboard_zooms_and_moves(chrome: Chrome, long_url: str) -> None:
     assert not _button(chrome, STEP, "out").is_enabled()
 
 
-def test_lines_keep_their_thickness_and_stay_inside_when_zoomed(
-    chrome: Chrome, long_url: str
-) -> None:
+def test_nothing_is_zoomed_closer_than_five_seconds(chrome: Chrome, long_url: str) -> None:
     _open(chrome, long_url)
     for _ in range(4):
         _button(chrome, STEP, "in").click()
 
-    style = chrome.execute_script(
-        """const line = document.querySelector(`#${arguments[0]} .graphs .course`);
-        return [getComputedStyle(line).vectorEffect,
-                getComputedStyle(line.closest(".marks")).overflow]""",
-        STEP,
-    )
-
-    assert style == ["non-scaling-stroke", "hidden"]
     start, end = _stretch(chrome, STEP)
     assert end - start == 5, "no closer than this: there is nothing between two seconds"
+
+
+def test_the_pointer_shows_the_values_of_its_second(chrome: Chrome, long_url: str) -> None:
+    _open(chrome, long_url)
+    graph = _graph(chrome, STEP, 0)
+    chrome.execute_script("arguments[0].scrollIntoView({block: 'center'})", graph)
+
+    # Second 12 is drawn in its middle, 12.5 of 20.
+    offset = round((12.5 / SECONDS - 0.5) * graph.rect["width"])
+    ActionChains(chrome).move_to_element_with_offset(graph, offset, 0).perform()
+
+    readout = graph.find_element(By.CSS_SELECTOR, ".readout")
+    time, *values = readout.text.split("\n")
+    assert time == "0:12"
+    expected = chrome.execute_script(
+        """const {chart} = document.querySelector(`#${arguments[0]} .graphs .plot`);
+        const at = chart.data[0].indexOf(12.5);
+        return chart.series.slice(1)
+            .map((series, index) => [series.label, chart.data[index + 1][at]])""",
+        STEP,
+    )
+    assert {value.split(": ")[0] for value in values} == {label for label, _ in expected}
+    assert float(values[0].split(": ")[1].replace(",", "")) in [value for _, value in expected]
 
 
 def test_a_stall_leads_to_its_time_in_the_graphs(chrome: Chrome, long_url: str) -> None:
@@ -189,8 +201,9 @@ def test_a_name_hides_the_lines_of_its_contender_in_all_graphs(
     _open(chrome, long_url)
     name = chrome.find_elements(By.CSS_SELECTOR, f"#{STEP} .graphs .legend button")[1]
     shown = """return ["k0", "k1"].map((colour) =>
-        [...document.querySelectorAll(`#${arguments[0]} .graphs .course.${colour}`)]
-            .filter((line) => line.checkVisibility()).length)"""
+        [...document.querySelectorAll(`#${arguments[0]} .graphs .plot`)].flatMap((plot) =>
+            JSON.parse(plot.querySelector(".values").textContent).curves.filter(({mark}, at) =>
+                mark.startsWith(colour) && plot.chart.series[at + 1].show)).length)"""
     assert chrome.execute_script(shown, STEP) == [16, 16]
 
     name.click()
@@ -209,7 +222,19 @@ def test_graphs_stand_still_without_javascript(chrome: Chrome, long_url: str) ->
     assert graphs.is_displayed(), "a step whose SLA failed is unfolded"
     assert graphs.find_element(By.CSS_SELECTOR, ".course").is_displayed()
     assert graphs.find_element(By.CSS_SELECTOR, ".times text").text == "0:00"
-    assert not graphs.find_element(By.CSS_SELECTOR, ".zoom").is_displayed()
+    assert graphs.find_elements(By.CSS_SELECTOR, ".zoom") == []
+
+
+def test_paper_has_the_static_graphs(chrome: Chrome, long_url: str) -> None:
+    _open(chrome, long_url)
+    plot = chrome.find_element(By.CSS_SELECTOR, f"#{STEP} .graphs .plot")
+    assert plot.find_element(By.TAG_NAME, "canvas").is_displayed()
+    assert not plot.find_element(By.CSS_SELECTOR, ".course").is_displayed()
+
+    chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+
+    assert not plot.find_element(By.TAG_NAME, "canvas").is_displayed()
+    assert plot.find_element(By.CSS_SELECTOR, ".course").is_displayed()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -46,8 +46,8 @@ def render(diff: Diff) -> str:
         sides=[(diff.before, "Before", before), (diff.after, "After", after)],
         charts=_charts(diff, groups, before, after),
         with_work=any(test.work for test in diff.tests),
-        style=shipped("page.css", "site.css"),
-        script="",
+        style=shipped("page.css", "site.css", "charts.css"),
+        script=shipped("save.js"),
     )
 
 

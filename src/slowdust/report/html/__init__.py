@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from slowdust.analysis.model import Report
 from slowdust.benchmarks import benchmark
-from slowdust.report.html.environment import environment, shipped
+from slowdust.report.html.environment import chart_library, environment, shipped
 from slowdust.report.html.later import later_parts
 from slowdust.report.html.page import page_of
 from slowdust.report.html.sections import sections_of
@@ -28,6 +28,7 @@ def render(report: Report, slices: Sequence[Slice], profiles: Sequence[Profile] 
         sections=sections,
         step_benchmarks=step_benchmarks,
         later=later_parts(page, sections, report=report, step_benchmarks=step_benchmarks),
-        style=shipped("page.css", "steps.css"),
-        script=shipped("page.js", "later.js", "zoom.js", "flames.js"),
+        style=shipped("page.css", "steps.css", "uplot/uPlot.min.css", "charts.css"),
+        script=chart_library()
+        + shipped("page.js", "later.js", "charts.js", "save.js", "flames.js"),
     )

@@ -15,6 +15,8 @@ from slowdust.report.findings import finding_in_words
 from slowdust.report.functions import cost_per_operation, sampling_of
 from slowdust.report.html import cells, numbers
 
+_LIBRARY = "uplot/uPlot.iife.min.js"
+
 
 @cache
 def environment() -> Environment:
@@ -79,3 +81,8 @@ def shipped(*names: str) -> Markup:
     return Markup("").join(
         Markup(folder.joinpath(name).read_text(encoding="utf-8")) for name in names
     )
+
+
+def chart_library() -> Markup:
+    """Return uPlot, with its license, which asks to stand beside every copy."""
+    return Markup("/*\n") + shipped("uplot/LICENSE") + Markup("*/\n") + shipped(_LIBRARY)

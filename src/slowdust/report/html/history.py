@@ -85,8 +85,8 @@ def render(history: History) -> str:
     return template.render(
         lines=[_view(line, index) for index, line in enumerate(history.lines)],
         history=history,
-        style=shipped("page.css"),
-        script="",
+        style=shipped("page.css", "charts.css"),
+        script=shipped("save.js"),
         kinds=_kinds(history),
         above_noise=MARKS_ABOVE_NOISE,
         by_size_alone=MARKS_BY_SIZE_ALONE,

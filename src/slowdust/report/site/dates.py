@@ -52,8 +52,8 @@ def render(trends: Sequence[Trend]) -> str:
         .get_template("dates.html")
         .render(
             trends=[_view(trend, index) for index, trend in enumerate(trends)],
-            style=shipped("page.css", "site.css"),
-            script="",
+            style=shipped("page.css", "site.css", "charts.css"),
+            script=shipped("save.js"),
             ratio_text=_ratio_text,
             interval_text=_interval_text,
         )

@@ -44,8 +44,8 @@ def render(report: SizesReport) -> str:
             trees=report.trees,
             parts=PARTS,
             megabytes=megabytes,
-            style=shipped("page.css", "steps.css", "sizes.css"),
-            script="",
+            style=shipped("page.css", "steps.css", "charts.css", "sizes.css"),
+            script=shipped("save.js"),
         )
     )
 

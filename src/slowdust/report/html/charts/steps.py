@@ -1,7 +1,7 @@
 """Per-second graphs of a long step: one below the other, all contenders in each, one time axis.
 
 Marks are in units of their own: seconds along x, each value in the middle of its second, and tenths
-of a pixel along y. So a reader's zoom only has to change the `viewBox` (zoom.js).
+of a pixel along y. So a path has whole, short coordinates.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 
 from markupsafe import Markup
 
 from slowdust.report.html import numbers
 from slowdust.report.html.charts import svg
+from slowdust.report.html.charts.curves import Curve, TimeCurves, ValueAxis
 from slowdust.report.html.charts.marks import Mark
 from slowdust.report.html.charts.scale import Linear, Logarithmic, few_ticks, time_ticks, zero_based
 from slowdust.units import Second
@@ -23,6 +25,8 @@ RESPONSE_HEIGHT = 64.0
 _FINE = 10
 """Units of the marks in a pixel of height."""
 _TIME_LABELS = 9
+MOST_DRAWN = 600
+"""Points of a static line: two for each of as many pixels as a narrow page has."""
 _HEADROOM = 1.06
 """The end of an axis / the highest value: a line along the edge would be cut."""
 
@@ -63,6 +67,11 @@ def step_graph(graph: Graph, length: Second, marks: Mapping[str, Mark]) -> Marku
     behind = svg.value_axis([(y(tick), label) for tick, label in ticks])
     if graph.target is not None:
         behind = (*behind, svg.level(y(graph.target), "target"))
+    curves = TimeCurves(
+        length=length,
+        y=_value_axis(graph, y, ticks),
+        curves=tuple(_curve(line, marks[line.contender]) for line in graph.lines if line.runs),
+    )
     return svg.Frame(
         title=f"{graph.title} in each second of the step",
         height=height,
@@ -70,7 +79,27 @@ def step_graph(graph: Graph, length: Second, marks: Mapping[str, Mark]) -> Marku
         behind=(*behind, _times(length, height)),
         marks=tuple(_line(line, marks[line.contender], y) for line in graph.lines),
         view=f"-0.5 0 {svg.brief(length)} {svg.brief(height * _FINE)}",
+        values=curves.markup(),
     ).markup()
+
+
+def _value_axis(
+    graph: Graph, y: Linear | Logarithmic, ticks: Sequence[tuple[float, str]]
+) -> ValueAxis:
+    return ValueAxis(
+        unit="time" if graph.response_time else "count",
+        low=y.low,
+        high=y.high,
+        ticks=tuple(ticks),
+        logarithmic=graph.response_time,
+        dashed=graph.target,
+    )
+
+
+def _curve(line: Line, mark: Mark) -> Curve:
+    later = line.incarnation > 1
+    label = f"{line.contender}, incarnation {line.incarnation}" if later else line.contender
+    return Curve(label, mark.css_class, line.runs, later)
 
 
 def _scale(
@@ -87,7 +116,7 @@ def _scale(
 
 
 def _times(length: Second, height: float) -> Markup:
-    """Return lines and labels of the time axis; zoom.js draws the same for a part of it."""
+    """Return lines and labels of the time axis."""
     drawn = []
     for tick in time_ticks(0, length, _TIME_LABELS):
         at = tick / length * svg.WIDTH
@@ -101,10 +130,33 @@ def _times(length: Second, height: float) -> Markup:
 def _line(line: Line, mark: Mark, y: Linear | Logarithmic) -> Markup:
     """Return lines through the runs, and a dot for a second that stands alone."""
     style = f"{mark.css_class} later" if line.incarnation > 1 else mark.css_class
-    runs = [[(second, round(_FINE * y(value))) for second, value in run] for run in line.runs]
+    runs = [
+        [(second, round(_FINE * y(value))) for second, value in run]
+        for run in thinned_runs(line.runs, MOST_DRAWN)
+    ]
     joined = "".join(_joined(run) for run in runs if len(run) > 1)
     alone = svg.dots(run[0] for run in runs if len(run) == 1)
     return svg.path(f"course {style}", joined) + svg.path(f"small dot {style}", alone)
+
+
+def thinned_runs(runs: tuple[Run, ...], most: int) -> tuple[Run, ...]:
+    """Return `runs` with at most about `most` points.
+
+    Neighbours are reduced to their lowest and highest, each at its own second.
+    """
+    present = sum(len(run) for run in runs)
+    if present <= most:
+        return runs
+    joined = -(-2 * present // most)
+    return tuple(_ends_kept(run, joined) for run in runs)
+
+
+def _ends_kept(run: Run, joined: int) -> Run:
+    kept: list[Point] = []
+    for start in range(0, len(run), joined):
+        neighbours = run[start : start + joined]
+        kept += sorted({min(neighbours, key=itemgetter(1)), max(neighbours, key=itemgetter(1))})
+    return tuple(kept)
 
 
 def _joined(points: Sequence[tuple[int, int]]) -> str:

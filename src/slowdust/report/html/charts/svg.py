@@ -104,6 +104,8 @@ class Frame:
     axis: tuple[Markup, ...] = ()
     view: str | None = None
     """The `viewBox` of the marks where they have units of their own; else `WIDTH` by pixels."""
+    values: Markup | None = None
+    """The values behind the marks, for scripts."""
 
     def markup(self) -> Markup:
         """Return the chart as HTML; the `<div>` around it has room for the labels of the axes."""
@@ -117,7 +119,7 @@ class Frame:
         )
         return Markup(
             '<div class="plot {}">{}<svg class="frame" width="100%" height="{}" role="img"'
-            ' aria-label="{}">{}{}{}</svg></div>'
+            ' aria-label="{}">{}{}{}</svg>{}</div>'
         ).format(
             self.css_class,
             axis if self.axis else "",
@@ -126,4 +128,5 @@ class Frame:
             Markup().join(self.behind),
             drawing,
             Markup().join(self.labels),
+            self.values or "",
         )

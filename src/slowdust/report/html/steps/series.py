@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from operator import itemgetter
 
 from slowdust.benchmarks.roles import Role
-from slowdust.report.html.charts.steps import Point, Run
+from slowdust.report.html.charts.steps import Point, Run, thinned_runs
 from slowdust.store.step import RoleSecond, RoleUse, Sample
 from slowdust.units import Second
 
@@ -91,8 +90,7 @@ def _by_second(samples: Sequence[Sample], quantity: str, unit: int) -> list[floa
 def thinned(values: Sequence[float | None], most: int) -> tuple[Run, ...]:
     """Return `values` by second, at most about `most` of them, in unbroken runs.
 
-    Neighbours are reduced to their lowest and highest, each at its own second, so that a stall or
-    a peak of a single second is still there.
+    A stall or a peak of a single second is still there.
     """
     runs: list[list[Point]] = []
     for second, value in enumerate(values):
@@ -101,16 +99,4 @@ def thinned(values: Sequence[float | None], most: int) -> tuple[Run, ...]:
         if not runs or runs[-1][-1][0] != second - 1:
             runs.append([])
         runs[-1].append((second, value))
-    present = sum(len(run) for run in runs)
-    if present <= most:
-        return tuple(map(tuple, runs))
-    joined = -(-2 * present // most)
-    return tuple(_ends_kept(run, joined) for run in runs)
-
-
-def _ends_kept(run: Sequence[Point], joined: int) -> Run:
-    kept: list[Point] = []
-    for start in range(0, len(run), joined):
-        neighbours = run[start : start + joined]
-        kept += sorted({min(neighbours, key=itemgetter(1)), max(neighbours, key=itemgetter(1))})
-    return tuple(kept)
+    return thinned_runs(tuple(map(tuple, runs)), most)
