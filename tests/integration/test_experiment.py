@@ -160,7 +160,7 @@ def test_a_stopped_experiment_leaves_nothing_and_says_how_to_go_on(
     process = workplace.start(*compare("stopped", "point-query", "60s"))
     errors = stop_after_slices(workplace, process, "stopped", number)
     assert process.returncode == 1
-    assert "experiment.toml --resume" in errors
+    assert "slowdust run results/stopped --resume" in errors
     assert workplace.nothing_is_left()
 
 
