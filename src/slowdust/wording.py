@@ -282,6 +282,25 @@ def matrix_labels(contenders: Sequence[str]) -> dict[str, str] | None:
     return {name: match["points"] for name, match in crossed.items()}
 
 
+def matrix_points(contenders: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return contender -> axis -> value, of contenders that are crossed with the same axes.
+
+    'build' is an axis where several builds are crossed. Empty where one of them has no axes, or
+    others.
+    """
+    crossed = {name: match for name in contenders if (match := _MATRIX_NAME.fullmatch(name))}
+    if len(crossed) < len(contenders):
+        return {}
+    builds = short_names(list(dict.fromkeys(match["contender"] for match in crossed.values())))
+    points = {}
+    for name, match in crossed.items():
+        axes = dict(part.split("=", 1) for part in match["points"].split())
+        build = {"build": builds[match["contender"]]} if len(builds) > 1 else {}
+        points[name] = {**build, **axes}
+    alike = len({tuple(point) for point in points.values()}) == 1
+    return points if alike else {}
+
+
 def distinct_names(contenders: Sequence[str]) -> dict[str, str]:
     """Return contender -> its name without the beginning and the end that all names share."""
     return _differing_parts(contenders) or short_names(contenders)

@@ -34,20 +34,22 @@ def write_page(path: Path, page: str) -> str | None:
         UsageError: the file is there and is no page of Slowdust's.
     """
     replaced = None
-    now = _subject(page[:_HEAD])
+    now_named, now_base = _subject(page[:_HEAD]) or ("", None)
     if path.is_file() and path.stat().st_size:
         with path.open(encoding="utf-8", errors="replace") as file:
             before = _subject(file.read(_HEAD))
         if before is None:
             raise UsageError(f"{path} is no page of Slowdust's: name another file")
-        replaced = before if before != now else None
+        named, base = before
+        if (named, base or now_base) != (now_named, now_base):  # earlier pages name no base
+            replaced = named if base is None else f"{named} beside {base}"
     path.write_text(page, encoding="utf-8")
     return replaced
 
 
-def _subject(head: str) -> str | None:
-    """Return the subject of a page: 'night-3', 'night-3 beside postgres@16'; None of any other."""
+def _subject(head: str) -> tuple[str, str | None] | None:
+    """Return what a page is about, and the base that it names; None of any other file."""
     match = _TITLE.search(head)
     if match is None:
         return None
-    return unescape(match[1] if match[2] is None else f"{match[1]} beside {match[2]}")
+    return unescape(match[1]), None if match[2] is None else unescape(match[2])

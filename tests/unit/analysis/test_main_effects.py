@@ -27,6 +27,18 @@ def test_effects_of_two_axes_are_told_apart() -> None:
     assert any("fsync=on" in line and "0.50" in line for line in effects(report))
 
 
+def test_builds_that_are_crossed_are_an_axis() -> None:
+    names = [f"postgres@{v} fsync={fsync}" for v in ("16.1", "17.1") for fsync in ("off", "on")]
+    shifts = {names[1]: 0.5, names[2]: 1.1, names[3]: 0.55}
+    report = analyse(*synthetic_experiment(names, TESTS, shifts=shifts, noise=QUIET))
+
+    build, fsync = main_effects(report)
+
+    assert (build.axis, build.value, build.first) == ("build", "17.1", "16.1")
+    assert build.ratio == pytest.approx(1.1, rel=0.01)
+    assert fsync.ratio == pytest.approx(0.5, rel=0.01)
+
+
 def test_a_value_without_partner_has_no_effect() -> None:
     names = ["mysql@9.7.4 fsync=off jit=a", "mysql@9.7.4 fsync=on jit=b"]
 

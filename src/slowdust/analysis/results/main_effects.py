@@ -15,7 +15,7 @@ from itertools import product
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model import Report
 from slowdust.analysis.results.results import by_step
-from slowdust.wording import matrix_labels
+from slowdust.wording import matrix_points
 
 Point = Mapping[str, str]
 """Axis -> its value."""
@@ -41,7 +41,7 @@ class MainEffect:
 
 def main_effects(report: Report) -> list[MainEffect]:
     """Return the effects of all axes of a report's matrix; none with fewer than two axes."""
-    points = points_of(report.contenders)
+    points = matrix_points(report.contenders)
     axes = list(next(iter(points.values()), {}))
     if len(axes) < 2:
         return []
@@ -54,17 +54,6 @@ def main_effects(report: Report) -> list[MainEffect]:
             if changes:
                 effects.append(_effect(axis, value, first, len(pairs), list(changes.values())))
     return effects
-
-
-def points_of(contenders: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Return contender -> axis -> value; empty where names are no points of the same axes."""
-    labels = matrix_labels(contenders) or {}
-    points = {
-        name: {axis: value for axis, _, value in (part.partition("=") for part in label.split())}
-        for name, label in labels.items()
-    }
-    alike = len({tuple(point) for point in points.values()}) == 1
-    return points if alike else {}
 
 
 def _pairs(points: Mapping[str, Point], axis: str, value: str, first: str) -> list[tuple[str, str]]:

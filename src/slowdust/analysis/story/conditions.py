@@ -19,6 +19,8 @@ from slowdust.wording import counted, listing, share, short_names, shortened
 _MB = 1 << 20
 _BUSY = 0.05
 """Share of the CPUs that others used, from which the host is called busy."""
+_MOST_NAMED = 2
+"""The most contenders that are named where only their commits wait for the disk."""
 
 
 def conditions_of(manifest: Manifest, noise: Noise | None) -> str:
@@ -103,8 +105,11 @@ def _durability(contenders: Sequence[ContenderFacts]) -> list[str]:
     if len(waiting) == len(commits):
         return ["each commit waits for the disk"]
     settings = dict.fromkeys(c.setting for c in commits.values() if not c.waits_for_disk)
-    text = f"no commit waits for the disk ({shortened([*settings])})"
-    return [f"{text} but on {shortened(waiting)}" if waiting else text]
+    if not waiting:
+        return [f"no commit waits for the disk ({shortened([*settings])})"]
+    few = len(waiting) <= _MOST_NAMED
+    where = listing(waiting) if few else f"{len(waiting)} of {len(commits)} contenders"
+    return [f"commits wait for the disk on {where}, on no other ({shortened([*settings])})"]
 
 
 def _background(contenders: Sequence[ContenderFacts]) -> list[str]:
