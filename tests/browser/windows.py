@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from selenium.webdriver import Chrome, Firefox, FirefoxOptions
 from selenium.webdriver.firefox.service import Service
@@ -23,7 +23,9 @@ _SCHEME = "layout.css.prefers-color-scheme.content-override"
 class Window(Protocol):
     """What tests do to a window of any browser."""
 
-    driver: WebDriver
+    @property
+    def driver(self) -> WebDriver:
+        """The browser that shows it."""
 
     def set_width(self, width: int) -> None:
         """Give the page that many pixels."""
@@ -33,6 +35,12 @@ class Window(Protocol):
 
     def complaints(self) -> list[str]:
         """Return errors and warnings since the last call."""
+
+
+class _Entry(Protocol):
+    """What Firefox writes into its console."""
+
+    text: str
 
 
 class ChromiumWindow:
@@ -79,7 +87,7 @@ class FirefoxWindow:
         heard, self._heard = self._heard, []
         return heard
 
-    def _hear(self, entry: Any) -> None:
+    def _hear(self, entry: _Entry) -> None:
         self._heard.append(entry.text)
 
 
