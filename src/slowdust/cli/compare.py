@@ -12,11 +12,12 @@ from slowdust.benchmarks import BENCHMARKS, DEFAULT
 from slowdust.benchmarks.options import Option
 from slowdust.builds.compiling.flags import DEFAULT_FLAGS, FLAG_SETS
 from slowdust.cli import completion
-from slowdust.cli.options import fail_on_option, no_wait_option, results_option
+from slowdust.cli.options import fail_on_option, no_wait_option, results_option, yes_option
 from slowdust.wording import listing
 
 if TYPE_CHECKING:
     from slowdust.analysis.results.gate import Gate
+    from slowdust.cli.conduct import WhenTooShort
     from slowdust.experiment.claims.claim import WhenBusy
 
 _GENERAL = (
@@ -133,6 +134,11 @@ _OPTIONS = [
     shell_complete=completion.builds,
 )
 @click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on with the stopped experiment --name, with the same options.",
+)
+@click.option(
     "--set",
     "settings",
     multiple=True,
@@ -140,13 +146,17 @@ _OPTIONS = [
     help="Server setting; repeatable. Each value of a repeated KEY becomes a contender.",
 )
 @fail_on_option
+@yes_option
 @no_wait_option
 @results_option
 def command(
+    *,
     contenders: tuple[str, ...],
+    resume: bool,
     results: Path,
     when_busy: WhenBusy,
     gates: list[Gate],
+    too_short: WhenTooShort,
     **options: object,
 ) -> int:
     """Measure contenders side by side and say what got slower.
@@ -166,11 +176,15 @@ def command(
     slowdust compare postgres@git:master --repo ./postgres --flags o2,o3
     """
     from slowdust.cli.conduct import conduct
+    from slowdust.errors import UsageError
     from slowdust.experiment.journal import StartMode
     from slowdust.experiment.spec.options import spec_from_options
 
+    mode = StartMode.RESUME if resume else StartMode.FRESH
+    if resume and options["name"] is None:
+        raise UsageError("--resume needs the --name of the experiment that goes on")
     spec = spec_from_options(contenders, options)
-    return conduct(spec, results, StartMode.FRESH, when_busy, gates)
+    return conduct(spec, results, mode, when_busy, gates=gates, too_short=too_short)
 
 
 _guides = [benchmark.guide for benchmark in BENCHMARKS.values() if benchmark.guide]

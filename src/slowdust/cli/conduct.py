@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from enum import Enum
 from pathlib import Path
 
 import click
@@ -15,10 +17,20 @@ from slowdust.experiment import host_calibrations
 from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.journal import StartMode
 from slowdust.experiment.live import watching
+from slowdust.experiment.outlook import outlook_of
 from slowdust.experiment.run import run_experiment
 from slowdust.experiment.setup import resolve_contenders
 from slowdust.experiment.spec.spec import Spec
 from slowdust.report import html, terminal
+from slowdust.store.folder import Folder
+
+
+class WhenTooShort(Enum):
+    """What to do about a budget that is expected to decide too little."""
+
+    ASK = "ask"
+    """Ask in a terminal; elsewhere go on."""
+    GO_ON = "go on"
 
 
 def fetch_builds(specs: Sequence[Spec]) -> None:
@@ -38,16 +50,19 @@ def conduct(
     results: Path,
     mode: StartMode,
     when_busy: WhenBusy,
+    *,
     gates: Sequence[Gate] = (),
+    too_short: WhenTooShort = WhenTooShort.ASK,
 ) -> int:
     """Run an experiment, write its `report.html`, print its report and return the exit code.
 
-    The code is 1 when a contender dropped out or did not finish a step, 3 when a gate catches a
-    result.
+    The code is 1 when a contender dropped out or did not finish a step, or when the user does not
+    want a budget that decides nothing, 3 when a gate catches a result.
     """
     click.echo(f"experiment {spec.name} in {results / spec.name}", err=True)
     if len(spec.planned_contenders()) == 1:
         click.echo("there is only one contender: nothing will be compared", err=True)
+    _expect(spec, results, too_short)
     try:
         with watching() as view:
             folder = run_experiment(spec, results, mode, view, when_busy)
@@ -66,6 +81,23 @@ def conduct(
     click.echo(f"report: {page}", err=True)
     dropped_out = any(contender.failed for contender in manifest.contenders)
     return 1 if dropped_out or manifest.failed_steps else exit_code_of(gates, report)
+
+
+def _expect(spec: Spec, results: Path, too_short: WhenTooShort) -> None:
+    """Say what to expect; ask in a terminal whether a time is wanted that decides too little.
+
+    Raises:
+        Abort: it is not.
+    """
+    folder = Folder(results / spec.name)
+    before = folder.read_manifest() if folder.has_manifest() else None
+    outlook = outlook_of(spec, results, before)
+    click.echo(str(outlook), err=True)
+    if not outlook.short_of:
+        return
+    click.echo(f"{outlook.short_of}: a longer --budget or fewer --tests decide more", err=True)
+    if too_short is WhenTooShort.ASK and sys.stdin.isatty() and sys.stderr.isatty():
+        click.confirm("go on?", abort=True, err=True)
 
 
 def _print_how_to_resume(spec: Spec, results: Path) -> None:

@@ -9,13 +9,20 @@ from typing import TYPE_CHECKING
 import click
 
 from slowdust.cli import completion
-from slowdust.cli.options import exit_code_of, fail_on_option, no_wait_option, results_option
+from slowdust.cli.options import (
+    exit_code_of,
+    fail_on_option,
+    no_wait_option,
+    results_option,
+    yes_option,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from slowdust.analysis.results.gate import Gate
     from slowdust.analysis.stored import Stored
+    from slowdust.cli.conduct import WhenTooShort
     from slowdust.experiment.claims.claim import WhenBusy
     from slowdust.experiment.spec.spec import Spec
     from slowdust.store.folder import Folder
@@ -53,6 +60,7 @@ def _duration(context: click.Context, option: click.Parameter, text: str | None)
     help="Go on with these alone, names or patterns.  [those with an unsure result]",
 )
 @fail_on_option
+@yes_option
 @no_wait_option
 @results_option
 def command(
@@ -64,6 +72,7 @@ def command(
     results: Path,
     when_busy: WhenBusy,
     gates: list[Gate],
+    too_short: WhenTooShort,
 ) -> int:
     """Go on with the experiment NAME: measure the tests that are unsure for some time more.
 
@@ -100,7 +109,8 @@ def command(
             folder.path.parent,
             StartMode.RESUME,
             when_busy,
-            gates,
+            gates=gates,
+            too_short=too_short,
         )
         if not until_decided:
             return code

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from slowdust.analysis.model import Report
     from slowdust.analysis.results.gate import Gate
     from slowdust.analysis.story.bands import Bands
+    from slowdust.cli.conduct import WhenTooShort
     from slowdust.experiment.claims.claim import WhenBusy
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -42,6 +43,23 @@ no_wait_option = click.option(
     is_flag=True,
     callback=_when_busy,
     help="Fail where another experiment measures on the same CPUs or disk, instead of waiting.",
+)
+
+
+def _too_short(context: click.Context, option: click.Parameter, yes: bool) -> WhenTooShort:  # noqa: FBT001
+    """Return what becomes of a budget that is expected to decide too little."""
+    del context, option
+    from slowdust.cli.conduct import WhenTooShort
+
+    return WhenTooShort.GO_ON if yes else WhenTooShort.ASK
+
+
+yes_option = click.option(
+    "--yes",
+    "too_short",
+    is_flag=True,
+    callback=_too_short,
+    help="Do not ask whether a budget is wanted that is expected to decide too little.",
 )
 
 

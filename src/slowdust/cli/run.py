@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowdust.cli.options import fail_on_option, no_wait_option, results_option
+from slowdust.cli.options import fail_on_option, no_wait_option, results_option, yes_option
 
 if TYPE_CHECKING:
     from slowdust.analysis.results.gate import Gate
+    from slowdust.cli.conduct import WhenTooShort
     from slowdust.experiment.claims.claim import WhenBusy
 
 
@@ -18,10 +19,16 @@ if TYPE_CHECKING:
 @click.argument("file")
 @click.option("--resume", is_flag=True, help="Continue a stopped experiment, FILE or its name.")
 @fail_on_option
+@yes_option
 @no_wait_option
 @results_option
 def command(
-    file: str, results: Path, when_busy: WhenBusy, gates: list[Gate], **options: bool
+    file: str,
+    results: Path,
+    when_busy: WhenBusy,
+    gates: list[Gate],
+    too_short: WhenTooShort,
+    **options: bool,
 ) -> int:
     """Run the experiment in FILE (TOML), or continue one that was stopped.
 
@@ -45,5 +52,9 @@ def command(
             path = kept_experiment(results, file).spec_file
         if (path.parent / MANIFEST_FILE).is_file():
             results = path.absolute().parent.parent
-        return conduct(read_spec(path), results, StartMode.RESUME, when_busy, gates)
-    return conduct(read_spec(path), results, StartMode.FRESH, when_busy, gates)
+        return conduct(
+            read_spec(path), results, StartMode.RESUME, when_busy, gates=gates, too_short=too_short
+        )
+    return conduct(
+        read_spec(path), results, StartMode.FRESH, when_busy, gates=gates, too_short=too_short
+    )

@@ -74,6 +74,12 @@ def keep(manifest: Manifest, calibration: Calibration) -> None:
         raise SlowdustError(f"cannot write {path}: {error.strerror}") from error
 
 
+def kept_tests(dbms: str, rows: int) -> list[KeptTest]:
+    """Return the calibrated tests of a DBMS, those with as many rows where there are any."""
+    kept = [test for test in _read() if test.dbms == dbms]
+    return [test for test in kept if test.rows == rows] or kept
+
+
 def host_fact(base: ContenderFacts, rows: int) -> dict[str, str]:
     """Return what this host resolves, as a fact of the host; empty before any calibration.
 

@@ -6,7 +6,8 @@ import shutil
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from enum import Enum
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ from slowdust.units import known
 from slowdust.wording import short_names
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.measure import Measurement
     from rich.table import Table
     from rich.text import Text
 
@@ -45,16 +48,25 @@ def width() -> int:
 def show(report: Report, more: Sequence[str] = ()) -> None:
     """Print the report on standard output; `more` are lines that follow the tl;dr."""
     from rich.console import Console
+
+    print_on(Console(width=width(), highlight=False, markup=False, emoji=False), report, more)
+
+
+def print_on(console: Console, report: Report, more: Sequence[str] = ()) -> None:
+    """Print the report on a console, as wide as that is."""
     from rich.text import Text
 
-    columns = width()
-    console = Console(width=columns, highlight=False, markup=False, emoji=False)
+    columns = console.width
     for line in wrapped(lines(report, more), columns):
-        console.print(Text(line), soft_wrap=True)
-    if report.calibration is None and (table := table_of(report)) is not None:
+        text = Text(line)
+        if _has_label(line):
+            text.stylize("bold", 0, _LABELS)
+        console.print(text, soft_wrap=True)
+    if report.calibration is None and (shown := _table_of(report, console)) is not None:
+        table, legend = shown
         console.print()
         console.print(table)
-        for line in wrapped([_legend(report)], columns):
+        for line in wrapped([legend], columns):
             console.print(Text(line), soft_wrap=True)
     if report.warnings:
         warnings = ["", "Warnings:", *(f"- {warning}" for warning in report.warnings)]
@@ -86,12 +98,16 @@ def wrapped(texts: Sequence[str], columns: int) -> list[str]:
     return [line for text in texts for line in _wrapped(text, columns)]
 
 
+def _has_label(line: str) -> bool:
+    return any(line.startswith(f"{label:<{_LABELS}}") for label in answer.LABELS)
+
+
 def _wrapped(text: str, columns: int) -> list[str]:
     if not text:
         return [""]
     stripped = text.lstrip()
     indent = len(text) - len(stripped) + 2
-    if any(text.startswith(f"{label:<{_LABELS}}") for label in answer.LABELS):
+    if _has_label(text):
         indent = _LABELS
     return textwrap.wrap(
         text,
@@ -104,22 +120,53 @@ def _wrapped(text: str, columns: int) -> list[str]:
     )
 
 
-def table_of(report: Report) -> Table | None:
-    """Return the table of all tests; with many contenders, of the verdicts that each has.
+class _Column(Enum):
+    """A column of the tests beside one contender that a narrow terminal has no room for."""
 
-    None where nothing is compared.
+    BASE = "the base's rate"
+    INTERVAL = "95% interval"
+
+
+_WIDER_FIRST = ({_Column.BASE, _Column.INTERVAL}, {_Column.INTERVAL}, set[_Column]())
+
+
+def _table_of(report: Report, console: Console) -> tuple[Table, str] | None:
+    """Return the widest table that the console has room for, without breaking a word; its legend.
+
+    It has all tests; with many contenders, or where nothing else has room, the number of verdicts
+    that each has. None where nothing is compared.
     """
     others = report.contenders[1:]
     if not others or not any(result.judged_rqps is not None for result in report.results):
         return None
-    return _tallies(report) if len(others) > MOST_BESIDE else _tests(report)
+    if len(others) <= MOST_BESIDE:
+        for columns in _WIDER_FIRST:
+            table = _tests(report, columns)
+            if _widths(table, console).maximum <= console.width:
+                return table, _legend(report)
+    tallies = _tallies(report, with_spread=True)
+    if _widths(tallies, console).minimum > console.width:
+        tallies = _tallies(report, with_spread=False)
+    return tallies, "rqps: the median throughput relative to the base's. The page has every test."
+
+
+def _widths(table: Table, console: Console) -> Measurement:
+    """Return the width of a table whose words are not broken, and of one without a break."""
+    from rich.measure import Measurement
+
+    return Measurement.get(console, console.options.update(max_width=1000), table)
 
 
 def _table(*heads: str, left: int) -> Table:
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
+    )
     for place, head in enumerate(heads):
         table.add_column(
             head, justify="left" if place < left else "right", no_wrap=place > 0, overflow="fold"
@@ -127,15 +174,18 @@ def _table(*heads: str, left: int) -> Table:
     return table
 
 
-def _tests(report: Report) -> Table:
+def _tests(report: Report, columns: Collection[_Column]) -> Table:
+    """Return a row for each test; `columns` are those to spare that it has."""
     others = report.contenders[1:]
     names = short_names(report.contenders)
     several = len({result.clients for result in report.results}) > 1
     counted = has_work(report.results)
     alone = len(others) == 1
-    heads = ["test", *(["clients"] if several else []), names[report.base]]
+    heads = ["test", *(["clients"] if several else [])]
+    heads += [names[report.base]] if _Column.BASE in columns else []
     if alone:
-        heads += ["rqps", "95% interval", "verdict", *(["work"] if counted else [])]
+        heads += ["rqps", *([_Column.INTERVAL.value] if _Column.INTERVAL in columns else [])]
+        heads += ["verdict", *(["work"] if counted else [])]
     else:
         for name in others:
             heads += [names[name], *(["work"] if counted else [])]
@@ -143,22 +193,25 @@ def _tests(report: Report) -> Table:
     for step, results in by_step(report.results).items():
         base = results.get(report.base)
         row: list[str | Text] = [step.test, *([str(step.clients)] if several else [])]
-        row.append(or_absent(None if base is None else base.qps, rate))
+        if _Column.BASE in columns:
+            row.append(or_absent(None if base is None else base.qps, rate))
         for name in others:
             result = results.get(name)
-            row += _alone(result) if alone else [_marked(result)]
+            row += _alone(result, columns) if alone else [_marked(result)]
             if counted:
                 row.append(_work(result))
         table.add_row(*row)
     return table
 
 
-def _alone(result: Result | None) -> list[str | Text]:
+def _alone(result: Result | None, columns: Collection[_Column]) -> list[str | Text]:
+    shown = _Column.INTERVAL in columns
     if result is None or result.judged_rqps is None:
-        return [ABSENT, "", ABSENT]
+        return [ABSENT, *([""] if shown else []), ABSENT]
     low, high = result.judged_interval
     bounds = "" if low is None or high is None else f"{ratio(low)} to {ratio(high)}"
-    return [ratio(result.judged_rqps), bounds, _styled(result.verdict or ABSENT, result.verdict)]
+    verdict = _styled(result.verdict or ABSENT, result.verdict)
+    return [ratio(result.judged_rqps), *([bounds] if shown else []), verdict]
 
 
 def _marked(result: Result | None) -> str | Text:
@@ -183,23 +236,24 @@ def _styled(text: str, verdict: str | None) -> Text:
     return Text(text, style=_STYLES.get(verdict or "", ""))
 
 
-def _tallies(report: Report) -> Table:
+def _tallies(report: Report, *, with_spread: bool) -> Table:
+    """Return a row for each contender: its verdicts, the median rqps, and the ends of its span."""
     names = short_names(report.contenders)
     verdicts_of: tuple[Verdict, ...] = ("slower", "faster", "same", "unsure")
-    table = _table("contender", *verdicts_of, "median rqps", "lowest", "highest", left=1)
+    spread = ("lowest", "highest") if with_spread else ()
+    table = _table("contender", *verdicts_of, "rqps", *spread, left=1)
     for name in report.contenders[1:]:
         results = [result for result in report.results if result.contender == name]
         verdicts = Counter(result.verdict for result in results)
         ratios = known(result.judged_rqps for result in results)
-        spread = (median(ratios), min(ratios), max(ratios)) if ratios else (None, None, None)
+        ends = (median(ratios), min(ratios), max(ratios)) if ratios else (None, None, None)
         counts = (str(verdicts[v]) for v in verdicts_of)
-        table.add_row(names[name], *counts, *(or_absent(value, ratio) for value in spread))
+        shown = ends if with_spread else ends[:1]
+        table.add_row(names[name], *counts, *(or_absent(value, ratio) for value in shown))
     return table
 
 
 def _legend(report: Report) -> str:
-    if len(report.contenders) - 1 > MOST_BESIDE:
-        return "rqps: throughput relative to the base's. The page has every test."
     parts = ["rqps: throughput relative to the base's"]
     if len(report.contenders) > 2:
         parts.append("+ faster, - slower, = the same, ? unsure")

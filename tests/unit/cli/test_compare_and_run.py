@@ -9,17 +9,20 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from slowdust.cli import conduct
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.journal import StartMode
+from slowdust.experiment.outlook import Outlook
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.store.folder import Folder
@@ -312,3 +315,56 @@ def test_run_of_a_wrong_file_is_wrong_use(
 
 def test_run_of_a_directory_is_wrong_use(slowdust: Slowdust, results: Path) -> None:
     assert slowdust("run", "results").complaint == ("slowdust: cannot read results: Is a directory")
+
+
+@pytest.mark.parametrize(
+    ("terminal", "options", "answer", "asked", "code"),
+    [
+        (True, [], "n\n", True, 1),
+        (True, [], "y\n", True, 0),
+        (True, ["--yes"], "", False, 0),
+        (False, [], "", False, 0),
+    ],
+)
+def test_a_budget_that_decides_nothing_is_asked_back(
+    slowdust: Slowdust,
+    runs: Runs,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    terminal: bool,
+    options: list[str],
+    answer: str,
+    asked: bool,
+    code: int,
+) -> None:
+    short = Outlook(60.0, 90.0, 0.2, "2026-11-20", "this budget decides little")
+    monkeypatch.setattr(conduct, "outlook_of", lambda *_: short)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: terminal, raising=False)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    questions = []
+
+    def confirm(text: str, **_: object) -> None:
+        questions.append(text)
+        if answer.startswith("n"):
+            raise click.Abort
+
+    monkeypatch.setattr(click, "confirm", confirm)
+
+    outcome = slowdust("compare", OLD, NEW, "--name", "short", *options)
+
+    assert outcome.code == code
+    assert bool(questions) == asked
+    assert len(runs.calls) == (code == 0)
+    assert "expected: 90 seconds in all, 60 seconds of them measuring" in outcome.err
+    assert "this budget decides little: a longer --budget or fewer --tests" in outcome.err
+
+
+def test_compare_resumes_what_has_a_name(slowdust: Slowdust, runs: Runs) -> None:
+    slowdust("compare", OLD, NEW, "--name", "mine", "--resume")
+    nameless = slowdust("compare", OLD, NEW, "--resume")
+
+    [(spec, _, mode)] = runs.calls
+    assert (spec["name"], mode) == ("mine", StartMode.RESUME)
+    assert nameless.complaint == (
+        "slowdust: --resume needs the --name of the experiment that goes on"
+    )

@@ -9,6 +9,7 @@ from statistics import median
 from slowdust.analysis.model import Noise, Report, Result
 from slowdust.analysis.results.needed import time_to_decide
 from slowdust.benchmarks import measured_in_steps
+from slowdust.units import known
 from slowdust.wording import counted, listing, number, rough_duration, short_duration, shortened
 
 MOST = 0.75
@@ -47,12 +48,19 @@ def sentence_about_unsure(experiment: str, unsure: Mapping[str, Result]) -> str:
             groups.setdefault(need, {})[label] = result
     parts = [
         _part(group, command_for(experiment, group.values()) if place == 0 else "")
-        for place, (_, group) in enumerate(sorted(groups.items(), key=lambda item: item[0]))
+        for place, group in enumerate(sorted(groups.values(), key=_most_to_add))
     ]
     if others:
         in_steps = any(measured_in_steps(unsure[label].benchmark) for label in others)
         parts.append(f"{shortened(others)} (more {'incarnations' if in_steps else 'slices'} tell)")
     return f"Unsure: {'; '.join(parts)}."
+
+
+def _most_to_add(group: Mapping[str, Result]) -> tuple[bool, float]:
+    """Return the most time that one of the group needs, behind whether it is foreseen."""
+    needs = known(result.needed for result in group.values())
+    extras = known(need.extra_s for need in needs)
+    return not extras, max(extras, default=max(need.factor for need in needs))
 
 
 def _part(group: Mapping[str, Result], command: str) -> str:

@@ -1,0 +1,224 @@
+"""What an experiment is expected to take and to decide, before any time is spent on it.
+
+The wall clock beside the budget goes to making data, starting and loading servers, and counting
+work. It is learned from earlier experiments of the same DBMS in the results folder, else it is what
+they took on a machine with two virtual cores. How precise a test will be is known where the host
+has been calibrated: half-widths shrink as the square root of the time.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+import msgspec
+
+from slowdust import builds
+from slowdust.benchmarks.model import Measuring
+from slowdust.errors import SlowdustError
+from slowdust.experiment.host_calibrations import kept_tests
+from slowdust.experiment.plan import plan
+from slowdust.experiment.slices import schedule
+from slowdust.experiment.spec.spec import Spec
+from slowdust.store.folder import MANIFEST_FILE, experiments
+from slowdust.store.manifest import Counting, Manifest, Method
+from slowdust.units import Second, known
+from slowdust.wording import rough_duration
+
+_LOOKED_AT = 30
+"""Newest experiments that are learned from."""
+_FAR_BEYOND = 3.0
+"""Multiple of the margin from which an expected interval decides nothing but large differences."""
+
+
+class _Usual(NamedTuple):
+    """What one contender takes beside measuring."""
+
+    start: Second
+    """A start of its server, with the loading of 100,000 rows."""
+    counting: Second
+    """The counting of one test at one number of clients."""
+
+
+_USUAL = {"postgres": _Usual(2.5, 9.0)}
+_USUAL_OF_OTHERS = _Usual(7.0, 45.0)
+_USUAL_SEQUENCE: Second = 55.0
+"""One contender's steps of the Insert Benchmark in one incarnation, with the workload `quick`."""
+
+
+class _Contender(msgspec.Struct):
+    name: str
+    dbms: str
+
+
+class _Earlier(msgspec.Struct):
+    """The part of a manifest that says how long an experiment took."""
+
+    contenders: list[_Contender]
+    tests: list[str]
+    clients: list[int]
+    method: Method
+    started: str | None = None
+    finished: str | None = None
+    imported: msgspec.Raw | None = None
+    turns_done: dict[str, int] = {}
+    spent_s: Second = 0.0
+    counting: Counting | None = None
+
+    @property
+    def beside(self) -> Second | None:
+        """Wall clock beside measuring; None where nobody knows."""
+        if not (self.started and self.finished and self.turns_done and self.spent_s):
+            return None
+        begun, ended = map(datetime.fromisoformat, (self.started, self.finished))
+        return max(0.0, (ended - begun).total_seconds() - self.spent_s)
+
+    @property
+    def starts(self) -> int:
+        """Starts of all contenders' servers together."""
+        return len(self.contenders) * max(self.turns_done.values())
+
+    @property
+    def counts(self) -> int:
+        """Tests that were counted, on all contenders together."""
+        return len(self.contenders) * len(self.tests) * len(self.clients)
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """The expected course of an experiment."""
+
+    measuring: Second
+    wall: Second
+    half_width: float | None
+    """Expected half-width of a typical test's interval in ln rqps; None without a calibration."""
+    calibrated: str
+    """The day of the calibration that says so."""
+    short_of: str = ""
+    """Why the time cannot decide anything, as a sentence; empty where it can."""
+
+    def __str__(self) -> str:
+        """Return the expectation as a line."""
+        text = (
+            f"expected: {rough_duration(self.wall)} in all, {rough_duration(self.measuring)} of "
+            "them measuring"
+        )
+        if self.half_width is not None:
+            percent = f"{100 * (math.exp(self.half_width) - 1):.2g}%"
+            text += f"; intervals of {percent} to each side, by the calibration of "
+            text += self.calibrated
+        return text
+
+
+def outlook_of(spec: Spec, results: Path, before: Manifest | None = None) -> Outlook:
+    """Return what an experiment is expected to take; `before` is how far one has come."""
+    system = _system(spec)
+    earlier = _earlier(results, system, spec.configured_benchmark().measuring)
+    usual = _learned(earlier, _USUAL.get(system, _USUAL_OF_OTHERS))
+    contenders = len(spec.planned_contenders())
+    steps = [step for step in plan(spec) if step.chosen]
+    if spec.configured_benchmark().measuring is Measuring.STEPS:
+        measuring = _time_of_steps(spec, earlier, contenders)
+        if before is not None:
+            measuring = max(0.0, measuring - before.spent_s)
+        return Outlook(measuring, measuring + _counting(spec, usual, before), None, "")
+    starts = spec.incarnations or schedule.rounds(spec.budget, len(steps))
+    left = spec.budget
+    if before is not None:
+        starts = max(1, starts - max(before.turns_done.values(), default=0))
+        left = max(0.0, left - before.spent_s)
+    beside = contenders * starts * usual.start * (0.5 + spec.rows * spec.tables / 200_000)
+    half_width, day = _half_width(spec, system, left / len(steps) * 2 / contenders)
+    return Outlook(
+        measuring=left,
+        wall=left + beside + _counting(spec, usual, before),
+        half_width=half_width,
+        calibrated=day,
+        short_of=_short_of(spec, half_width),
+    )
+
+
+def _system(spec: Spec) -> str:
+    """Return the DBMS of the base; empty where its directory does not tell."""
+    name = spec.planned_contenders()[0].name
+    if name.dbms is not None or name.directory is None:
+        return name.dbms or ""
+    try:
+        return builds.from_directory(name.directory).dbms
+    except SlowdustError:
+        return ""  # what is wrong with it is said where it is started
+
+
+def _short_of(spec: Spec, half_width: float | None) -> str:
+    reach = _FAR_BEYOND * math.log1p(spec.margin)
+    if spec.rate is not None or half_width is None or half_width <= reach:
+        return ""
+    percent = 100 * (math.exp(half_width) - 1)
+    return f"this budget decides only differences of {percent:.0f}% and more on this host"
+
+
+def _counting(spec: Spec, usual: _Usual, before: Manifest | None) -> Second:
+    """Return the time of counting; what was finished has been counted before."""
+    counted = spec.count != "off" and not spec.is_calibration
+    if before is not None and before.finished is not None:
+        return 0.0
+    if not counted or (spec.count != "pmu" and shutil.which("valgrind") is None):
+        return 0.0
+    steps = [step for step in plan(spec) if step.chosen]
+    return len(spec.planned_contenders()) * len(steps) * usual.counting
+
+
+def _time_of_steps(spec: Spec, earlier: Sequence[_Earlier], contenders: int) -> Second:
+    if spec.budget_of_steps is not None:
+        return spec.budget_of_steps
+    lengths = [each.spent_s / each.starts for each in earlier if each.turns_done]
+    length = median(lengths) if lengths else _USUAL_SEQUENCE
+    return contenders * (spec.incarnations or 3) * length
+
+
+def _earlier(results: Path, system: str, measuring: Measuring) -> list[_Earlier]:
+    """Return the newest finished experiments of the DBMS that were measured in the same way."""
+    stored = []
+    for folder in experiments(results)[:_LOOKED_AT]:
+        try:
+            content = (folder.path / MANIFEST_FILE).read_bytes()
+            stored.append(msgspec.json.decode(content, type=_Earlier))
+        except (OSError, msgspec.MsgspecError):
+            continue  # what cannot be read teaches nothing
+    in_steps = measuring is Measuring.STEPS
+    return [
+        each
+        for each in stored
+        if each.imported is None
+        and (each.method.steps is not None) == in_steps
+        and each.contenders[0].dbms == system
+        and each.beside is not None
+    ]
+
+
+def _learned(earlier: Sequence[_Earlier], usual: _Usual) -> _Usual:
+    """Return the medians of what earlier experiments took, each where there is one."""
+    plain = [each for each in earlier if each.counting is None or each.counting.source is None]
+    starts = [beside / each.starts for each in plain if (beside := each.beside) is not None]
+    start = median(starts) if starts else usual.start
+    counts = known(
+        None if each.beside is None else (each.beside - each.starts * start) / each.counts
+        for each in earlier
+        if each not in plain
+    )
+    return _Usual(start, max(0.0, median(counts)) if counts else usual.counting)
+
+
+def _half_width(spec: Spec, system: str, share: Second) -> tuple[float | None, str]:
+    """Return the expected half-width of a typical test with `share` seconds of two contenders."""
+    kept = kept_tests(system, spec.rows)
+    if not kept or share <= 0:
+        return None, ""
+    widths = [test.needed.half_width * math.sqrt(test.needed.seconds / share) for test in kept]
+    return median(widths), max(test.date for test in kept)

@@ -1,0 +1,76 @@
+"""The report for a terminal: from 60 columns up, no word is broken."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from slowdust.analysis.model import Report
+from slowdust.report import answer, terminal
+from tests.unit.report.sample import (
+    counted_experiment,
+    long_experiment,
+    matrix_experiment,
+    plain_experiment,
+    sweep_experiment,
+    troubled_experiment,
+)
+
+SAMPLES = {
+    "plain": plain_experiment,
+    "counted": counted_experiment,
+    "long": long_experiment,
+    "matrix": matrix_experiment,
+    "sweep": sweep_experiment,
+    "troubled": troubled_experiment,
+}
+
+
+LONG = ("""<script>alert('x')</script>&"@1""",)
+
+
+def printed(report: Report, width: int) -> str:
+    file = io.StringIO()
+    console = Console(width=width, file=file, highlight=False, markup=False, emoji=False)
+    terminal.print_on(console, report)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("width", [60, 80, 110])
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_no_line_is_too_long_and_no_word_is_broken(
+    sample: str, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = SAMPLES[sample]()[0]
+    text = printed(report, width)
+    whole = set(printed(report, 1000).split())
+    monkeypatch.setattr(terminal, "MOST_BESIDE", 0)
+    whole |= set(printed(report, 1000).split())  # those of the other table
+
+    rules = {word for word in text.split() if set(word) == {"\u2500"}}
+    assert max(map(len, text.splitlines())) <= width
+    # A name of a contender that takes half the line has to be broken.
+    parts = {word for word in set(text.split()) - whole if any(word in name for name in LONG)}
+    assert set(text.split()) - rules - parts <= whole
+
+
+def test_the_answer_comes_first_the_table_last() -> None:
+    report = counted_experiment()[0]
+    lines = printed(report, 80).splitlines()
+
+    labels = [line.label for line in answer.lines(report)]
+    assert [line.split("  ")[0] for line in lines if line.startswith(tuple(labels))] == labels
+    head = next(number for number, line in enumerate(lines) if line.startswith("test "))
+    tests = {line.split()[0] for line in lines[head + 2 :] if line}
+    assert {result.test for result in report.results} <= tests
+
+
+def test_many_contenders_have_their_verdicts_counted() -> None:
+    report = matrix_experiment()[0]
+    text = printed(report, 60)
+
+    [head] = [line for line in text.splitlines() if "unsure" in line and "slower" in line][-1:]
+    assert "same" in head
+    assert "The page has every test." in " ".join(text.split())
