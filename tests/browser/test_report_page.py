@@ -319,3 +319,25 @@ def test_twelve_contenders_fit_beside_three_tests(chrome: Chrome, matrix_url: st
     table = overview.find_element(By.TAG_NAME, "table")
     assert len(table.find_elements(By.CSS_SELECTOR, "tbody tr")) == 12
     assert table.rect["width"] <= overview.rect["width"]
+
+
+def test_axes_of_a_matrix_are_rows_of_heads_and_hidden_with_their_contender(
+    chrome: Chrome, matrix_url: str
+) -> None:
+    shown = """return [...document.querySelectorAll("#results-table thead tr")].map((row) =>
+        [...row.cells].filter((cell) => cell.checkVisibility()).map((cell) => cell.innerText))"""
+    chrome.get(matrix_url)
+    binlog, fsync, doublewrite, heads = chrome.execute_script(shown)
+    assert binlog == ["binlog", *["off"] * 6, *["on"] * 6]
+    assert fsync[:5] == ["fsync", "off", "off", "off", "on"]
+    assert doublewrite[:4] == ["doublewrite", "off", "on", "detect_only"]
+    assert len(heads) == len(binlog)
+
+    chrome.get(f"{matrix_url}?hide=1&sort=0")
+
+    _, _, fewer, heads = chrome.execute_script(shown)
+    assert fewer == [*doublewrite[:3], *doublewrite[4:]]
+    assert len(heads) == len(fewer)
+    rates = chrome.find_elements(By.CSS_SELECTOR, "#results-table tr.row td:nth-of-type(2)")
+    values = [float(cell.get_attribute("data-value") or "") for cell in rates]
+    assert values == sorted(values)

@@ -35,7 +35,7 @@ def _texts(picture: ElementTree.Element) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("page", "figure", "words"),
+    "case",
     [
         ("plain_url", "#intervals figure", ["Intervals", "point-query"]),
         ("plain_url", "#test-scan-c1 figure", ["scan", "postgres@17.6", "incarnation 1"]),
@@ -45,12 +45,11 @@ def _texts(picture: ElementTree.Element) -> list[str]:
 )
 def test_a_file_has_title_names_and_axes_and_its_own_styles(  # noqa: PLR0917
     chrome: Chrome,
-    page: str,
-    figure: str,
-    words: list[str],
+    case: tuple[str, str, list[str]],
     request: pytest.FixtureRequest,
     tmp_path: Path,
 ) -> None:
+    page, figure, words = case
     chrome.get(request.getfixturevalue(page))
     chrome.execute_script(_OPEN)
 

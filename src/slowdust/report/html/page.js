@@ -32,7 +32,8 @@
   const groups = [...table.tBodies];
   const rows = [...table.querySelectorAll("tr.row")];
   const home = new Map(rows.map((row) => [row, row.parentNode]));
-  const sortable = [...table.tHead.rows[0].cells];
+  const heads = [...table.tHead.rows];
+  const sortable = [...heads.at(-1).cells];
   const flat = document.createElement("tbody");
   const state = { q: "", verdict: "", group: "", metric: "", hide: "", sort: "", down: "" };
   const data = JSON.parse(document.getElementById("metrics")?.textContent ?? "{}");
@@ -81,7 +82,7 @@
       for (const name of [String(place), `work-${place}`]) {
         const column = placeOf.get(name);
         if (column === undefined) continue;
-        for (const row of [table.tHead.rows[0], ...rows]) row.cells[column].hidden = hidden.has(String(place));
+        for (const row of [...heads, ...rows]) row.cells[column].hidden = hidden.has(String(place));
       }
     }
   };

@@ -10,6 +10,7 @@ from functools import cached_property
 from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.metrics import PERCENTILES, Metric, shown_metrics
 from slowdust.analysis.model import Amount, Report, Verdict
+from slowdust.analysis.results.main_effects import points_of
 from slowdust.analysis.story.bands import has_no_interval
 from slowdust.analysis.work.estimate import WORK_MARGIN
 from slowdust.analysis.work.results import has_work
@@ -79,6 +80,13 @@ class Page:
             if max(map(len, self.names.values())) > LONGEST_UNBROKEN
             else self.names
         )
+
+    @cached_property
+    def axes(self) -> Mapping[str, Mapping[str, str]]:
+        """Axis of a matrix -> contender, the base first -> its value; empty without a matrix."""
+        points = points_of((self.report.base, *self.others))
+        axes = points[self.report.base] if points else {}
+        return {axis: {name: point[axis] for name, point in points.items()} for axis in axes}
 
     @cached_property
     def groups(self) -> tuple[TableGroup, ...]:
