@@ -43,7 +43,7 @@ def _texts(picture: ElementTree.Element) -> list[str]:
         ("history_url", "#line-0 figure", ["Groups of tests", "8.0.19"]),
     ],
 )
-def test_a_file_has_title_names_and_axes_and_its_own_styles(  # noqa: PLR0917
+def test_a_file_has_title_names_and_axes_and_its_own_styles(
     chrome: Chrome,
     case: tuple[str, str, list[str]],
     request: pytest.FixtureRequest,

@@ -10,7 +10,6 @@ from functools import cached_property
 from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.metrics import PERCENTILES, Metric, shown_metrics
 from slowdust.analysis.model import Amount, Report, Verdict
-from slowdust.analysis.results.main_effects import points_of
 from slowdust.analysis.story.bands import has_no_interval
 from slowdust.analysis.work.estimate import WORK_MARGIN
 from slowdust.analysis.work.results import has_work
@@ -27,6 +26,7 @@ from slowdust.wording import (
     beyond_margin,
     listing,
     matrix_labels,
+    matrix_points,
     short_names,
 )
 
@@ -84,7 +84,7 @@ class Page:
     @cached_property
     def axes(self) -> Mapping[str, Mapping[str, str]]:
         """Axis of a matrix -> contender, the base first -> its value; empty without a matrix."""
-        points = points_of((self.report.base, *self.others))
+        points = matrix_points((self.report.base, *self.others))
         axes = points[self.report.base] if points else {}
         return {axis: {name: point[axis] for name, point in points.items()} for axis in axes}
 
