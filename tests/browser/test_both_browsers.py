@@ -179,6 +179,32 @@ def test_a_drag_zooms_and_the_pointer_shows_values(window: Window, long_url: str
     assert "postgres@17.6: " in graph.find_element(By.CSS_SELECTOR, ".readout").text
 
 
+def test_slices_are_zoomed_together_and_the_pointer_names_their_round(
+    window: Window, plain_url: str
+) -> None:
+    driver = window.driver
+    driver.get(f"{plain_url}#test-scan-c1")
+    driver.execute_async_script(_SETTLED)
+    rates, ratios = driver.find_elements(By.CSS_SELECTOR, "#test-scan-c1 .u-over")
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", rates)
+    width = rates.rect["width"]
+
+    drag = ActionChains(driver).move_to_element_with_offset(rates, round(-0.45 * width), 0)
+    drag.click_and_hold().move_by_offset(round(width / 4), 3).release().perform()
+    driver.execute_async_script(_SETTLED)
+
+    stretches = driver.execute_script(
+        """return [...document.querySelectorAll("#test-scan-c1 .drawn")]
+            .map(({chart}) => [chart.scales.x.min, chart.scales.x.max])"""
+    )
+    assert stretches[0] == stretches[1]
+    assert 5 <= stretches[0][1] - stretches[0][0] < 15
+    ActionChains(driver).move_to_element(ratios).perform()
+    place, *values = ratios.find_element(By.CSS_SELECTOR, ".readout").text.split("\n")
+    assert place.startswith("Incarnation 1, round ")
+    assert [value.split(": ")[0] for value in values] == ["postgres@17.6"]
+
+
 @pytest.mark.parametrize("kind", ["svg", "png"])
 def test_a_chart_is_saved(window: Window, plain_url: str, downloads: Path, kind: str) -> None:
     for file in downloads.iterdir():

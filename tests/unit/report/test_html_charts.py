@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from itertools import pairwise
 from xml.etree import ElementTree
@@ -7,7 +8,12 @@ from xml.etree import ElementTree
 import pytest
 
 from slowdust.report.html.charts import svg
-from slowdust.report.html.charts.blocks import layout, rate_chart, ratio_chart
+from slowdust.report.html.charts.blocks import (
+    layout,
+    rate_chart,
+    ratio_chart,
+    static_ratio_chart,
+)
 from slowdust.report.html.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
 from slowdust.report.html.charts.marks import marks_of
 from slowdust.report.html.charts.scale import Ratio
@@ -186,3 +192,24 @@ def test_text_in_charts_is_escaped() -> None:
     assert "<script>" not in chart
     assert "<b>" not in chart
     ElementTree.fromstring(chart)
+
+
+def test_a_chart_of_slices_has_the_values_of_its_dots() -> None:
+    slices = _slices(blocks=3, incarnations=2)
+    plan = layout(slices)
+    values = re.compile(r'<script type="application/json" class="values">(.*?)</script>')
+
+    rates = values.search(str(rate_chart(plan, MARKS, "a", "operations/s")))
+    ratios = values.search(str(ratio_chart(plan, MARKS, "a", 0.03, {})))
+
+    assert rates is not None
+    assert ratios is not None
+    drawn = json.loads(rates[1])
+    assert [curve["label"] for curve in drawn["curves"]] == ["a", "b"]
+    [[_, first, distances]] = drawn["curves"][0]["runs"]
+    assert first == [float(f"{column.rates['a']:.4g}") for column in plan.columns]
+    assert distances == [1, 1, 1, 1, 1, 2.5, 1, 1, 1, 1, 1]
+    [relative] = json.loads(ratios[1])["curves"]
+    last = plan.columns[-1].rates
+    assert relative["runs"][0][1][-1] == float(f"{last['b'] / last['a']:.4g}")
+    assert "values" not in static_ratio_chart(plan, MARKS, "a", 0.03, {})

@@ -338,6 +338,6 @@ def test_a_page_of_slices_says_nothing_of_steps() -> None:
     page = html.render(*plain_experiment())
 
     assert 'id="summary"' not in page
-    assert 'class="graphs"' not in page
+    assert "In each second of the step" not in page
     assert "<dt>SLA</dt>" not in page
     assert "<h4>Per operation</h4>" in page

@@ -38,6 +38,89 @@
     return [xs.map((x) => x + 0.5), ...columns.map((values) => xs.map((x) => values.get(x)))];
   };
 
+  const inked = (chart, colour, alpha, draw) => {
+    const { ctx } = chart;
+    ctx.save();
+    ctx.globalAlpha = alpha;
+    ctx.fillStyle = ctx.strokeStyle = colour;
+    ctx.lineWidth = devicePixelRatio;
+    ctx.beginPath();
+    draw(ctx, chart.bbox);
+    ctx.restore();
+  };
+  const across = (chart, value) => (ctx, { left, width }) => {
+    const y = chart.valToPos(value, "y", true);
+    ctx.moveTo(left, y);
+    ctx.lineTo(left + width, y);
+    ctx.stroke();
+  };
+  const target = (value) => (chart) => inked(chart, styled("--ink", chart.root), 0.7, (ctx, box) => {
+    ctx.setLineDash([5, 4].map((part) => part * devicePixelRatio));
+    across(chart, value)(ctx, box);
+  });
+  const band = ([low, high]) => (chart) => {
+    const [top, bottom] = [high, low].map((value) => chart.valToPos(value, "y", true));
+    inked(chart, styled("--margin", chart.root), 1, (ctx, { left, width }) => ctx.fillRect(left, top, width, bottom - top));
+    inked(chart, styled("--soft", chart.root), 1, across(chart, 1));
+  };
+  const pairs = (values) => (chart) => inked(chart, styled("--soft", chart.root), 0.4, (ctx) => {
+    const base = values.curves.findIndex(({ label }) => label === values.joined) + 1;
+    const [from, to] = [chart.scales.x.min, chart.scales.x.max];
+    chart.data[0].forEach((at, index) => {
+      const ys = chart.data.slice(1).map((column) => column[index]).filter((value) => value != null);
+      if (chart.data[base][index] == null || ys.length < 2 || at < from || at > to) return;
+      const x = chart.valToPos(at, "x", true);
+      ctx.moveTo(x, chart.valToPos(Math.min(...ys), "y", true));
+      ctx.lineTo(x, chart.valToPos(Math.max(...ys), "y", true));
+    });
+    ctx.stroke();
+  });
+  const levels = (values, swatches) => (chart) => values.levels.forEach(({ mark, value, low, high }, place) => {
+    const at = values.curves.findIndex((curve) => curve.mark === mark);
+    if (at < 0 || !chart.series[at + 1].show) return;
+    const colour = styled("--mark", swatches[at]);
+    inked(chart, colour, 0.75, across(chart, value));
+    inked(chart, colour, 1, (ctx, { left, width }) => {
+      const x = left + width + (10 + 9 * place) * devicePixelRatio;
+      const y = (end) => chart.valToPos(Math.min(Math.max(end, values.y.low), values.y.high), "y", true);
+      ctx.arc(x, y(value), 2.75 * devicePixelRatio, 0, 7);
+      ctx.fill();
+      if (low == null || high == null) return;
+      ctx.lineWidth = 2 * devicePixelRatio;
+      ctx.moveTo(x, y(high));
+      ctx.lineTo(x, y(low));
+      ctx.stroke();
+    });
+  });
+  // Dots of a contender's shape, and arrowheads for those beyond the axis.
+  const dots = ({ y, curves }) => (chart, series, first, last) => {
+    const fill = new Path2D();
+    const size = 2.75 * devicePixelRatio;
+    const square = curves[series - 1].mark.includes("square");
+    for (let at = first; at <= last; at += 1) {
+      const value = chart.data[series][at];
+      if (value == null) continue;
+      const x = chart.valToPos(chart.data[0][at], "x", true);
+      const above = value > y.high;
+      if (above || value < y.low) {
+        const [edge, way] = [chart.valToPos(above ? y.high : y.low, "y", true), above ? 2 : -2];
+        fill.moveTo(x, edge);
+        fill.lineTo(x - size, edge + way * size);
+        fill.lineTo(x + size, edge + way * size);
+        fill.closePath();
+        continue;
+      }
+      const middle = chart.valToPos(value, "y", true);
+      if (square) fill.rect(x - size, middle - size, 2 * size, 2 * size);
+      else { fill.moveTo(x + size, middle); fill.arc(x, middle, size, 0, 7); }
+    }
+    return { fill, stroke: null, clip: null, flags: 3 };
+  };
+  const roundAt = (incarnations, x) => {
+    const [number, start] = incarnations.findLast(([, from]) => x >= from) ?? incarnations[0];
+    return `Incarnation ${number}, round ${Math.floor(x - start) + 1}`;
+  };
+
   // The values under the pointer, those nearest to it first.
   const readout = (values) => {
     let box;
@@ -55,7 +138,9 @@
           const away = ([value]) => Math.abs(chart.valToPos(value, "y") - top);
           const shown = here.sort((a, b) => away(a) - away(b)).slice(0, MOST_VALUES);
           const print = values.y.unit === "time" ? time : digits;
-          box.replaceChildren(make("b", {}, clock(chart.data[0][idx] - 0.5)), ...shown.map(([value, curve]) => (
+          const x = chart.data[0][idx];
+          const where = values.incarnations ? roundAt(values.incarnations, x) : clock(x - 0.5);
+          box.replaceChildren(make("b", {}, where), ...shown.map(([value, curve]) => (
             make("span", {}, make("i", { class: `swatch ${curve.mark}` }), `${curve.label}: ${print(value)}`))));
           const width = chart.over.clientWidth;
           box.style.left = left < width / 2 ? `${left + 14}px` : "";
@@ -64,21 +149,18 @@
       },
     };
   };
-  const target = (value) => (chart) => {
-    const { ctx, bbox } = chart;
-    const y = chart.valToPos(value, "y", true);
-    ctx.save();
-    ctx.strokeStyle = styled("--ink", chart.root);
-    ctx.globalAlpha = 0.7;
-    ctx.lineWidth = devicePixelRatio;
-    ctx.setLineDash([5, 4].map((part) => part * devicePixelRatio));
-    ctx.beginPath();
-    ctx.moveTo(bbox.left, y);
-    ctx.lineTo(bbox.left + bbox.width, y);
-    ctx.stroke();
-    ctx.restore();
+  const bySecond = { space: 60, incrs: STEPS, values: (_, splits) => splits.map(clock) };
+  const byIncarnation = (incarnations, group) => {
+    const seen = () => incarnations.map(([number, start, end]) => (
+      [number, Math.max(start, group.stretch[0]), Math.min(end, group.stretch[1])])).filter(([, start, end]) => start < end);
+    const word = incarnations.length <= 4 ? "incarnation " : "";
+    return {
+      grid: { show: false },
+      splits: () => seen().map(([, start, end]) => (start + end) / 2),
+      filter: (_, splits) => splits,
+      values: () => seen().map(([number]) => `${word}${number}`),
+    };
   };
-
   const drawn = (plot, values, group) => {
     const room = getComputedStyle(plot);
     const [top, right, bottom, left] = ["Top", "Right", "Bottom", "Left"].map((side) => parseFloat(room[`padding${side}`]));
@@ -108,7 +190,7 @@
         y: { range: [y.low, y.high], distr: y.logarithmic ? 3 : 1 },
       },
       axes: [
-        { ...axis, size: bottom, gap: 6, space: 60, incrs: STEPS, values: (_, splits) => splits.map(clock) },
+        { ...axis, size: bottom, gap: 6, ...(values.incarnations ? byIncarnation(values.incarnations, group) : bySecond) },
         { ...axis, size: left, gap: 8, splits: y.ticks.map(([tick]) => tick), filter: (_, splits) => splits,
           values: () => y.ticks.map(([, label]) => label) },
       ],
@@ -117,7 +199,9 @@
         stroke: () => styled("--mark", swatches[at]),
         width: 1.3,
         alpha: later ? 0.45 : mark.includes("pale") ? 0.6 : 1,
-        points: { size: 3 },
+        ...(values.incarnations
+          ? { paths: () => null, points: { show: true, paths: dots(values), fill: () => styled("--mark", swatches[at]) } }
+          : { points: { size: 3 } }),
       }))],
       hooks: {
         setSelect: [(self) => {
@@ -126,7 +210,8 @@
           if (width >= 4 && self.cursor.event) group.show(self.posToVal(start, "x"), self.posToVal(start + width, "x"));
           if (width) self.setSelect({ left: 0, width: 0 }, false);
         }],
-        draw: y.dashed === undefined ? [] : [target(y.dashed)],
+        drawAxes: [...(y.band ? [band(y.band)] : []), ...(values.joined === undefined ? [] : [pairs(values)])],
+        draw: [...(y.dashed === undefined ? [] : [target(y.dashed)]), ...(values.levels ? [levels(values, swatches)] : [])],
       },
       plugins: [readout(values)],
     }, aligned(values.curves), plot);
@@ -146,7 +231,7 @@
     const output = make("output", { "aria-live": "polite" });
     const bar = make("div", { class: "zoom", role: "toolbar", "aria-label": "Zoom of the graphs" },
       ...TOOLS.map(([act, sign, title]) => make("button", { type: "button", "data-act": act, title, "aria-label": title }, sign)),
-      output, make("span", { class: "aside" }, "Drag over a graph to zoom all; double-click to reset. Click a name to hide its lines."));
+      output, make("span", { class: "aside" }, "Drag over a graph to zoom; double-click to reset. Click a name to hide it."));
     const group = { key: `graphs-${groups += 1}`, stretch: [0, length] };
     let charts = [];
     const hidden = new Set();
@@ -158,7 +243,8 @@
       group.stretch = [from, to];
       for (const chart of charts) chart.setScale("x", { min: from, max: to });
       const whole = span >= length;
-      output.textContent = whole ? "" : `${clock(Math.round(from))} to ${clock(Math.round(to))}`;
+      const name = (x) => all[0].incarnations ? roundAt(all[0].incarnations, x).toLowerCase() : clock(Math.round(x));
+      output.textContent = whole ? "" : `${name(from)} to ${name(to)}`;
       for (const button of bar.querySelectorAll("button:not([data-act=in])")) button.disabled = whole;
     };
     const about = (share) => {

@@ -7,12 +7,13 @@ in which each contender comes once. A round is one column of the charts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
 from slowdust.report.html import numbers
 from slowdust.report.html.charts import svg
+from slowdust.report.html.charts.curves import Curve, Level, RoundDots, ValueAxis
 from slowdust.report.html.charts.marks import Mark
 from slowdust.report.html.charts.scale import Linear, Logarithmic, Ratio, linear_ticks, ratio_ticks
 from slowdust.store.slice import Slice
@@ -55,6 +56,33 @@ class Layout:
     def dot(self) -> str:
         """The style class of the dots."""
         return "dot" if len(self.columns) <= MOST_LARGE_DOTS else "dot small"
+
+    def dots(
+        self,
+        values: Mapping[str, Mapping[int, float]],
+        marks: Mapping[str, Mark],
+        y: ValueAxis,
+        *,
+        levels: tuple[Level, ...] = (),
+        joined: str | None = None,
+    ) -> RoundDots:
+        """Return contender -> index of a column -> value as what scripts draw."""
+        at = [column.x / self.pitch - 0.5 for column in self.columns]
+        curves = (
+            Curve(name, marks[name].css_class, (tuple((at[i], own[i]) for i in own),))
+            for name, own in values.items()
+            if own
+        )
+        return RoundDots(
+            length=svg.WIDTH / self.pitch,
+            y=y,
+            curves=tuple(curves),
+            incarnations=tuple(
+                (n, x / self.pitch, end / self.pitch) for n, x, end in self.incarnations
+            ),
+            levels=levels,
+            joined=joined,
+        )
 
     def places(self, names: Sequence[str]) -> dict[str, float]:
         """Return contender -> distance of its dots from the middle of their column."""
@@ -117,7 +145,8 @@ def rate_chart(plan: Layout, marks: Mapping[str, Mark], base: str, unit: str) ->
             if name in column.rates
         ]
         drawn.append(svg.path(f"{plan.dot} {mark.css_class}", svg.dots(points)))
-    ticks = [(y(tick), numbers.short(tick)) for tick in linear_ticks(y.low, y.high, 5)]
+    labelled = [(tick, numbers.short(tick)) for tick in linear_ticks(y.low, y.high, 5)]
+    ticks = [(y(tick), label) for tick, label in labelled]
     return svg.Frame(
         title=f"Rate of every slice in {unit}, in the order of the blocks",
         height=RATE_HEIGHT,
@@ -125,6 +154,15 @@ def rate_chart(plan: Layout, marks: Mapping[str, Mark], base: str, unit: str) ->
         behind=(*svg.value_axis(ticks), *_separators(plan, RATE_HEIGHT)),
         marks=tuple(drawn),
         labels=tuple(_incarnation_labels(plan)),
+        values=plan.dots(
+            {
+                name: {i: c.rates[name] for i, c in enumerate(plan.columns) if name in c.rates}
+                for name in marks
+            },
+            marks,
+            ValueAxis("count", y.low, y.high, tuple(labelled)),
+            joined=base if joined else None,
+        ).markup(),
     ).markup()
 
 
@@ -136,6 +174,29 @@ def ratio_chart(
     compared: Mapping[str, Ratio],
 ) -> Markup:
     """Return each rate / the base's of the same round; nothing where no round has both."""
+    frame = _ratio_frame(plan, marks, base, margin, compared)
+    return Markup() if frame is None else frame.markup()
+
+
+def static_ratio_chart(
+    plan: Layout,
+    marks: Mapping[str, Mark],
+    base: str,
+    margin: float,
+    compared: Mapping[str, Ratio],
+) -> Markup:
+    """Return the chart of ratios without its values, which would be much of a large page."""
+    frame = _ratio_frame(plan, marks, base, margin, compared)
+    return Markup() if frame is None else replace(frame, values=None).markup()
+
+
+def _ratio_frame(
+    plan: Layout,
+    marks: Mapping[str, Mark],
+    base: str,
+    margin: float,
+    compared: Mapping[str, Ratio],
+) -> svg.Frame | None:
     others = [name for name in marks if name != base]
     places = plan.places(others) if len(others) > 1 else dict.fromkeys(others, 0.0)
     ratios = {
@@ -148,7 +209,7 @@ def ratio_chart(
     }
     values = [value for points in ratios.values() for _, value in points]
     if not values:
-        return Markup()
+        return None
     y = _ratio_axis(values, margin)
     drawn: list[Markup] = []
     brackets: list[Markup] = []
@@ -160,7 +221,22 @@ def ratio_chart(
             level = svg.dashes([(0, svg.WIDTH, y(compared[name].rqps))])
             drawn.append(svg.path(f"level {marks[name].css_class}", level))
             brackets.append(_bracket(compared[name], marks[name], y, 10 + 9 * len(brackets)))
-    ticks = [(y(tick), f"{tick:g}") for tick in ratio_ticks(y.low, y.high, 5)]
+    labelled = [(tick, f"{tick:g}") for tick in ratio_ticks(y.low, y.high, 5)]
+    ticks = [(y(tick), label) for tick, label in labelled]
+    own = {
+        name: {
+            i: c.rates[name] / c.rates[base]
+            for i, c in enumerate(plan.columns)
+            if name in c.rates and c.rates.get(base) and c.rates[name] > 0
+        }
+        for name in others
+    }
+    levels = tuple(
+        Level(marks[name].css_class, ratio.rqps, ratio.low, ratio.high)
+        for name, ratio in compared.items()
+        if ratios[name] and len(others) <= MOST_BRACKETS
+    )
+    band = (1 - margin, 1 + margin)
     return svg.Frame(
         title="Rate of each slice relative to the base's of the same round",
         height=RATIO_HEIGHT,
@@ -173,7 +249,13 @@ def ratio_chart(
         ),
         marks=tuple(drawn),
         labels=tuple(brackets),
-    ).markup()
+        values=plan.dots(
+            own,
+            marks,
+            ValueAxis("ratio", y.low, y.high, tuple(labelled), logarithmic=True, band=band),
+            levels=levels,
+        ).markup(),
+    )
 
 
 def _ratio_axis(values: Sequence[float], margin: float) -> Logarithmic:

@@ -42,6 +42,18 @@ class ValueAxis:
     logarithmic: bool = False
     dashed: float | None = None
     """A value with a dashed line: a target."""
+    band: tuple[float, float] | None = None
+    """The values between which a difference does not matter."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """A value over the whole width, with its interval at the right."""
+
+    mark: str
+    value: float
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True)
@@ -54,13 +66,40 @@ class TimeCurves:
 
     def markup(self) -> Markup:
         """Return the values as JSON in an element that no browser runs."""
-        axis = {name: value for name, value in asdict(self.y).items() if value}
-        content = {
-            "length": self.length,
-            "y": axis | {"low": self.y.low},
-            "curves": [_content(curve) for curve in self.curves],
-        }
+        return embedded(_values(self.length, self.y, self.curves))
+
+
+@dataclass(frozen=True)
+class RoundDots:
+    """A dot for each value of a round, over the rounds of all incarnations; each is 1 wide."""
+
+    length: float
+    y: ValueAxis
+    curves: tuple[Curve, ...]
+    incarnations: tuple[tuple[int, float, float], ...]
+    """The number of each incarnation, where its first round begins and its last one ends."""
+    levels: tuple[Level, ...] = ()
+    joined: str | None = None
+    """The contender whose dot has a line to each of the others of its round."""
+
+    def markup(self) -> Markup:
+        """Return the values as JSON in an element that no browser runs."""
+        content = _values(self.length, self.y, self.curves)
+        content["incarnations"] = self.incarnations
+        if self.levels:
+            content["levels"] = [asdict(level) for level in self.levels]
+        if self.joined is not None:
+            content["joined"] = self.joined
         return embedded(content)
+
+
+def _values(length: float, y: ValueAxis, curves: Sequence[Curve]) -> dict[str, object]:
+    axis = {name: value for name, value in asdict(y).items() if value}
+    return {
+        "length": length,
+        "y": axis | {"low": y.low},
+        "curves": [_content(curve) for curve in curves],
+    }
 
 
 def embedded(content: object) -> Markup:
@@ -80,9 +119,9 @@ def _content(curve: Curve) -> dict[str, object]:
 
 def _run(points: Sequence[tuple[float, float]]) -> list[object]:
     """Return the first x, the values, and the distances along x where not all are 1."""
-    first: object = points[0][0]
+    first: object = round(points[0][0], 3)
     values: object = [_short(value) for _, value in points]
-    distances = [x - before for (before, _), (x, _) in pairwise(points)]
+    distances = [round(x - before, 3) for (before, _), (x, _) in pairwise(points)]
     return [first, values] if all(d == 1 for d in distances) else [first, values, distances]
 
 

@@ -13,7 +13,7 @@ from slowdust.analysis.model import ContenderWaits, FunctionChanges, PlanDiffere
 from slowdust.analysis.results.notes import ONE_RUN
 from slowdust.analysis.work.results import has_work
 from slowdust.report.absent import timed_slices
-from slowdust.report.html.charts.blocks import layout, rate_chart, ratio_chart
+from slowdust.report.html.charts.blocks import layout, rate_chart, ratio_chart, static_ratio_chart
 from slowdust.report.html.charts.scale import Ratio
 from slowdust.report.html.charts.seconds import seconds_chart
 from slowdust.report.html.charts.waterfall import waterfall
@@ -176,12 +176,13 @@ def _charts(page: Page, row: Row, slices: Sequence[Slice], origin: Second) -> Sl
         if cell is not None and cell.judged_rqps
     }
     base, unit = page.report.base, row.results[0].unit
-    ratios = ratio_chart(plan, marks, base, page.report.margin, compared)
+    margin = page.report.margin
     if page.has_many_cells:
+        ratios = static_ratio_chart(plan, marks, base, margin, compared)
         return SliceCharts(rates=None, ratios=ratios, seconds=None)
     return SliceCharts(
         rates=rate_chart(plan, marks, base, unit),
-        ratios=ratios,
+        ratios=ratio_chart(plan, marks, base, margin, compared),
         seconds=seconds_chart(slices, origin, marks, unit),
     )
 
