@@ -236,7 +236,7 @@ def test_a_step_of_a_moment_has_no_graphs(monkeypatch: pytest.MonkeyPatch) -> No
     page = html.render(analyse(manifest, slices), slices)
 
     assert "It took 1.00 s, too short for graphs by the second." in page
-    assert 'class="graphs"' not in page
+    assert "In each second of the step" not in page
 
 
 def test_two_seconds_are_a_course(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,6 +338,6 @@ def test_a_page_of_slices_says_nothing_of_steps() -> None:
     page = html.render(*plain_experiment())
 
     assert 'id="summary"' not in page
-    assert 'class="graphs"' not in page
+    assert "In each second of the step" not in page
     assert "<dt>SLA</dt>" not in page
     assert "<h4>Per operation</h4>" in page
