@@ -40,7 +40,7 @@ def test_a_terminal_shows_how_the_test_stands(workplace: Workplace) -> None:
         shown = read_until(main, b"1 client  ")
         assert b"point-query" in shown
         # The headline may have come whole in what was read for its start.
-        shown += read_until(main, b"postgres@17.6#2 ")
+        shown += read_until(main, b"postgres@17.6#2: ")
         assert b"left" in shown
     finally:
         process.send_signal(signal.SIGINT)
