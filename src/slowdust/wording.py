@@ -329,10 +329,15 @@ def short_names(contenders: Sequence[str]) -> dict[str, str]:
     That is the contender of a matrix, or the DBMS and the parts after the version; long names lose
     every common beginning and end. Full hashes of commits are shortened: 'git:1baced674c'.
     """
-    names = [_FULL_HASH.sub(lambda hash_: hash_[0][:_HASH_DIGITS], name) for name in contenders]
+    names = [short_hashes(name) for name in contenders]
     if len(set(names)) < len(names):
         return _short_names(contenders)
     return dict(zip(contenders, _short_names(names).values(), strict=True))
+
+
+def short_hashes(text: str) -> str:
+    """Return a text with ten digits of each full hash of a commit."""
+    return _FULL_HASH.sub(lambda hash_: hash_[0][:_HASH_DIGITS], text)
 
 
 def _short_names(contenders: Sequence[str]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,9 +65,9 @@ def command(
 ) -> None:
     """Show the versions in order, with the throughput of each relative to the first.
 
-    The experiments are all in the results folder, or the ones called NAME. They are combined if
-    host, benchmark and amount of data are the same, and only through versions that they share:
-    rates of different experiments are never compared.
+    The experiments are all in the results folder, or those of the NAMEs, which may be paths. They
+    are combined if host, benchmark and amount of data are the same, and only through versions that
+    they share: rates of different experiments are never compared.
 
     \b
     slowdust history
@@ -78,7 +79,7 @@ def command(
     from slowdust.analysis.story.bands import DEFAULT_BANDS
     from slowdust.errors import UsageError
     from slowdust.report.markdown.history import brief
-    from slowdust.wording import counted
+    from slowdust.wording import counted, guess, no_such
 
     experiments, notes = deduplicate(_read_experiments(names, results))
     experiments.sort(key=lambda run: (run.manifest.started or "", _place(run.name, names)))
@@ -93,8 +94,15 @@ def command(
     )
     history = history_of(experiments, choice)
     history.notes += notes
-    if not history.lines and tests is not None and not _any_test(experiments, patterns):
-        raise UsageError(f"no experiment has a test like '{tests}'")
+    steps = [step for experiment in experiments for step in experiment.steps]
+    known_tests = {step.test for step in steps}
+    if not history.lines and tests is not None and not _any_test(known_tests, patterns):
+        raise UsageError(
+            f"--test: no experiment has a test like '{tests}'{guess(tests, known_tests)}"
+        )
+    if not history.lines and benchmark not in {None, *(step.benchmark for step in steps)}:
+        known = {step.benchmark for step in steps}
+        raise UsageError(f"--benchmark: {no_such('benchmark', benchmark or '', known)}")
     if not history.lines:
         raise UsageError(
             f"there is no history: no two versions of one DBMS are compared in "
@@ -112,13 +120,8 @@ def command(
         sys.stdout.write(brief(history))
 
 
-def _any_test(experiments: list[Experiment], patterns: list[str]) -> bool:
-    return any(
-        fnmatchcase(step.test, pattern)
-        for experiment in experiments
-        for step in experiment.steps
-        for pattern in patterns
-    )
+def _any_test(tests: Iterable[str], patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(test, pattern) for test in tests for pattern in patterns)
 
 
 def _has_version(history: History, version: str) -> bool:
@@ -130,18 +133,17 @@ def _has_version(history: History, version: str) -> bool:
 
 
 def _read_experiments(names: tuple[str, ...], results: Path) -> list[Experiment]:
-    """Read the named experiments, or all that are readable, newest first."""
+    """Read the named experiments, in this order, or all that are readable, newest first."""
     from slowdust.analysis.history.chaining import Experiment
     from slowdust.errors import SlowdustError
-    from slowdust.store.folder import Folder, experiments
+    from slowdust.store.folder import experiments
+    from slowdust.store.keeping.experiments import kept_experiment
 
-    stored = experiments(results)
     if names:
-        folders = [Folder(results / name) for name in dict.fromkeys(names)]
-        named = {folder.name: Experiment.read(folder) for folder in folders}
-        return [named[folder.name] for folder in stored if folder.name in named]
+        named = {folder.path: folder for folder in (kept_experiment(results, n) for n in names)}
+        return [Experiment.read(folder) for folder in named.values()]
     readable = []
-    for folder in stored:
+    for folder in experiments(results):
         try:
             readable.append(Experiment.read(folder))
         except SlowdustError as error:

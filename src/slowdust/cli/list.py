@@ -20,6 +20,7 @@ def command(results: Path) -> None:
     from slowdust.errors import SlowdustError
     from slowdust.store.folder import experiments
     from slowdust.store.keeping.annotation import Annotation, read_annotation
+    from slowdust.wording import short_hashes
 
     rows, annotations = [], []
     for folder in experiments(results):
@@ -30,7 +31,7 @@ def command(results: Path) -> None:
             annotations.append(Annotation())
             continue
         annotations.append(annotation)
-        contenders = ", ".join(contender.name for contender in manifest.contenders)
+        contenders = short_hashes(", ".join(c.name for c in manifest.contenders))
         rows.append((folder.name, (manifest.started or "-")[:16], _state(manifest), contenders))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row, annotation in zip(rows, annotations, strict=True):

@@ -78,12 +78,12 @@ def test_page_is_told_beside_other_formats_on_standard_error(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--benchmark", "tpcc"], "there is no history: no two versions of one DBMS"),
+        (["--benchmark", "tpcc"], "--benchmark: there is no benchmark 'tpcc': there are"),
         (["--host", "Xeon"], "there is no history"),
         (["--config", "small"], "there is no history"),
         (["--test", "no-such-test"], "no experiment has a test like 'no-such-test'"),
         (["--base", "9.6"], "no history has a version 9.6"),
-        (["macro"], "no results of an experiment 'macro' in results"),
+        (["macro"], "no experiment 'macro' in results: did you mean micro?"),
         (["--results", "nowhere"], "there is no history"),
     ],
 )

@@ -69,6 +69,8 @@ def test_a_bundle_is_opened_by_another_slowdust(
     outcome = slowdust("import", "bundle", "micro.slowdust", "--results", "elsewhere")
     assert outcome.out == "micro: imported, `slowdust report micro` shows it\n"
     assert slowdust("report", "micro", "--json", "--results", "elsewhere").out == report
+    hint = "micro.slowdust is a bundle: `slowdust import bundle micro.slowdust` opens it"
+    assert slowdust("report", "micro.slowdust").complaint == f"slowdust: {hint}"
     again = slowdust("import", "bundle", "micro.slowdust", "--results", "elsewhere")
     assert again.code == 2
     assert "choose another with --name" in again.complaint

@@ -39,6 +39,15 @@ def test_list_says_which_experiments_are_not_finished_or_cannot_be_read(
     assert lines["insert"].split()[2] == "finished"
 
 
+def test_list_shortens_hashes_of_commits(slowdust: Slowdust, results: Path) -> None:
+    path = results / "slap/manifest.json"
+    hash_ = "1baced674c" + 30 * "0"
+    path.write_text(path.read_text().replace("postgres@15.8", f"postgres@git:{hash_}"))
+    said = slowdust("list").out
+    assert "postgres@git:1baced674c, " in said
+    assert hash_ not in said
+
+
 def test_list_of_no_experiments_is_empty(slowdust: Slowdust, tmp_path: Path) -> None:
     assert slowdust("list") == (0, "", "")
     (tmp_path / "elsewhere").mkdir()

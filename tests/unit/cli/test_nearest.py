@@ -20,6 +20,8 @@ from tests.unit.cli.command import Slowdust
         ("report micro --base postgres@17.5", "postgres@17.6"),
         ("more micro --tests point-qury", "point-query"),
         ("tests --benchmark slpa", "slap"),
+        ("history --benchmark insrt", "insert"),
+        ("history --test point-qury", "point-query"),
         ("compare postgres@17.6 --tests point-qury", "point-query"),
         ("compare postgres@17.6 --suite quik", "quick"),
         ("compare postgres@17.6 --benchmark insrt", "insert"),

@@ -26,10 +26,10 @@ def command(name: str, output: Path | None, results: Path) -> None:
     The file has all records, profiles, the note and tags, and facts of the host; it has no logs of
     the servers. `slowdust import bundle FILE` brings it into another results folder.
     """
-    from slowdust.store.keeping.bundle import SUFFIX, pack
-    from slowdust.store.keeping.experiments import kept_experiment
+    from slowdust.store.keeping.bundle import pack
+    from slowdust.store.keeping.experiments import BUNDLE_SUFFIX, kept_experiment
 
     folder = kept_experiment(results, name)
-    destination = output or Path(f"{folder.name}{SUFFIX}")
+    destination = output or Path(f"{folder.name}{BUNDLE_SUFFIX}")
     pack(folder, destination)
     click.echo(f"bundle: {destination}, {destination.stat().st_size / 1e6:.1f} MB")

@@ -53,6 +53,7 @@ def environment() -> Environment:
         relative_time=cells.relative_time,
         icon=cells.icon,
         contender_name=cells.contender_name,
+        short_hashes=wording.short_hashes,
         clients=wording.clients,
         finding_in_words=finding_in_words,
         count=cells.count,

@@ -37,7 +37,6 @@ from slowdust.store.folder import (
 from slowdust.store.keeping.annotation import ANNOTATION_FILE, read_annotation
 from slowdust.store.keeping.experiments import check_name, is_name, rename_experiment
 
-SUFFIX = ".slowdust"
 MOST_BYTES = 4 << 30
 """The most that a bundle may unpack to: 2,000 times the largest experiment of the examples."""
 _MOST_MEMBERS = 100_000

@@ -25,6 +25,9 @@ from slowdust.store.folder import (
 )
 from slowdust.wording import nearest
 
+BUNDLE_SUFFIX = ".slowdust"
+"""End of the name of a bundle's file: one experiment for another Slowdust (`bundle.py`)."""
+
 
 def is_name(text: str) -> bool:
     """Return whether an experiment can have this name."""
@@ -52,6 +55,8 @@ def kept_experiment(results: Path, name: str) -> Folder:
     Raises:
         UsageError: there is none.
     """
+    if name.endswith(BUNDLE_SUFFIX) and Path(name).is_file():
+        raise UsageError(f"{name} is a bundle: `slowdust import bundle {name}` opens it")
     if name and not is_name(name):
         path = Path(name).expanduser()
         folder = Folder(path.parent if path.is_file() else path)
