@@ -133,15 +133,16 @@ def _has_version(history: History, version: str) -> bool:
 
 
 def _read_experiments(names: tuple[str, ...], results: Path) -> list[Experiment]:
-    """Read the named experiments, in this order, or all that are readable, newest first."""
+    """Read the named experiments, or all that are readable, newest first."""
     from slowdust.analysis.history.chaining import Experiment
     from slowdust.errors import SlowdustError
-    from slowdust.store.folder import experiments
+    from slowdust.store.folder import experiments, newest_first
     from slowdust.store.keeping.experiments import kept_experiment
 
     if names:
         named = {folder.path: folder for folder in (kept_experiment(results, n) for n in names)}
-        return [Experiment.read(folder) for folder in named.values()]
+        read = {path: Experiment.read(folder) for path, folder in named.items()}
+        return [read[folder.path] for folder in newest_first(named.values())]
     readable = []
     for folder in experiments(results):
         try:

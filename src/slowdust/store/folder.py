@@ -18,7 +18,7 @@ import fcntl
 import gzip
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TypeVar
@@ -298,9 +298,15 @@ def writing(folder: Folder) -> Iterator[Writer]:
 
 def experiments(results: Path) -> list[Folder]:
     """Return the experiments below `results`, newest first."""
-    manifests = [path for path in results.glob(f"*/{MANIFEST_FILE}") if path.is_file()]
-    manifests.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-    return [Folder(path.parent) for path in manifests]
+    manifests = (path for path in results.glob(f"*/{MANIFEST_FILE}") if path.is_file())
+    return newest_first(Folder(path.parent) for path in manifests)
+
+
+def newest_first(folders: Iterable[Folder]) -> list[Folder]:
+    """Return folders, which have a manifest, with the one first that was stored last."""
+    return sorted(
+        folders, key=lambda folder: (folder.path / MANIFEST_FILE).stat().st_mtime, reverse=True
+    )
 
 
 def _cut_incomplete_line(records: IO[bytes]) -> None:
