@@ -63,13 +63,16 @@ class Locations:
         noise = self.variance[:, None, :]
         precision = self.present[:, None, :] / (tau_squared + noise)
         total = precision.sum(axis=2)
+        center = (precision * self.mean[:, None, :]).sum(axis=2) / total
         # Satterthwaite: tau is given, only the noise's share of the variance is itself estimated.
         share = (precision**2 * noise).sum(axis=2) / total
+        distance = self.mean[:, None, :] - center[:, :, None]
         return _Conditional(
             precision=precision,
-            center=(precision * self.mean[:, None, :]).sum(axis=2) / total,
-            scale=1 / np.sqrt(total),
-            freedom=self.freedom[:, None] / np.square(share),
+            center=center,
+            noise_freedom=self.freedom[:, None] / np.square(share),
+            deviations=(precision * np.square(distance)).sum(axis=2),
+            contrasts=self.present.sum(axis=1)[:, None] - 1,
         )
 
     def mixture(self, weight: FloatArray) -> Mixture:
@@ -80,14 +83,34 @@ class Locations:
 
 @dataclass(frozen=True)
 class _Conditional:
-    """Student's t of theta given each tau; arrays of shape (cells, taus), `precision` by
-    incarnation, too.
+    """What is known given each tau; arrays of shape (cells, taus), `precision` by incarnation, too.
+
+    The incarnations' means are a multivariate t about theta, with the freedom of the noise.
     """
 
     precision: FloatArray
     center: FloatArray
-    scale: FloatArray
-    freedom: FloatArray
+    noise_freedom: FloatArray
+    deviations: FloatArray
+    """Weighted sum of squares of the incarnations' deviations: that of `contrasts` expected."""
+    contrasts: FloatArray
+    """Number of incarnations less 1; shape (cells, 1)."""
+
+    @property
+    def freedom(self) -> FloatArray:
+        """Degrees of freedom of the Student's t of theta."""
+        return self.noise_freedom + self.contrasts
+
+    @property
+    def scale(self) -> FloatArray:
+        """Scale of the Student's t of theta.
+
+        Incarnations that differ by more than noise and tau explain say that the noise was
+        underestimated, by as much as its few degrees of freedom leave open.
+        """
+        seen = (self.noise_freedom + self.deviations) / self.freedom
+        scale: FloatArray = np.sqrt(seen / self.precision.sum(axis=2))
+        return scale
 
 
 def weigh_restarts(locations: Locations, expected: Expectation) -> FloatArray:
@@ -133,14 +156,9 @@ def _restart_likelihood(locations: Locations, given: _Conditional) -> FloatArray
     freedom of the noise, so that noise that was underestimated is not taken for restarts.
     """
     present, precision = locations.present[:, None, :], given.precision
-    contrasts = present.sum(axis=2) - 1
-    deviations = (precision * np.square(locations.mean[:, None, :] - given.center[:, :, None])).sum(
-        axis=2
-    )
     log_scales = np.where(present > 0, np.log(np.where(present > 0, precision, 1.0)), 0.0)
     log_determinant = log_scales.sum(axis=2) - np.log(precision.sum(axis=2))
-    exponent = (given.freedom + contrasts) / 2
-    log_likelihood: FloatArray = log_determinant / 2 - exponent * np.log1p(
-        deviations / given.freedom
+    log_likelihood: FloatArray = log_determinant / 2 - given.freedom / 2 * np.log1p(
+        given.deviations / given.noise_freedom
     )
     return log_likelihood
