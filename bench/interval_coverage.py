@@ -13,7 +13,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from bench.coverage.choices import disagreement, discoveries, halves, restarts, totals
+from bench.coverage.choices import disagreement, discoveries, halves, outsiders, restarts, totals
 from bench.coverage.chunks import chunks
 from bench.coverage.intervals import coverage, other_noise, power
 from bench.coverage.long_steps import long_steps
@@ -33,6 +33,7 @@ TABLES: dict[str, tuple[Callable[[int], None], float]] = {
     "disagreement": (disagreement, 0.5),
     "long-steps": (long_steps, 2.0),
     "chunks": (chunks, 0.5),
+    "outsiders": (outsiders, 1.0),
 }
 """Name -> the function that prints it, and the share of the experiments that it needs."""
 

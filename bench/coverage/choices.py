@@ -190,6 +190,40 @@ def restarts(count: int) -> None:
                 print_row(words, layout, *columns)
 
 
+def outsiders(count: int) -> None:
+    """Print one test that scatters far more between incarnations than the seven others do."""
+    print_header(
+        "layout",
+        "slice",
+        "restart of the unruly test, of the others",
+        "same tails for all: covers the unruly test",
+        "half-width",
+        "the others",
+        "half-width",
+        "false verdict",
+        "Slowdust: covers the unruly test",
+        "half-width",
+        "the others",
+        "half-width",
+        "false verdict",
+    )
+    same_tails = replace(RESTARTS, outsider_freedom=RESTARTS.prior_freedom)
+    for layout in (Layout(8, 6, 2, contenders=8), Layout(8, 3, 5), Layout(8, 6, 12)):
+        for slice_noise, restart in ((0.3, 0.45), (0.1, 0.2), (0.05, 0.1)):
+            noise = Noise(slice=slice_noise, restart=(restart, *[0.01] * (layout.tests - 1)))
+            columns = []
+            for expected in (same_tails, RESTARTS):
+                unruly, others, verdicts = Tally(), Tally(), Verdicts()
+                for of_experiment in experiments(count, layout, noise):
+                    estimates = estimate_all(of_experiment, expected)
+                    verdicts.add(estimates)
+                    for estimate in estimates:
+                        tally = unruly if estimate.step.test == "t0" else others
+                        tally.add(estimate.interval)
+                columns += [unruly, others, f"{verdicts.experiments_with_a_difference():.1%}"]
+            print_row(layout, f"{slice_noise:.0%}", f"{restart:.0%}, 1%", *columns)
+
+
 def halves(count: int) -> None:
     """Print the trimmed mean of half blocks beside that of blocks."""
     print_header(

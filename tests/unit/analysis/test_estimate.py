@@ -128,6 +128,27 @@ def test_restarts_that_disagree_widen_the_interval() -> None:
     assert torn.restart_spread == pytest.approx(0.1 / math.sqrt(2), rel=0.1)
 
 
+def test_incarnations_that_scatter_outweigh_two_blocks_that_agree_in_each() -> None:
+    """Seen with durable commits on a busy disk: `slower` by at least 18%, and alone within 4%."""
+    rng = np.random.default_rng(6)
+    calm = [cell(*rng.normal(0, 0.1, (6, 2)).tolist()) for _ in range(7)]
+    means = (-1.05, -0.70, -0.45, 0.07, 0.18, -0.15)
+    scattered = cell(*([mean - 0.15, mean + 0.15] for mean in means))
+
+    estimate = estimate_all([scattered, *calm])[0]
+
+    assert estimate.interval is not None
+    assert not estimate.interval.excludes_one()
+
+
+def test_one_test_that_scatters_beside_calm_ones_keeps_most_of_its_coverage() -> None:
+    noise = Noise(slice=0.1, restart=(0.2, *[0.01] * 7))
+    experiments = simulated(150, noise, tests=8, incarnations=6, blocks=2)
+
+    # 88%, less three standard errors of the simulation itself; it was 56%.
+    assert covered([estimates[0]] for estimates in experiments) >= 0.80
+
+
 def test_calm_neighbours_make_a_calm_step_surer() -> None:
     rng = np.random.default_rng(2)
     cells = [cell(*rng.normal(0, 0.003, (2, 12)).tolist()) for _ in range(8)]
@@ -141,7 +162,7 @@ def test_one_incarnation_allows_for_the_restart_that_was_not_seen() -> None:
     [estimate] = estimate_all([cell(blocks.tolist())])
 
     assert estimate.restart_spread is None
-    assert 0.015 < width(estimate) / 2 < 0.05
+    assert 0.015 < width(estimate) / 2 < 0.06
 
 
 def test_one_block_has_a_value_and_no_interval() -> None:

@@ -14,8 +14,8 @@ from slowdust.analysis.comparison.location import FloatArray
 from slowdust.analysis.comparison.mixture import Mixture
 from slowdust.analysis.comparison.together import independent_share
 
-TAU_GRID = np.concatenate(([0.0], np.geomspace(1e-4, 0.5, 40)))
-"""Values of tau that the integrals sum over: none at all, and 0.01% to 50%."""
+TAU_GRID = np.concatenate(([0.0], np.geomspace(1e-4, 1.0, 43)))
+"""Values of tau that the integrals sum over: none at all, and 0.01% to 100%."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,10 @@ class Expectation:
     """Most degrees of freedom about tau that come from other steps and contenders."""
     outsider_share: float
     """Prior probability that a step's tau has nothing in common with the others'."""
+    outsider_freedom: float = 1.0
+    """Degrees of freedom of such a step's prior: half-Cauchy, so that its own incarnations can
+    show that they scatter by 10% or 40%. Its scale is that of the noise, where this is larger than
+    `scale`: what disturbs the blocks may last longer than an incarnation has blocks."""
     independent: Callable[[FloatArray, FloatArray, Sequence[str]], float] = independent_share
     """Function that says what another cell is worth, of an independent one."""
 
@@ -56,6 +60,12 @@ class Locations:
     """Degrees of freedom of `variance`, which a cell's incarnations share; shape (cells,)."""
     contender: Sequence[str]
     """Contender of each cell."""
+
+    def noise(self) -> FloatArray:
+        """Return the standard deviation of the noise of an incarnation's mean, shape (cells,)."""
+        variance = (self.present * self.variance).sum(axis=1) / self.present.sum(axis=1)
+        noise: FloatArray = np.sqrt(variance)
+        return noise
 
     def conditional(self) -> _Conditional:
         """Return the usual weighted means, given each tau of the grid."""
@@ -119,7 +129,8 @@ def weigh_restarts(locations: Locations, expected: Expectation) -> FloatArray:
     They come from the prior, a cell's incarnations and, discounted, those of the other cells.
     """
     log_likelihood = _restart_likelihood(locations, locations.conditional())
-    log_prior = _log_prior(expected)
+    log_prior = _log_prior(np.array(expected.scale), expected.prior_freedom)
+    outsider_scale = np.maximum(expected.scale, locations.noise())[:, None]
     contrasts = locations.present.sum(axis=1) - 1
     others = log_likelihood.sum(axis=0) - log_likelihood
     other_contrasts = contrasts.sum() - contrasts
@@ -127,7 +138,7 @@ def weigh_restarts(locations: Locations, expected: Expectation) -> FloatArray:
         expected.independent(locations.mean, locations.present, locations.contender),
         expected.borrowed_freedom / np.maximum(other_contrasts, 1.0),
     )
-    own = _normalised(log_prior[None, :])
+    own = _normalised(_log_prior(outsider_scale, expected.outsider_freedom))
     borrowed = _normalised(log_prior + discount[:, None] * others)
     prior = (1 - expected.outsider_share) * borrowed + expected.outsider_share * own
     return _normalised(np.log(prior) + log_likelihood)
@@ -140,11 +151,12 @@ def _normalised(log_weight: FloatArray) -> FloatArray:
     return shares
 
 
-def _log_prior(expected: Expectation) -> FloatArray:
-    """Return the half-Student density of tau times the width of each grid cell."""
-    density = (1 + (TAU_GRID / expected.scale) ** 2 / expected.prior_freedom) ** (
-        -(expected.prior_freedom + 1) / 2
-    )
+def _log_prior(scale: FloatArray, freedom: float) -> FloatArray:
+    """Return the half-Student density of tau times the width of each grid cell.
+
+    The shape is that of `scale` with the taus last.
+    """
+    density = (1 + (TAU_GRID / scale) ** 2 / freedom) ** (-(freedom + 1) / 2)
     log_mass: FloatArray = np.log(density * np.gradient(TAU_GRID))
     return log_mass
 

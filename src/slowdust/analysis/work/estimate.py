@@ -28,12 +28,20 @@ from slowdust.store.count import Count, Source
 WORK_MARGIN = 0.01
 """Largest change of instructions per operation that counts as the same work."""
 READ_RESTARTS = Expectation(
-    scale=0.001, prior_freedom=0.3, borrowed_freedom=8.0, outsider_share=0.8
+    scale=0.001,
+    prior_freedom=0.3,
+    borrowed_freedom=8.0,
+    outsider_share=0.8,
+    outsider_freedom=0.3,
 )
 """Prior for tests that only read: restarts move the ratio of instructions by 0.1%, now and then by
 ten or a hundred times as much, and one test by far more than another."""
 WRITE_RESTARTS = Expectation(
-    scale=0.003, prior_freedom=0.3, borrowed_freedom=8.0, outsider_share=0.8
+    scale=0.003,
+    prior_freedom=0.3,
+    borrowed_freedom=8.0,
+    outsider_share=0.8,
+    outsider_freedom=0.3,
 )
 """Prior for tests that write: 0.3%, and now and then much more, as with work of the background that
 a session takes over."""
