@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import pwd
+import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
@@ -47,10 +49,45 @@ class Account:
             return {}
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
 
-    def make_owner_of(self, path: Path) -> None:
-        """Make the account the owner of a file or directory of this process."""
-        if not self.is_self:
-            os.chown(path, self.uid, self.gid)
+    def make_directory(self, path: Path) -> None:
+        """Make a directory that only the account (and root) can use.
+
+        The directory around it may be the account's own: what it may have put in the place of the
+        new one, a link to elsewhere, is never given to it.
+
+        Raises:
+            OSError: there is something already, or it cannot be made.
+        """
+        path.mkdir(mode=0o700)
+        self.make_owner_of(path)
+
+    def make_file(self, path: Path, content: bytes) -> None:
+        """Make a file that only the account (and root) can read and write.
+
+        The directory around it must not be the account's: it could replace a part of the path.
+
+        Raises:
+            OSError: there is something already, a link included, or it cannot be written.
+        """
+        new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(path, new, 0o600), "wb") as file:
+            file.write(content)
+            if not self.is_self:
+                os.fchown(file.fileno(), self.uid, self.gid)
+
+    def make_owner_of(self, directory: Path) -> None:
+        """Make the account the owner of a directory of this process.
+
+        Raises:
+            OSError: it is no directory; a link to one is none.
+        """
+        if self.is_self:
+            return
+        descriptor = os.open(directory, os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            os.fchown(descriptor, self.uid, self.gid)
+        finally:
+            os.close(descriptor)
 
     def run(
         self,
@@ -92,6 +129,21 @@ class Account:
             f"the user {self.name}, who runs the servers, cannot enter any directory for temporary "
             "files: set TMPDIR to one that this user can enter"
         )
+
+
+@contextmanager
+def temporary_directory(prefix: str, account: Account) -> Iterator[Path]:
+    """Make a directory that the account can enter, and remove it with all that is in it.
+
+    It belongs to the current user, so that nobody else can replace what this process writes in it.
+    """
+    directory = Path(tempfile.mkdtemp(prefix=prefix, dir=account.temporary_root()))
+    try:
+        directory.chmod(0o755)
+        yield directory
+    finally:
+        # Not by tempfile.TemporaryDirectory, which may follow links (CVE-2023-6597).
+        shutil.rmtree(directory)
 
 
 def server_account() -> Account:

@@ -8,6 +8,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -23,11 +24,11 @@ from slowdust.dbms.family import Shutdown, Stage, Statements, WaitUntil
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.instances.instance import Instance
 from slowdust.instances.leftovers import clean_leftovers
-from slowdust.instances.owner import read_record
-from slowdust.instances.processes import ProcessMark
+from slowdust.instances.owner import instances_root, read_record
+from slowdust.instances.processes import ProcessMark, processes_running
 from slowdust.instances.programs import InstanceError
 from slowdust.instances.rundir import RunDirectory
-from tests.integration.owner_process import start_owner, wait_until
+from tests.integration.owner_process import OWNER, start_owner, wait_until
 
 VERSIONS = ("10.23", "15.8", "17.6", "18.4")
 OLDEST, NEWEST = VERSIONS[0], VERSIONS[-1]
@@ -358,6 +359,61 @@ def test_watchdog_cleans_up_after_a_killed_slowdust(data_root: Path, postgres_bu
     owner.wait()
     wait_until(lambda: ProcessMark.of(server) is None)
     wait_until(lambda: not directory.exists() and not sockets.exists())
+
+
+def shared_memory() -> set[str]:
+    """System V segments by number, and files, of all accounts."""
+    segments = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
+    return {line.split()[1] for line in segments} | {
+        path.name for path in Path("/dev/shm").iterdir()
+    }
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_shared_memory_of_a_killed_server_is_removed(
+    data_root: Path, postgres_builds: GetBuild, version: str
+) -> None:
+    postgres_builds(version)
+    before = shared_memory()
+    owner, server, _, directory = start_owner("postgres", version, "no-watchdog")
+    os.kill(server, signal.SIGKILL)
+    owner.kill()
+    owner.wait()
+    wait_until(lambda: ProcessMark.of(server) is None)
+    left = shared_memory() - before
+    assert len(left) >= 2, "a System V segment and a file in /dev/shm"
+    clean_leftovers()
+    assert not directory.exists()
+    assert shared_memory() & left == set()
+
+
+def test_a_run_that_is_killed_while_initdb_works_leaves_nothing(
+    data_root: Path, postgres_build: Build
+) -> None:
+    before = shared_memory()
+    postgres = str(postgres_build.server.resolve())
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, "postgres", "17.6"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+    def at_work() -> list[psutil.Process]:
+        """The longest step of initdb, in a process of its own."""
+        running = processes_running([postgres], instances_root())
+        return [process for process in running if "--single" in process.cmdline()]
+
+    wait_until(lambda: bool(at_work()))
+    for process in psutil.Process(owner.pid).children():  # the watchdog, which would clean up
+        if "watchdog" in " ".join(process.cmdline()):
+            process.kill()
+    owner.kill()
+    owner.wait()
+    assert at_work(), "a child of initdb works on"
+    clean_leftovers()
+    assert at_work() == []
+    assert [path for path in instances_root().iterdir() if path.is_dir()] == []
+    assert shared_memory() <= before
 
 
 def test_next_run_cleans_up_when_the_watchdog_was_killed_too(

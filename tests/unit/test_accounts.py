@@ -97,3 +97,54 @@ def test_what_is_made_can_be_entered_and_what_was_there_stays_as_it_is(tmp_path:
     modes = [path.stat().st_mode & 0o777 for path in (closed, closed / "a", closed / "a/b")]
     assert modes == [0o700, 0o755, 0o755]
     make_enterable(closed / "a/b", "SLOWDUST_DATA")
+
+
+@as_root
+def test_a_link_that_the_account_puts_in_place_of_its_directory_gets_no_new_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The account owns the directory around it, and wins each race."""
+    secret = tmp_path / "only-root"
+    secret.mkdir(mode=0o700)
+    made = Path.mkdir
+
+    def then_replaced(path: Path, mode: int = 0o777) -> None:
+        made(path, mode)
+        path.rmdir()
+        path.symlink_to(secret)
+
+    monkeypatch.setattr(Path, "mkdir", then_replaced)
+    with pytest.raises(NotADirectoryError):
+        server_account().make_directory(tmp_path / "own")
+    assert (secret.stat().st_uid, stat.S_IMODE(secret.stat().st_mode)) == (0, 0o700)
+
+
+@as_root
+@pytest.mark.parametrize("kind", ["link", "dangling link", "file"])
+def test_a_file_for_the_account_replaces_nothing(tmp_path: Path, kind: str) -> None:
+    secret, place = tmp_path / "only-root", tmp_path / "user.sql"
+    if kind != "dangling link":
+        secret.write_text("secret")
+        secret.chmod(0o600)
+    if kind == "file":
+        place = secret
+    else:
+        place.symlink_to(secret)
+    with pytest.raises(FileExistsError):
+        server_account().make_file(place, b"theirs")
+    if kind == "dangling link":
+        assert not secret.exists()
+    else:
+        assert (secret.read_text(), secret.stat().st_uid) == ("secret", 0)
+
+
+@as_root
+def test_a_file_for_the_account_is_for_nobody_else(tmp_path: Path) -> None:
+    account = server_account()
+    account.make_file(tmp_path / "password", b"secret")
+    status = (tmp_path / "password").stat()
+    assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (
+        account.uid,
+        account.gid,
+        0o600,
+    )

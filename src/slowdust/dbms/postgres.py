@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import signal
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from slowdust.accounts import Account
+from slowdust.accounts import Account, temporary_directory
 from slowdust.builds.model import Build
 from slowdust.dbms.access import USER, Access, Auth, Listen
 from slowdust.dbms.family import (
@@ -341,9 +340,7 @@ def _run_with_password(site: Site, command: Sequence[str | Path], run: Run) -> N
     assert site.access.password is not None
     file = site.config_file.with_name("password")
     try:
-        file.touch(mode=0o600)
-        file.write_text(site.access.password + "\n", encoding="utf-8")
-        site.account.make_owner_of(file)
+        site.account.make_file(file, f"{site.access.password}\n".encode())
         run([*command, f"--pwfile={file}"])
     finally:
         file.unlink(missing_ok=True)
@@ -357,11 +354,8 @@ def _configuration_complaints(
     `-C` prints one setting: for that the server reads and checks the whole configuration, and needs
     no data directory. Unlike `--describe-config` it also knows the hidden settings.
     """
-    temporary = account.temporary_root()
-    with tempfile.TemporaryDirectory(prefix="slowdust-settings-", dir=temporary) as name:
-        folder = Path(name)
+    with temporary_directory("slowdust-settings-", account) as folder:
         (folder / "postgresql.conf").write_text(configuration_text(values), encoding="utf-8")
-        folder.chmod(0o755)
         (folder / "postgresql.conf").chmod(0o644)
         done = query_server(build, account, ["-D", str(folder), "-C", "work_mem"])
     if done.returncode == 0:

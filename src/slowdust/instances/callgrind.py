@@ -85,12 +85,9 @@ class Callgrind:
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir()
         directory.chmod(0o711)
-        self._output.mkdir(mode=0o700)
-        self._file.write_bytes(bytes(_ORDERS.size))
-        self._file.chmod(0o600)
+        account.make_directory(self._output)
+        account.make_file(self._file, bytes(_ORDERS.size))
         self._shared = self._file.open("r+b", buffering=0)
-        for path in (self._output, self._file):
-            account.make_owner_of(path)
         self._children = follow_children
         self._options = options
         self._check_alive = check_alive

@@ -51,9 +51,7 @@ class DelayFile:
     def __init__(self, library: Path, path: Path, account: Account) -> None:
         self.library = library
         self._path = path
-        path.write_bytes(bytes(_BYTES))
-        path.chmod(0o600)
-        account.make_owner_of(path)
+        account.make_file(path, bytes(_BYTES))
         # Not mapped here: if the server's account made the file shorter, that would be fatal.
         self._file = path.open("r+b", buffering=0)
 

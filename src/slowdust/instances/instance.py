@@ -309,8 +309,7 @@ class Instance:
     def _create_data(self) -> None:
         site = self._site
         self.log_path.parent.mkdir()
-        site.data_dir.mkdir(mode=0o700)
-        site.account.make_owner_of(site.data_dir)
+        site.account.make_directory(site.data_dir)
         if not site.account.can_enter(site.data_dir):
             raise InstanceError(
                 f"the user {site.account.name}, who runs the servers, cannot enter "

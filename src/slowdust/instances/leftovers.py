@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,13 +17,16 @@ from slowdust.errors import SlowdustError
 from slowdust.instances.control_groups import remove_group
 from slowdust.instances.freezing import ProcessTree, thaw_group
 from slowdust.instances.owner import (
+    OWN_FILES,
     global_lock,
     instances_root,
     is_run_directory,
+    may_be_run_directory,
     read_record,
     try_to_lock,
 )
 from slowdust.instances.processes import processes_running
+from slowdust.instances.shared_memory import remove_shared_memory
 
 SOCKET_DIR_PREFIX = "slowdust-"
 _STOP_S = 10.0
@@ -48,9 +52,12 @@ class Leftover:
 def clean_leftovers() -> list[Leftover]:
     """Remove all run directories whose owner has ended; those of live owners are left alone."""
     with global_lock():
-        directories = [
-            path for path in sorted(instances_root().iterdir()) if is_run_directory(path)
-        ]
+        places = sorted(instances_root().iterdir())
+        directories = [path for path in places if is_run_directory(path)]
+        for path in {*places} - {*directories}:
+            if may_be_run_directory(path):  # an interrupted removal leaves it empty, without a lock
+                with contextlib.suppress(OSError):
+                    path.rmdir()
         return [leftover for path in directories if (leftover := clean_directory(path))]
 
 
@@ -87,19 +94,28 @@ def sweep(directory: Path) -> int:
     for server in running:
         if server.mark.is_alive():
             os.kill(server.mark.pid, signal.SIGKILL)
-    kill_programs(record.programs, directory)
+    kill_programs(record.programs, directory, record.sessions)
     for name in record.control_groups:
         remove_group(Path(name))
     for name in record.socket_dirs:
         remove_socket_dir(Path(name))
-    remove_tree(directory)
+    remove_shared_memory(directory)
+    _remove_directory(directory)
     return len(running)
 
 
-def kill_programs(programs: list[str], directory: Path) -> None:
-    """Kill the processes that run one of these programs in a directory, and wait for their end."""
+def kill_programs(
+    programs: Collection[str], directory: Path, sessions: Collection[int] = ()
+) -> None:
+    """Kill the processes that run one of these programs in a directory, and wait for their end.
+
+    With them go all processes of their sessions, and of the given ones, in that directory.
+
+    Raises:
+        SlowdustError: a process does not end.
+    """
     deadline = time.monotonic() + _KILL_S
-    while running := list(processes_running(programs, directory)):
+    while running := list(processes_running(programs, directory, sessions)):
         if time.monotonic() > deadline:
             pids = ", ".join(str(process.pid) for process in running)
             raise SlowdustError(f"processes {pids} in {directory} cannot be killed")
@@ -113,6 +129,23 @@ def remove_socket_dir(directory: Path) -> None:
     """Delete a socket directory of Slowdust; anything else under that name is left alone."""
     if directory.name.startswith(SOCKET_DIR_PREFIX) and not directory.is_symlink():
         remove_tree(directory)
+
+
+def _remove_directory(directory: Path) -> None:
+    """Delete a run directory that the caller owns.
+
+    Raises:
+        SlowdustError: something cannot be deleted.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        for entry in list(os.scandir(directory)):
+            if entry.is_dir(follow_symlinks=False):
+                remove_tree(Path(entry.path))
+            elif entry.name not in OWN_FILES:
+                Path(entry.path).unlink()
+        for name in OWN_FILES:
+            (directory / name).unlink(missing_ok=True)
+        directory.rmdir()
 
 
 def remove_tree(directory: Path) -> None:

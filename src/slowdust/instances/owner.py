@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
+import secrets
 from pathlib import Path
 
 import filelock
@@ -19,6 +21,10 @@ from slowdust.places import DATA_VARIABLE, data_root, make_enterable
 
 _LOCK_FILE = "owner.lock"
 _RECORD_FILE = "owner.json"
+_TOKEN_BYTES = 4
+OWN_FILES = (_RECORD_FILE, _LOCK_FILE)
+"""The files about the owner, in the order in which they are removed: after everything else, the
+lock last, so that whoever finds it goes on where a removal was interrupted."""
 
 
 class Server(msgspec.Struct):
@@ -35,6 +41,8 @@ class OwnerRecord(msgspec.Struct):
     programs: list[str] = []
     """The binaries that were run with their working directory inside the run directory."""
     servers: list[Server] = []
+    sessions: list[int] = []
+    """The sessions of processes that were started: each is led by a program or a server."""
     socket_dirs: list[str] = []
     control_groups: list[str] = []
     """Their folders."""
@@ -55,6 +63,11 @@ def global_lock() -> filelock.FileLock:
     return filelock.FileLock(instances_root() / ".lock")
 
 
+def new_run_directory(name: str) -> Path:
+    """Return a path that no run directory has had."""
+    return instances_root() / f"{name}-{secrets.token_hex(_TOKEN_BYTES)}"
+
+
 def is_run_directory(path: Path) -> bool:
     """Return whether a path is a run directory of this user."""
     if path.is_symlink() or not (path / _LOCK_FILE).is_file():
@@ -62,10 +75,26 @@ def is_run_directory(path: Path) -> bool:
     return path.stat().st_uid == os.geteuid()
 
 
+def may_be_run_directory(path: Path) -> bool:
+    """Return whether a path has the name of a run directory, whatever is in it."""
+    return re.fullmatch(rf".+-[0-9a-f]{{{2 * _TOKEN_BYTES}}}", path.name) is not None
+
+
+def own(directory: Path) -> int:
+    """Become the owner of a new run directory; return the lock's file descriptor."""
+    new = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(directory / _LOCK_FILE, new, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    return descriptor
+
+
 def try_to_lock(directory: Path) -> int | None:
-    """Lock a run directory; return the lock's file descriptor, or None when its owner lives."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    descriptor = os.open(directory / _LOCK_FILE, flags, 0o600)
+    """Lock a run directory; return the lock's file descriptor, or None when its owner lives.
+
+    Raises:
+        FileNotFoundError: it has been removed.
+    """
+    descriptor = os.open(directory / _LOCK_FILE, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -36,19 +37,29 @@ def boot_id() -> str:
     return _BOOT_ID.read_text(encoding="ascii").strip()
 
 
-def processes_running(programs: Collection[str], directory: Path) -> Iterator[psutil.Process]:
-    """Yield the processes that run one of these programs in a directory or below it.
+def processes_running(
+    programs: Collection[str], directory: Path, sessions: Collection[int] = ()
+) -> Iterator[psutil.Process]:
+    """Yield the processes in a directory or below it that run one of these programs.
 
-    A server's working directory is its data directory. The program is compared too, since a
-    user's shell may have that working directory.
+    With them come all processes of the sessions that they lead and of the given ones: a program
+    that makes data starts others. A server's working directory is its data directory. More than
+    that is compared, since a user's shell may have that working directory.
     """
     directory = directory.resolve()
+    found: list[tuple[psutil.Process, int]] = []
+    programs_found: list[psutil.Process] = []
     for process in psutil.process_iter():
         try:
-            if process.exe() in programs and Path(process.cwd()).is_relative_to(directory):
-                yield process
+            if not Path(process.cwd()).is_relative_to(directory):
+                continue
+            found.append((process, os.getsid(process.pid)))
+            if process.exe() in programs:
+                programs_found.append(process)
         except (psutil.Error, OSError):
             continue  # ended, or another user's
+    ours = {*sessions, *(process.pid for process in programs_found)}
+    yield from (p for p, session in found if session in ours or p in programs_found)
 
 
 def _start_ticks(pid: int) -> int | None:

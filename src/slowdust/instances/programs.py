@@ -65,7 +65,7 @@ class Programs:
         Raises InstanceError when it cannot be run.
         """
         try:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 [str(part) for part in command],
                 stdin=source,
                 stdout=output,
@@ -78,6 +78,8 @@ class Programs:
             )
         except OSError as error:
             raise InstanceError(f"{self.name}: cannot run {command[0]}: {error}") from error
+        self.run.record_session(process.pid)
+        return process
 
     def _creation_error(self, code: int, output: str) -> InstanceError:
         lines = [line for line in output.splitlines() if line.strip()][-LOG_TAIL_LINES:]

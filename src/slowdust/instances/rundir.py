@@ -21,8 +21,8 @@ from slowdust.instances.owner import (
     OwnerRecord,
     Server,
     global_lock,
-    instances_root,
-    try_to_lock,
+    new_run_directory,
+    own,
     write_record,
 )
 from slowdust.instances.processes import ProcessMark
@@ -63,11 +63,10 @@ class RunDirectory:
         `claim` are open files whose locks shall last until the servers have ended.
         """
         with global_lock():
-            path = instances_root() / f"{_file_name(experiment)}-{secrets.token_hex(4)}"
+            path = new_run_directory(_file_name(experiment))
             path.mkdir(mode=0o755)
             path.chmod(0o755)  # independent of the umask: servers run as another user
-            lock = try_to_lock(path)
-        assert lock is not None
+            lock = own(path)
         return cls(path, lock, start_watchdog(path, claim))
 
     def __enter__(self) -> RunDirectory:
@@ -96,8 +95,7 @@ class RunDirectory:
         path = _socket_root(account) / f"{SOCKET_DIR_PREFIX}{secrets.token_hex(6)}"
         with self._changed_record() as record:
             record.socket_dirs.append(str(path))
-        path.mkdir(mode=0o700)
-        account.make_owner_of(path)
+        account.make_directory(path)
         return path
 
     def remove_socket_directory(self, path: Path) -> None:
@@ -136,6 +134,11 @@ class RunDirectory:
         with self._changed_record() as record:
             if name not in record.programs:
                 record.programs.append(name)
+
+    def record_session(self, leader: int) -> None:
+        """Record the session of a process that leads one, at its start."""
+        with self._changed_record() as record:
+            record.sessions.append(leader)
 
     def record_server(self, mark: ProcessMark, stop_signal: int) -> None:
         """Record a started server, and drop the servers that have ended."""

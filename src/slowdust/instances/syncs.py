@@ -41,9 +41,7 @@ class SyncFile:
         """Make the file, with no calls in it."""
         self._library = library
         self._path = path
-        path.write_bytes(bytes(_BYTES))
-        path.chmod(0o600)
-        account.make_owner_of(path)
+        account.make_file(path, bytes(_BYTES))
 
     def variables(self, variables: Mapping[str, str]) -> dict[str, str]:
         """Return the variables of a server's environment, with the library and the file."""

@@ -7,9 +7,10 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,8 +20,8 @@ from slowdust.instances.owner import (
     OwnerRecord,
     Server,
     instances_root,
+    own,
     read_record,
-    try_to_lock,
     write_record,
 )
 from slowdust.instances.processes import ProcessMark, boot_id, processes_running
@@ -54,9 +55,7 @@ def abandoned(record: OwnerRecord) -> Path:
     (directory / "contender/data").mkdir(parents=True)
     (directory / "contender/data/file").write_text("data")
     write_record(directory, record)
-    lock = try_to_lock(directory)
-    assert lock is not None
-    os.close(lock)
+    os.close(own(directory))
     return directory
 
 
@@ -118,6 +117,71 @@ def test_another_program_that_stands_there_is_left_alone() -> None:
     finally:
         process.kill()
         process.wait()
+
+
+def test_what_a_program_started_ends_with_it() -> None:
+    """As the servers that initdb runs: they are other programs, and write on after its end."""
+    directory = abandoned(OwnerRecord())
+    child = "sleep 600 & echo $!; wait"
+    leader = subprocess.Popen(
+        ["/bin/sh", "-c", child],
+        cwd=directory / "contender/data",
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert leader.stdout is not None
+    mark = ProcessMark.of(int(leader.stdout.readline()))
+    write_record(directory, OwnerRecord(sessions=[leader.pid]))
+    leader.kill()
+    leader.wait()
+    assert mark is not None and mark.is_alive()
+    clean_leftovers()
+    assert not mark.is_alive()
+    assert not directory.exists()
+
+
+def test_children_of_a_program_that_was_not_yet_written_down_end_with_it() -> None:
+    shell = str(Path("/bin/sh").resolve())
+    directory = abandoned(OwnerRecord(programs=[shell]))
+    leader = subprocess.Popen(
+        [shell, "-c", "sleep 600 & echo $!; wait"],
+        cwd=directory / "contender/data",
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert leader.stdout is not None
+    mark = ProcessMark.of(int(leader.stdout.readline()))
+    clean_leftovers()
+    assert leader.wait(5) == -signal.SIGKILL
+    assert mark is not None and not mark.is_alive()
+
+
+@pytest.mark.parametrize("removed", ["no file", "data", "record", "lock"])
+def test_an_interrupted_removal_is_finished_by_the_next_run(
+    removed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = abandoned(OwnerRecord()).rename(instances_root() / "killed-01234567")
+    real: dict[str, Any] = {"rmtree": shutil.rmtree, "unlink": Path.unlink, "rmdir": Path.rmdir}
+    steps = {"no file": 0, "data": 1, "record": 2, "lock": 3}[removed]
+
+    def interrupted(name: str) -> Callable[..., None]:
+        def step(*arguments: object, **options: object) -> None:
+            nonlocal steps
+            if steps == 0:
+                raise KeyboardInterrupt
+            steps -= 1
+            real[name](*arguments, **options)
+
+        return step
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(shutil, "rmtree", interrupted("rmtree"))
+        patch.setattr(Path, "unlink", interrupted("unlink"))
+        patch.setattr(Path, "rmdir", interrupted("rmdir"))
+        clean_leftovers()
+    assert directory.exists()
+    clean_leftovers()
+    assert not directory.exists()
 
 
 def test_program_elsewhere_does_not_run_here(

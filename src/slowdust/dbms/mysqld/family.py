@@ -7,7 +7,6 @@ import signal
 import socket
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
@@ -151,9 +150,9 @@ class MysqldFamily(Family):
     def prepare(self, site: Site) -> None:
         """Make the directories and the file of statements that create the user."""
         for directory in (data_directory(site), runtime_directory(site)):
-            directory.mkdir(mode=0o700)
-            site.account.make_owner_of(directory)
-        _write_statements(site, self.start_statements(site), user_file(site))
+            site.account.make_directory(directory)
+        statements = "".join(f"{line};\n" for line in self.start_statements(site))
+        site.account.make_file(user_file(site), statements.encode())
 
     def command_on_data(self, site: Site, mode: str) -> list[str]:
         """Return the command of a run on a site's data without clients: '--bootstrap'."""
@@ -307,10 +306,3 @@ def _bootstrap(site: Site, run: Run, command: list[str]) -> None:
         run(command, script)
     finally:
         script.unlink()
-
-
-def _write_statements(site: Site, statements: Sequence[str], path: Path) -> None:
-    """Write a file of statements, one to a line, that the account alone can read."""
-    path.touch(mode=0o600)
-    path.write_text("".join(f"{line};\n" for line in statements), encoding="utf-8")
-    site.account.make_owner_of(path)

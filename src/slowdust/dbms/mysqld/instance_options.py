@@ -29,8 +29,11 @@ def socket_of(site: Site) -> Path:
 
 
 def user_file(site: Site) -> Path:
-    """Return the file of statements that create the only user, executed at each start."""
-    return runtime_directory(site) / "user.sql"
+    """Return the file of statements that create the only user, executed at each start.
+
+    It is not among the account's own files: root writes it.
+    """
+    return site.config_file.with_name("user.sql")
 
 
 def _rsa_keys(site: Site) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from slowdust.accounts import Account
+from slowdust.accounts import Account, temporary_directory
 from slowdust.builds.model import Build
 from slowdust.dbms.mysqld.instance_options import RESERVED_SETTINGS
 from slowdust.dbms.mysqld.options import as_arguments, option_file, place_options
@@ -45,11 +44,8 @@ def accepted_settings(
     settings.check_not_reserved(RESERVED_SETTINGS)
     for name in settings.create:
         raise UsageError(f"[create] of {build.dbms} must be empty, but has {name!r}")
-    with tempfile.TemporaryDirectory(
-        prefix="slowdust-settings-", dir=account.temporary_root()
-    ) as name:
-        account.make_owner_of(Path(name))
-        server = _SettingsQuery(build, account, Path(name))
+    with temporary_directory("slowdust-settings-", account) as directory:
+        server = _SettingsQuery(build, account, directory)
         known = server.settings(settings.required.get("plugin_load_add"))
         for setting in sorted(settings.required.keys() - known):
             raise unknown_setting(build, setting, known)
@@ -67,7 +63,9 @@ class _SettingsQuery:
     def __init__(self, build: Build, account: Account, directory: Path) -> None:
         self._build = build
         self._account = account
-        self._directory = directory
+        self._file = directory / "server.conf"
+        self._data = directory / "data"
+        account.make_directory(self._data)
         self._has_help = True
         self._booleans: frozenset[str] = frozenset()
 
@@ -92,10 +90,9 @@ class _SettingsQuery:
             return []  # the creation of the data directory will show what it refuses
         if wrong := self._invalid_booleans(values):
             return wrong
-        file = self._directory / "server.conf"
-        file.write_text(option_file(self._build, values), encoding="utf-8")
-        file.chmod(0o644)
-        done = self._run(f"--defaults-file={file}", *validation)
+        self._file.write_text(option_file(self._build, values), encoding="utf-8")
+        self._file.chmod(0o644)
+        done = self._run(f"--defaults-file={self._file}", *validation)
         complaints = [
             _LOG_PREFIX.sub("", line).strip()
             for line in done.stderr.splitlines()
@@ -118,7 +115,7 @@ class _SettingsQuery:
 
         It crashes when its plugins describe their options.
         """
-        names = self._directory / "variables"
+        names = self._data / "variables"
         self._run(
             "--no-defaults",
             "--innodb-log-file-size=1M",
@@ -126,14 +123,16 @@ class _SettingsQuery:
             text="SELECT variable_name FROM information_schema.global_variables "
             f"INTO OUTFILE '{names}';\n",
         )
-        if not names.exists():
+        # As the account: the file may be a link to one that only root may read.
+        listed = self._account.run(["cat", str(names)])
+        if listed.returncode != 0:
             raise SlowdustError(f"{self._build.server} does not list its settings")
-        return frozenset(setting_name(name) for name in names.read_text("utf-8").split())
+        return frozenset(setting_name(name) for name in listed.stdout.split())
 
     def _run(
         self, defaults: str, *arguments: str, text: str | None = None
     ) -> subprocess.CompletedProcess[str]:
-        places = place_options(self._build, self._directory) | {"datadir": str(self._directory)}
+        places = place_options(self._build, self._data) | {"datadir": str(self._data)}
         return query_server(
             self._build, self._account, [defaults, *as_arguments(places), *arguments], text
         )
