@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +22,9 @@ _CANDIDATES_FOR_ROOT = ("postgres", "nobody")
 BASE_ENVIRONMENT: Mapping[str, str] = {"LC_ALL": "C", "PATH": os.defpath, "TZ": "UTC"}
 """The environment variables of all programs of builds."""
 _RUN_TIMEOUT_S = 60.0
+_SET_PARENT_DEATH_SIGNAL = 1
+"""PR_SET_PDEATHSIG; a change of the account clears it, so it comes after that."""
+_prctl = ctypes.CDLL(None).prctl
 
 
 class Identity(TypedDict, total=False):
@@ -98,9 +103,11 @@ class Account:
     ) -> subprocess.CompletedProcess[str]:
         """Run a program of a build as the account, to its end, and return its output.
 
-        `environment` is added to `BASE_ENVIRONMENT`; `text` is its standard input. Raises OSError
-        when it cannot be run, subprocess.TimeoutExpired when it does not end.
+        `environment` is added to `BASE_ENVIRONMENT`; `text` is its standard input. It is killed
+        when this process is. Raises OSError when it cannot be run, subprocess.TimeoutExpired when
+        it does not end.
         """
+        parent = os.getpid()
         return subprocess.run(
             command,
             capture_output=True,
@@ -111,6 +118,7 @@ class Account:
             cwd="/",
             timeout=_RUN_TIMEOUT_S,
             check=False,
+            preexec_fn=lambda: _end_with(parent),
             **self.identity(),
         )
 
@@ -164,6 +172,16 @@ def server_account() -> Account:
         "servers do not run as root, and this machine has neither a user postgres nor nobody: "
         f"set {USER_VARIABLE} to an unprivileged user"
     )
+
+
+def _end_with(parent: int) -> None:
+    """Have the kernel kill this process, a child that has not run its program yet, with `parent`.
+
+    It runs after a fork, when threads may have held locks: hence only calls of the kernel.
+    """
+    _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it ended before the kernel was told
+        os._exit(1)
 
 
 def _own_account(wanted: str | None) -> Account:

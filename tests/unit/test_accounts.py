@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import os
 import pwd
+import signal
 import stat
+import subprocess
+import sys
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from slowdust.accounts import server_account
 from slowdust.errors import UsageError
+from slowdust.instances.processes import ProcessMark
 from slowdust.places import cache_root, data_root, make_enterable
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -97,6 +103,34 @@ def test_what_is_made_can_be_entered_and_what_was_there_stays_as_it_is(tmp_path:
     modes = [path.stat().st_mode & 0o777 for path in (closed, closed / "a", closed / "a/b")]
     assert modes == [0o700, 0o755, 0o755]
     make_enterable(closed / "a/b", "SLOWDUST_DATA")
+
+
+def test_a_program_ends_with_whoever_runs_it(open_dir: Path) -> None:
+    """As a server that hangs when it is asked for its settings."""
+    open_dir.chmod(0o777)
+    told = open_dir / "pid"
+    code = (
+        "import sys; from slowdust.accounts import server_account;"
+        "server_account().run(['/bin/sh', '-c', f'echo $$ > {sys.argv[1]}; exec sleep 600'])"
+    )
+    owner = subprocess.Popen([sys.executable, "-c", code, str(told)])
+    wait_until(lambda: told.exists() and told.read_text().endswith("\n"))
+    mark = ProcessMark.of(int(told.read_text()))
+    assert mark is not None and mark.is_alive()
+    owner.kill()
+    owner.wait()
+    try:
+        wait_until(lambda: not mark.is_alive())
+    finally:
+        if mark.is_alive():
+            os.kill(mark.pid, signal.SIGKILL)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen within 60 s"
+        time.sleep(0.01)
 
 
 @as_root

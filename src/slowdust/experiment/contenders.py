@@ -98,8 +98,10 @@ class RunningContender:
     @property
     def idle_probe(self) -> IdleServer:
         """The probe that shows whether its running server is idle."""
-        server = next(probe for probe in self.probes if isinstance(probe, ServerProbe))
-        return IdleServer(self.name, server)
+        return IdleServer(self.name, next(self._server_probes()))
+
+    def _server_probes(self) -> Iterator[ServerProbe]:
+        return (probe for probe in self.probes if isinstance(probe, ServerProbe))
 
     def window(self, idle: Iterable[RunningContender]) -> Window:
         """Return the probes of a window in which it is measured beside idle contenders."""
@@ -113,6 +115,8 @@ class RunningContender:
 
     def start(self) -> None:
         """Start the server and watch its processes."""
+        for ended in self._server_probes():
+            ended.close()
         self.server.start()
         try:
             self.probes = probes_of(Subject(self.server.pid, self.server.data_dir))

@@ -13,7 +13,7 @@ from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Access, Auth, Listen
 from slowdust.dbms.mysqld.family import MysqldFamily
-from slowdust.dbms.mysqld.instance_options import RESERVED_SETTINGS
+from slowdust.dbms.mysqld.instance_options import RESERVED_SETTINGS, user_file
 from slowdust.dbms.mysqld.layout import sql_file, version_of
 from slowdust.dbms.mysqld.options import option_file
 from slowdust.dbms.settings import Settings
@@ -292,3 +292,8 @@ def test_what_a_server_is_told_cannot_be_set(asked: Build, listen: Listen) -> No
     assert "thread_cache_size" in options
     assert len(set(options)) == len(options)
     assert set(options) <= RESERVED_SETTINGS
+
+
+def test_root_writes_no_file_where_the_account_may_put_a_link(tmp_path: Path) -> None:
+    site = site_of(tmp_path, build_of("mysql", "9.7.4"))
+    assert not user_file(site).is_relative_to(site.data_dir)

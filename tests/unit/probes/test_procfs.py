@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from slowdust.probes.server.process import ServerProbe
 from slowdust.probes.server.procfs import ThreadFiles, number_after, read_bytes, read_text
 
 
@@ -88,3 +90,25 @@ def test_beyond_half_of_the_descriptors_files_are_opened_each_time(
     at_first = open_descriptors()
     assert ThreadFiles().read(os.getpid(), "stat")
     assert open_descriptors() == at_first
+
+
+def test_a_closed_probe_of_a_server_keeps_no_descriptors(sleeper: subprocess.Popen[bytes]) -> None:
+    before = open_descriptors()
+    probe = ServerProbe(sleeper.pid)
+    probe.read()
+    assert open_descriptors() > before
+    probe.close()
+    assert open_descriptors() == before
+
+
+def test_a_probe_that_nobody_has_any_more_keeps_no_descriptors(
+    sleeper: subprocess.Popen[bytes],
+) -> None:
+    """Without the garbage collector, which does not run while slices are measured."""
+    gc.disable()
+    try:
+        before = open_descriptors()
+        ServerProbe(sleeper.pid).read()
+        assert open_descriptors() == before
+    finally:
+        gc.enable()
