@@ -13,6 +13,7 @@ import click
 from slowdust import __version__
 from slowdust.cli.groups import LazyGroup
 from slowdust.errors import SlowdustError
+from slowdust.formats.text import visible
 
 _KEEPING = ("diff", "site", "serve", "note", "rename", "remove", "bundle")
 _COMMANDS = (
@@ -102,4 +103,4 @@ def _run() -> int:
 
 
 def _complain(text: str) -> None:
-    print(f"slowdust: {text}", file=sys.stderr)
+    print(f"slowdust: {visible(text)}", file=sys.stderr)

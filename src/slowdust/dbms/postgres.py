@@ -47,6 +47,8 @@ _RESERVED_SETTINGS = frozenset(
     }
 )
 """Settings by which Slowdust finds, watches and removes an instance."""
+_ORDERS = ("include", "include_dir", "include_if_exists")
+"""Orders to read other files, which a configuration file may have among its settings."""
 _OFF = frozenset({"0", "of", "off", "f", "fa", "fal", "fals", "false", "n", "no"})
 """Words for false; PostgreSQL also takes every unambiguous beginning of one."""
 _FATAL_STATES = {
@@ -127,6 +129,8 @@ class Postgres(Family):
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
         """Ask the server, which checks a configuration without starting."""
         settings.check_not_reserved(_RESERVED_SETTINGS)
+        for name in sorted({*_ORDERS} & {*settings.required, *settings.optional}):
+            raise UsageError(f"{name} is no setting: a configuration names its settings itself")
         for name in settings.create.keys() - {"data_checksums"}:
             raise UsageError(f"[create] of postgres can only have data_checksums, not {name!r}")
         optional = dict(settings.optional)

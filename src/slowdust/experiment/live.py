@@ -16,6 +16,7 @@ from rich.text import Text
 from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.story.answer import UNKNOWN
 from slowdust.experiment.view import InterimVerdict, Status, View
+from slowdust.formats.text import visible
 from slowdust.units import Second, format_duration
 from slowdust.wording import at_least, at_most, change, clients
 
@@ -101,7 +102,7 @@ class PlainView:
 
     def _print(self, text: str) -> None:
         self._last = time.monotonic()
-        print(text, file=sys.stderr, flush=True)
+        print(visible(text), file=sys.stderr, flush=True)
 
 
 class _LiveView:
@@ -141,10 +142,11 @@ class _LiveView:
 
     def step_done(self, status: Status) -> None:
         self.block(status)
-        self._console.print(_line(status), highlight=False)
+        self._console.print(visible(_line(status)), highlight=False, markup=False)
 
     def warning(self, text: str) -> None:
-        self._console.print(f"warning: {text}", style="yellow", highlight=False)
+        warning = visible(f"warning: {text}")
+        self._console.print(warning, style="yellow", highlight=False, markup=False)
 
 
 def _waiting(why: str, so_far: Second) -> str:

@@ -13,6 +13,11 @@ _NUMBER = re.compile(r"(?:\d{1,18})?\.\d{1,18}|\d{1,18}", re.ASCII)
 _SMALLEST, _LARGEST = 1e-18, 1e18
 _HOLE = b"\0"
 _COMPRESSED = ".gz"
+_COMMANDS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Control characters but tab and the end of a line, and marks of a text's direction."""
+_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_SHORT = {"b": "\b", "f": "\f", "r": "\r"}
+_MAY_HAVE_COMMANDS = re.compile(rb"\\u(?:00|20)|\\[bfr]|\x7f|\xc2[\x80-\x9f]|\xe2[\x80\x81]")
 
 
 class DamagedError(Exception):
@@ -28,6 +33,35 @@ def readable(name: str) -> str:
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
         for letter in text
     )
+
+
+def visible(text: str) -> str:
+    """Return a text without what commands a terminal: such characters are written as `\\x1b`.
+
+    Ends of lines and tabs stay.
+    """
+    return _COMMANDS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def visible_in_json(content: bytes) -> bytes:
+    """Return JSON whose texts are `visible`; unchanged where it is not UTF-8."""
+    if not _MAY_HAVE_COMMANDS.search(content):
+        return content
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return content
+    text = _COMMANDS.sub(lambda found: _in_json(found[0]), text)
+    return _ESCAPED.sub(_visible_escape, text).encode()
+
+
+def _visible_escape(found: re.Match[str]) -> str:
+    letter = chr(int(found[1], 16)) if found[1] else _SHORT.get(found[2], "")
+    return _in_json(letter) if _COMMANDS.fullmatch(letter) else found[0]
+
+
+def _in_json(letter: str) -> str:
+    return visible(letter).replace("\\", "\\\\")
 
 
 def plain(name: str) -> str:

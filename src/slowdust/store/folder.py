@@ -26,6 +26,7 @@ from typing import IO, TypeVar
 import msgspec
 
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.formats.text import visible_in_json
 from slowdust.store.count import Count, latest_counts
 from slowdust.store.earlier import name_hold_of, name_holds, slice_of_schema_1
 from slowdust.store.manifest import Manifest
@@ -125,7 +126,7 @@ class Folder:
             SlowdustError: it is damaged.
         """
         try:
-            content = (self.path / MANIFEST_FILE).read_bytes()
+            content = visible_in_json((self.path / MANIFEST_FILE).read_bytes())
         except FileNotFoundError:
             raise UsageError(
                 f"no results of an experiment '{self.name}' in {self.path.parent}"
@@ -150,7 +151,7 @@ class Folder:
             SlowdustError: a line that is not the last is damaged.
         """
         try:
-            content = (self.path / SLICES_FILE).read_bytes()
+            content = visible_in_json((self.path / SLICES_FILE).read_bytes())
         except FileNotFoundError:
             return []
         complete = content[: content.rfind(b"\n") + 1]
@@ -189,7 +190,7 @@ class Folder:
 
     def _read(self, name: str, kind: type[_Record]) -> list[_Record]:
         try:
-            content = (self.path / name).read_bytes()
+            content = visible_in_json((self.path / name).read_bytes())
         except FileNotFoundError:
             return []
         complete = content[: content.rfind(b"\n") + 1]
@@ -207,7 +208,7 @@ class Folder:
         profiles: list[Profile] = []
         for path in sorted((self.path / PROFILES).glob("*.json.gz")):
             try:
-                content = gzip.decompress(path.read_bytes())
+                content = visible_in_json(gzip.decompress(path.read_bytes()))
                 profiles.append(msgspec.json.decode(content, type=Profile))
             except (OSError, EOFError, msgspec.MsgspecError) as error:
                 raise SlowdustError(f"{path} is damaged: {error}") from error

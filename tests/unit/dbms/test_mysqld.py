@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -296,4 +297,5 @@ def test_what_a_server_is_told_cannot_be_set(asked: Build, listen: Listen) -> No
 
 def test_root_writes_no_file_where_the_account_may_put_a_link(tmp_path: Path) -> None:
     site = site_of(tmp_path, build_of("mysql", "9.7.4"))
+    site = replace(site, data_dir=tmp_path / "data")
     assert not user_file(site).is_relative_to(site.data_dir)

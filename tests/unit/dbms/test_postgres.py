@@ -13,7 +13,7 @@ from slowdust.dbms import family
 from slowdust.dbms.access import Access, Auth, Listen
 from slowdust.dbms.family import Site, Sizes, Stage, Statements, WaitUntil
 from slowdust.dbms.postgres import configuration_text, major_version
-from slowdust.dbms.settings import AcceptedSettings
+from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.errors import UsageError
 from slowdust.store.manifest import BuildFacts
 
@@ -56,6 +56,15 @@ def test_configuration_quotes_what_the_server_would_read_otherwise() -> None:
 def test_configuration_cannot_be_broken_out_of(name: str, value: str) -> None:
     with pytest.raises(UsageError, match="cannot be a setting of postgres"):
         configuration_text({name: value})
+
+
+@pytest.mark.parametrize("name", ["include", "include_dir", "include_if_exists"])
+@pytest.mark.parametrize("where", ["required", "optional"])
+def test_an_order_to_read_other_files_is_no_setting(name: str, where: str) -> None:
+    values = {name: "/etc/passwd"}
+    settings = Settings("mine", *((values, {}) if where == "required" else ({}, values)), {})
+    with pytest.raises(UsageError, match=f"{name} is no setting"):
+        POSTGRES.accept(build_of("17.6"), Account("me", 1, 1), settings)
 
 
 def test_server_listens_on_its_socket_only_unless_told(tmp_path: Path) -> None:

@@ -28,11 +28,13 @@ def write_classic(
     """Write the classic files below `directory`; return their paths.
 
     Raises:
-        UsageError: the experiment was imported from there, or a file is there with other content;
-            then none is written.
+        UsageError: the experiment was imported from there, a file is there with other content, or
+            a run's name leads elsewhere; then none is written.
     """
     _refuse_source(manifest, directory)
     files = _classic_files(manifest, report, slices)
+    for path in files:
+        _refuse_elsewhere(path)
     for path, text in files.items():
         _refuse_other(directory / path, text)
     for path, text in files.items():
@@ -63,6 +65,15 @@ def _refuse_source(manifest: Manifest, directory: Path) -> None:
         raise UsageError(
             f"{directory} is in {inside[0]}, which was imported from: "
             "classic files go into another directory"
+        )
+
+
+def _refuse_elsewhere(path: Path) -> None:
+    """Keep a run whose name is a path from being written where that leads."""
+    if path.is_absolute() or ".." in path.parts:
+        raise UsageError(
+            f"no classic files: that of a run would be {readable(str(path))}, which is not below "
+            "the directory: import the runs under other names"
         )
 
 

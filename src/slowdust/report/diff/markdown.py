@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from slowdust.analysis.diff.model import Condition, Diff, Relation, TestDifference
 from slowdust.analysis.diff.words import label_of
+from slowdust.report.markdown.foreign import escaped
 from slowdust.report.markdown.table import (
     ABSENT,
     interval,
@@ -23,6 +24,7 @@ _WIDEST = 100
 
 def render(diff: Diff) -> str:
     """Return the whole difference: the sentences, then tables of tests and of conditions."""
+    diff = escaped(diff)
     lines = [f"# {diff.before.experiment} and {diff.after.experiment}", ""]
     lines += [f"- {sentence}" for sentence in diff.summary]
     if diff.notes:

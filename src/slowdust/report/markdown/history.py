@@ -17,6 +17,7 @@ from slowdust.report.history import (
     point_at,
     several_clients,
 )
+from slowdust.report.markdown.foreign import escaped
 from slowdust.report.markdown.table import ABSENT, PALE, pale, ratio, table, work_ratio
 from slowdust.report.tldr import list_of_changes
 from slowdust.wording import clients, counted, distance
@@ -31,7 +32,7 @@ def brief(history: History) -> str:
 
 def render(history: History) -> str:
     """Return the brief form, and every test."""
-    return _render(history, (*BRIEF, _tests, _change_points_by_test))
+    return _render(escaped(history), (*BRIEF, _tests, _change_points_by_test))
 
 
 def _render(history: History, sections: Sequence[Callable[[LineHistory], list[str]]]) -> str:

@@ -18,6 +18,7 @@ from slowdust.report.markdown import (
     steps,
     waits,
 )
+from slowdust.report.markdown.foreign import escaped
 from slowdust.report.markdown.table import table
 from slowdust.report.tldr import beginning, list_of_changes, passages
 from slowdust.store.profile import Profile
@@ -27,6 +28,7 @@ from slowdust.wording import MOST_LISTED, clients
 
 def render(report: Report, _slices: Sequence[Slice] = (), _profiles: Sequence[Profile] = ()) -> str:
     """Return all sections that have content."""
+    report = escaped(report)
     sections = (section(report) for section in SECTIONS)
     return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
 

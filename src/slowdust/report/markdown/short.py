@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.results import by_step
 from slowdust.analysis.work.results import has_work
+from slowdust.report.markdown.foreign import escaped
 from slowdust.report.markdown.report import answered, notes, warnings
 from slowdust.report.markdown.table import ABSENT, interval, ratio, table, work_ratio
 from slowdust.report.tldr import list_of_changes, passages
@@ -30,6 +31,7 @@ _LEFT_OUT = "\nSections that do not fit into a comment are left out.\n"
 
 def render(report: Report, _slices: Sequence[Slice] = (), _profiles: Sequence[Profile] = ()) -> str:
     """Return the answer, the verdicts of each contender, and folded: causes, tests, warnings."""
+    report = escaped(report)
     head = [f"### {report.experiment}: {_compared(report)}", "", *answered(report)]
     sections = ["\n".join(lines) for lines in (head, notes(report), _tallies(report)) if lines]
     causes = _causes(report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from slowdust.analysis.sizes import SizesReport
+from slowdust.report.markdown.foreign import escaped
 from slowdust.report.markdown.table import table
 from slowdust.report.sizes.columns import (
     ABOUT_SOURCES,
@@ -21,6 +22,7 @@ _MOST_FOLDERS = 20
 
 def render(report: SizesReport) -> str:
     """Return all columns of all builds, and the build trees."""
+    report = escaped(report)
     return _rendered(report, columns_of(report.builds))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.formats.text import visible_in_json
 from slowdust.store.folder import Folder, replace_file
 
 ANNOTATION_FILE = "annotation.json"
@@ -31,7 +32,7 @@ def read_annotation(folder: Folder) -> Annotation:
     """
     path = folder.path / ANNOTATION_FILE
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Annotation)
+        return msgspec.json.decode(visible_in_json(path.read_bytes()), type=Annotation)
     except FileNotFoundError:
         return Annotation()
     except msgspec.MsgspecError as error:

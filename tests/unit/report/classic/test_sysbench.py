@@ -130,6 +130,21 @@ def test_files_of_others_are_not_replaced(tmp_path: Path, slowdust: Slowdust) ->
     assert f"other/{RUN_A} is a file" in complaint
 
 
+@pytest.mark.parametrize("name", ["../../x", "/{root}/x", "a/../../x"])
+def test_a_run_whose_name_is_a_path_is_not_written_elsewhere(
+    tmp_path: Path, slowdust: Slowdust, name: str
+) -> None:
+    name = name.replace("/{root}", str(tmp_path))
+    slowdust("import", "sysbench", write_archive(tmp_path / "a", {RUN_A: [Written()]}))
+    for file in ("manifest.json", "slices.ndjson"):
+        path = Path("results/a", file)
+        path.write_text(path.read_text().replace(RUN_A, name))
+    before = sorted(tmp_path.iterdir())
+    complaint = slowdust("report", "a", "--classic", "classic/deep", code=2)
+    assert "which is not below the directory: import the runs under other names" in complaint
+    assert sorted(tmp_path.iterdir()) == before
+
+
 @pytest.mark.parametrize("mode", [[], ["--compat"]])
 def test_the_imported_directory_is_not_written_into(
     tmp_path: Path, slowdust: Slowdust, mode: list[str]
