@@ -14,6 +14,7 @@ from slowdust.archive.problems import Problem
 from slowdust.errors import UsageError
 from slowdust.formats.text import readable
 from slowdust.store.folder import Folder, writing
+from slowdust.store.keeping.arriving import aside, put_in_place
 from slowdust.store.manifest import Imported, Manifest
 from slowdust.store.slice import Slice
 from slowdust.wording import shortened
@@ -146,20 +147,25 @@ def _titles(places: Sequence[str], name: str | None) -> Iterator[str]:
 def _store(experiments: Mapping[str, ArchivedExperiment], results: Path) -> None:
     """Write experiments, by name; earlier imports of the same are replaced.
 
+    An earlier import stays as it is until the new one is complete.
+
     Raises:
         UsageError: an experiment of that name is no import of the same kind and directory, or has
             more of it; then none is written.
+        SlowdustError: they cannot be written.
     """
     for title, experiment in experiments.items():
         folder = Folder(results / title)
         if folder.path.exists():
             _refuse_other(folder, experiment.manifest.imported)
             _refuse_larger(folder, experiment)
-    for title, experiment in experiments.items():
-        with writing(Folder(results / title)) as writer:
-            writer.clear()
-            writer.write_manifest(experiment.manifest)
-            writer.append(*experiment.slices)
+    with aside(results) as place:
+        for title, experiment in experiments.items():
+            with writing(Folder(place / title)) as writer:
+                writer.write_manifest(experiment.manifest)
+                writer.append(*experiment.slices)
+        for title in experiments:
+            put_in_place(Folder(place / title), results)
 
 
 def _refuse_other(folder: Folder, new: Imported | None) -> None:

@@ -222,10 +222,6 @@ class Writer:
         self.folder = folder
         self._slices = slices
 
-    def clear(self) -> None:
-        """Remove all slices."""
-        self._slices.truncate(0)
-
     def write_spec(self, toml: str) -> None:
         """Write the specification as run."""
         replace_file(self.folder.spec_file, toml.encode())

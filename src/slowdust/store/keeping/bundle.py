@@ -16,7 +16,6 @@ import io
 import re
 import shutil
 import tarfile
-import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -35,6 +34,7 @@ from slowdust.store.folder import (
     Folder,
 )
 from slowdust.store.keeping.annotation import ANNOTATION_FILE, read_annotation
+from slowdust.store.keeping.arriving import aside, put_in_place
 from slowdust.store.keeping.experiments import check_name, is_name, rename_experiment
 
 MOST_BYTES = 4 << 30
@@ -96,10 +96,7 @@ def unpack(bundle: Path, results: Path, name: str | None = None) -> Folder:
     """
     if name is not None:
         check_name(name)
-    results.mkdir(parents=True, exist_ok=True)
-    # One level below what `experiments` looks at, and on the same disk as its last place.
-    incoming = Path(tempfile.mkdtemp(prefix=".incoming-", dir=results))
-    try:
+    with aside(results) as incoming:
         folder = _read(bundle, incoming)
         _check(folder, bundle)
         wanted = results / (name or folder.name)
@@ -110,10 +107,7 @@ def unpack(bundle: Path, results: Path, name: str | None = None) -> Folder:
         if name not in (None, folder.name):
             folder = rename_experiment(folder, wanted.name)
         (folder.path / ".lock").unlink(missing_ok=True)
-        folder.path.rename(wanted)
-        return Folder(wanted)
-    finally:
-        shutil.rmtree(incoming, ignore_errors=True)
+        return put_in_place(folder, results)
 
 
 def _check(folder: Folder, bundle: Path) -> None:

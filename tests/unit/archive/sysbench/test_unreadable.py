@@ -63,7 +63,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Fail:
         whole = getattr(owner, function)
 
         def partly(given: str | Path, *arguments: object, **options: object) -> object:
-            if Path(os.fspath(given)) == path:
+            if not isinstance(given, int) and Path(os.fspath(given)) == path:
                 raise OSError(number, os.strerror(number), os.fspath(given))
             return whole(given, *arguments, **options)
 
