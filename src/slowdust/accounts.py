@@ -111,7 +111,7 @@ class Account:
         return subprocess.run(
             command,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             errors="replace",
             input=text or "",
             env={**BASE_ENVIRONMENT, **(environment or {})},

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import platformdirs
 
-from slowdust.errors import SlowdustError
+from slowdust.errors import SlowdustError, UsageError
 
 CACHE_VARIABLE = "SLOWDUST_CACHE"
 DATA_VARIABLE = "SLOWDUST_DATA"
@@ -51,6 +51,30 @@ def claims_directory() -> Path:
         f"no directory for locks of this host, such as {_FOR_ALL_USERS[0]}, can be written to by "
         f"all users: set {CLAIMS_VARIABLE} to a directory"
     )
+
+
+def named_path(text: str) -> Path:
+    """Return the path that a user writes, with `~` and `~name` for a home.
+
+    Raises:
+        UsageError: there is no such user.
+    """
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        user = text.partition("/")[0].removeprefix("~")
+        raise UsageError(f"{text}: this machine has no user '{user}' with a home") from None
+
+
+def check_regular(path: Path) -> None:
+    """Refuse what is no regular file, if it exists: a pipe or a device may never end.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    if path.exists() and not path.is_file():
+        what = "a directory" if path.is_dir() else "no regular file"
+        raise UsageError(f"{path} is {what}: name a file")
 
 
 def make_enterable(directory: Path, variable: str) -> None:

@@ -58,7 +58,7 @@ def make_freezable(make_instance: MakeInstance, way: str) -> MakeInstance:
 
 def still(process: psutil.Process) -> bool:
     """Return whether the kernel has stopped a process, by a signal or in its control group."""
-    group = Path(f"/proc/{process.pid}/cgroup").read_text().split("0::")[-1].strip()
+    group = Path(f"/proc/{process.pid}/cgroup").read_text(encoding="utf-8").split("0::")[-1].strip()
     events = (Path(f"{mount}{group}/cgroup.events") for mount in MOUNTS)
     frozen = any(path.exists() and "frozen 1" in path.read_text() for path in events)
     return frozen or process.status() == psutil.STATUS_STOPPED

@@ -285,7 +285,12 @@ def test_root_runs_servers_as_another_user(
     assert instance.account.name == "nobody"
     assert set(server.uids()) == {uid}
     assert set(server.gids()) == {gid}
-    groups = Path(f"/proc/{server.pid}/status").read_text().partition("Groups:")[2].splitlines()[0]
+    groups = (
+        Path(f"/proc/{server.pid}/status")
+        .read_text(encoding="utf-8")
+        .partition("Groups:")[2]
+        .splitlines()[0]
+    )
     assert groups.split() in ([], [str(gid)])
     assert instance.data_dir.stat().st_uid == uid
     assert Path(instance.target().socket or "").stat().st_mode & 0o777 == 0o700
@@ -310,7 +315,7 @@ def test_environment_is_clean_but_for_what_is_asked(
         postgres_build, environment=Environment(None, {"MALLOC_ARENA_MAX": "1"})
     )
     instance.start()
-    environment = Path(f"/proc/{instance.pid}/environ").read_text().split("\0")
+    environment = Path(f"/proc/{instance.pid}/environ").read_text(encoding="utf-8").split("\0")
     assert "MALLOC_ARENA_MAX=1" in environment
     assert "LC_ALL=C" in environment
     assert not [text for text in environment if text.startswith(("PGPORT", "MALLOC_CHECK_"))]
@@ -363,7 +368,7 @@ def test_watchdog_cleans_up_after_a_killed_slowdust(data_root: Path, postgres_bu
 
 def shared_memory() -> set[str]:
     """System V segments by number, and files, of all accounts."""
-    segments = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
+    segments = Path("/proc/sysvipc/shm").read_text(encoding="utf-8").splitlines()[1:]
     return {line.split()[1] for line in segments} | {
         path.name for path in Path("/dev/shm").iterdir()
     }

@@ -330,7 +330,7 @@ def test_allocator_is_at_work(
     instance.start()
     assert instance.allocator == allocator
     if environment.library is not None:
-        maps = Path(f"/proc/{instance.pid}/maps").read_text()
+        maps = Path(f"/proc/{instance.pid}/maps").read_text(encoding="utf-8")
         assert environment.library.resolve().name in maps
 
 

@@ -104,7 +104,7 @@ class Server:
     def _wait_until_asleep(self) -> None:
         deadline = time.monotonic() + 10
         stat = Path(f"/proc/{self.pid}/stat")
-        while stat.read_text().rpartition(")")[2].split()[0] != "S":
+        while stat.read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "S":
             assert time.monotonic() < deadline
             time.sleep(0.001)
 

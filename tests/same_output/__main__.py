@@ -106,7 +106,11 @@ def _check_out(revision: str, directory: Path) -> None:
 
 
 def _read_wording(path: Path) -> list[tuple[str, str]]:
-    lines = [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
+    lines = [
+        line
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line and not line.startswith("#")
+    ]
     return [
         (pattern, replacement) for pattern, _, replacement in (x.partition("\t") for x in lines)
     ]

@@ -74,7 +74,7 @@ def conduct(
     stored = read_stored(folder)
     manifest, report = stored.manifest, stored.report()
     page = folder.path / "report.html"
-    page.write_text(html.render(report, stored.slices, stored.profiles))
+    page.write_text(html.render(report, stored.slices, stored.profiles), encoding="utf-8")
     if report.calibration is not None:
         host_calibrations.keep(manifest, report.calibration)
     terminal.show(report)

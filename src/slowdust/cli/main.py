@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import signal
 import sys
@@ -71,7 +72,18 @@ def main() -> None:
     """Run the command line and exit: 0 done, 1 failed, 2 wrong use, 3 a problem was found."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminate)
+    _write_utf8()
     sys.exit(_run())
+
+
+def _write_utf8() -> None:
+    """Print UTF-8 into files and pipes in every locale, and what a terminal cannot show as '?'."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            if stream.isatty():
+                stream.reconfigure(errors="replace")
+            else:
+                stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _run() -> int:

@@ -83,7 +83,7 @@ def command(
         formats = SHORT_REPORTS if short else REPORTS
         sys.stdout.write(render_as(form, formats, report, slices, profiles))
     if junit is not None:
-        junit.write_text(render_as("junit", REPORTS, report, slices, profiles))
+        junit.write_text(render_as("junit", REPORTS, report, slices, profiles), encoding="utf-8")
         click.echo(f"JUnit: {junit}", err=True)
     if html is not None or (form is None and classic is None and junit is None):
         destination = html or folder.path / page_name(report, stored.manifest.base)

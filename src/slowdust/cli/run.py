@@ -50,10 +50,11 @@ def command(
     from slowdust.experiment.journal import StartMode
     from slowdust.experiment.spec.errors import File, placed
     from slowdust.experiment.spec.spec import read_spec
+    from slowdust.places import named_path
     from slowdust.store.folder import MANIFEST_FILE
     from slowdust.store.keeping.experiments import kept_experiment
 
-    path = Path(file).expanduser()
+    path = named_path(file)
     if options["resume"]:
         if not path.is_file():
             path = kept_experiment(results, file).spec_file

@@ -40,6 +40,18 @@ class Share(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     multiple_of: tuple[str, ...] = ()
     """Granules, the smallest first: the size is a multiple of the largest that is not larger."""
 
+    def __post_init__(self) -> None:
+        """Refuse what is no share of the memory.
+
+        Raises:
+            ValueError: says what to write.
+        """
+        if not 0 < self.share <= 1:
+            raise ValueError(f"share = {self.share:g} is no share of memory: write 0.25 or up to 1")
+        for granule in self.multiple_of:
+            if _bytes(granule) <= 0:
+                raise ValueError(f"multiple_of has {granule}: write sizes above 0")
+
     def bytes_of(self, memory_bytes: int) -> int:
         """Return the size, with `memory_bytes` for one contender."""
         size = int(self.share * memory_bytes)

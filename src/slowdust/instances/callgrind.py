@@ -222,7 +222,9 @@ def _launcher() -> str:
 def _tool(launcher: str) -> Path:
     """Return the program that valgrind's launcher runs for callgrind."""
     command = [launcher, "-d", "--tool=callgrind", "--version"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, capture_output=True, encoding="utf-8", errors="replace", check=False
+    )
     match = _LAUNCHING.search(done.stderr)
     if match is None:
         raise CallgrindError("valgrind does not show which program it runs")

@@ -41,7 +41,7 @@ def add_process(folder: Path, pid: int) -> None:
         OSError: the kernel refuses.
     """
     try:
-        (folder / "cgroup.procs").write_text(str(pid))
+        (folder / "cgroup.procs").write_text(str(pid), encoding="utf-8")
     except ProcessLookupError:
         return  # as the caller will see
 
@@ -67,7 +67,7 @@ def remove_group(folder: Path) -> None:
 
 
 def _parents(mounts: Sequence[str], controller: str) -> Iterator[Path]:
-    lines = Path("/proc/self/cgroup").read_text().splitlines()
+    lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     for mount in map(Path, mounts):
         for line in lines:
             _, controllers, path = line.split(":", 2)

@@ -77,9 +77,9 @@ class FrozenGroup:
                 for process in self._tree.processes():
                     add_process(self._folder, process.pid)
                 self._complete = True
-            (self._folder / _FREEZE).write_text("1")
+            (self._folder / _FREEZE).write_text("1", encoding="utf-8")
             deadline = time.monotonic() + _LIMIT
-            while "frozen 1" not in (self._folder / "cgroup.events").read_text():
+            while "frozen 1" not in (self._folder / "cgroup.events").read_text(encoding="utf-8"):
                 if time.monotonic() > deadline:
                     raise SlowdustError(f"a server does not stop within {_LIMIT:.0f} s")
                 time.sleep(_LOOK_EVERY)
@@ -112,7 +112,7 @@ def can_freeze(folder: Path) -> bool:
 def thaw_group(folder: Path) -> None:
     """Let the processes of a control group go on, if it is there and can be frozen."""
     if can_freeze(folder):
-        (folder / _FREEZE).write_text("0")
+        (folder / _FREEZE).write_text("0", encoding="utf-8")
 
 
 class ProcessTree:

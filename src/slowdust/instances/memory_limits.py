@@ -40,10 +40,10 @@ class MemoryLimit:
             )
         for name in _LIMITS:
             if (folder / name).exists():
-                (folder / name).write_text(str(limit_bytes))
+                (folder / name).write_text(str(limit_bytes), encoding="utf-8")
         for name, value in _NO_SWAP.items():
             if (folder / name).exists():
-                (folder / name).write_text(value)
+                (folder / name).write_text(value, encoding="utf-8")
         return cls(folder, limit_bytes)
 
     def add(self, pid: int) -> None:
@@ -62,6 +62,6 @@ class MemoryLimit:
         """Whether the kernel killed a process since there was no memory left below the limit."""
         for name in ("memory.oom_control", "memory.events"):
             with contextlib.suppress(OSError):
-                lines = (self.folder / name).read_text().splitlines()
+                lines = (self.folder / name).read_text(encoding="utf-8").splitlines()
                 return any(line.startswith("oom_kill ") and line[9:] != "0" for line in lines)
         return False

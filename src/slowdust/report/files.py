@@ -8,6 +8,7 @@ from pathlib import Path
 
 from slowdust.analysis.model import Report
 from slowdust.errors import UsageError
+from slowdust.places import check_regular
 
 _TITLE = re.compile(
     r'<title>(.*?) · Slowdust</title>\s*(?:<meta name="base" content="([^"]*)">)?', re.DOTALL
@@ -33,6 +34,7 @@ def write_page(path: Path, page: str) -> str | None:
     Raises:
         UsageError: the file is there and is no page of Slowdust's.
     """
+    check_regular(path)
     replaced = None
     now_named, now_base = _subject(page[:_HEAD]) or ("", None)
     if path.is_file() and path.stat().st_size:

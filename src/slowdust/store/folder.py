@@ -90,7 +90,7 @@ class Folder:
         """Raise UsageError if another process writes to this folder."""
         if not self.lock_file.exists():
             return
-        with self.lock_file.open("w") as lock:
+        with self.lock_file.open("w", encoding="utf-8") as lock:
             self.take(lock)
 
     @property
@@ -114,7 +114,7 @@ class Folder:
             UsageError: there is no such experiment.
         """
         try:
-            return self.spec_file.read_text()
+            return self.spec_file.read_text(encoding="utf-8")
         except FileNotFoundError:
             raise UsageError(f"no experiment '{self.name}' in {self.path.parent}") from None
 
@@ -280,7 +280,7 @@ def writing(folder: Folder) -> Iterator[Writer]:
         UsageError: another process is running the experiment.
     """
     folder.path.mkdir(parents=True, exist_ok=True)
-    with folder.lock_file.open("w") as lock:
+    with folder.lock_file.open("w", encoding="utf-8") as lock:
         folder.take(lock)
         folder.logs.mkdir(exist_ok=True)
         try:

@@ -117,7 +117,7 @@ def test_every_format_has_its_runs(
 ) -> None:
     import_two_rates(tmp_path, slowdust)
     printed = slowdust("report", "small", form)
-    assert ratio in (Path("page").read_text() if "html" in form else printed)
+    assert ratio in (Path("page").read_text(encoding="utf-8") if "html" in form else printed)
 
 
 def test_it_has_no_classic_files(tmp_path: Path, slowdust: Slowdust) -> None:

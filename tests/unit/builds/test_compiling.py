@@ -168,7 +168,7 @@ def test_failure_shows_the_end_of_the_log(repository: Path) -> None:
     assert "absent.h: No such file or directory" in text
     log = re.search(r"The log is (\S+);", text)
     assert log is not None
-    assert "absent.h" in Path(log[1]).read_text()
+    assert "absent.h" in Path(log[1]).read_text(encoding="utf-8")
     assert build(repository, "one").facts.version == "15.18", "the next build is not disturbed"
 
 
@@ -213,7 +213,7 @@ def test_interrupted_build_ends_its_compilers(repository: Path, open_dir: Path) 
     (pids,) = (open_dir / "cache/trees").rglob("pid")
     for pid in pids.read_text().split():
         status = Path(f"/proc/{pid}/stat")
-        assert not status.exists() or ") Z " in status.read_text()
+        assert not status.exists() or ") Z " in status.read_text(encoding="utf-8")
 
 
 def test_directory_is_built_as_it_is(repository: Path) -> None:

@@ -277,7 +277,9 @@ def test_what_to_measure_has_to_be_said(slowdust: Slowdust, command: str, argume
 
 
 def test_run_reads_the_experiment_from_its_file(slowdust: Slowdust, runs: Runs) -> None:
-    Path("nightly.toml").write_text(f'contenders = ["{OLD}", "{NEW}"]\ntests = ["scan"]\n')
+    Path("nightly.toml").write_text(
+        f'contenders = ["{OLD}", "{NEW}"]\ntests = ["scan"]\n', encoding="utf-8"
+    )
     outcome = slowdust("run", "nightly.toml")
     assert outcome.code == 0
     [(spec, results, mode)] = runs.calls
@@ -316,7 +318,7 @@ def test_resume_goes_on_where_the_file_is(slowdust: Slowdust, runs: Runs, tmp_pa
 def test_run_of_a_wrong_file_is_wrong_use(
     slowdust: Slowdust, runs: Runs, content: str, complaint: str
 ) -> None:
-    Path("bad.toml").write_text(content)
+    Path("bad.toml").write_text(content, encoding="utf-8")
     outcome = slowdust("run", "bad.toml")
     assert (outcome.code, outcome.out, runs.calls) == (2, "", [])
     assert complaint in outcome.complaint

@@ -68,11 +68,11 @@ def test_page_is_told_beside_other_formats_on_standard_error(
     slowdust: Slowdust, results: Path
 ) -> None:
     assert slowdust("history", "--html", "page.html") == (0, "history: page.html\n", "")
-    page = Path("page.html").read_text()
+    page = Path("page.html").read_text(encoding="utf-8")
     outcome = slowdust("history", "--json", "--html", "page.html")
     assert outcome.err == "history: page.html\n"
     assert len(lines_of(outcome.out)) == 3
-    assert Path("page.html").read_text() == page
+    assert Path("page.html").read_text(encoding="utf-8") == page
 
 
 @pytest.mark.parametrize(

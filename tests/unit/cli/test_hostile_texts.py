@@ -70,7 +70,7 @@ def test_markdown_has_neither_their_elements_nor_their_links(
 
 def test_the_page_has_none_of_their_elements(slowdust: Slowdust, hostile: Path) -> None:
     slowdust("report", "micro", "--html", "page.html")
-    page = Path("page.html").read_text()
+    page = Path("page.html").read_text(encoding="utf-8")
     assert "img src" in page
     assert "<img" not in page
     assert "\x1b" not in page

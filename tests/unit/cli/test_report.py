@@ -61,13 +61,13 @@ def test_a_page_that_replaces_another_says_so(slowdust: Slowdust, results: Path)
 
 
 def test_a_file_that_is_no_page_is_not_replaced(slowdust: Slowdust, results: Path) -> None:
-    Path("mine.html").write_text("<title>Mine</title>")
+    Path("mine.html").write_text("<title>Mine</title>", encoding="utf-8")
     outcome = slowdust("report", "micro", "--html", "mine.html")
     assert (outcome.code, outcome.complaint) == (
         2,
         "slowdust: mine.html is no page of Slowdust's: name another file",
     )
-    assert Path("mine.html").read_text() == "<title>Mine</title>"
+    assert Path("mine.html").read_text(encoding="utf-8") == "<title>Mine</title>"
 
 
 @pytest.mark.parametrize("command", ["report", "history"])
@@ -158,7 +158,7 @@ def test_base_that_is_no_contender_is_wrong_use(slowdust: Slowdust, results: Pat
 def test_page_goes_where_it_is_asked_for(slowdust: Slowdust, results: Path) -> None:
     outcome = slowdust("report", "insert", "--html", "page.html")
     assert outcome.out.splitlines()[-1] == "report: page.html"
-    assert "insert" in Path("page.html").read_text()
+    assert "insert" in Path("page.html").read_text(encoding="utf-8")
     assert not (results / "insert/report.html").exists()
 
 

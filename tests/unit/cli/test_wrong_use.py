@@ -1,5 +1,6 @@
 """Every kind of bad input ends with one clear line and exit code 2."""
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -22,6 +23,19 @@ from tests.unit.synthetic import synthetic_experiment
         (["compare", "postgres@17.6", "--budget", "banana"], "banana"),
         (["compare", "./empty"], "empty"),
         (["compare", "postgres@17.6", "--set", "fsync"], "KEY=VALUE"),
+        (["compare", "postgres@17.6", "--incarnations", 20 * "9"], "write at most 10,000"),
+        (["compare", "postgres@17.6", "--slice", "1000h"], "write at most 3,600"),
+        (["compare", "postgres@17.6", "--budget", "99999999h"], "write at most 31,536,000"),
+        (["compare", "postgres@17.6", "--rows", "5e9"], "write at most 4,294,967,295"),
+        (["compare", "postgres@17.6", "--rate", "1e300"], "write at most 10,000,000"),
+        (["compare", "postgres@17.6", "--repo", "~nobody-at-all/x"], "no user 'nobody-at-all'"),
+        (["run", "~nobody-at-all/x.toml"], "no user 'nobody-at-all'"),
+        (["report", "~nobody-at-all/x"], "no user 'nobody-at-all'"),
+        (["run", "deep.toml"], "deep.toml: its lists or tables are nested too deeply"),
+        (["run", "latin.toml"], "latin.toml is not text in UTF-8"),
+        (["run", "pipe"], "pipe is no regular file"),
+        (["run", "/dev/full"], "/dev/full is no regular file"),
+        (["import", "bundle", "pipe"], "pipe is no regular file"),
         (["run", "missing.toml"], "missing.toml"),
         (["report", "missing"], "missing"),
         (["report"], "no experiment"),
@@ -32,6 +46,9 @@ def test_bad_input_gives_one_line(
     slowdust: Slowdust, tmp_path: Path, arguments: list[str], complaint: str
 ) -> None:
     (tmp_path / "empty").mkdir()
+    (tmp_path / "deep.toml").write_text(f"a = {'[' * 5000}{']' * 5000}", encoding="utf-8")
+    (tmp_path / "latin.toml").write_bytes(b'name = "\xe9"')
+    os.mkfifo(tmp_path / "pipe")
     outcome = slowdust(*arguments)
     assert outcome.code == 2
     assert complaint in outcome.complaint

@@ -203,6 +203,21 @@ def test_wrong_configuration_is_told_in_one_line(tmp_path: Path, text: str, mess
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(f"share = {share}" for share in ("nan", "inf", "-inf", "1e300", "-1", "0", "1.01")),
+        'share = 0.5, multiple_of = ["0MB"]',
+        'share = 0.5, multiple_of = ["128MB", "0"]',
+    ],
+)
+def test_a_share_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(f"[settings]\nshared_buffers = {{ {text} }}\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="is no share of memory|write sizes above 0"):
+        family("postgres").settings(str(path), {}, 1)
+
+
 def test_configuration_that_is_not_there() -> None:
     with pytest.raises(UsageError, match="no configuration 'tiny': use one of default, durable"):
         load_config("postgres", "tiny")

@@ -142,7 +142,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("text", "line", "complaint"), WRONG)
 def test_errors_name_file_line_and_key(text: str, line: int | None, complaint: str) -> None:
-    Path("mine.toml").write_text(text)
+    Path("mine.toml").write_text(text, encoding="utf-8")
     with pytest.raises(UsageError) as info:
         read_spec(Path("mine.toml"))
     [message] = str(info.value).splitlines()
@@ -155,7 +155,7 @@ def test_there_are_many() -> None:
 
 
 def test_each_problem_has_a_line_of_its_own() -> None:
-    Path("mine.toml").write_text(PAIR + "rows = 5\nbugdet = 3\n\ntables = 0")
+    Path("mine.toml").write_text(PAIR + "rows = 5\nbugdet = 3\n\ntables = 0", encoding="utf-8")
     with pytest.raises(UsageError) as info:
         read_spec(Path("mine.toml"))
     lines = sorted(str(info.value).splitlines())

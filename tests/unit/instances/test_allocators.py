@@ -105,7 +105,7 @@ def test_maps_that_cannot_be_read_matter_only_where_an_allocator_was_asked_for()
 
 
 def _maps() -> list[str]:
-    return Path("/proc/self/maps").read_text().splitlines()
+    return Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
 
 
 def test_built_in_malloc_cannot_be_replaced() -> None:

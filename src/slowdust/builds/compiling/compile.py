@@ -156,7 +156,11 @@ class _Work:
         shutil.rmtree(install, ignore_errors=True)
         configured, log, configure_log = place / _CONFIGURED, place / LOG, place / _CONFIGURE_LOG
         wanted = "\n".join(recipe.configure.command)
-        if configured.exists() and configured.read_text() == wanted and configure_log.exists():
+        if (
+            configured.exists()
+            and configured.read_text(encoding="utf-8") == wanted
+            and configure_log.exists()
+        ):
             shutil.copyfile(configure_log, log)
             runner = self._runner(place, (build, install))
         else:
@@ -166,7 +170,7 @@ class _Work:
             runner = self._runner(place, (build, install))
             runner.run(recipe.configure)
             shutil.copyfile(log, configure_log)
-            configured.write_text(wanted)
+            configured.write_text(wanted, encoding="utf-8")
         runner.count([*recipe.steps])
         for step in recipe.steps:
             runner.run(step)

@@ -46,7 +46,9 @@ def _path(program: str) -> str:
 
 
 def _version(program: str) -> str:
-    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [program, "--version"], capture_output=True, encoding="utf-8", errors="replace", check=False
+    )
     if done.returncode != 0 or not done.stdout.strip():
         raise SlowdustError(f"the compiler {program} does not print its version: set CC to another")
     return done.stdout.splitlines()[0].strip()

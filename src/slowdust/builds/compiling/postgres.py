@@ -64,7 +64,7 @@ def _make(workshop: Workshop) -> Recipe:
 
 def _unless_old(workshop: Workshop) -> list[str]:
     """Return the options that configure takes from version 16 on, where ICU became the default."""
-    text = (workshop.source / "configure").read_text(errors="replace")
+    text = (workshop.source / "configure").read_text(errors="replace", encoding="utf-8")
     return ["--without-icu"] if "--without-icu" in text else []
 
 

@@ -159,7 +159,7 @@ class Runner:
         self._progress(f"{step.phase}{extent}, {format_duration(round(self._shown - self._began))}")
 
     def _failure(self, step: Step, code: int) -> str:
-        lines = self._log.read_text(errors="replace").splitlines()
+        lines = self._log.read_text(errors="replace", encoding="utf-8").splitlines()
         remedy = missing.remedy(lines)
         shown = "\n".join(f"    {line}" for line in lines[-_LAST_LINES:])
         program = Path(str(step.command[0])).name

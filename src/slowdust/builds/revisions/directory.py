@@ -13,6 +13,7 @@ from slowdust.builds.fingerprint import sha256_of
 from slowdust.builds.revisions.revision import DIRECTORY, Revision, git
 from slowdust.builds.unpacking import unpack
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.places import named_path
 
 
 def sources_at(version: str) -> Revision:
@@ -21,7 +22,7 @@ def sources_at(version: str) -> Revision:
     Of a clone those files are taken that git would track. Raises UsageError when PATH does not
     exist.
     """
-    path = Path(version.removeprefix(DIRECTORY)).expanduser().absolute()
+    path = named_path(version.removeprefix(DIRECTORY)).absolute()
     if path.is_file():
         content, export = sha256_of(path), functools.partial(_unpack, path)
     elif path.is_dir():

@@ -13,7 +13,7 @@ from slowdust.builds.model import Progress
 from slowdust.builds.revisions.revision import GIT, Revision, git
 from slowdust.builds.unpacking import Tree
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.places import cache_root
+from slowdust.places import cache_root, named_path
 
 _URL = re.compile(r"[a-z][a-z0-9+]*://|[^/]+@[^/]+:")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -43,7 +43,7 @@ def commit_of(repository: str | None, version: str, progress: Progress) -> Revis
 
 
 def _local(repository: str, ref: str) -> tuple[Path, str]:
-    folder = Path(repository).expanduser().absolute()
+    folder = named_path(repository).absolute()
     if not folder.is_dir():
         raise UsageError(f"{repository} is no clone of a repository: it does not exist")
     commit = _commit(folder, ref) or _commit(folder, f"origin/{ref}")

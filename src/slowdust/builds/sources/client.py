@@ -38,7 +38,7 @@ def run_client(
             command,
             cwd=folder,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             errors="replace",
             stdin=subprocess.DEVNULL,
             timeout=FETCH_TIMEOUT_S,

@@ -87,6 +87,6 @@ def _threads() -> list[int]:
 
 def _listed(file: Path) -> list[int]:
     try:
-        return parse_cpus(file.read_text().strip())
+        return parse_cpus(file.read_text(encoding="utf-8").strip())
     except (OSError, ValueError):
         return []

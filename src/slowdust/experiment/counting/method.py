@@ -101,7 +101,7 @@ def check_sampling() -> str | Missing:
 def _refused(output: str, remedy: str) -> Missing:
     """Return why perf failed; `remedy` is what would allow it if it was not permitted."""
     if "ermission" in output or "paranoid" in output:
-        level = PARANOID.read_text().strip() if PARANOID.exists() else "unknown"
+        level = PARANOID.read_text(encoding="utf-8").strip() if PARANOID.exists() else "unknown"
         return Missing(
             f"The kernel does not allow this account to use perf (perf_event_paranoid is {level}).",
             remedy,
@@ -143,7 +143,7 @@ _CHECKS: Mapping[Source, Callable[[], str | Missing]] = {
 
 
 def _machine() -> str:
-    flags = Path("/proc/cpuinfo").read_text()
+    flags = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     return "virtual machine" if " hypervisor" in flags else "machine"
 
 
@@ -154,7 +154,7 @@ def _run(command: Sequence[str], text: str = "") -> subprocess.CompletedProcess[
             command,
             input=text,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             errors="replace",
             env={**os.environ, "LC_ALL": "C"},
             timeout=_LIMIT_S,

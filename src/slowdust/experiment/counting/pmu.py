@@ -132,7 +132,8 @@ def _can_count(event: str) -> bool:
         done = subprocess.run(
             ["perf", *_stat([event]), "--", "true"],
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             env={**os.environ, "LC_ALL": "C"},
             timeout=_PROBE_LIMIT_S,
             check=False,

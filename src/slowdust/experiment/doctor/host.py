@@ -33,7 +33,7 @@ class Host:
     def text(self, path: str) -> str | None:
         """Return the content of a kernel file without white space around it; None if unreadable."""
         try:
-            return (self.root / path).read_text(errors="replace").strip()
+            return (self.root / path).read_text(errors="replace", encoding="utf-8").strip()
         except OSError:
             return None
 

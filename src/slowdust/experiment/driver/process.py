@@ -113,7 +113,11 @@ class Driver:
     def version(self) -> str:
         """The version that the binary prints."""
         answer = subprocess.run(
-            [self._binary, "--version"], capture_output=True, text=True, check=True
+            [self._binary, "--version"],
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=True,
         )
         return answer.stdout.strip().removeprefix(BINARY).strip()
 

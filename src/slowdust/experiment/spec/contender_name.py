@@ -16,6 +16,7 @@ from slowdust.builds.revisions.revision import DIRECTORY, GIT, is_source
 from slowdust.dbms import engine_names
 from slowdust.dbms.environment import ALLOCATORS, Environment, parse_environment
 from slowdust.errors import UsageError
+from slowdust.places import named_path
 
 _CONFIG = r"(?::(?P<config>[A-Za-z0-9._/-]+))?"
 _NAMED = re.compile(
@@ -72,7 +73,7 @@ class ContenderName:
         if self.directory is not None:
             return replace(self, directory=self.directory.absolute())
         if self.version is not None and self.version.startswith(DIRECTORY):
-            path = Path(self.version.removeprefix(DIRECTORY)).expanduser().absolute()
+            path = named_path(self.version.removeprefix(DIRECTORY)).absolute()
             return replace(self, version=f"{DIRECTORY}{path}")
         return self
 
@@ -115,7 +116,7 @@ def parse_contender(written: str) -> ContenderName:
     if directory := _DIRECTORY.fullmatch(written):
         return ContenderName(
             written,
-            directory=Path(directory["directory"]).expanduser(),
+            directory=named_path(directory["directory"]),
             config=directory["config"],
             environment=_environment(written, directory["environment"]),
         )

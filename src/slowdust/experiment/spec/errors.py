@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.lines import line_of
+from slowdust.places import check_regular
 from slowdust.wording import no_such
 
 Keys = tuple[str | int, ...]
@@ -130,6 +131,7 @@ def read_toml(path: Path) -> tuple[dict[str, object], str]:
     Raises:
         UsageError: the file cannot be read, or is not TOML: with the line, and what to write.
     """
+    check_regular(path)
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -140,6 +142,8 @@ def read_toml(path: Path) -> tuple[dict[str, object], str]:
         return tomllib.loads(text), text
     except tomllib.TOMLDecodeError as error:
         raise UsageError(_syntax_error(path, text, str(error))) from None
+    except RecursionError:
+        raise UsageError(f"{path}: its lists or tables are nested too deeply") from None
 
 
 def explain(
@@ -184,7 +188,7 @@ def _words(item: Mapping[str, Any], keys: Keys, model: type[BaseModel]) -> str:
         return no_such("value", str(given), re.findall(r"'([^']*)'", context["expected"]))
     if kind in _LIMITS:
         name, words = _LIMITS[kind]
-        return f"{given} is out of range: write {words} {context[name]:,}"
+        return f"{given} is out of range: write {words} {context[name]:,.15g}"
     if kind == "string_pattern_mismatch":
         return f"'{given}' cannot be a name: {_PATTERNS}"
     if kind in ("too_short", "too_long"):

@@ -39,6 +39,7 @@ from slowdust.experiment.spec.errors import (
     read_toml,
 )
 from slowdust.experiment.spec.matrix import Matrix, Settings
+from slowdust.places import named_path
 from slowdust.store.folder import NAME
 from slowdust.units import Second, parse_size
 from slowdust.wording import no_such
@@ -64,12 +65,15 @@ def _size(value: object) -> object:
 
 Memory = Annotated[int, BeforeValidator(_size)]
 """Bytes."""
+_YEAR = 365 * 86400.0
+ShortDuration = Annotated[Duration, Field(le=3600)]
+"""Seconds, an hour at most."""
 
 
 class RateTable(Table):
     """An open loop: operations per second over all clients, whatever the server answers."""
 
-    per_second: Annotated[float, Field(gt=0), AsNumber]
+    per_second: Annotated[float, Field(gt=0, le=10_000_000), AsNumber]
     arrivals: Literal["poisson", "uniform"] = "poisson"
 
 
@@ -84,15 +88,15 @@ class Spec(Table):
     tests: list[str] = Field(default_factory=list)
     only: list[str] = Field(default_factory=list)
     clients: list[Annotated[int, Field(ge=1, le=10_000), AsCount]] = Field([1], min_length=1)
-    rows: Annotated[int, Field(ge=100), AsCount] = 100_000
+    rows: Annotated[int, Field(ge=100, le=2**32 - 1), AsCount] = 100_000
     tables: Annotated[int, Field(ge=1, le=1000), AsCount] = 1
-    budget: Duration = 600.0
-    slice: Duration | None = None
-    discard: Duration = 0.01
-    warmup: Duration = 0.5
+    budget: Annotated[Duration, Field(le=_YEAR)] = 600.0
+    slice: ShortDuration | None = None
+    discard: ShortDuration = 0.01
+    warmup: ShortDuration = 0.5
     margin: Annotated[float, Field(gt=0, lt=1), AsShare] = 0.03
-    incarnations: Annotated[int, Field(ge=1), AsCount] | None = None
-    trial: Annotated[int, Field(ge=1), AsCount] | None = None
+    incarnations: Annotated[int, Field(ge=1, le=10_000), AsCount] | None = None
+    trial: Annotated[int, Field(ge=1, le=10_000), AsCount] | None = None
     seed: Annotated[int, Field(ge=0, lt=2**53), AsCount] = 1
     rate: RateTable | None = None
     count: Wanted = "auto"
@@ -134,7 +138,7 @@ class Spec(Table):
     @field_validator("repo")
     @classmethod
     def _repository_where_it_is(cls, value: str | None) -> str | None:
-        path = Path(value).expanduser() if value else None
+        path = named_path(value) if value else None
         return str(path.absolute()) if path and path.is_dir() else value
 
     @field_validator("clients")

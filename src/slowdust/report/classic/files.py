@@ -39,7 +39,7 @@ def write_classic(
         _refuse_other(directory / path, text)
     for path, text in files.items():
         (directory / path).parent.mkdir(parents=True, exist_ok=True)
-        (directory / path).write_text(text, newline="")
+        (directory / path).write_text(text, newline="", encoding="utf-8")
     return [directory / path for path in files]
 
 

@@ -40,7 +40,7 @@ def aside(results: Path) -> Iterator[Path]:
     except OSError as error:
         raise SlowdustError(f"cannot write to {results}: {error.strerror}") from error
     try:
-        with (place / _LOCK).open("w") as lock:
+        with (place / _LOCK).open("w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield place
     finally:
@@ -61,7 +61,7 @@ def put_in_place(folder: Folder, results: Path) -> Folder:
         if not place.path.exists():
             folder.path.rename(place.path)
             return place
-        with place.lock_file.open("a") as lock:
+        with place.lock_file.open("a", encoding="utf-8") as lock:
             place.take(lock)
             with suppress(FileNotFoundError):
                 shutil.copy2(place.path / ANNOTATION_FILE, folder.path / ANNOTATION_FILE)
@@ -81,6 +81,6 @@ def _exchange(new: Path, old: Path) -> None:
 
 def _remove_abandoned(results: Path) -> None:
     for place in results.glob(f"{_PREFIX}*"):
-        with suppress(OSError), (place / _LOCK).open("r+") as lock:
+        with suppress(OSError), (place / _LOCK).open("r+", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(place)

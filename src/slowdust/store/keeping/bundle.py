@@ -24,6 +24,7 @@ from typing import IO
 import msgspec
 
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.places import check_regular
 from slowdust.store.folder import (
     COUNTS_FILE,
     MANIFEST_FILE,
@@ -94,6 +95,7 @@ def unpack(bundle: Path, results: Path, name: str | None = None) -> Folder:
         UsageError: the name is taken or not valid, or a newer Slowdust wrote the experiment.
         SlowdustError: the file is no bundle, is damaged, or has what no bundle has.
     """
+    check_regular(bundle)
     if name is not None:
         check_name(name)
     with aside(results) as incoming:

@@ -15,6 +15,7 @@ import msgspec
 import tomli_w
 
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.places import named_path
 from slowdust.store.folder import (
     MANIFEST_FILE,
     NAME,
@@ -58,7 +59,7 @@ def kept_experiment(results: Path, name: str) -> Folder:
     if name.endswith(BUNDLE_SUFFIX) and Path(name).is_file():
         raise UsageError(f"{name} is a bundle: `slowdust import bundle {name}` opens it")
     if name and not is_name(name):
-        path = Path(name).expanduser()
+        path = named_path(name)
         folder = Folder(path.parent if path.is_file() else path)
         if _is_kept(folder):
             return folder
@@ -121,7 +122,7 @@ def remove_experiment(folder: Folder) -> None:
 def _held(folder: Folder) -> Iterator[None]:
     """Keep every writer out of the folder, by its lock."""
     try:
-        with folder.lock_file.open("a") as lock:
+        with folder.lock_file.open("a", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield
     except BlockingIOError:

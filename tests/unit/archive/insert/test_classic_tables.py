@@ -77,8 +77,8 @@ def write_sources(run: str) -> None:
     """Write the sources of o.sum: o.res of a load, o.ib of a step with queries; nothing of l.x."""
     for step in ("l.i0", "l.x", "qr100.L1"):
         Path("archive", run, step).mkdir(parents=True)
-    Path("archive", run, "l.i0", "o.res.dop2").write_text(RESULT)
-    Path("archive", run, "l.x", "o.rt.t.insert").write_text("torn\n")
+    Path("archive", run, "l.i0", "o.res.dop2").write_text(RESULT, encoding="utf-8")
+    Path("archive", run, "l.x", "o.rt.t.insert").write_text("torn\n", encoding="utf-8")
     for client in (1, 2):
         printed = client_output([90, 100, 98] * 20, queries=[5000, 4000, 6000] * 20)
         Path("archive", run, "qr100.L1", f"o.ib.dop2.{client}").write_bytes(printed)
@@ -110,7 +110,9 @@ def test_files_of_clients_alone(slowdust: Slowdust) -> None:
 def test_clean_rates_of_results_alone_are_not_cut(slowdust: Slowdust) -> None:
     write_sources(OLD)
     result = RESULT.replace("301 seconds", "300 seconds").replace("33222.5", "33333.3")
-    Path("archive", OLD, "l.i0", "o.res.dop2").write_text(result.replace("5000000", "5000299"))
+    Path("archive", OLD, "l.i0", "o.res.dop2").write_text(
+        result.replace("5000000", "5000299"), encoding="utf-8"
+    )
     assert cells(classic(slowdust)[f"o.sum.t.{OLD}"])[0]["ips"] == "33335"
 
 
@@ -129,8 +131,8 @@ def test_a_run_of_sources_beside_tables_gets_its_own(slowdust: Slowdust) -> None
 def test_a_table_that_was_cut_is_made_where_its_sources_are(slowdust: Slowdust) -> None:
     write_runs(Path("archive"), {OLD: {}, NEW: {}})
     path = Path(f"archive/o.sum.t.{OLD}")
-    whole = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(whole[:-1]))
+    whole = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(whole[:-1]), encoding="utf-8")
     assert path.name not in classic(slowdust, "--compat")
     sources = Path("archive", OLD, "qp1000.L6")
     sources.mkdir(parents=True)

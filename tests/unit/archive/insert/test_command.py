@@ -55,7 +55,7 @@ def test_an_import_is_an_experiment_like_any_other(slowdust: Slowdust) -> None:
     assert "## Insert rate beside the queries" in slowdust("report", "ib", "--md")
     assert "mysql@8.0.44:c1+badcnf" in slowdust("report", "ib", "--csv")
     slowdust("report", "ib", "--html", "page.html")
-    assert "In each second of the step" in Path("page.html").read_text()
+    assert "In each second of the step" in Path("page.html").read_text(encoding="utf-8")
 
 
 def test_a_directory_given_twice_is_one_experiment(slowdust: Slowdust) -> None:
@@ -73,7 +73,7 @@ def test_a_report_says_nothing_that_an_archive_does_not_tell(slowdust: Slowdust)
     assert not any({"errors", "retries"} & role.keys() for role in roles)
     assert not any("incarnations" in note for note in expected["notes"])
     slowdust("report", "ib", "--html", "page.html")
-    page = Path("page.html").read_text()
+    page = Path("page.html").read_text(encoding="utf-8")
     assert "of single runs, without intervals" in page
     assert "with 95% intervals" not in page
 
@@ -82,7 +82,12 @@ def test_a_page_speaks_of_no_incarnations(slowdust: Slowdust) -> None:
     write_archive(Path("archive"))
     slowdust("import", "iibench", "archive", "--name", "ib")
     slowdust("report", "ib", "--html", "page.html")
-    page = Path("page.html").read_text().partition("<script>")[0].partition("</style>")[2]
+    page = (
+        Path("page.html")
+        .read_text(encoding="utf-8")
+        .partition("<script>")[0]
+        .partition("</style>")[2]
+    )
     assert "Archived runs of the Insert Benchmark, one of each contender" in page
     assert "Of one run each" in page
     for word in ("incarnation", "slice", "Settled in", "Striped"):
@@ -131,8 +136,8 @@ def test_the_imported_directory_is_not_written_into(slowdust: Slowdust) -> None:
 
 def test_nothing_to_import_is_said(slowdust: Slowdust) -> None:
     Path("archive").mkdir()
-    Path("archive/notes.txt").write_text("hello")
-    Path("archive/sb.o.scan.range100.pk1.dop8").write_text("hello")
+    Path("archive/notes.txt").write_text("hello", encoding="utf-8")
+    Path("archive/sb.o.scan.range100.pk1.dop8").write_text("hello", encoding="utf-8")
     printed = slowdust("import", "iibench", "archive", code=1)
     assert "skipped: archive/notes.txt: not a file of the Insert Benchmark" in printed
     assert "slowdust import sysbench" in printed

@@ -70,7 +70,7 @@ def test_rows_that_cannot_be_read_are_told(slowdust: Slowdust) -> None:
     )
     assert rates == {"qr100": 10_000}
     slowdust("report", "archive", "--html", "page.html")
-    assert "In each second of the step" not in Path("page.html").read_text()
+    assert "In each second of the step" not in Path("page.html").read_text(encoding="utf-8")
 
 
 def tear_row(path: Path) -> None:
@@ -221,7 +221,10 @@ def write_tables() -> None:
 
 def cut(path: Path, lines: int) -> None:
     """Leave so many lines, and the header."""
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[: lines + 1]))
+    path.write_text(
+        "".join(path.read_text(encoding="utf-8").splitlines(keepends=True)[: lines + 1]),
+        encoding="utf-8",
+    )
 
 
 def classic(slowdust: Slowdust) -> dict[str, str]:
@@ -277,7 +280,7 @@ def test_a_run_that_was_only_loaded_and_is_torn_does_not_come_back(slowdust: Slo
     write_runs(Path("archive"), {NEW: {}})
     path = Path(f"archive/o.sum.t.{NEW}")
     cut(path, 3)
-    path.write_text(path.read_text()[:-2])
+    path.write_text(path.read_text(encoding="utf-8")[:-2], encoding="utf-8")
     lines, rates = imported(slowdust)
     assert lines == [f"used in part: o.sum.t.{NEW}: its last line is torn"]
     assert list(rates) == ["l.i0", "l.x"]
@@ -348,7 +351,7 @@ def test_an_empty_file_gives_way_to_its_compressed_one(slowdust: Slowdust) -> No
 def test_files_of_no_use_that_are_there_twice_have_no_line(slowdust: Slowdust) -> None:
     write_tables()
     for name in ("sb.o.scan.range100.pk1.dop8", "o.vm.dop8"):
-        Path(f"archive/{name}").write_text("other\n")
+        Path(f"archive/{name}").write_text("other\n", encoding="utf-8")
         Path(f"archive/{name}.gz").write_bytes(gzip.compress(b"other\n"))
     assert imported(slowdust)[0] == []
 

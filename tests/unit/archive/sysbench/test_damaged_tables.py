@@ -71,7 +71,7 @@ def test_a_table_with_fewer_tests_than_its_runs_is_told_and_written_whole(
     printed = slowdust("import", "sysbench", archive, "--compat")
     assert complaints(printed, table) == [f"cut: {kept} of 5 tests"]
     slowdust("report", "raw", "--classic", "again")
-    assert Path("again", table).read_text() == whole
+    assert Path("again", table).read_text(encoding="utf-8") == whole
 
 
 def test_a_table_of_chosen_tests_is_not_cut(archive: Path, slowdust: Slowdust) -> None:
@@ -83,7 +83,7 @@ def test_a_table_of_chosen_tests_is_not_cut(archive: Path, slowdust: Slowdust) -
     printed = slowdust("import", "sysbench", archive, "--compat")
     assert complaints(printed, "qps.abs.rw.tsv") == []
     slowdust("report", "raw", "--classic", "again")
-    assert Path("again/qps.abs.rw.tsv").read_text() == chosen
+    assert Path("again/qps.abs.rw.tsv").read_text(encoding="utf-8") == chosen
 
 
 def test_a_cut_table_may_lack_tests_that_tables_of_rates_never_have(
@@ -105,7 +105,7 @@ def test_a_table_of_other_clients_is_not_cut(archive: Path, slowdust: Slowdust) 
     printed = slowdust("import", "sysbench", archive, "--compat")
     assert complaints(printed, "o.met.x") == ["cut: 3 of 5 tests"]
     slowdust("report", "raw", "--classic", "again")
-    assert Path("again/o.met.x").read_text() == whole
+    assert Path("again/o.met.x").read_text(encoding="utf-8") == whole
 
 
 @pytest.mark.parametrize("tags", [("dop4", "dop8"), ("few", "all")])

@@ -128,7 +128,7 @@ def test_counters_are_compared_per_query(tmp_path: Path, slowdust: Slowdust) -> 
     assert "bus-cycles" not in relative
     assert new["counters"]["of_one_process"]
     slowdust("report", "a", "--html", "page.html")
-    page = Path("page.html").read_text()
+    page = Path("page.html").read_text(encoding="utf-8")
     assert "Counters per query, relative" in page
     assert "down 25%" in page
 
@@ -248,7 +248,10 @@ def test_two_processes_read_what_one_reads(
     slowdust("import", "sysbench", archive, "--name", "one")
     monkeypatch.setattr(reading, "_WORTH_A_PROCESS", 0)
     slowdust("import", "sysbench", archive, "--name", "two")
-    result, two = (Path("results", name, "slices.ndjson").read_text() for name in ("one", "two"))
+    result, two = (
+        Path("results", name, "slices.ndjson").read_text(encoding="utf-8")
+        for name in ("one", "two")
+    )
     assert result == two
     assert len(result.splitlines()) == 10
     assert json.loads(result.splitlines()[0])["qps"] == 1000.0
@@ -291,8 +294,11 @@ def test_tables_without_a_primary_key_are_another_test(tmp_path: Path, slowdust:
     slowdust("report", "a", "--classic", "classic")
     rates = (path.read_text() for path in sorted(Path("classic", RUN_A).glob("sb.r.qps*")))
     assert [text.partition("\t")[0] for text in rates] == ["3002", "1000"]
-    assert Path("classic/qps.abs.csv").read_text() == "hot-points_range=100,1000,1200\n"
-    blocks = Path("classic/o.met").read_text()
+    assert (
+        Path("classic/qps.abs.csv").read_text(encoding="utf-8")
+        == "hot-points_range=100,1000,1200\n"
+    )
+    blocks = Path("classic/o.met").read_text(encoding="utf-8")
     assert [blocks.count(f"sb.met.hot-points.range100.pk{pk}.dop8") for pk in (0, 1)] == [1, 1]
 
 
@@ -309,7 +315,7 @@ def test_rates_of_a_run_without_primary_keys_are_of_those_tests(
     assert "made of: qps" not in printed
     assert results(slowdust, "a")["hot-points.range100.pk0", "17.4"]["qps"] == 1300
     slowdust("report", "a", "--classic", "classic")
-    table = Path("classic/qps.abs.x.tsv").read_text().splitlines()
+    table = Path("classic/qps.abs.x.tsv").read_text(encoding="utf-8").splitlines()
     assert table[-1] == "1000\t1300\thot-points_range=100"
 
 
@@ -319,7 +325,7 @@ def test_a_page_shows_only_what_an_archive_has(tmp_path: Path, slowdust: Slowdus
     runs = {RUN_A: [point, scan], RUN_B: [point, scan]}
     slowdust("import", "sysbench", write_archive(tmp_path / "feb25", runs))
     slowdust("report", "feb25", "--html", "page.html")
-    page = Path("page.html").read_text().partition("<script>")[0]
+    page = Path("page.html").read_text(encoding="utf-8").partition("<script>")[0]
     assert "Archived runs of sysbench, one of each contender" in page
     assert "8 CPUs" in page
     for there in ("Response time of a transaction", "Relative rates", "Per thousand rows"):

@@ -59,7 +59,7 @@ def test_the_rule_is_that_which_gives_the_rates_of_the_run(
     assert compared(slowdust) == {"10.23"}
     slowdust("report", "mix", "--classic", "classic")
     for run, rate in ((RUN_A, "800"), (RUN_B, "125")):
-        text = Path("classic", run, "sb.r.qps.scan.range100.pk1").read_text()
+        text = Path("classic", run, "sb.r.qps.scan.range100.pk1").read_text(encoding="utf-8")
         assert text == f"{rate}\tpgsql scan range=100\n"
     slowdust("import", "sysbench", archive)
     assert units(slowdust) == {"10.23": KILO, "17.4": KILO}
@@ -140,4 +140,4 @@ def test_relative_rates_of_two_times_are_kept_and_not_compared(
     assert f"{SCAN}: 0.02 of {RUN_B} and 1 of {RUN_A} cannot both be relative to" in printed
     assert compared(slowdust) == {"10.23"}
     slowdust("report", "mix", "--classic", "classic")
-    assert Path("classic/qps.rel.tsv").read_text() == text
+    assert Path("classic/qps.rel.tsv").read_text(encoding="utf-8") == text

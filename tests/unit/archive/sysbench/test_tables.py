@@ -20,7 +20,7 @@ def test_tables_alone_are_an_experiment_of_what_they_have(
     printed = slowdust("import", "sysbench", tmp_path / "apr25")
     assert printed.splitlines()[0].startswith("apr25: 2 contenders, 4 tests, 7 results, clean")
     slowdust("report", "apr25", "--classic", "classic")
-    rates = Path("classic/tables/qps.abs.x.tsv").read_text()
+    rates = Path("classic/tables/qps.abs.x.tsv").read_text(encoding="utf-8")
     assert rates == RATES
     assert "from a table alone" in printed
     actual = {
@@ -249,7 +249,7 @@ def test_a_table_is_of_one_number_of_clients(tmp_path: Path, slowdust: Slowdust)
     }
     assert actual == usual | {("delete.range100", "10.23", 99): 7}
     slowdust("report", "a", "--classic", "classic")
-    assert Path("classic/qps.abs.tsv").read_text() == text
+    assert Path("classic/qps.abs.tsv").read_text(encoding="utf-8") == text
 
 
 def test_a_run_without_numbers_has_that_of_most_others(tmp_path: Path, slowdust: Slowdust) -> None:

@@ -55,7 +55,7 @@ def test_relative_rates_alone_are_compared_as_they_were_published(
     assert actual["scan.range100", "17.4"]["rqps"] == pytest.approx(1.22)
     slowdust("report", "a", "--classic", "classic", "--md", "--html", "page.html")
     assert {path.name for path in Path("classic").iterdir()} == {"qps.rel.x.tsv", "qps.rel.x.csv"}
-    assert Path("classic/qps.rel.x.tsv").read_text() == RELATIVE
+    assert Path("classic/qps.rel.x.tsv").read_text(encoding="utf-8") == RELATIVE
 
 
 @pytest.mark.parametrize(("kind", "edited"), [("abs", "1200"), ("rel", "1.20")])
@@ -151,12 +151,15 @@ def test_a_table_of_relative_rates_keeps_its_tag_where_others_are_absolute(
     slowdust("report", "a", "--classic", "classic")
     tags = {path.name.split(".")[2] for path in Path("classic").glob("qps.*")}
     assert tags == {"wm1"}
-    assert Path("classic/qps.rel.wm1.tsv").read_text() == RELATIVE
-    assert Path("classic/qps.rel.wm1.csv").read_text() == "".join(
+    assert Path("classic/qps.rel.wm1.tsv").read_text(encoding="utf-8") == RELATIVE
+    assert Path("classic/qps.rel.wm1.csv").read_text(encoding="utf-8") == "".join(
         f"{label},{rate}\n"
         for rate, label in (("1.20", "hot-points_range=100"), ("1.22", "scan_range=100"))
     )
-    assert Path("classic/qps.abs.wm1.csv").read_text() == "hot-points_range=100,1000,1200\n"
+    assert (
+        Path("classic/qps.abs.wm1.csv").read_text(encoding="utf-8")
+        == "hot-points_range=100,1000,1200\n"
+    )
 
 
 @pytest.mark.parametrize(

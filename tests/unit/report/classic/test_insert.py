@@ -34,7 +34,7 @@ def written(slowdust: Slowdust, manifest: Manifest, slices: list[Slice]) -> Path
 
 
 def rows_of(path: Path) -> dict[str, Row]:
-    groups, damaged = tables.read_groups(path.read_text().splitlines())
+    groups, damaged = tables.read_groups(path.read_text(encoding="utf-8").splitlines())
     assert damaged == []
     (rows,) = groups
     return {row.tag: row for row in rows}

@@ -56,16 +56,18 @@ def test_tables_of_a_measured_experiment(slowdust: Slowdust) -> None:
     assert sorted(path.name for path in Path("classic").iterdir()) == [
         "o.met", "qps.abs.csv", "qps.abs.tsv", "qps.rel.csv", "qps.rel.tsv"
     ]  # fmt: skip
-    assert Path("classic/qps.abs.tsv").read_text() == (
+    assert Path("classic/qps.abs.tsv").read_text(encoding="utf-8") == (
         f"col-1 : {OLD}\ncol-2 : {NEW}\n\ncol-1\tcol-2\n100\t100\tscan\n2000\t1000\tpoint-query\n"
     )
-    assert Path("classic/qps.rel.csv").read_text() == "scan,1.00\npoint-query,0.50\n"
+    assert (
+        Path("classic/qps.rel.csv").read_text(encoding="utf-8") == "scan,1.00\npoint-query,0.50\n"
+    )
 
 
 def test_hardware_of_a_measured_experiment_is_that_of_the_host(slowdust: Slowdust) -> None:
     store(*measured())
     slowdust("report", "mine", "--classic", "classic")
-    scan, point = Path("classic/o.met").read_text().split("\n\n")[:2]
+    scan, point = Path("classic/o.met").read_text(encoding="utf-8").split("\n\n")[:2]
     # 1.5 of 4 CPUs are 37.5%; at 2,000 operations/s, and at 100 thousand rows/s.
     assert point.splitlines() == [
         "sb.met.point-query.dop1",
@@ -94,12 +96,14 @@ def test_the_numbers_of_an_import_are_those_of_its_mode(
     archive = write_archive(tmp_path / "mar25", {RUN_A: tests, RUN_B: tests})
     slowdust("import", "sysbench", archive, *mode)
     slowdust("report", "mar25", "--classic", "classic")
-    written = Path("classic", RUN_A, "sb.met.hot-points.range100.pk1.dop8").read_text()
+    written = Path("classic", RUN_A, "sb.met.hot-points.range100.pk1.dop8").read_text(
+        encoding="utf-8"
+    )
     assert written.splitlines()[-1].split("\t")[-1] == cpu
-    assert Path("classic/qps.abs.csv").read_text() == (
+    assert Path("classic/qps.abs.csv").read_text(encoding="utf-8") == (
         "hot-points_range=100,1000,1000\nscan_range=100,11,11\n"
     )
-    rate = Path("classic", RUN_B, "sb.r.qps.hot-points.range100.pk1").read_text()
+    rate = Path("classic", RUN_B, "sb.r.qps.hot-points.range100.pk1").read_text(encoding="utf-8")
     assert rate == "1000\tpgsql hot-points range=100\n"
 
 
@@ -109,7 +113,7 @@ def test_several_numbers_of_clients_stand_in_one_file_of_rates(
     few, many = Written(rate=100.0, dop=1), Written(rate=700.0, dop=8)
     slowdust("import", "sysbench", write_archive(tmp_path / "a", {RUN_A: [few, many]}))
     slowdust("report", "a", "--classic", "classic")
-    rates = Path("classic", RUN_A, "sb.r.qps.hot-points.range100.pk1").read_text()
+    rates = Path("classic", RUN_A, "sb.r.qps.hot-points.range100.pk1").read_text(encoding="utf-8")
     assert rates == "100\t700\tpgsql hot-points range=100\n"
 
 
@@ -118,14 +122,14 @@ def test_files_of_others_are_not_replaced(tmp_path: Path, slowdust: Slowdust) ->
     slowdust("import", "sysbench", archive)
     slowdust("report", "a", "--classic", "classic")
     slowdust("report", "a", "--classic", "classic")
-    Path("classic/o.met").write_text("mine")
+    Path("classic/o.met").write_text("mine", encoding="utf-8")
     Path("classic/qps.abs.csv").unlink()
     complaint = slowdust("report", "a", "--classic", "classic", code=2)
     assert "classic/o.met is there with other content" in complaint
-    assert Path("classic/o.met").read_text() == "mine"
+    assert Path("classic/o.met").read_text(encoding="utf-8") == "mine"
     assert not Path("classic/qps.abs.csv").exists()
     Path("other").mkdir()
-    Path("other", RUN_A).write_text("mine")
+    Path("other", RUN_A).write_text("mine", encoding="utf-8")
     complaint = slowdust("report", "a", "--classic", "other", code=2)
     assert f"other/{RUN_A} is a file" in complaint
 
@@ -138,7 +142,7 @@ def test_a_run_whose_name_is_a_path_is_not_written_elsewhere(
     slowdust("import", "sysbench", write_archive(tmp_path / "a", {RUN_A: [Written()]}))
     for file in ("manifest.json", "slices.ndjson"):
         path = Path("results/a", file)
-        path.write_text(path.read_text().replace(RUN_A, name))
+        path.write_text(path.read_text(encoding="utf-8").replace(RUN_A, name), encoding="utf-8")
     before = sorted(tmp_path.iterdir())
     complaint = slowdust("report", "a", "--classic", "classic/deep", code=2)
     assert "which is not below the directory: import the runs under other names" in complaint
