@@ -106,7 +106,7 @@ def test_what_is_made_can_be_entered_and_what_was_there_stays_as_it_is(tmp_path:
 
 
 def test_a_program_ends_with_whoever_runs_it(open_dir: Path) -> None:
-    """As a server that hangs when it is asked for its settings."""
+    """A server may hang when it is asked for its settings."""
     open_dir.chmod(0o777)
     told = open_dir / "pid"
     code = (

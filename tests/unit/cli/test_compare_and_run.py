@@ -325,7 +325,7 @@ def test_run_of_a_wrong_file_is_wrong_use(
 
 
 def test_run_of_a_directory_is_wrong_use(slowdust: Slowdust, results: Path) -> None:
-    assert slowdust("run", "results").complaint == ("slowdust: cannot read results: Is a directory")
+    assert slowdust("run", "results").complaint == "slowdust: results is a directory: name a file"
 
 
 @pytest.mark.parametrize(

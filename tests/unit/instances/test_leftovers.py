@@ -120,7 +120,7 @@ def test_another_program_that_stands_there_is_left_alone() -> None:
 
 
 def test_what_a_program_started_ends_with_it() -> None:
-    """As the servers that initdb runs: they are other programs, and write on after its end."""
+    """The servers that initdb runs are such: other programs, which write on after its end."""
     directory = abandoned(OwnerRecord())
     child = "sleep 600 & echo $!; wait"
     leader = subprocess.Popen(

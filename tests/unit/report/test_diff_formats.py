@@ -49,7 +49,7 @@ def test_markdown_has_tests_and_conditions(diff: Diff) -> None:
     assert cells[-1] == "slower"
     assert cells[3].startswith("0.8")
     [setting] = [line for line in lines if "flush" in line and line.startswith("|")]
-    assert "<i>2</i> \\| never" in setting
+    assert "\\<i>2\\</i> \\| never" in setting
 
 
 def test_the_terminal_leaves_out_what_stayed_the_same(diff: Diff) -> None:
