@@ -135,10 +135,12 @@ def test_single_runs_of_few_versions_say_nothing_of_their_noise() -> None:
     assert noise_of_scatter([[0, 0.01, 0.02, 0, 0.01]]) == [None]
 
 
-def test_the_noise_of_single_runs_is_what_neighbours_differ_by_but_for_the_largest() -> None:
+def test_the_noise_of_single_runs_is_what_neighbours_differ_by_but_for_true_changes() -> None:
     rng = np.random.default_rng(3)
     series = rng.normal(0, 0.03, (40, 10))
+    series[:, 3:] -= 0.5
     series[:, 5:] -= 0.5
+    series[:, 8:] += 0.7
 
     noises = [noise for noise in noise_of_scatter([list(row) for row in series]) if noise]
 
@@ -166,6 +168,23 @@ def test_single_runs_of_any_noise_have_no_change_point_and_a_step_has() -> None:
 
     assert alarms <= 7
     assert hits >= 55
+
+
+def test_a_staircase_of_single_runs_is_found() -> None:
+    """The largest difference alone was left out of the noise: then the others were noise."""
+    rng = np.random.default_rng(11)
+    levels = -0.105 * np.searchsorted([3, 6], np.arange(8), side="right")
+    found = 0
+    for _ in range(20):
+        series = [list(levels + rng.normal(0, 0.01, 8)) for _ in range(20)]
+        noises = noise_of_scatter(series)
+        found += sum(
+            places(row, noise, 20) == [3, 6]
+            for row, noise in zip(series, noises, strict=True)
+            if noise is not None
+        )
+
+    assert found / 400 > 0.7
 
 
 @pytest.mark.parametrize("versions", [2, 3, 4, 5, 9])

@@ -43,6 +43,12 @@ FEWEST_WITHOUT_INTERVALS = 6
 """Fewest versions whose scatter says how large the noise of single runs is."""
 LEAST_SCATTER = 0.01
 """Least noise of a single run, in ln rqps, however alike a few happen to be."""
+_TRUE_STEP = 3.0
+"""Difference of neighbouring versions, in standard deviations, from which it is no noise."""
+_MEDIAN_OF_NORMAL = 0.6745
+"""Median of a normal variable's size, in standard deviations."""
+_MISSED = 1.05
+"""The noise, relative to that of the differences that are kept: of noise some are left out, too."""
 _DECIDED_MOVES = 1e-9
 BY_SIZE_ALONE = "by size alone"
 _UNAVAILABLE = (
@@ -157,7 +163,8 @@ def noise_of_intervals(half_widths: Sequence[float | None]) -> Noise | None:
 def noise_of_scatter(all_series: Sequence[Sequence[float]]) -> list[Noise | None]:
     """Return the noise of each series of single runs, from differences of neighbouring versions.
 
-    The largest difference of a series is left out: it may be a true change. A series is taken to
+    Differences are left out that are far larger than the median one, as true changes are: so a
+    change at every other version is no noise. A series is taken to
     be at least as noisy as the typical one, and as `LEAST_SCATTER`. None for series of fewer than
     `FEWEST_WITHOUT_INTERVALS` versions.
     """
@@ -175,8 +182,9 @@ def noise_of_scatter(all_series: Sequence[Sequence[float]]) -> list[Noise | None
 def _scatter(series: Sequence[float]) -> float | None:
     if len(series) < FEWEST_WITHOUT_INTERVALS:
         return None
-    steps = sorted(abs(step) for step in np.diff(series))[:-1]
-    return math.sqrt(sum(step**2 for step in steps) / len(steps) / 2)
+    steps = np.abs(np.diff(series))
+    noise = steps[steps <= _TRUE_STEP * np.median(steps) / _MEDIAN_OF_NORMAL]
+    return _MISSED * math.sqrt(float(np.mean(noise**2)) / 2)
 
 
 def mark_changes(all_series: Sequence[Series], margin: float, bands: Bands) -> list[str]:
