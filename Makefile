@@ -5,7 +5,7 @@ REVISION ?= HEAD
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test unit integration browser lint same bench charts clean
+.PHONY: setup demo test unit integration browser lint audit same bench charts clean
 
 setup: $(VENV)/.ready
 
@@ -40,6 +40,9 @@ lint: setup
 	$(BIN)/hadolint Containerfile
 	cargo fmt --check
 	cargo clippy --quiet --all-targets --locked -- -D warnings
+
+audit: setup
+	$(BIN)/python -m tests.lint.audit
 
 same: setup
 	$(BIN)/python -m tests.same_output $(REVISION)
