@@ -161,6 +161,16 @@ def test_cpu_time_proves_no_cause_and_comes_behind_what_does() -> None:
     ]
 
 
+def test_of_archived_runs_what_moved_less_than_cpu_is_not_the_first_cause() -> None:
+    ours = PerOperation(server_cpu_us=50.0 * 1.88, write_kb=8.0 * 1.47)
+    result = a_result("b", rqps=0.55, per_op=ours, per_op_relative=relative_to(BASE, ours))
+    result.compared, result.verdict = {}, None
+
+    explained = [movement.cause for movement in explain(result, a_result("a", per_op=BASE))]
+
+    assert explained == [Cause.CPU, Cause.IO]
+
+
 def test_of_archived_runs_the_ratio_alone_decides() -> None:
     ours = PerOperation(server_cpu_us=100.0)
     result = a_result("b", rqps=0.5, per_op=ours, per_op_relative=relative_to(BASE, ours))

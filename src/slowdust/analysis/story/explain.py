@@ -8,6 +8,8 @@ More of a metric explains slower, less explains faster. A metric that moved the 
 nothing, nor does one whose interval includes 1. One that moved less than the throughput explains
 a part of it at most, and none explains anything that it cannot have taken the time for: twice the
 context switches of a scan, where ten become twenty in as many milliseconds, are no contention.
+What moved less than CPU did is not the first cause where CPU may be one: 'cpu/o +88%, wKB/o +47%'
+is CPU.
 
 CPU time per operation is stated and not called a cause: on a shared machine it moves with the
 machine's speed as throughput does, so that it would explain most false verdicts. Archived runs
@@ -17,6 +19,7 @@ is a cause.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from slowdust.analysis.metrics import HOST, METRICS, Cause, Evidence, Metric, PerOperation
@@ -77,8 +80,16 @@ def explain(result: Result, base: Result) -> list[Movement]:
             alone = result.clients == 1 and evidence.cause is Cause.CONTENTION
             cause = Cause.WAITING if alone else evidence.cause
             movements.append(Movement(cause, per, ratio, partial, proves))
-    # Causes come first, then what moved as much as the throughput; among those, the rarest.
-    return sorted(movements, key=lambda item: (not item.proves_cause, item.partial))
+    # Causes come first, then what moved as much as the throughput and as CPU; then the rarest.
+    cpu = max((_size(item) for item in movements if item.cause is Cause.CPU), default=0.0)
+    return sorted(
+        movements, key=lambda item: (not item.proves_cause, item.partial, _size(item) < cpu)
+    )
+
+
+def _size(movement: Movement) -> float:
+    """Return how far a metric moved, in either direction."""
+    return abs(math.log(movement.ratio)) if movement.ratio > 0 else math.inf
 
 
 def _has_intervals(result: Result) -> bool:
