@@ -203,6 +203,10 @@ def _leave_out_cut(run: RunDirectory) -> None:
         if test.peaks is not None and not test.peaks.whole:
             path = run.path / test.names[f"{prefix}ps"]
             run.problems.append(Problem(path, "cut in the middle of a line", Fate.PARTLY))
+        if test.cpu is not None and (impossible := test.cpu.clean.impossible):
+            path = run.path / test.names[f"{prefix}vm"]
+            reason = f"{counted(impossible, 'sample')} with impossible numbers, which are left out"
+            run.problems.append(Problem(path, reason, Fate.PARTLY))
         seconds = _length(test)
         if not seconds:
             continue

@@ -7,11 +7,13 @@ mean since the host booted, and each repeated `procs` header but the first, as z
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slowdust.formats.text import is_number
 
 _FIELDS = 17
+_MOST_PERCENT = 101.0
+"""User and system time, which are rounded each."""
 _SWITCHES, _USER, _SYSTEM = 11, 12, 13
 _COLUMNS = b"swpd"
 _TITLE = b"procs"
@@ -26,6 +28,8 @@ class Vmstat:
     """Context switches per second."""
     cpu: float
     """User and system time, percent of the host."""
+    impossible: int = 0
+    """Number of samples that are left out, since they have numbers that nothing can have."""
 
     @property
     def switches_per_second(self) -> float:
@@ -51,7 +55,15 @@ def read_clean(content: bytes) -> Vmstat | None:
     rows = [row for row in content.split(b"\n") if row.lstrip()[:1].isdigit()][1:]
     if len(b"\n".join(rows).split()) != _FIELDS * len(rows):
         rows = [row for row in rows if len(row.split()) >= _FIELDS]  # others are torn
-    return _sum(rows, len(rows))
+    possible = [row for row in rows if _is_possible(row.split())]
+    sums = _sum(possible, len(possible))
+    return sums and replace(sums, impossible=len(rows) - len(possible))
+
+
+def _is_possible(cells: Sequence[bytes]) -> bool:
+    """Return whether no number is negative or beyond all percent; kernels have printed such."""
+    negative = any(cell.startswith(b"-") for cell in cells[:_FIELDS])
+    return not negative and _number(cells, _USER, _SYSTEM) <= _MOST_PERCENT
 
 
 def _sum(lines: Sequence[bytes], samples: int) -> Vmstat | None:

@@ -25,6 +25,15 @@ def test_the_published_rule_counts_the_first_row_and_later_headers_as_samples() 
     assert vmstat.read_published(content) == vmstat.Vmstat(64, 240_007.0, 2411.0)
 
 
+@pytest.mark.parametrize("row", [" -2147483648 30", " 4000 -3", " 4000 30000"])
+def test_samples_with_impossible_numbers_are_left_out_and_counted(row: str) -> None:
+    content = Written(seconds=30, switches=4000, cpu=40).vmstat()
+    assert " 4000 30" in content
+    before, after = content.rsplit(" 4000 30", 1)
+    actual = vmstat.read_clean(f"{before}{row}{after}".encode())
+    assert actual == vmstat.Vmstat(29, 29 * 4000.0, 29 * 40.0, impossible=1)
+
+
 @pytest.mark.parametrize("tail", ["", " 8  0 100 200", " 8  0 100 200 300 400 0 0 1 2 90"])
 def test_torn_rows_of_vmstat_are_no_clean_samples(tail: str) -> None:
     content = Written(seconds=30).vmstat().encode()
