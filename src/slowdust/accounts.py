@@ -10,7 +10,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
@@ -144,14 +144,27 @@ def temporary_directory(prefix: str, account: Account) -> Iterator[Path]:
     """Make a directory that the account can enter, and remove it with all that is in it.
 
     It belongs to the current user, so that nobody else can replace what this process writes in it.
+    Those of processes that were killed are removed before.
     """
-    directory = Path(tempfile.mkdtemp(prefix=prefix, dir=account.temporary_root()))
+    root = account.temporary_root()
+    for former in root.glob(f"{prefix}*"):
+        _remove_if_abandoned(former, prefix)
+    directory = Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-", dir=root))
     try:
         directory.chmod(0o755)
         yield directory
     finally:
         # Not by tempfile.TemporaryDirectory, which may follow links (CVE-2023-6597).
         shutil.rmtree(directory)
+
+
+def _remove_if_abandoned(directory: Path, prefix: str) -> None:
+    """Remove a temporary directory of this user whose process has ended."""
+    process = directory.name.removeprefix(prefix).partition("-")[0]
+    with suppress(OSError):
+        ours = directory.stat(follow_symlinks=False).st_uid == os.geteuid()
+        if ours and process.isdecimal() and not Path("/proc", process).exists():
+            shutil.rmtree(directory)
 
 
 def server_account() -> Account:
