@@ -3,7 +3,9 @@
 An experiment of a few seconds is killed by SIGKILL, with its watchdog, at an instant between its
 start and its end: while it asks servers for their settings, makes data, loads, measures, stops,
 clears up or writes the report. Then what every run does first is done, and all that is left is
-counted: processes, directories, System V segments, files of /dev/shm and temporary files.
+counted: processes, directories, System V segments, files of /dev/shm and temporary files. So it is
+with fetching a build, importing an archive and writing a report; after these the same command runs
+once more, and its files must be those of a run that nobody killed.
 
     python -m bench.kills [--kills 200] [--builds postgres@17.6 mysql@9.7.4 mariadb@11.8]
 """
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +23,8 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 
 import psutil
@@ -27,7 +32,7 @@ import psutil
 from slowdust.accounts import server_account
 from slowdust.instances.leftovers import clean_leftovers
 from slowdust.instances.owner import instances_root
-from slowdust.places import DATA_VARIABLE
+from slowdust.places import CACHE_VARIABLE, DATA_VARIABLE
 from slowdust.units import Second
 
 SMALLEST = ("--kills", "3", "--builds", "postgres@17.6")
@@ -36,69 +41,181 @@ _OPTIONS = ("--tests", "point-query", "--rows", "1000", "--budget", "1s", "--inc
 _NO_COUNTS = ("--count", "off", "--yes")
 _LONGER_THAN_A_RUN = 1.05
 """Latest kill, in units of what a whole run took: some runs have ended by then."""
+_EXPERIMENTS = 3
+"""Experiments that are killed for each fetch, import and report of the same build."""
+
+
+_TABLE = """col-1 : x.pg174_o2nofp.x10a_c32r128.pk1
+col-2 : x.pg180_o2nofp.x10a_c32r128.pk1
+
+col-1\tcol-2
+62378\t61460\tpoint-query_range=100
+"""
+"""An archive: the rates of two runs."""
+
+
+class _Again(Enum):
+    """What follows a kill, beside what every run does first."""
+
+    NOTHING = auto()
+    COMPARED = auto()
+    """The same command once more, whose files are compared with those of a run by itself."""
+
+
+@dataclass
+class _Command:
+    """A command that is killed."""
+
+    title: str
+    words: Sequence[str]
+    place: Path
+    """The directory that it writes to."""
+    again: _Again
+    cache: Path | None = None
+    """The cache of builds; None for the machine's own."""
+    length: Second = 0.0
+    """What a whole run takes."""
+    names: frozenset[str] = frozenset()
+    """Files of `place` after a whole run that began without any."""
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start a run, whose words hold no `{}` but for a name that no other run has."""
+        words = [word.format(time.monotonic_ns()) for word in self.words]
+        code = "from slowdust.cli.main import main; main()"
+        cache = {CACHE_VARIABLE: str(self.cache)} if self.cache else {}
+        return subprocess.Popen(
+            [sys.executable, "-c", code, *words],
+            env=os.environ | cache,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+
+    def whole(self) -> None:
+        """Run to the end.
+
+        Raises:
+            RuntimeError: it failed.
+        """
+        start = time.monotonic()
+        with self.start() as run:
+            errors = run.communicate()[1]
+        if run.returncode:
+            raise RuntimeError(f"{self.title}: {errors.decode()}")
+        self.length = time.monotonic() - start
+
+    def files(self) -> frozenset[str]:
+        """Return the files below `place`, relative to it."""
+        paths = (path for path in self.place.rglob("*") if not path.is_dir())
+        return frozenset(str(path.relative_to(self.place)) for path in paths)
+
+    def clear(self) -> None:
+        """Remove what earlier runs wrote."""
+        if self.again is _Again.COMPARED:
+            shutil.rmtree(self.place, ignore_errors=True)
+            self.place.mkdir(parents=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Kill, clear up, count and print; return 1 if anything is left."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--kills", type=int, default=200, help="of all builds together")
+    parser.add_argument("--kills", type=int, default=200, help="of all commands together")
     parser.add_argument("--seed", type=int, default=1)
     builds = ["postgres@17.6", "mysql@9.7.4", "mariadb@11.8"]
     parser.add_argument("--builds", nargs="+", default=builds, metavar="DBMS@VERSION")
     options = parser.parse_args(arguments)
     chance = random.Random(options.seed)
     left: Counter[str] = Counter()
-    ended = 0
-    with tempfile.TemporaryDirectory(prefix="kills-") as results:
-        lengths = {build: _whole_run(build, results) for build in options.builds}
+    kills: Counter[str] = Counter()
+    ended: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory(prefix="kills-") as folder:
+        Path(folder).chmod(0o755)  # the account of the servers reads the builds
+        commands = _commands(options.builds, Path(folder))
         for number in range(options.kills):
-            build = options.builds[number % len(options.builds)]
+            command = commands[number % len(commands)]
+            after = chance.uniform(0, command.length * _LONGER_THAN_A_RUN)
+            kills[command.title] += 1
             before = set(_remains())
-            after = chance.uniform(0, lengths[build] * _LONGER_THAN_A_RUN)
-            ended += _killed(build, results, after)
+            ended[command.title] += _killed(command, after)
             clean_leftovers()
-            rest = set(_remains()) - before
-            for kind, name in sorted(rest):
-                print(f"left of {build}, killed after {after:.2f} s: {kind} {name}", flush=True)
+            for kind, name in sorted({*(set(_remains()) - before), *_differing(command)}):
+                print(f"left of {command.title}, killed after {after:.2f} s: {kind} {name}")
+                sys.stdout.flush()
                 left[kind] += 1
-    for build, seconds in lengths.items():
-        print(f"{build}: a whole run takes {seconds:.1f} s")
+    for title, count in kills.items():
+        lengths = {command.title: command.length for command in commands}
+        print(f"{title} takes {lengths[title]:.1f} s: {count} kills, {ended[title]} after the end")
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(left.items()))
-    print(f"{options.kills} kills, of which {ended} came after the end: left {kinds or 'nothing'}")
+    print(f"{options.kills} kills: left {kinds or 'nothing'}")
     return int(bool(left))
 
 
-def _command(build: str, results: str) -> list[str]:
-    code = "from slowdust.cli.main import main; main()"
-    name = f"killed-{time.monotonic_ns()}"
-    words = ["compare", build, build, *_OPTIONS, *_NO_COUNTS, "--name", name, "--results", results]
-    return [sys.executable, "-c", code, *words]
+def _commands(builds: Sequence[str], folder: Path) -> list[_Command]:
+    """Return what is killed, in turn; each has run once, or twice if it fetches a build first."""
+    commands = []
+    for number, build in enumerate(builds):
+        results, name = folder / f"results-{number}", "--name=whole"
+        place = ("--results", str(results))
+        compare = ("compare", build, build, *_OPTIONS, *_NO_COUNTS, *place)
+        for named in (name, "--name=again"):
+            experiment = _Command(
+                f"an experiment of {build}", [*compare, named], results, _Again.NOTHING
+            )
+            experiment.whole()
+        experiment.words = [*compare, "--name=killed-{}"]
+        commands += [experiment] * _EXPERIMENTS
+        commands += _others(build, results, folder / str(number))
+    return commands
 
 
-def _whole_run(build: str, results: str) -> Second:
-    """Return how long a run takes that nobody kills; the first one fetches the build."""
-    seconds = 0.0
-    for _ in range(2):
-        start = time.monotonic()
-        subprocess.run(_command(build, results), check=True, capture_output=True)
-        seconds = time.monotonic() - start
-    return seconds
+def _others(build: str, results: Path, folder: Path) -> Iterator[_Command]:
+    """Yield fetching a build, importing an archive and writing reports."""
+    classic, page = folder / "classic", folder / "report"
+    imports, cache, archive = folder / "imports", folder / "cache", folder / "archive"
+    archive.mkdir(parents=True)
+    (archive / "qps.abs.tsv").write_text(_TABLE, encoding="utf-8")
+    of = ("whole", "--results", str(results))
+    reported = ["report", *of, "--classic", str(classic)]
+    imported = ["import", "sysbench", str(archive), "--clients", "1"]
+    imported += ["--results", str(imports)]
+    paged = ["report", *of, "--html", str(page / "page.html"), "--junit", str(page / "units.xml")]
+    for command in (
+        _Command(f"fetching {build}", ["builds", "get", build], cache, _Again.COMPARED, cache),
+        _Command(f"an import beside {build}", imported, imports, _Again.COMPARED),
+        _Command(f"classic files of {build}", reported, classic, _Again.COMPARED),
+        _Command(f"a page of {build}", paged, page, _Again.COMPARED),
+    ):
+        command.clear()
+        command.whole()
+        command.names = command.files()
+        yield command
 
 
-def _killed(build: str, results: str, after: Second) -> bool:
+def _killed(command: _Command, after: Second) -> bool:
     """Start a run and kill it with its watchdog; return whether it had ended before."""
-    run = subprocess.Popen(
-        _command(build, results), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    time.sleep(after)
-    with suppress(psutil.Error):  # it has ended
-        for child in psutil.Process(run.pid).children():
-            if "slowdust.instances.watchdog" in " ".join(child.cmdline()):
-                child.kill()
-    had_ended = run.poll() is not None
-    run.kill()
-    run.wait()
+    command.clear()
+    with command.start() as run:
+        time.sleep(after)
+        with suppress(psutil.Error):  # it has ended
+            for child in psutil.Process(run.pid).children():
+                if "slowdust.instances.watchdog" in " ".join(child.cmdline()):
+                    child.kill()
+        had_ended = run.poll() is not None
+        run.kill()
     return had_ended
+
+
+def _differing(command: _Command) -> Iterator[tuple[str, str]]:
+    """Yield what the command wrote, run once more, and a run by itself did not, or inversely."""
+    if command.again is _Again.NOTHING:
+        return
+    length = command.length
+    try:
+        command.whole()
+    except RuntimeError as error:
+        yield "failure", str(error)
+    command.length = length
+    for name in command.files() ^ command.names:
+        yield "file", name
 
 
 def _remains() -> Iterator[tuple[str, str]]:
@@ -125,5 +242,5 @@ def _remains() -> Iterator[tuple[str, str]]:
 
 
 if __name__ == "__main__":
-    print(f"{DATA_VARIABLE}: {instances_root()}")
+    print(f"{DATA_VARIABLE}: {instances_root()}", flush=True)
     sys.exit(main())
