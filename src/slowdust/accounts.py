@@ -18,6 +18,7 @@ from typing import TypedDict
 from slowdust.errors import SlowdustError, UsageError
 
 USER_VARIABLE = "SLOWDUST_USER"
+_TEMPORARY = "slowdust-"
 _CANDIDATES_FOR_ROOT = ("postgres", "nobody")
 BASE_ENVIRONMENT: Mapping[str, str] = {"LC_ALL": "C", "PATH": os.defpath, "TZ": "UTC"}
 """The environment variables of all programs of builds."""
@@ -144,12 +145,10 @@ def temporary_directory(prefix: str, account: Account) -> Iterator[Path]:
     """Make a directory that the account can enter, and remove it with all that is in it.
 
     It belongs to the current user, so that nobody else can replace what this process writes in it.
-    Those of processes that were killed are removed before.
+    `prefix` tells its use; in front of it stands `slowdust-`, behind it this process's id.
     """
     root = account.temporary_root()
-    for former in root.glob(f"{prefix}*"):
-        _remove_if_abandoned(former, prefix)
-    directory = Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-", dir=root))
+    directory = Path(tempfile.mkdtemp(prefix=f"{_TEMPORARY}{prefix}-{os.getpid()}-", dir=root))
     try:
         directory.chmod(0o755)
         yield directory
@@ -158,13 +157,14 @@ def temporary_directory(prefix: str, account: Account) -> Iterator[Path]:
         shutil.rmtree(directory)
 
 
-def _remove_if_abandoned(directory: Path, prefix: str) -> None:
-    """Remove a temporary directory of this user whose process has ended."""
-    process = directory.name.removeprefix(prefix).partition("-")[0]
-    with suppress(OSError):
-        ours = directory.stat(follow_symlinks=False).st_uid == os.geteuid()
-        if ours and process.isdecimal() and not Path("/proc", process).exists():
-            shutil.rmtree(directory)
+def remove_abandoned_directories(account: Account) -> None:
+    """Remove the temporary directories of this user whose processes were killed."""
+    for directory in account.temporary_root().glob(f"{_TEMPORARY}*-*-*"):
+        process = directory.name.split("-")[-2]
+        with suppress(OSError):
+            ours = directory.stat(follow_symlinks=False).st_uid == os.geteuid()
+            if ours and process.isdecimal() and not Path("/proc", process).exists():
+                shutil.rmtree(directory)
 
 
 def server_account() -> Account:

@@ -32,6 +32,7 @@ GROUP_TITLES = {
     "write": "Writes",
     "index creation": "Index creation",
     "load and warm-up": "Load and warm-up",
+    "before the writes": "Before the writes",
 }
 _OPERATIONS = {
     "inserts/s": "insert",

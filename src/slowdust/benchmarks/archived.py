@@ -29,6 +29,8 @@ def _group(name: str) -> Group:
     test, _, phase = name.partition(".")
     if test == LOAD or phase.startswith(_WARM):
         return Group.LOAD
+    if phase.startswith(f"{Phase.PRE}."):
+        return Group.PRE
     if any(word in test for word in _WRITES):
         return Group.WRITE
     if test.startswith("read-only"):

@@ -29,6 +29,8 @@ class Group(StrEnum):
     WRITE = "write"
     INDEX = "index creation"
     LOAD = "load and warm-up"
+    PRE = "before the writes"
+    """Tests of archived runs that come again once the writes have aged the data."""
 
 
 class Phase(StrEnum):

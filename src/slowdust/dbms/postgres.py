@@ -358,7 +358,7 @@ def _configuration_complaints(
     `-C` prints one setting: for that the server reads and checks the whole configuration, and needs
     no data directory. Unlike `--describe-config` it also knows the hidden settings.
     """
-    with temporary_directory("slowdust-settings-", account) as folder:
+    with temporary_directory("settings", account) as folder:
         (folder / "postgresql.conf").write_text(configuration_text(values), encoding="utf-8")
         (folder / "postgresql.conf").chmod(0o644)
         done = query_server(build, account, ["-D", str(folder), "-C", "work_mem"])

@@ -8,9 +8,12 @@ import re
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 _NUMBER = re.compile(r"(?:\d{1,18})?\.\d{1,18}|\d{1,18}", re.ASCII)
 _SMALLEST, _LARGEST = 1e-18, 1e18
+_MOST_BYTES = 64 << 20
+"""Bytes that a file may have, decompressed; the largest of real archives have a few million."""
 _HOLE = b"\0"
 _COMPRESSED = ".gz"
 _COMMANDS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -76,15 +79,27 @@ def read_content(path: str | Path) -> bytes:
         DamagedError: it cannot be read, or there is nothing in it, or it is no text.
     """
     try:
-        content = Path(path).read_bytes()
-        if str(path).endswith(_COMPRESSED):
-            content = gzip.decompress(content)
+        with Path(path).open("rb") as file:
+            compressed = str(path).endswith(_COMPRESSED)
+            content = read_bounded(gzip.GzipFile(fileobj=file) if compressed else file)
     except (OSError, EOFError, zlib.error) as error:
         raise DamagedError(unreadable(error)) from error
     if not content.strip():
         raise DamagedError("empty")
     if _HOLE in content:
         raise DamagedError("there are NUL bytes in it: a hole, or no text")
+    return content
+
+
+def read_bounded(file: IO[bytes]) -> bytes:
+    """Read all of a file that may be a few bytes of gzip for gigabytes of blanks.
+
+    Raises:
+        DamagedError: it has more than any file that is read here.
+    """
+    content = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise DamagedError(f"it has more than {_MOST_BYTES >> 20} MB")
     return content
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 
+from slowdust.accounts import remove_abandoned_directories, server_account
 from slowdust.errors import SlowdustError
 from slowdust.instances.control_groups import remove_group
 from slowdust.instances.freezing import ProcessTree, thaw_group
@@ -50,7 +51,11 @@ class Leftover:
 
 
 def clean_leftovers() -> list[Leftover]:
-    """Remove all run directories whose owner has ended; those of live owners are left alone."""
+    """Remove all run directories whose owner has ended; those of live owners are left alone.
+
+    So it is with temporary directories.
+    """
+    remove_abandoned_directories(server_account())
     with global_lock():
         places = sorted(instances_root().iterdir())
         directories = [path for path in places if is_run_directory(path)]

@@ -18,6 +18,7 @@ import fcntl
 import gzip
 import os
 import shutil
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +27,7 @@ from typing import IO, TypeVar
 import msgspec
 
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.formats.text import visible_in_json
+from slowdust.formats.text import DamagedError, read_bounded, visible_in_json
 from slowdust.store.count import Count, latest_counts
 from slowdust.store.earlier import name_hold_of, name_holds, slice_of_schema_1
 from slowdust.store.manifest import Manifest
@@ -208,9 +209,10 @@ class Folder:
         profiles: list[Profile] = []
         for path in sorted((self.path / PROFILES).glob("*.json.gz")):
             try:
-                content = visible_in_json(gzip.decompress(path.read_bytes()))
+                with gzip.open(path) as file:
+                    content = visible_in_json(read_bounded(file))
                 profiles.append(msgspec.json.decode(content, type=Profile))
-            except (OSError, EOFError, msgspec.MsgspecError) as error:
+            except (OSError, EOFError, zlib.error, DamagedError, msgspec.MsgspecError) as error:
                 raise SlowdustError(f"{path} is damaged: {error}") from error
         return joined_profiles(profiles)
 

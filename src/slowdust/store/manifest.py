@@ -186,6 +186,9 @@ class ArchivedTable(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The columns: the runs, the base first."""
     rows: list[str] = []
     """The rows: labels or file names, in its order."""
+    others: dict[str, str] = {}
+    """File name of a row -> that of the rows of all runs but the first, where a table compares a
+    test with itself at more clients."""
     folder: str = ""
     """The table's directory, relative to the experiment's."""
 

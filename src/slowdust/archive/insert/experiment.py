@@ -16,7 +16,7 @@ from slowdust.archive.problems import recorded
 from slowdust.benchmarks.archived import IIBENCH
 from slowdust.formats.insert.names import in_order, main_role, rate_of, without_size
 from slowdust.formats.insert.tables import MERGED_TABLES, RUN_TABLE, SEPARATOR, Row
-from slowdust.formats.sysbench.names import order_of_runs
+from slowdust.formats.sysbench.names import by_version, order_of_runs
 from slowdust.formats.text import readable
 from slowdust.store.manifest import ArchivedTable, Imported, Manifest, Method
 from slowdust.store.slice import SCHEMA, Slice
@@ -87,9 +87,9 @@ def _places(
 
 
 def _runs_in_order(archive: InsertArchive) -> list[str]:
-    """Return the runs as in the widest table, whose first is the base; then those in no table."""
+    """Return the runs by version; those of one version as in the widest table."""
     widest = max((tables.runs for tables in archive.merged_tables), key=len, default=[])
-    return list(dict.fromkeys([*widest, *sorted(archive.runs, key=order_of_runs)]))
+    return by_version([*widest, *sorted(archive.runs, key=order_of_runs)])
 
 
 def _clients(archive: InsertArchive, given: int | None) -> tuple[int, str | None]:

@@ -100,12 +100,11 @@ PublishedRows = dict[tuple[str, str], MetRow]
 def _of_blocks(tables: Iterable[Hardware]) -> RatesOfTests:
     rates: RatesOfTests = {}
     for table in tables:
-        for name, rows in table.table.blocks.items():
+        rows = (pair for name in table.table.blocks for pair in table.table.rows_by_file(name))
+        for name, row in rows:
             file = parse_file(name)
-            if file is not None and file.kind == "met":
-                for row in rows:
-                    if rate := row["o/s"]:
-                        rates.setdefault((row.run, file.common), {})[file.dop] = rate
+            if file is not None and file.kind == "met" and (rate := row["o/s"]):
+                rates.setdefault((row.run, file.common), {})[file.dop] = rate
     return rates
 
 
@@ -212,8 +211,8 @@ def _rates_of(table: Rates, label: str, run: str, known: RatesOfTests) -> Mappin
 def _blocks(table: Hardware, known: PublishedRows) -> Iterator[Problem]:
     cells = (
         (f"{name}, {column} of {row.run}", there, cell)
-        for name, rows in table.table.blocks.items()
-        for row in rows
+        for block in table.table.blocks
+        for name, row in table.table.rows_by_file(block)
         if (expected := known.get((name, row.run))) is not None
         for column, there, cell in zip(met_tables.COLUMNS, row.cells, expected.cells, strict=True)
         if there

@@ -78,7 +78,7 @@ class RunClients:
         self._levels: dict[str, Counter[int]] = {}
         tests = [test.file for run in runs for test in run.tests.values() if not test.is_load]
         blocks = [
-            parse_file(name) for table in directory.tables.hardware for name in table.table.blocks
+            parse_file(name) for table in directory.tables.hardware for name in table.table.files
         ]
         for file in (*tests, *blocks):
             if file is not None and file.dop:

@@ -25,7 +25,13 @@ from slowdust.archive.sysbench.tables.joined_counters import JoinedTables, use_j
 from slowdust.archive.sysbench.tables.summary_tables import Hardware
 from slowdust.benchmarks.archived import LOAD, SYSBENCH
 from slowdust.formats.sysbench import rate_tables
-from slowdust.formats.sysbench.names import block_name, load_block_name, order_of_runs, parse_file
+from slowdust.formats.sysbench.names import (
+    block_name,
+    by_version,
+    load_block_name,
+    order_of_runs,
+    parse_file,
+)
 from slowdust.formats.sysbench.rates import ScanRule
 from slowdust.formats.text import readable
 from slowdust.store.manifest import Imported, Manifest, Method
@@ -245,11 +251,18 @@ def _imported(
 
 
 def _order(directory: Directory, runs: Sequence[RunDirectory]) -> list[str]:
-    """Return the runs as the first table has them, the base first; else by version."""
-    columns = [table.runs for table in directory.tables.of_runs]
+    """Return the runs by version, the base first; those of one version as the first table has them.
+
+    Where only relative rates are known, the base is the run that they are relative to.
+    """
+    tables = directory.tables
+    columns = [table.runs for table in tables.of_runs]
     first = list(columns[0]) if columns else []
     named = {run.name for run in runs}.union(*columns)
-    return [*first, *sorted(named - set(first), key=order_of_runs)]
+    ordered = by_version([*first, *sorted(named - set(first), key=order_of_runs)])
+    if tables.relative and not (runs or tables.rates or tables.hardware):
+        return list(dict.fromkeys([tables.relative[0].runs[0], *ordered]))
+    return ordered
 
 
 def _tests(directory: Directory, records: Sequence[Slice]) -> list[str]:

@@ -44,7 +44,7 @@ def accepted_settings(
     settings.check_not_reserved(RESERVED_SETTINGS)
     for name in settings.create:
         raise UsageError(f"[create] of {build.dbms} must be empty, but has {name!r}")
-    with temporary_directory("slowdust-settings-", account) as directory:
+    with temporary_directory("settings", account) as directory:
         server = _SettingsQuery(build, account, directory)
         known = server.settings(settings.required.get("plugin_load_add"))
         for setting in sorted(settings.required.keys() - known):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from slowdust.formats.sysbench.met import Met
@@ -10,6 +11,7 @@ from slowdust.formats.text import is_number
 
 _ABSOLUTE, _RELATIVE = "--- absolute", "--- relative to first result"
 COLUMNS = ("cpu/o", "cs/o", "r/o", "rKB/o", "wKB/o", "o/s")
+_BASES = re.compile(r"base1 (?P<first>\S+) and base2 (?P<others>\S+)")
 _RUN = "dbms"
 _ABSENT = "-"
 
@@ -31,17 +33,21 @@ class MetRow:
         return cls(run, (met["cpu/o"], met["cs/o"], *storage, f"{float(met.rate):.0f}"))
 
 
-def block(file_name: str, rows: Sequence[MetRow]) -> str:
-    """Write the block of one test, without columns that no row has; a missing number is a dash."""
-    base, *others = rows
+def block(file_name: str, rows: Sequence[MetRow], others: str | None = None) -> str:
+    """Write the block of one test, without columns that no row has; a missing number is a dash.
+
+    The rows behind the first may be of the file `others`, which is the test with more clients.
+    """
+    base, *behind = rows
     kept = [place for place in range(len(COLUMNS)) if any(row.cells[place] for row in rows)]
     first, *rest = (COLUMNS[place] for place in kept)
-    lines = [file_name, _ABSOLUTE, "\t".join([f"{first}\t", *rest, _RUN])]
+    lines = [file_name] if others is None else [file_name, f"base1 {file_name} and base2 {others}"]
+    lines += [_ABSOLUTE, "\t".join([f"{first}\t", *rest, _RUN])]
     lines += [
         "\t".join([*(row.cells[place] or _ABSENT for place in kept), row.run]) for row in rows
     ]
     lines.append(_RELATIVE)
-    for row in others:
+    for row in behind:
         cells = relative(row, base)
         first, *rest = (cells[COLUMNS[place]] for place in kept)
         lines.append("\t".join([f"{first}\t", *rest, row.run]))
@@ -58,6 +64,19 @@ class MetTable:
     """File name of a test and run -> column -> value relative to the first run, as printed."""
     repeated: list[str] = field(default_factory=list)
     """Absolute rows that come again: 'sb.met.scan.range100.pk1.dop8 of x.pg174'."""
+    others: dict[str, str] = field(default_factory=dict)
+    """File name of a test -> that of the rows behind the first, in a table that compares a test
+    with itself at more clients."""
+
+    def rows_by_file(self, name: str) -> Iterator[tuple[str, MetRow]]:
+        """Yield the file name and the row, of all rows of a block."""
+        for place, row in enumerate(self.blocks[name]):
+            yield (self.others.get(name, name) if place else name), row
+
+    @property
+    def files(self) -> list[str]:
+        """File names of all rows."""
+        return list(dict.fromkeys([*self.blocks, *self.others.values()]))
 
 
 def read(lines: Sequence[str]) -> tuple[MetTable, list[str]]:
@@ -70,6 +89,8 @@ def read(lines: Sequence[str]) -> tuple[MetTable, list[str]]:
         row = line.split()
         if line.startswith("sb."):
             test, part = line.strip(), ""
+        elif (bases := _BASES.fullmatch(line.strip())) and bases["first"] == test:
+            table.others[test] = bases["others"]
         elif line.strip() in (_ABSOLUTE, _RELATIVE):
             part = line.strip()
         elif line.startswith("cpu/o"):

@@ -7,6 +7,7 @@ x.<dbms><version>_<build>.<config>.pk<0|1>
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from slowdust.versions import VersionOrder, version_order
@@ -195,6 +196,24 @@ def order_of_runs(run: str) -> tuple[bool, str, VersionOrder, str]:
     known = parsed is not None and parsed.version is not None
     dbms = parsed.dbms if parsed else ""
     return not known, dbms, version_order((parsed and parsed.version) or ""), run
+
+
+def by_version(runs: Iterable[str]) -> list[str]:
+    """Return each run once, the oldest version of the first run's DBMS first.
+
+    DBMS, and the runs of one version, stay in the order in which they are given. Runs whose names
+    do not say their version come last.
+    """
+    given = list(dict.fromkeys(runs))
+    systems = [name.dbms for run in given if (name := parse_run(run)) and name.version]
+
+    def place(run: str) -> tuple[bool, int, VersionOrder]:
+        name = parse_run(run)
+        if name is None or name.version is None:
+            return True, 0, version_order("")
+        return False, systems.index(name.dbms), version_order(name.version)
+
+    return sorted(given, key=place)
 
 
 def parse_run(name: str) -> RunName | None:

@@ -162,7 +162,7 @@ def _relative_table(table: ArchivedTable, results: Results) -> dict[Path, str]:
     unit = relative_to(base)
     rates = {
         (classic.file, classic.run): classic.whole_rate or ""
-        for record, classic in results
+        for record, classic in _by_level(table, results)
         if record.unit in {unit, doubted(unit)}
     }
     absolute = _absolute(table, results)
@@ -221,12 +221,21 @@ def _hardware_table(table: ArchivedTable, results: Results) -> dict[Path, str]:
             name = _block(record, classic.file)
             rows.setdefault(name, {})[classic.run] = row
     text = "".join(
-        met_tables.block(name, [rows[name][run] for run in table.runs if run in rows[name]]) + "\n"
+        met_tables.block(name, of_block, table.others.get(name)) + "\n"
         for name in table.rows or rows
-        if any(run in rows.get(name, {}) for run in table.runs)
+        if (of_block := _rows_of_block(table, name, rows))
     )
     name = f"o.met.{table.tag}" if table.tag else "o.met"
     return {Path(table.folder) / name: text} if text else {}
+
+
+def _rows_of_block(
+    table: ArchivedTable, name: str, rows: Mapping[str, Mapping[str, MetRow]]
+) -> list[MetRow]:
+    """Return the rows of a block; those behind the first may be of another number of clients."""
+    first, *others = table.runs or [""]
+    files = [(name, first), *((table.others.get(name, name), run) for run in others)]
+    return [rows[file][run] for file, run in files if run in rows.get(file, {})]
 
 
 def _joined_counters(

@@ -144,7 +144,7 @@ def test_merged_tables_alone(tmp_path: Path) -> None:
     for step in ("l.i0", "qr100.L1"):
         write_merged(tmp_path / "res", step, [[row(tag, step) for tag in (NEW, OLD)]])
     manifest, slices = experiment_in(tmp_path)
-    assert (manifest.base, manifest.tests) == ("postgres@17.4:c1+o2", ["l.i0", "qr100"])
+    assert (manifest.base, manifest.tests) == ("postgres@11.10:c1+o2", ["l.i0", "qr100"])
     assert manifest.imported is not None
     assert {path.name for path in archived_files(manifest, list(slices.values()))} == {
         "mrg.l.i0", "mrg.qr100.L1", "rel.l.i0", "rel.qr100.L1", SUMMARY,

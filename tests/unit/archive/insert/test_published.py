@@ -78,14 +78,12 @@ def test_summary_tables(imported: tuple[Manifest, list[Slice]]) -> None:
 def test_contenders_clients_and_host(imported: tuple[Manifest, list[Slice]]) -> None:
     manifest, _ = imported
     assert manifest.base == "mysql@5.6.49:cx6d"
-    assert [contender.name for contender in manifest.contenders[4:]] == [
+    assert [contender.name for contender in manifest.contenders[6:]] == [
         "postgres@11.10:cx5",
         "postgres@12.4:cx5",
         "postgres@13.1:cx5",
         "myrocks@5.6:cx6a",
         "myrocks@8.0:cx6a",
-        "mysql@5.6.49:cx6d+badcnf",
-        "mysql@5.7.31:cx6d+badcnf",
     ]
     assert (manifest.clients, manifest.host) == ([1], {"CPUs": "4"})
 
@@ -94,7 +92,9 @@ def test_the_report_has_the_published_rates(imported: tuple[Manifest, list[Slice
     [summary] = summary_tables(analyse(*imported))
     place = [column.test for column in summary.absolute.columns].index("q1000.2")
     text = PUBLISHED.read_text()
-    for row in summary.absolute.rows[:9]:
+    for row in summary.absolute.rows:
+        if "badcnf" in row.contender:
+            continue
         assert f">{row.cells[place].value:.0f}</td></tr>" in text
     assert summary.insert_rate is not None
     targets = {cell.value for cell in summary.insert_rate.rows[-1].cells}

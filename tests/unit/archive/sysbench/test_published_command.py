@@ -76,7 +76,11 @@ def test_clean_hardware_per_operation(
         experiment, key = place(row)
         use = imported[experiment][key]["per_op"]
         assert f"{use['host_cs']:.3f}" == row["clean_cs_o"]
-        assert f"{use['host_cpu_us'] / 48 / 1e6 * 100:.6f}" == row["clean_cpu_o"]
+        cpu = use["host_cpu_us"] / 48 / 1e6 * 100
+        if row["test"].startswith("scan"):  # divided there by queries/s of two decimals
+            assert cpu == pytest.approx(float(row["clean_cpu_o"]), rel=2e-3)
+        else:
+            assert f"{cpu:.6f}" == row["clean_cpu_o"]
 
 
 def test_peaks(imported: dict[str, dict[tuple[str, str], dict[str, float]]]) -> None:

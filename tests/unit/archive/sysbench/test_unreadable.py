@@ -90,7 +90,7 @@ def test_an_unreadable_file(
 ) -> None:
     path = archive / useful(kind)
     path.write_text("x")
-    failing(Path, "read_bytes", path, number)
+    failing(Path, "open", path, number)
     printed = slowdust("import", kind, archive)
     assert lines_about(printed, path.name) == [
         f"skipped: {path.name}: cannot be read: {os.strerror(number)}"

@@ -118,7 +118,11 @@ def _missing_rows(table: Hardware, known: PublishedRows) -> str:
     blocks = table.table.blocks
     short = []
     for name, block in blocks.items():
-        expected = [run for run in table.runs if run not in runs_there or (name, run) in known]
+        expected = [
+            run
+            for run in table.runs
+            if run not in runs_there or (name, run) in known or name in table.table.others
+        ]
         if len(block) < len(expected):
             short.append(f"{name}: {len(block)} of {counted(len(expected), 'row')}")
     last = list(blocks)[-1]
@@ -148,6 +152,7 @@ def classic_tables(tables: Tables, home: Path, cut: Iterable[CutTable]) -> list[
             tag=hardware.tag,
             runs=hardware.runs,
             rows=list(whole.get(hardware.path, hardware.table.blocks)),
+            others=hardware.table.others,
             folder=_folder(hardware.path, home),
         )
         for hardware in tables.hardware

@@ -122,9 +122,13 @@ class _Block:
 
 def _blocks(tables: Iterable[Hardware]) -> Iterator[_Block]:
     for table in tables:
-        for name, rows in table.table.blocks.items():
-            if (file := parse_file(name)) is not None:
-                yield _Block(table.path, file, name.startswith(LOAD_BLOCK), rows)
+        for block in table.table.blocks:
+            by_file: dict[str, list[MetRow]] = {}
+            for name, row in table.table.rows_by_file(block):
+                by_file.setdefault(name, []).append(row)
+            for name, rows in by_file.items():
+                if (file := parse_file(name)) is not None:
+                    yield _Block(table.path, file, name.startswith(LOAD_BLOCK), rows)
 
 
 def _take_block(block: _Block, clients: int | None, merged: TableRows) -> None:
