@@ -11,8 +11,8 @@ import pytest
 from slowdust.builds import Choices, resolve
 from slowdust.builds.sources.apt import PrivateApt
 from slowdust.builds.sources.client import SourceUnavailable
-from slowdust.builds.unpacking import unpack
 from slowdust.places import cache_root
+from slowdust.unpacking import unpack
 from tests.integration.slowdust_command import Workplace
 
 PACKAGE = "postgresql-15"

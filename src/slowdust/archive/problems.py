@@ -61,4 +61,6 @@ def _same(there: str, expected: str) -> bool:
 def _name(path: Path, home: Path) -> str:
     if path == home:
         return readable(home.name)
-    return readable(str(path.relative_to(home)) if path.is_relative_to(home) else path.name)
+    if path.is_relative_to(home):
+        return readable(str(path.relative_to(home)))
+    return readable(f"{path.parent.name}/{path.name}")  # of a directory that was packed

@@ -17,10 +17,10 @@ from slowdust.builds.catalog import Catalog, Entry
 from slowdust.builds.detection import find_server
 from slowdust.builds.fingerprint import fingerprint, sha256_of
 from slowdust.builds.model import Build, Progress, Runtime, Unpacked
-from slowdust.builds.unpacking import open_to_all
 from slowdust.errors import SlowdustError
 from slowdust.places import cache_root
 from slowdust.store.manifest import BuildFacts, Compiled
+from slowdust.unpacking import open_to_all
 
 _RECORD = "build.json"
 _BINARIES = "binaries"

@@ -91,7 +91,7 @@ def read_content(path: str | Path) -> bytes:
     return content
 
 
-def read_bounded(file: IO[bytes]) -> bytes:
+def read_bounded(file: IO[bytes] | gzip.GzipFile) -> bytes:
     """Read all of a file that may be a few bytes of gzip for gigabytes of blanks.
 
     Raises:

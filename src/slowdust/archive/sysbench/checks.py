@@ -7,12 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from slowdust.archive.problems import Problem, differing
+from slowdust.archive.problems import Cell, Problem, differing
 from slowdust.archive.sysbench.clients import of_table
 from slowdust.archive.sysbench.run_directory import ArchivedTest, RunDirectory, extraction_kind
 from slowdust.archive.sysbench.scan_rules import ScanRules
 from slowdust.archive.sysbench.slices import published_met, rate_of
-from slowdust.archive.sysbench.tables.summary_tables import Derived, Hardware, Rates, Tables
+from slowdust.archive.sysbench.tables.summary_tables import (
+    Derived,
+    Hardware,
+    Levels,
+    Rates,
+    Tables,
+)
 from slowdust.formats.sysbench import met, met_tables, rate_tables
 from slowdust.formats.sysbench.met_tables import MetRow
 from slowdust.formats.sysbench.names import block_name, common_of, load_block_name, parse_file
@@ -39,8 +45,11 @@ def check_tables(tables: Tables, rates: RatesOfTests, hardware: PublishedRows) -
     for hardware_table in tables.hardware:
         yield from _blocks(hardware_table, hardware)
         yield from _relative_blocks(hardware_table)
+    known = _of_blocks(tables.hardware) | rates
     for table in tables.relative:
-        yield from _relative(table, _of_blocks(tables.hardware) | rates)
+        yield from _relative(table, known)
+    for levels in tables.levels:
+        yield from _levels(levels, known)
 
 
 def _met(run: RunDirectory, test: ArchivedTest, scan: ScanRule) -> Iterator[Problem]:
@@ -190,6 +199,17 @@ def _relative(table: Rates, known: RatesOfTests) -> Iterator[Problem]:
         if expected and there not in expected:
             cells.append((f"{label} of {run}", there, min(expected)))
     yield from differing(table.path, cells, "the rates of the runs")
+
+
+def _levels(table: Levels, known: RatesOfTests) -> Iterator[Problem]:
+    """Compare a table that has no numbers of clients with the rates of those that are known."""
+    cells: list[Cell] = []
+    for (common, run), there in table.table.items():
+        rates = known.get((run, common), {})
+        expected = [rates[clients] for clients in sorted(rates, key=lambda level: level or 0)]
+        if len(expected) == len(there):
+            cells += [(f"{common} of {run}", *pair) for pair in zip(there, expected, strict=True)]
+    yield from differing(table.path, cells, "o.met or the runs' files")
 
 
 def _cells(table: Rates) -> Iterator[tuple[str, str, str]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from slowdust.archive.importing import ArchivedExperiment, ForeignKind, Mode, Option
+from slowdust.archive.packed import place_for_packed
 from slowdust.archive.problems import Problem
 from slowdust.archive.sysbench.experiment import Choices, make_experiment
 from slowdust.archive.sysbench.run_directory import RunDirectory, read_runs
@@ -17,7 +18,10 @@ from slowdust.benchmarks.archived import SYSBENCH
 from slowdust.formats.sysbench.rates import ScanRule
 
 _NOTHING_BESIDE = "there are neither runs nor rates beside it"
-_OWN = re.compile(r"(?:sb|qps\.abs|qps\.rel|o\.met|join\d+|conf\.diff)(?:\..*)?")
+_OWN = re.compile(
+    r"(?:sb|qps\.abs|qps\.rel|o\.met|o\.qps\.(?:abs|rel)|join\d+|conf\.diff)(?:\..*)?"
+    r"|o\.sum\.\w+\.(?:abs|rel)|met\..+\.txt"
+)
 _SCAN_RULES = {rule.value.replace(" ", "-"): rule for rule in ScanRule}
 
 
@@ -58,10 +62,11 @@ slowdust import sysbench archive --compat --device md2
         """Find the directories of experiments, and read the files of their runs."""
         scan_rule = _SCAN_RULES[options["scan"]] if options["scan"] else None
         choices = Choices(mode, scan_rule, options["clients"])
-        directories = scan(roots, foreign)
-        # All files are read at once, so that two processes share them.
-        names = {path: names for home in directories for path, names in home.runs.items()}
-        runs = {run.path: run for run in read_runs(names, options["device"])}
+        with place_for_packed() as packed:
+            directories = scan(roots, foreign, packed)
+            # All files are read at once, so that two processes share them.
+            names = {path: names for home in directories for path, names in home.runs.items()}
+            runs = {run.path: run for run in read_runs(names, options["device"])}
         return [
             _Candidate(home, [runs[path] for path in home.runs], choices) for home in directories
         ]

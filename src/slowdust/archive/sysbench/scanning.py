@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slowdust.archive.importing import ForeignKind, is_generic, name_of
+from slowdust.archive.packed import Packed
 from slowdust.archive.problems import Problem, of_other_kind
 from slowdust.archive.sysbench.run_directory import FOREIGN
 from slowdust.archive.sysbench.tables.summary_tables import Rates, Tables, is_table, take_tables
@@ -58,24 +59,33 @@ class Directory:
         return not (self.runs or tables.rates or tables.relative or tables.hardware)
 
 
-def scan(roots: Iterable[Path], foreign: ForeignKind) -> list[Directory]:
+def scan(roots: Iterable[Path], foreign: ForeignKind, packed: Packed) -> list[Directory]:
     """Return the experiments below `roots`, and the files that are no part of one.
 
-    Files outside of all experiments are in a directory that is `empty`.
+    Files outside of all experiments are in a directory that is `empty`. A run directory that is
+    `packed` belongs to the directory with its archive.
     """
     directories: dict[Path, Directory] = {}
     for root in outermost(roots):
         for visited in walk(root):
-            _sort_files(directories, root, visited, foreign)
+            unpacked = list(packed.open(visited))
+            _sort_files(directories, root, visited, visited.path, foreign)
+            for run in unpacked:
+                _sort_files(directories, root, run, visited.path / run.path.name, foreign)
     return _joined(list(directories.values()))
 
 
 def _sort_files(
-    directories: dict[Path, Directory], root: Path, visited: Visited, foreign: ForeignKind
+    directories: dict[Path, Directory],
+    root: Path,
+    visited: Visited,
+    place: Path,
+    foreign: ForeignKind,
 ) -> None:
+    """Sort the files of a directory; its `place` in the archive is its path if it is not packed."""
     path, names = visited.path, visited.names
     is_run = any(name.startswith("sb.") and parse_file(name) is not None for name in names)
-    home = path.parent if is_run else path
+    home = place.parent if is_run else place
     if not names and not visited.problems:
         return
     if home not in directories:

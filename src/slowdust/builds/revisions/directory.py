@@ -11,9 +11,9 @@ from pathlib import Path
 
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.builds.revisions.revision import DIRECTORY, Revision, git
-from slowdust.builds.unpacking import unpack
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.places import named_path
+from slowdust.unpacking import unpack
 
 
 def sources_at(version: str) -> Revision:

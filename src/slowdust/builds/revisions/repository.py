@@ -11,9 +11,9 @@ from pathlib import Path
 from slowdust.builds import staging
 from slowdust.builds.model import Progress
 from slowdust.builds.revisions.revision import GIT, Revision, git
-from slowdust.builds.unpacking import Tree
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.places import cache_root, named_path
+from slowdust.unpacking import Tree
 
 _URL = re.compile(r"[a-z][a-z0-9+]*://|[^/]+@[^/]+:")
 _COMMIT = re.compile(r"[0-9a-f]{40}")

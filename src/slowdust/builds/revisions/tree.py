@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from slowdust.builds.revisions.revision import Revision
-from slowdust.builds.unpacking import open_to_all
+from slowdust.unpacking import open_to_all
 
 SOURCE = "source"
 """The folder of the sources."""

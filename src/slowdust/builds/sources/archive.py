@@ -21,8 +21,8 @@ from slowdust.builds.catalog import Origin
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.builds.model import Progress, Runtime, Unpacked
 from slowdust.builds.sources.client import SourceUnavailable
-from slowdust.builds.unpacking import UnsafeArchive, inside, unpack
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.unpacking import UnsafeArchive, inside, unpack
 
 KIND = "archive"
 _TIMEOUT_S = 60.0

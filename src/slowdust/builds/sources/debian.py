@@ -22,7 +22,7 @@ from slowdust.builds.catalog import Origin
 from slowdust.builds.model import Progress, Runtime, Unpacked
 from slowdust.builds.sources.apt import PrivateApt
 from slowdust.builds.sources.client import SourceUnavailable, run_client
-from slowdust.builds.unpacking import Tree, UnsafeArchive, relative_to_root
+from slowdust.unpacking import Tree, UnsafeArchive, relative_to_root
 
 LISTING = "packages.txt"
 _LIBRARIES = "usr/lib/x86_64-linux-gnu"

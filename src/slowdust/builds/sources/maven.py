@@ -14,7 +14,7 @@ import msgspec
 from slowdust.builds.catalog import Origin
 from slowdust.builds.model import Progress, Runtime, Unpacked
 from slowdust.builds.sources.client import SourceUnavailable, one_line, run_client
-from slowdust.builds.unpacking import Tree, UnsafeArchive, inside
+from slowdust.unpacking import Tree, UnsafeArchive, inside
 
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:2.10:copy"
 """The goal of version 2.10: since 3.0 it reads the artifact's parents, which may be unpublished."""

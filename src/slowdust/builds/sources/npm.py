@@ -17,14 +17,14 @@ import msgspec
 from slowdust.builds.catalog import Origin
 from slowdust.builds.model import Progress, Runtime, Unpacked
 from slowdust.builds.sources.client import SourceUnavailable, one_line, run_client
-from slowdust.builds.unpacking import (
+from slowdust.errors import SlowdustError
+from slowdust.unpacking import (
     UnsafeArchive,
     check_links_inside,
     inside,
     make_folder,
     unpack,
 )
-from slowdust.errors import SlowdustError
 
 _PACKAGE_FOLDER = "package"
 _ALGORITHMS = ("sha512", "sha384", "sha256", "sha1")

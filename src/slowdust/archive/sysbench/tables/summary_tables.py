@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from slowdust.archive.problems import TWICE, Problem
-from slowdust.formats.sysbench import met_tables, perf_stat, rate_tables
+from slowdust.formats.sysbench import level_tables, met_tables, perf_stat, rate_tables
+from slowdust.formats.sysbench.level_tables import LevelTable
 from slowdust.formats.sysbench.met_tables import MetTable
 from slowdust.formats.sysbench.names import FileName, parse_file, parse_label
 from slowdust.formats.sysbench.rate_tables import RateTable
@@ -22,7 +23,9 @@ from slowdust.formats.text import DamagedError, beginning, ends_whole, lines_of,
 from slowdust.store.manifest import Fate
 
 _RATES = re.compile(r"qps\.(?P<kind>abs|rel)(?:\.(?P<tag>.+))?\.(?P<form>tsv|csv)")
-_HARDWARE = re.compile(r"o\.met(?:\.(?P<tag>.+))?")
+_HARDWARE = re.compile(r"(?:o\.met(?:\.(?P<tag>.+))?|met\.(?P<text>.+)\.txt)")
+"""Of one that was renamed, met.<tag>.txt, too."""
+_LEVELS = re.compile(r"o\.(?:sum\.\w+\.(?P<kind>abs|rel)|qps\.(?P<other>abs|rel)(?:\..+)?)")
 _COUNTERS = re.compile(
     r"join(?P<iteration>\d+)\.(?P<kind>abs|rel)\.(?P<tag>.+?)\.(?P<file>sb\.perf\.hw\..+)"
 )
@@ -86,6 +89,14 @@ class Joined:
 
 
 @dataclass(frozen=True)
+class Levels:
+    """A table of rates of each test at each number of clients."""
+
+    path: Path
+    table: LevelTable
+
+
+@dataclass(frozen=True)
 class Derived:
     """A table of rates that is made of another one."""
 
@@ -104,6 +115,7 @@ class Tables:
     hardware: list[Hardware] = field(default_factory=list)
     joined: list[Joined] = field(default_factory=list)
     derived: list[Derived] = field(default_factory=list)
+    levels: list[Levels] = field(default_factory=list)
     used: int = 0
     """Number of files that something was read from."""
     checked: Counter[str] = field(default_factory=Counter)
@@ -135,7 +147,7 @@ class Tables:
 
 def is_table(name: str) -> bool:
     """Return whether a file of that name is one of these tables, or a copy of one."""
-    forms = (_RATES, _HARDWARE, _COUNTERS, _COPY)
+    forms = (_RATES, _HARDWARE, _LEVELS, _COUNTERS, _COPY)
     return any(form.fullmatch(plain(name)) for form in forms)
 
 
@@ -155,7 +167,9 @@ def take_tables(tables: Tables, directory: Path, names: Collection[str]) -> None
                 tables.problems.append(Problem(compressed_too, "empty"))
             of_tag[match["kind"], match["form"]] = path
         elif match := _HARDWARE.fullmatch(name):
-            _take_hardware(tables, path, match["tag"] or "")
+            _take_hardware(tables, path, match["tag"] or match["text"] or "")
+        elif match := _LEVELS.fullmatch(name):
+            _take_levels(tables, path, match["kind"] or match["other"])
         elif match := _COUNTERS.fullmatch(name):
             _take_joined(tables, path, match)
     for tag, paths in rates.items():
@@ -227,6 +241,20 @@ def _take_hardware(tables: Tables, path: Path, tag: str) -> None:
         tables.used += 1
     elif not strange:
         tables.problems.append(Problem(path, "no rows"))
+
+
+def _take_levels(tables: Tables, path: Path, kind: str) -> None:
+    """Take a table by numbers of clients; a relative one is made of the absolute one."""
+    if kind == "rel":
+        tables.by_products["relative rates by number of clients"] += 1
+        return
+    if (lines := _lines(tables, path)) is None:
+        return
+    table, strange = level_tables.read(lines)
+    _complain(tables, path, strange, Fate.PARTLY if table else Fate.SKIPPED)
+    if table:
+        tables.levels.append(Levels(path, table))
+        tables.checked["rates by number of clients"] += 1
 
 
 def _take_joined(tables: Tables, path: Path, match: re.Match[str]) -> None:

@@ -10,7 +10,7 @@ from slowdust.archive.problems import Problem
 from slowdust.archive.sysbench.clients import NamedClients, TableClients, TestRun, of_directories
 from slowdust.archive.sysbench.scanning import Directory
 from slowdust.archive.sysbench.slices import per_operation
-from slowdust.archive.sysbench.tables.summary_tables import Hardware, Rates
+from slowdust.archive.sysbench.tables.summary_tables import Hardware, Levels, Rates
 from slowdust.benchmarks.archived import LOAD, SYSBENCH
 from slowdust.formats.sysbench.met_tables import MetRow
 from slowdust.formats.sysbench.names import LOAD_BLOCK, FileName, common_of, parse_file, test_of
@@ -56,7 +56,7 @@ class TableRows:
     """Numbers of clients that only names tell."""
     problems: list[Problem] = field(default_factory=list)
 
-    def complain(self, rates: Rates, count: int, what: str, why: str) -> None:
+    def complain(self, rates: Rates | Levels, count: int, what: str, why: str) -> None:
         """Note that `count` rows or rates of a table are not used."""
         if count:
             reason = f"not used: {counted(count, what)} {why}"
@@ -91,6 +91,8 @@ def read_tables(directory: Directory, records: Iterable[Slice], clients: int | N
     compared = in_runs | merged.rows.keys()
     for rates in directory.tables.rates:
         _take_absolute(rates, merged, levels)
+    for of_levels in directory.tables.levels:
+        _take_levels(of_levels, merged, in_runs)
     absolute = compared | merged.rows.keys()
     for rates in directory.tables.relative:
         _take_relative(rates, merged, levels, compared, absolute)
@@ -148,6 +150,24 @@ def _take_absolute(rates: Rates, merged: TableRows, clients: TableClients) -> No
         others += there.rate not in (None, row.rate)
         there.rate = there.rate or row.rate
     merged.complain(rates, others, "rate", "that another table has otherwise")
+
+
+def _take_levels(table: Levels, merged: TableRows, in_runs: Set[TestRun]) -> None:
+    """Take the tests that ran, in any run, at as many numbers of clients as the table has rates."""
+    levels: dict[str, set[int]] = {}
+    for _, common, clients in in_runs | merged.rows.keys():
+        levels.setdefault(common, set()).add(clients)
+    unknown = 0
+    for (common, run), rates in table.table.items():
+        counts = sorted(levels.get(common, ()))
+        if len(counts) != len(rates):
+            unknown += 1
+            continue
+        for clients, rate in zip(counts, rates, strict=True):
+            row = Row(run, common, test_of(common), clients, rate=rate)
+            if row.key not in in_runs:
+                merged.rows.setdefault(row.key, row)
+    merged.complain(table, unknown, "row", "of which nothing says at how many clients they ran")
 
 
 def _take_relative(

@@ -16,7 +16,7 @@ from typing import IO, cast
 import pytest
 
 from slowdust.builds.sources.npm import make_links
-from slowdust.builds.unpacking import Tree, UnsafeArchive, open_to_all, relative_to_root, unpack
+from slowdust.unpacking import Tree, UnsafeArchive, open_to_all, relative_to_root, unpack
 
 
 def file_member(
@@ -214,7 +214,7 @@ def test_a_closed_umask_does_not_close_the_folders(tmp_path: Path) -> None:
 def test_too_large_archive_is_refused_before_it_fills_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("slowdust.builds.unpacking.MAX_UNPACKED_BYTES", 100)
+    monkeypatch.setattr("slowdust.unpacking.MAX_UNPACKED_BYTES", 100)
     archive = archive_of(tmp_path, file_member("a", b"x" * 60), file_member("b", b"x" * 60))
     with pytest.raises(UnsafeArchive, match="more than 100 bytes"):
         unpack(archive, tmp_path / "folder")

@@ -1,8 +1,9 @@
 """Unpacking of untrusted archives: nothing may be written or linked outside one folder.
 
-Only directories, regular files and links are made, with fixed modes and owner; links are made after
-all files, so that no file can be written through one. tarfile's extraction filters are not used,
-since not every Python 3.11 has them.
+Members of tar archives pass tarfile's data filter (PEP 706), which refuses paths and links that
+lead elsewhere, and everything but directories, regular files and links. The rules here are
+stricter: modes and owner are fixed, a path that would have to be mended is refused, links are made
+after all files, so that no file can be written through one, and no file twice.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, TypeVar
 
 from slowdust.errors import SlowdustError
 
+_SAFE = tarfile if hasattr(tarfile, "data_filter") else import_module("backports.tarfile")
+"""The module with extraction filters: Python before 3.11.4, as Debian 12 has it, has none."""
 MAX_UNPACKED_BYTES = 8 << 30
 _DIRECTORY_MODE = 0o755
 _PROGRAM_MODE = 0o755
@@ -39,10 +43,8 @@ class UnsafeArchive(SlowdustError):  # noqa: N818 - names the thing, as the mess
     """An archive that is damaged, or that has a path outside its folder."""
 
 
-def refuse_absolute(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Refuse links with an absolute target: the rule for archives that may be unpacked anywhere."""
-    if _is_absolute_link(member):
-        raise UnsafeArchive(f"the archive has a link that leaves its folder: {member.name!r}")
+def every_member(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Return the member as it is: the rule for archives that may be unpacked anywhere."""
     return member
 
 
@@ -74,7 +76,7 @@ class Tree:
     devices, pipes, a file that exists already, and a file that is not an archive.
     """
 
-    def __init__(self, folder: Path, rule: MemberRule = refuse_absolute) -> None:
+    def __init__(self, folder: Path, rule: MemberRule = every_member) -> None:
         self._folder = folder
         self._rule = rule
         self._budget = MAX_UNPACKED_BYTES
@@ -132,6 +134,7 @@ class Tree:
         root = self._folder / place
         for member in filter(None, map(self._rule, tar)):
             path = inside(root, member.name)
+            self._check(member, place)
             if member.issym() or member.islnk():
                 self._links.append(_Link(root, path, member))
             elif member.isdir():
@@ -142,6 +145,15 @@ class Tree:
                     raise UnsafeArchive(f"the archive has a special file: {member.name!r}")
                 mode = _PROGRAM_MODE if member.mode & 0o100 else _FILE_MODE
                 self._write(path, content, member.size, mode)
+
+    def _check(self, member: tarfile.TarInfo, place: PurePosixPath) -> None:
+        """Ask tarfile's filter about a member that will be at a place in the folder."""
+        target = str(place / member.linkname) if member.islnk() else member.linkname
+        moved = member.replace(name=str(place / member.name), linkname=target)
+        try:
+            _SAFE.data_filter(moved, str(self._folder))
+        except _SAFE.FilterError as error:
+            raise UnsafeArchive(f"the archive is not safe to unpack: {error}") from error
 
     def _write(self, path: Path, content: IO[bytes], size: int, mode: int) -> None:
         self._budget -= size

@@ -1,0 +1,55 @@
+"""Run directories that were packed into tar archives, one each."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from slowdust.archive.problems import Problem
+from slowdust.archive.walking import Visited, walk
+from slowdust.errors import SlowdustError
+from slowdust.unpacking import unpack
+
+_PACKED = re.compile(r"(?P<run>.+)\.(?:tar(?:\.(?:gz|xz|bz2))?|tgz)")
+_BESIDE = "packed, and also there as a directory, which is used"
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A place to unpack run directories to."""
+
+    place: Path
+
+    def open(self, visited: Visited) -> Iterator[Visited]:
+        """Unpack the archives among a directory's files, and yield the directories in them.
+
+        They are taken out of `visited.names`; problems of theirs are added to its own.
+        """
+        for name in list(visited.names):
+            match = _PACKED.fullmatch(name)
+            if match is None:
+                continue
+            visited.names.remove(name)
+            path = visited.path / name
+            if (visited.path / match["run"]).is_dir():
+                visited.problems.append(Problem(path, _BESIDE))
+                continue
+            folder = Path(tempfile.mkdtemp(dir=self.place))
+            try:
+                unpack(path, folder)
+            except SlowdustError as error:
+                visited.problems.append(Problem(path, str(error).removeprefix(f"{name}: ")))
+                continue
+            yield from (below for below in walk(folder) if below.path != folder and below.names)
+
+
+@contextmanager
+def place_for_packed() -> Iterator[Packed]:
+    """Make a place, which is removed in the end, or by the next run if this one is killed."""
+    with tempfile.TemporaryDirectory(prefix=f"slowdust-import-{os.getpid()}-") as place:
+        yield Packed(Path(place))
