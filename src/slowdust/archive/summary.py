@@ -10,12 +10,16 @@ from pathlib import Path
 
 from slowdust.archive.importing import ArchivedExperiment, Import
 from slowdust.archive.problems import OF_OTHER_KIND
-from slowdust.formats.text import readable
+from slowdust.formats.text import beginning, readable
 from slowdust.store.manifest import Fate, Imported, Manifest, SkippedFile
 from slowdust.wording import counted
 
-MOST_ALIKE = 20
-"""Skipped files of one reason that each get a line; `slowdust show` has all."""
+MOST_ALIKE = 3
+"""Skipped files of one reason that each get a line; of more there is one line together."""
+_MOST_DIFFERING = 20
+"""Differing files that each get a line; `slowdust show` has all files."""
+_MOST_KINDS = 12
+"""Kinds of files that one line lists."""
 
 
 def lines_of(outcome: Import) -> Iterator[str]:
@@ -74,7 +78,12 @@ def _by_products(counts: Mapping[str, int]) -> Iterator[str]:
 
 
 def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{kind} {count}" for kind, count in counts.items())
+    """List kinds with their numbers; of too many those with the most files."""
+    kinds = [kind for kind, _ in Counter(counts).most_common(_MOST_KINDS)]
+    listed = [f"{kind} {counts[kind]}" for kind in counts if kind in kinds]
+    others = sum(count for kind, count in counts.items() if kind not in kinds)
+    more = [f"of {counted(len(counts) - len(kinds), 'other kind')} {others}"] if others else []
+    return ", ".join([*listed, *more])
 
 
 def _unnumbered(name: str) -> str:
@@ -99,16 +108,21 @@ def _of_experiment(experiment: ArchivedExperiment) -> Iterator[str]:
 
 
 def _skipped(files: Sequence[SkippedFile]) -> Iterator[str]:
-    """Return a line for each file, but of many with the same reason only the first."""
-    counts: Counter[tuple[Fate, str]] = Counter()
+    """Return a line for each file, but one for many with the same reason."""
+    differing = [file for file in files if file.fate is Fate.DIFFERS]
+    alike: dict[tuple[Fate, str], list[str]] = {}
     for file in files:
-        alike = (file.fate, "" if file.fate is Fate.DIFFERS else file.reason)
-        counts[alike] += 1
-        if counts[alike] <= MOST_ALIKE:
-            yield f"  {file.fate}: {file.file}: {file.reason}"
-    for (fate, reason), count in counts.items():
-        if count > MOST_ALIKE:
-            yield f"  {fate}: {count - MOST_ALIKE:,} more" + (f": {reason}" if reason else "")
+        if file.fate is not Fate.DIFFERS:
+            alike.setdefault((file.fate, file.reason), []).append(file.file)
+    for (fate, reason), names in alike.items():
+        if len(names) > MOST_ALIKE:
+            yield f"  {fate} {len(names):,} times: {reason}: {beginning(names, MOST_ALIKE)}"
+        else:
+            yield from (f"  {fate}: {name}: {reason}" for name in names)
+    for file in differing[:_MOST_DIFFERING]:
+        yield f"  {file.fate}: {file.file}: {file.reason}"
+    if len(differing) > _MOST_DIFFERING:
+        yield f"  {Fate.DIFFERS}: {len(differing) - _MOST_DIFFERING:,} more"
 
 
 def _short(path: Path) -> str:

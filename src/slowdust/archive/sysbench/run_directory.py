@@ -270,7 +270,8 @@ def _by_product(name: str) -> str | None:
     if match := _BY_PRODUCT.fullmatch(name):
         if is_read(match["kind"]) and _OF_A_TEST in name and parse_file(name) is None:
             return None
-        return f"sb.{match['kind']}" if parse_file(name) else name
+        unusual = is_read(match["kind"]) and parse_file(name) is None
+        return name if unusual else f"sb.{match['kind']}"
     return "configuration" if _CONFIGURATION.fullmatch(name) else None
 
 

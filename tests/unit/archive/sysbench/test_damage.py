@@ -138,8 +138,21 @@ def test_many_files_skipped_for_one_reason_are_counted(tmp_path: Path, slowdust:
     for number in range(30):
         (archive / RUN_A / f"note{number}").write_text("x")
     printed = slowdust("import", "sysbench", archive)
-    assert printed.count("not a file of a run of sysbench") == 21
-    assert "skipped: 10 more: not a file" in printed
+    sentence = "skipped 30 times: not a file of a run of sysbench"
+    assert f"{sentence}: {RUN_A}/note0, {RUN_A}/note1, {RUN_A}/note10 and 27 more\n" in printed
+    assert printed.count("not a file of a run of sysbench") == 1
+    assert slowdust("show", "a").count("not a file of a run of sysbench") == 30
+
+
+def test_kinds_of_files_that_nobody_needs_fit_one_line(tmp_path: Path, slowdust: Slowdust) -> None:
+    archive = write_archive(tmp_path / "a", {RUN_A: [OLD]})
+    for number in range(900):
+        (archive / RUN_A / f"sb.ls{number % 30:c<9}.x{number}".replace("0", "z")).write_text("x")
+        (archive / RUN_A / f"sb.lsh.{number}.delete.range100.pk1").write_text("x")
+    printed = slowdust("import", "sysbench", archive)
+    assert "sb.lsh 900" in printed
+    assert "other kinds" in printed
+    assert max(map(len, printed.splitlines())) < 400
 
 
 def test_only_foreign_files_are_no_experiment(tmp_path: Path, slowdust: Slowdust) -> None:

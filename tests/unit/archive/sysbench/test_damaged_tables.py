@@ -227,9 +227,9 @@ def test_compressed_tables_are_read_and_written_plain(archive: Path, slowdust: S
         (archive / f"{name}.gz").write_bytes(gzip.compress((archive / name).read_bytes()))
     printed = slowdust("import", "sysbench", archive, "--name", "both", "--clients", "8")
     sentence = "twice, plain and compressed: the plain one is used"
-    assert [line for line in printed.splitlines() if "skipped" in line] == [
-        f"  skipped: {name}.gz: {sentence}" for name in sorted(names)
-    ]
+    first = ", ".join(f"{name}.gz" for name in sorted(names)[:3])
+    assert f"  skipped 5 times: {sentence}: {first} and 2 more\n" in printed
+    assert len(names) == 5
     for name in names:
         (archive / name).unlink()
     printed = slowdust("import", "sysbench", archive, "--name", "zipped", "--clients", "8")

@@ -94,6 +94,12 @@ class Levels:
 
     path: Path
     table: LevelTable
+    named: ClassVar[bool] = True
+
+    @property
+    def runs(self) -> list[str]:
+        """The runs, in the order of the first block."""
+        return list(dict.fromkeys(run for _, run in self.table))
 
 
 @dataclass(frozen=True)
@@ -125,9 +131,9 @@ class Tables:
     problems: list[Problem] = field(default_factory=list)
 
     @property
-    def of_runs(self) -> list[Rates | Hardware]:
+    def of_runs(self) -> list[Rates | Hardware | Levels]:
         """Tables with a column or a line for each run."""
-        return [*self.rates, *self.relative, *self.hardware]
+        return [*self.rates, *self.relative, *self.hardware, *self.levels]
 
     @property
     def runs(self) -> set[str]:
