@@ -187,6 +187,7 @@ def _line_history(
             {config: chained.labelled(releases) for config, releases in configs.items()}
         ),
         *notes_about_hosts([experiment.manifest for experiment, _ in chained.members]),
+        *_notes_about_data(where, chained.members),
         *mark_changes([*groups, *tests], margin, choice.bands),
     ]
     return LineHistory(
@@ -202,6 +203,17 @@ def _line_history(
         changes=_in_bands(line, tests, labels, choice.bands),
         notes=notes,
     )
+
+
+def _notes_about_data(where: Circumstances, members: Sequence[Member]) -> list[str]:
+    """Return a note if nothing says that the experiments had the same amount of data."""
+    if where.data or len(members) < 2:
+        return []
+    names = shortened([experiment.name for experiment, _ in members])
+    return [
+        f"Nothing says how much data {names} had: their ratios are put together as if they had the "
+        "same amount. `slowdust history NAME...` takes the ones that did."
+    ]
 
 
 def _add_work(tests: Sequence[Series], chained: _Chained) -> None:

@@ -20,7 +20,7 @@ from slowdust.report.history import (
 from slowdust.report.markdown.foreign import escaped
 from slowdust.report.markdown.table import ABSENT, PALE, pale, ratio, table, work_ratio
 from slowdust.report.tldr import list_of_changes
-from slowdust.wording import clients, counted, distance
+from slowdust.wording import clients, counted, distance, shortened
 
 NEW_LEVEL = "from here on throughput is at another level"
 
@@ -49,7 +49,7 @@ def _head(line: LineHistory) -> list[str]:
         f"benchmark {line.benchmark}",
         *([line.data] if line.data else []),
         f"{counted(len(line.versions), 'version')} in "
-        f"{counted(len(line.experiments), 'experiment')}",
+        f"{counted(len(line.experiments), 'experiment')}: {shortened(line.experiments)}",
         ", ".join(f"{label} {value}" for label, value in line.host.items())
         or "the host was not recorded",
     ]

@@ -68,3 +68,17 @@ def test_other_directories_and_larger_imports_count(archive: Path, slowdust: Slo
     actual = history(slowdust)
     assert actual["notes"] == [expected]
     assert "later" in actual["lines"][0]["experiments"]
+
+
+def test_experiments_of_unknown_size_are_not_averaged_without_a_word(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    for name, rate in (("small", 12), ("large", 14)):
+        (tmp_path / name).mkdir()
+        table = f"col-1 : {RUN_A}\ncol-2 : {RUN_B}\n\n10\t{rate}\thot-points_range=100\n"
+        (tmp_path / name / "qps.abs.x.tsv").write_text(table)
+        slowdust("import", "sysbench", tmp_path / name, "--clients", "8")
+    printed = slowdust("history", "--host", "unrecorded")
+    assert "2 versions in 2 experiments: " in printed
+    assert "Nothing says how much data " in printed
+    assert "Nothing says how much data" not in slowdust("history", "small")

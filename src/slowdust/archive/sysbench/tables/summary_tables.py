@@ -24,7 +24,7 @@ from slowdust.store.manifest import Fate
 
 _RATES = re.compile(r"qps\.(?P<kind>abs|rel)(?:\.(?P<tag>.+))?\.(?P<form>tsv|csv)")
 _HARDWARE = re.compile(r"(?:o\.met(?:\.(?P<tag>.+))?|met\.(?P<text>.+)\.txt)")
-"""Of one that was renamed, met.<tag>.txt, too."""
+"""Names of tables of hardware, and of renamed ones: met.<tag>.txt."""
 _LEVELS = re.compile(r"o\.(?:sum\.\w+\.(?P<kind>abs|rel)|qps\.(?P<other>abs|rel)(?:\..+)?)")
 _COUNTERS = re.compile(
     r"join(?P<iteration>\d+)\.(?P<kind>abs|rel)\.(?P<tag>.+?)\.(?P<file>sb\.perf\.hw\..+)"
