@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from slowdust.store.bounds import Amount, Natural
 from slowdust.store.latency import LatencyUs
 
 
@@ -48,10 +49,10 @@ class Classic(msgspec.Struct, kw_only=True, omit_defaults=True):
 class ArchivedRole(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Part of a role that only an imported step has, of which no totals are known."""
 
-    rate: float
+    rate: Amount
     """Rows, or queries, per second."""
     response: LatencyUs | None = None
-    buckets: list[int] | None = None
+    buckets: list[Natural] | None = None
     """Statements by response time, in the classic buckets."""
 
 

@@ -7,6 +7,8 @@ from typing import Literal
 
 import msgspec
 
+from slowdust.store.bounds import Natural, Ordinal
+
 Source = Literal["valgrind", "pmu"]
 
 INSTRUCTIONS = "instructions"
@@ -24,7 +26,7 @@ SIMULATED = (
 """Events: misses of the caches for instructions and data and of the last level, and of the branch
 prediction, in valgrind's model of this machine."""
 
-Events = dict[str, int]
+Events = dict[str, Natural]
 """Event -> how often it happened; one that was not counted is absent."""
 
 
@@ -33,11 +35,11 @@ class CountPlace(msgspec.Struct, kw_only=True):
 
     benchmark: str
     test: str
-    clients: int
+    clients: Ordinal
     contender: str
-    incarnation: int
+    incarnation: Ordinal
     """Number of the server's start for counting, 1-based, apart from those that are timed."""
-    repeat: int
+    repeat: Natural
     """Number within (test, clients, incarnation), 0-based: the operations of one repeat are the
     same for every contender."""
 
@@ -45,7 +47,7 @@ class CountPlace(msgspec.Struct, kw_only=True):
 class CountedRun(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Events of one server while so many operations were carried out."""
 
-    operations: int
+    operations: Ordinal
     own: Events
     """Events of the process or thread that serves the session, and of the processes it started."""
     background: Events = {}

@@ -19,7 +19,7 @@ import gzip
 import os
 import shutil
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TypeVar
@@ -140,6 +140,7 @@ class Folder:
                     f"{SCHEMA}: upgrade Slowdust"
                 )
             manifest = msgspec.json.decode(content, type=Manifest)
+            _check_contenders(manifest)
         except msgspec.MsgspecError as error:
             raise SlowdustError(f"{self.path / MANIFEST_FILE} is damaged: {error}") from error
         name_holds(manifest)
@@ -149,7 +150,8 @@ class Folder:
         """Return all complete records; an incomplete last line is ignored.
 
         Raises:
-            SlowdustError: a line that is not the last is damaged.
+            SlowdustError: a line that is not the last is damaged, is of a contender that the
+                manifest does not have, or is of the same place as another one.
         """
         try:
             content = visible_in_json((self.path / SLICES_FILE).read_bytes())
@@ -158,12 +160,19 @@ class Folder:
         complete = content[: content.rfind(b"\n") + 1]
         try:
             records = _decode(complete)
+            _check_places(records, self._contenders())
         except msgspec.MsgspecError as error:
             raise SlowdustError(f"{self.path / SLICES_FILE} is damaged: {error}") from error
         if (hold := self._unnamed_hold()) is not None:
             for record in records:
                 name_hold_of(record, hold)
         return records
+
+    def _contenders(self) -> set[str] | None:
+        """Return the names that records may have; None while there is no manifest."""
+        if not self.has_manifest():
+            return None
+        return {contender.name for contender in self.read_manifest().contenders}
 
     def _unnamed_hold(self) -> Second | None:
         """Return the hold that records of an earlier Slowdust do not name; None if they lack none.
@@ -329,6 +338,39 @@ def replace_file(path: Path, content: bytes) -> None:
         beside.replace(path)
     except OSError as error:
         raise SlowdustError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _check_contenders(manifest: Manifest) -> None:
+    """Refuse a manifest whose contenders are none, or not told apart.
+
+    Raises:
+        ValidationError: it is damaged.
+    """
+    names = [contender.name for contender in manifest.contenders]
+    if not names:
+        raise msgspec.ValidationError("it has no contenders")
+    if len(set(names)) < len(names):
+        raise msgspec.ValidationError("two contenders have one name")
+    if manifest.base not in names:
+        raise msgspec.ValidationError(f"the base '{manifest.base}' is no contender")
+
+
+def _check_places(records: Sequence[Slice], contenders: set[str] | None) -> None:
+    """Refuse records that cannot be of one experiment.
+
+    Raises:
+        ValidationError: one is of an unknown contender, or two are of one place.
+    """
+    lines: dict[tuple[object, ...], int] = {}
+    for number, record in enumerate(records, start=1):
+        place = record.place
+        if contenders is not None and place.contender not in contenders:
+            raise msgspec.ValidationError(
+                f"record {number}: the manifest has no contender '{place.contender}'"
+            )
+        first = lines.setdefault(msgspec.structs.astuple(place), number)
+        if first != number:
+            raise msgspec.ValidationError(f"records {first} and {number} are of the same place")
 
 
 def _decode(content: bytes) -> list[Slice]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from slowdust.store.bounds import Amount, Natural
 from slowdust.units import Microsecond
 
 
@@ -14,10 +15,20 @@ class Histogram(msgspec.Struct, kw_only=True):
     populations; both have the same length. `max_ns` is exact, not a bucket.
     """
 
-    values_ns: list[int]
-    counts: list[int]
-    max_ns: int
-    mean_ns: float
+    values_ns: list[Natural]
+    counts: list[Natural]
+    max_ns: Natural
+    mean_ns: Amount
+
+    def __post_init__(self) -> None:
+        """Refuse a histogram of which a part is missing.
+
+        Raises:
+            ValueError: there are more or fewer values than counts.
+        """
+        values, counts = len(self.values_ns), len(self.counts)
+        if values != counts:
+            raise ValueError(f"a histogram of {values} values and {counts} counts")
 
 
 class LatencyUs(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
 
+from slowdust.store.bounds import Amount, Duration, Natural, Ordinal
 from slowdust.store.count import Source
 from slowdust.store.finding import Finding
 from slowdust.store.preparation import Preparation, ServerCounters
@@ -135,23 +137,23 @@ class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Method of an experiment."""
 
     seed: int | None = None
-    tables: int | None = None
-    rows: int | None = None
-    slice_s: float | None = None
+    tables: Natural | None = None
+    rows: Natural | None = None
+    slice_s: Amount | None = None
     """Length of all slices where it was given; else `slice_lengths` has it."""
-    slice_lengths: dict[str, Second] = {}
+    slice_lengths: dict[str, Duration] = {}
     """`TEST@CLIENTS` -> length of its slices, chosen by how fast the machine's speed changed."""
-    discard_s: float | None = None
-    warmup_s: float | None = None
-    budget_s: float | None = None
-    memory_bytes: int | None = None
+    discard_s: Amount | None = None
+    warmup_s: Amount | None = None
+    budget_s: Amount | None = None
+    memory_bytes: Natural | None = None
     """Limit of the memory of each server, with what the kernel caches for it."""
-    margin: float
-    incarnations: int
-    rate: float | None = None
+    margin: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+    incarnations: Ordinal
+    rate: Amount | None = None
     """Operations/s of an open loop; None for a closed loop."""
     arrivals: str | None = None
-    trial: int | None = None
+    trial: Natural | None = None
     """Incarnations of a calibration that are judged together, without the others."""
     steps: StepsMethod | None = msgspec.field(default=None, name="insert")
 
@@ -239,7 +241,7 @@ class Counting(msgspec.Struct, kw_only=True, omit_defaults=True):
 class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Everything about an experiment but its slices."""
 
-    schema: int
+    schema: Ordinal
     experiment: str
     slowdust: str
     driver: str | None = None
@@ -250,7 +252,7 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     base: str
     contenders: list[ContenderFacts]
     tests: list[str]
-    clients: list[int]
+    clients: list[Ordinal]
     method: Method
     cpus: list[int] = []
     """CPUs that clients and servers could use; empty if not recorded."""
@@ -262,9 +264,9 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     warnings: list[str] = []
     settled: list[str] = []
     """`TEST@CLIENTS` that need no more slices."""
-    turns_done: dict[str, int] = {}
+    turns_done: dict[str, Natural] = {}
     """`TEST@CLIENTS` -> number of incarnations in which its turn was complete."""
-    spent_s: float = 0.0
+    spent_s: Amount = 0.0
     """Part of the budget spent by the end of the last complete turn."""
     failed_steps: list[StepFailure] = []
     """Long steps that ended with an error."""

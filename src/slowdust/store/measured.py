@@ -10,10 +10,11 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
+from slowdust.store.bounds import Amount, Duration, Natural
 from slowdust.store.latency import Histogram
 from slowdust.units import Second
 
-Use = dict[str, int | float]
+Use = dict[str, Natural | Amount]
 """Quantities that a probe measured in a window, by name; its module documents them, and one that it
 could not measure is absent."""
 
@@ -35,8 +36,8 @@ OTHERS = "others"
 class PerSecond(msgspec.Struct, array_like=True):
     """One second of a slice: operations finished in it, and its largest response time."""
 
-    operations: int
-    max_ns: int
+    operations: Natural
+    max_ns: Natural
 
 
 class ClientUse(msgspec.Struct, kw_only=True):
@@ -66,24 +67,24 @@ class Measured(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     started: float | None = None
     """Unix time at which the window opened."""
-    seconds: Second | None = None
-    operations: int | None = None
+    seconds: Duration | None = None
+    operations: Natural | None = None
     """Operations of a long step are in the unit of its rate: rows inserted or indexed, queries."""
-    statements: int | None = None
-    rows: int | None = None
-    bytes_sent: int | None = None
-    bytes_received: int | None = None
+    statements: Natural | None = None
+    rows: Natural | None = None
+    bytes_sent: Natural | None = None
+    bytes_received: Natural | None = None
     latency: Histogram | None = None
     """Response times of operations; of a long step, those of its main role's statements."""
     per_second: list[PerSecond] = []
-    errors: dict[str, int] = {}
+    errors: dict[str, Natural] = {}
     """SQLSTATE, or `wrong-row-count`, -> operations that ended with it."""
-    retries: int = 0
+    retries: Natural = 0
     schedule: Schedule | None = None
     uses: dict[str, Use] = {}
     """Probe -> its use: `server`, `host`, `others`, `client` (the driver about itself), and
     `idle.CONTENDER` of each contender that should have been idle."""
-    probe_seconds: Second | None = None
+    probe_seconds: Duration | None = None
     """Time between the probes' two readings; never shorter than `seconds`."""
     skipped_probes: list[str] = []
     """Probes, and parts of their uses (`server.io`), that could not be measured."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from slowdust.store.archived import Archived
+from slowdust.store.bounds import Amount, Natural, Ordinal
 from slowdust.store.measured import Measured
 from slowdust.store.step import StepDetail
 
@@ -17,13 +18,13 @@ class Place(msgspec.Struct, kw_only=True):
 
     benchmark: str
     test: str
-    clients: int
+    clients: Ordinal
     contender: str
-    incarnation: int = 1
+    incarnation: Ordinal = 1
     """Number of the servers' start, 1-based."""
-    block: int = 0
+    block: Natural = 0
     """Number within (test, clients, incarnation), 0-based: slices of one block are compared."""
-    slot: int = 0
+    slot: Natural = 0
     """Position within its block, 0-based (A B B A: 0 1 2 3)."""
 
 
@@ -31,7 +32,7 @@ class Slice(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One timed measurement of one step on one contender."""
 
     place: Place
-    qps: float
+    qps: Amount
     """The rate of the test's `unit` (operations/s; rows/s for scan): summed over the clients,
     each its own count over the time to its last completion."""
     unit: str = "operations/s"

@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from slowdust.store.archived import ArchivedRole
+from slowdust.store.bounds import Amount, Duration, Natural
 from slowdust.store.latency import Histogram
 from slowdust.store.measured import Use, total_of
 from slowdust.units import Second
@@ -32,11 +33,11 @@ def split_hold(name: str) -> tuple[str, Second]:
 class RoleSecond(msgspec.Struct, array_like=True):
     """Work that one role of a step finished in one second of the window."""
 
-    statements: int
-    rows: int
-    max_ns: int
+    statements: Natural
+    rows: Natural
+    max_ns: Natural
     """Largest response time."""
-    late_ns: int
+    late_ns: Natural
     """Longest time that a statement begun in it was behind its schedule; 0 if unpaced."""
 
 
@@ -57,12 +58,12 @@ class WriteSchedule(msgspec.Struct, kw_only=True):
 class RoleUse(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Work of all connections of one role in a long step."""
 
-    connections: int | None = None
-    statements: int | None = None
+    connections: Natural | None = None
+    statements: Natural | None = None
     """Statements that succeeded: commits, queries, indexes created, transactions ended."""
-    rows: int | None = None
+    rows: Natural | None = None
     """Rows inserted, deleted, returned or indexed."""
-    seconds: Second | None = None
+    seconds: Amount | None = None
     """Time from the opening of the window to the role's last completion."""
     latency: Histogram | None = None
     per_second: list[RoleSecond] = []
@@ -79,7 +80,7 @@ class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     start: Second
     """Time since the opening of the window."""
-    seconds: Second
+    seconds: Duration
     uses: dict[str, Use] = {}
     """Probe -> its use; a probe that could not be read is absent."""
     log: list[str] = []
@@ -94,15 +95,15 @@ class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):
 class Chunk(msgspec.Struct, kw_only=True):
     """A part of a long step, in which the servers of all other contenders stood still."""
 
-    block: int
+    block: Natural
     """Number within the step, 0-based: chunks of one block are compared."""
-    slot: int
+    slot: Natural
     """Position within its block, 0-based (A B B A: 0 1 2 3)."""
     started: float
     """Unix time of its beginning."""
-    amount: int
+    amount: Natural
     """What the step's rate counts."""
-    seconds: Second
+    seconds: Amount
     """Time of the main role in it."""
 
 

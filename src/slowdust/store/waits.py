@@ -10,7 +10,8 @@ from typing import Literal
 
 import msgspec
 
-from slowdust.units import Microsecond, Second
+from slowdust.store.bounds import Amount, Duration, Natural, Ordinal
+from slowdust.units import Microsecond
 
 WaitSource = Literal["performance_schema", "processlist", "pg_stat_activity"]
 """`performance_schema` adds up each wait, the others are sampled."""
@@ -30,11 +31,11 @@ class WaitPlace(msgspec.Struct, kw_only=True, frozen=True):
 
     benchmark: str
     test: str
-    clients: int
+    clients: Ordinal
     contender: str
-    incarnation: int
+    incarnation: Ordinal
     """Number of the server's start for waits, 1-based, apart from those that are timed."""
-    repeat: int
+    repeat: Natural
     """Number within (test, clients, incarnation), 0-based: windows of one number follow each other
     on all contenders."""
 
@@ -45,7 +46,7 @@ class Wait(msgspec.Struct, kw_only=True, omit_defaults=True):
     event: str
     """Name as the server has it: `Lock/transactionid`, `io/file/innodb/innodb_data_file`."""
     kind: WaitKind
-    us: Microsecond
+    us: Amount
     """Time of all sessions together."""
     times: int | None = None
     """Number of waits; absent where they are sampled."""
@@ -66,9 +67,9 @@ class SessionTime(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Time on a CPU of all of them; absent, as the next, where the kernel does not tell."""
     queue_us: Microsecond | None = None
     """Time in which they were ready to run and had no CPU."""
-    samples: int
+    samples: Natural
     """Looks at one of them each."""
-    states: dict[str, int] = {}
+    states: dict[str, Natural] = {}
     """State -> samples: `running` (or ready to run), `page fault`, or the system call in which it
     slept."""
 
@@ -77,8 +78,8 @@ class WaitWindow(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What one contender's sessions waited for in one window."""
 
     place: WaitPlace
-    operations: int
-    seconds: Second
+    operations: Natural
+    seconds: Duration
     sources: list[WaitSource] = []
     """Where `waits` come from; empty where the server cannot tell."""
     samples: int | None = None
