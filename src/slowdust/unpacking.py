@@ -26,6 +26,8 @@ from slowdust.errors import SlowdustError
 _SAFE = tarfile if hasattr(tarfile, "data_filter") else import_module("backports.tarfile")
 """The module with extraction filters: Python before 3.11.4, as Debian 12 has it, has none."""
 MAX_UNPACKED_BYTES = 8 << 30
+_DEEPEST = 100
+"""Folders in each other that an archive may have."""
 _DIRECTORY_MODE = 0o755
 _PROGRAM_MODE = 0o755
 _FILE_MODE = 0o644
@@ -192,6 +194,8 @@ def inside(folder: AnyPath, name: str) -> AnyPath:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\0" in name:
         raise UnsafeArchive(f"the archive has an unsafe path: {name!r}")
+    if len(path.parts) > _DEEPEST:
+        raise UnsafeArchive(f"the archive has more than {_DEEPEST} folders in each other")
     return folder / path
 
 

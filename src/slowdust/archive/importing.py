@@ -13,7 +13,8 @@ from typing import Protocol
 from slowdust.archive.problems import Problem
 from slowdust.errors import UsageError
 from slowdust.formats.text import readable
-from slowdust.store.folder import Folder, writing
+from slowdust.store.bounds import MOST_CONTENDERS
+from slowdust.store.folder import Folder, too_many_contenders, writing
 from slowdust.store.keeping.arriving import aside, put_in_place
 from slowdust.store.manifest import Imported, Manifest
 from slowdust.store.slice import Slice
@@ -151,10 +152,14 @@ def _store(experiments: Mapping[str, ArchivedExperiment], results: Path) -> None
 
     Raises:
         UsageError: an experiment of that name is no import of the same kind and directory, or has
-            more of it; then none is written.
+            more of it, or one has too many contenders; then none is written.
         SlowdustError: they cannot be written.
     """
     for title, experiment in experiments.items():
+        if (count := len(experiment.manifest.contenders)) > MOST_CONTENDERS:
+            raise UsageError(
+                f"{too_many_contenders(title, count)}: import its run directories in parts"
+            )
         folder = Folder(results / title)
         if folder.path.exists():
             _refuse_other(folder, experiment.manifest.imported)

@@ -12,6 +12,8 @@ from slowdust.formats.text import unreadable
 
 UNREADABLE_NAME = "its name is not UTF-8, or has control characters"
 NOT_FOLLOWED = "a link to a directory, which is not followed"
+TOO_DEEP = "too many directories in each other: those below are not read"
+_DEEPEST = 50
 NO_FILE = "no regular file"
 """A pipe, a socket, a device, a link to nothing: reading it could wait for ever."""
 
@@ -42,6 +44,9 @@ def walk(root: Path) -> Iterator[Visited]:
     unread: list[OSError] = []
     for folder, folders, names in os.walk(root, onerror=unread.append):
         folders.sort()
+        if folder.count(os.sep) - str(root).count(os.sep) >= _DEEPEST and folders:
+            folders.clear()
+            yield Visited(Path(folder), [], [Problem(Path(folder), TOO_DEEP)])
         yield _visited(root, Path(folder), folders, sorted(names))
     for error in unread:
         path = Path(error.filename)

@@ -22,6 +22,8 @@ _COMMANDS = (
     *("report", "history", "list", "show", "tests", "builds", "doctor"),
     *_KEEPING,
 )
+_LONGEST_COMPLAINT = 2000
+"""Characters of an error."""
 _COMPLETING = "_SLOWDUST_COMPLETE"
 """The variable by which a shell asks for completions."""
 _MODULES = {"import": "import_", **{name: f"keeping.{name}" for name in _KEEPING}}
@@ -115,4 +117,6 @@ def _run() -> int:
 
 
 def _complain(text: str) -> None:
+    if len(text) > _LONGEST_COMPLAINT:  # as with a path of thousands of folders
+        text = f"{text[: _LONGEST_COMPLAINT // 2]} ... {text[-_LONGEST_COMPLAINT // 2 :]}"
     print(f"slowdust: {visible(text)}", file=sys.stderr)

@@ -28,6 +28,7 @@ import msgspec
 
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.formats.text import DamagedError, read_bounded, visible_in_json
+from slowdust.store.bounds import MOST_CONTENDERS, MOST_SLICES
 from slowdust.store.count import Count, latest_counts
 from slowdust.store.earlier import name_hold_of, name_holds, slice_of_schema_1
 from slowdust.store.manifest import Manifest
@@ -47,6 +48,7 @@ NAME = r"[A-Za-z0-9][A-Za-z0-9._@+-]*"
 """Pattern of an experiment's name, which is that of its folder in the results folder."""
 
 
+_PART_BYTES = 1 << 24
 _BEGINNING = b'{"place":'
 """Beginning of a record of today's schema."""
 
@@ -123,7 +125,8 @@ class Folder:
         """Return the manifest.
 
         Raises:
-            UsageError: there is none, or a newer Slowdust wrote it.
+            UsageError: there is none, a newer Slowdust wrote it, or it has more than
+                `MOST_CONTENDERS`.
             SlowdustError: it is damaged.
         """
         try:
@@ -143,6 +146,8 @@ class Folder:
             _check_contenders(manifest)
         except msgspec.MsgspecError as error:
             raise SlowdustError(f"{self.path / MANIFEST_FILE} is damaged: {error}") from error
+        if len(manifest.contenders) > MOST_CONTENDERS:
+            raise UsageError(too_many_contenders(self.name, len(manifest.contenders)))
         name_holds(manifest)
         return manifest
 
@@ -150,10 +155,12 @@ class Folder:
         """Return all complete records; an incomplete last line is ignored.
 
         Raises:
+            UsageError: there are more than `MOST_SLICES`.
             SlowdustError: a line that is not the last is damaged, is of a contender that the
                 manifest does not have, or is of the same place as another one.
         """
         try:
+            _refuse_many(self.path / SLICES_FILE)
             content = visible_in_json((self.path / SLICES_FILE).read_bytes())
         except FileNotFoundError:
             return []
@@ -340,6 +347,27 @@ def replace_file(path: Path, content: bytes) -> None:
         raise SlowdustError(f"cannot write {path}: {error.strerror}") from error
 
 
+def too_many_contenders(name: str, count: int) -> str:
+    """Return why an experiment of so many contenders cannot be read or stored."""
+    return f"'{name}' has {count:,} contenders: a report has at most {MOST_CONTENDERS}"
+
+
+def _refuse_many(path: Path) -> None:
+    """Refuse a file of more lines than a report is made of, before they fill the memory.
+
+    Raises:
+        UsageError: it has more.
+    """
+    lines = 0
+    with path.open("rb") as file:
+        while part := file.read(_PART_BYTES):
+            lines += part.count(b"\n")
+            if lines > MOST_SLICES:
+                raise UsageError(
+                    f"{path} has more than {MOST_SLICES:,} slices, of which no report is made"
+                )
+
+
 def _check_contenders(manifest: Manifest) -> None:
     """Refuse a manifest whose contenders are none, or not told apart.
 
@@ -353,6 +381,15 @@ def _check_contenders(manifest: Manifest) -> None:
         raise msgspec.ValidationError("two contenders have one name")
     if manifest.base not in names:
         raise msgspec.ValidationError(f"the base '{manifest.base}' is no contender")
+    of_contenders = [
+        *(plan.contender for plan in manifest.plans),
+        *(failure.contender for failure in manifest.failed_steps),
+        *(preparation.contender for preparation in manifest.preparations),
+        *(counters.contender for counters in manifest.counters),
+    ]
+    for name in of_contenders:
+        if name not in names:
+            raise msgspec.ValidationError(f"it has facts of '{name}', which is no contender")
 
 
 def _check_places(records: Sequence[Slice], contenders: set[str] | None) -> None:

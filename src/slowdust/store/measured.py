@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from slowdust.store.bounds import Amount, Duration, Natural
+from slowdust.store.bounds import Amount, Duration, Natural, Rate
 from slowdust.store.latency import Histogram
 from slowdust.units import Second
 
@@ -55,11 +55,11 @@ class ClientUse(msgspec.Struct, kw_only=True):
 class Schedule(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Lag of an open-loop slice (`--rate`) behind its schedule."""
 
-    rate: float
+    rate: Rate
     arrivals: str
-    late_operations: int
-    max_lag_ns: int
-    mean_lag_ns: float
+    late_operations: Natural
+    max_lag_ns: Natural
+    mean_lag_ns: Amount
 
 
 class Measured(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from slowdust.store.archived import ArchivedRole
-from slowdust.store.bounds import Amount, Duration, Natural
+from slowdust.store.bounds import Amount, Duration, Natural, Rate, Span
 from slowdust.store.latency import Histogram
 from slowdust.store.measured import Use, total_of
 from slowdust.units import Second
@@ -44,15 +44,15 @@ class RoleSecond(msgspec.Struct, array_like=True):
 class WriteSchedule(msgspec.Struct, kw_only=True):
     """Lag and backlog of a paced writer with an absolute schedule."""
 
-    rate: float
+    rate: Rate
     """Rows per second that all connections of the role had to write."""
-    due: int
+    due: Natural
     """Rows that were due by the end of the window."""
-    backlog: int
+    backlog: Natural
     """Rows that were due by then and not written."""
-    late_statements: int
-    max_lag_ns: int
-    mean_lag_ns: float
+    late_statements: Natural
+    max_lag_ns: Natural
+    mean_lag_ns: Amount
 
 
 class RoleUse(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -63,7 +63,7 @@ class RoleUse(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Statements that succeeded: commits, queries, indexes created, transactions ended."""
     rows: Natural | None = None
     """Rows inserted, deleted, returned or indexed."""
-    seconds: Amount | None = None
+    seconds: Span | None = None
     """Time from the opening of the window to the role's last completion."""
     latency: Histogram | None = None
     per_second: list[RoleSecond] = []
@@ -78,7 +78,7 @@ class RoleUse(msgspec.Struct, kw_only=True, omit_defaults=True):
 class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Readings of the probes in about one second of a long step."""
 
-    start: Second
+    start: Span
     """Time since the opening of the window."""
     seconds: Duration
     uses: dict[str, Use] = {}
@@ -103,7 +103,7 @@ class Chunk(msgspec.Struct, kw_only=True):
     """Unix time of its beginning."""
     amount: Natural
     """What the step's rate counts."""
-    seconds: Amount
+    seconds: Span
     """Time of the main role in it."""
 
 
@@ -112,7 +112,7 @@ class StepDetail(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     roles: dict[str, RoleUse]
     """The roles that took part: `insert`, `delete`, `query`, `index`, `transaction`."""
-    target: float | None = None
+    target: Amount | None = None
     """Rows per second that all inserters, and all deleters, had to keep; None if unpaced."""
     samples: list[Sample] = []
     chunks: list[Chunk] = []

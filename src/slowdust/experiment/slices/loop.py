@@ -29,6 +29,7 @@ from slowdust.experiment.slices.remaining import Remaining
 from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import Status, View
+from slowdust.store.bounds import MOST_SLICES
 from slowdust.store.manifest import Method
 from slowdust.units import Second, format_duration
 from slowdust.wording import counted
@@ -218,7 +219,8 @@ class SliceLoop:
         if method.slice_s is not None:
             return method.slice_s
         if step.key not in method.slice_lengths:
-            self.journal.keep_length(step, self._chosen_length(step, run, per_second))
+            chosen = self._chosen_length(step, run, per_second)
+            self.journal.keep_length(step, max(chosen, self._budget.total / MOST_SLICES))
         return method.slice_lengths[step.key]
 
     def _chosen_length(self, step: PlannedStep, run: StepSessions, per_second: float) -> Second:

@@ -40,8 +40,9 @@ from slowdust.experiment.spec.errors import (
 )
 from slowdust.experiment.spec.matrix import Matrix, Settings
 from slowdust.places import named_path
+from slowdust.store.bounds import MOST_CONTENDERS, MOST_SLICES
 from slowdust.store.folder import NAME
-from slowdust.units import Second, parse_size
+from slowdust.units import Second, format_duration, parse_size
 from slowdust.wording import no_such
 
 _TABLES: dict[str, Any] = {
@@ -191,6 +192,15 @@ class Spec(Table):
         if self.rows < widest.least_rows:
             raise AtKeysError(f"{widest.name} needs at least {widest.least_rows}", ("rows",))
         planned = self.planned_contenders()  # refuses matrices that cannot be crossed
+        if len(planned) > MOST_CONTENDERS:
+            raise ValueError(f"{len(planned):,} contenders: a report has at most {MOST_CONTENDERS}")
+        if self.slice and self.budget > self.slice * MOST_SLICES:
+            shortest = format_duration(self.budget / MOST_SLICES)
+            raise AtKeysError(
+                f"too short for {format_duration(self.budget)}: a report is made of at most "
+                f"{MOST_SLICES:,} slices; write {shortest} or more",
+                ("slice",),
+            )
         if self.is_calibration:
             with at("contenders"):
                 if self.configured_benchmark().measuring is Measuring.STEPS:

@@ -27,7 +27,11 @@ def rates(role: Role, use: RoleUse, worked: Second) -> list[float | None]:
     """
     length = _seconds_of(worked)
     work = enumerate([*use.per_second, *([_NOTHING] * length)][:length])
-    return [getattr(done, role.counts) / min(1.0, worked - second) for second, done in work]
+    return [
+        getattr(done, role.counts) / min(1.0, worked - second)
+        for second, done in work
+        if worked > second
+    ]
 
 
 def worst_us(use: RoleUse, worked: Second) -> list[float | None]:

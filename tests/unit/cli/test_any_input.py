@@ -1,0 +1,263 @@
+"""Whatever a user types and whatever is in a file: no traceback, no hang, exit codes 0 to 3.
+
+Each example is a valid file, or command line, of which a part was replaced. More of them:
+`SLOWDUST_EXAMPLES=2000 pytest tests/unit/cli/test_any_input.py`.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import shutil
+import signal
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.unit.archive.insert_files import write_runs
+from tests.unit.archive.sysbench_files import RUN_A, RUN_B, Written, write_archive
+from tests.unit.cli.command import Slowdust
+
+_LONGEST_S = 60
+_FEW = settings(
+    max_examples=int(os.environ.get("SLOWDUST_EXAMPLES", "12")),
+    deadline=None,
+    derandomize="SLOWDUST_EXAMPLES" not in os.environ,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+_VALUES: list[Any] = [
+    *(-1, 0, 1, 0.5, 10**25, 1e300, -1e300, 1e-300, True, None),
+    *("", "x", "x" * 300, "../../x", "\x1b[31m<b>", "nan", "postgres@17.6"),
+    *([], [[]], ["x"], {}, {"x": 1}),
+]
+_READ: Sequence[Sequence[str]] = (
+    ("report", "e", "--md"),
+    ("report", "e", "--html", "page.html", "--junit", "units.xml"),
+    ("report", "e", "--json"),
+    ("report", "e", "--csv"),
+    ("report", "e", "--classic", "classic"),
+    ("report", "e", "--md", "--short", "--fail-on", "slower:1%"),
+    ("show", "e"),
+    ("list",),
+    ("history",),
+    ("diff", "e", "slap"),
+    ("bundle", "e", "-o", "e.slowdust"),
+    ("site", "pages"),
+    ("more", "e", "--tests", "nothing"),
+)
+"""Commands that read the experiment `e`."""
+
+
+@pytest.fixture(autouse=True)
+def _no_hang() -> Iterator[None]:
+    """Fail a test that takes minutes, with the traceback of where it was."""
+
+    def too_long(number: int, frame: FrameType | None) -> None:
+        raise TimeoutError(f"still running after {_LONGEST_S} s")
+
+    before = signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(_LONGEST_S * max(1, _FEW.max_examples // 12))
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def check(slowdust: Slowdust, *arguments: object) -> None:
+    """Run a command; errors that are not told end the test by themselves."""
+    outcome = slowdust(*arguments)
+    assert outcome.code in range(4), (arguments, outcome)
+    assert "Traceback" not in outcome.err, (arguments, outcome)
+    if outcome.code == 2:
+        assert outcome.err, arguments
+
+
+def _places(value: object, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the places in a JSON value, of long lists those of the first elements."""
+    if place:
+        yield place
+    pairs: Sequence[tuple[Any, object]] = ()
+    if isinstance(value, dict):
+        pairs = list(value.items())
+    elif isinstance(value, list):
+        pairs = list(enumerate(value[:4]))
+    for key, part in pairs:
+        yield from _places(part, (*place, key))
+
+
+def _change(data: st.DataObject, value: dict[str, Any]) -> None:
+    """Replace, remove or repeat a part of a JSON value."""
+    *path, last = data.draw(st.sampled_from(list(_places(value))))
+    inside: Any = value
+    for key in path:
+        inside = inside[key]
+    action = data.draw(st.sampled_from(["replace", "remove", "repeat"]))
+    if action == "repeat" and isinstance(inside, list):
+        inside.append(copy.deepcopy(inside[last]))
+    elif action == "remove":
+        del inside[last]
+    else:
+        inside[last] = copy.deepcopy(data.draw(st.sampled_from(_VALUES)))
+
+
+@pytest.mark.parametrize("experiment", ["micro", "insert", "slap"])
+@pytest.mark.parametrize("file", ["manifest.json", "slices.ndjson"])
+def test_damaged_stores(slowdust: Slowdust, results: Path, experiment: str, file: str) -> None:
+    whole = (results / experiment / file).read_text()
+
+    @_FEW
+    @given(st.data())
+    def damaged(data: st.DataObject) -> None:
+        for name in ("e", "pages", "page.html", "units.xml", "classic", "e.slowdust"):
+            for place in (results / name, Path(name)):
+                shutil.rmtree(place, ignore_errors=True)
+                place.unlink(missing_ok=True)
+        shutil.copytree(results / experiment, results / "e")
+        parts = [whole] if file == "manifest.json" else whole.splitlines()
+        lines = [json.loads(part) for part in parts]
+        _change(data, data.draw(st.sampled_from(lines)))
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (results / "e" / file).write_text(text)
+        for command in data.draw(st.lists(st.sampled_from(_READ), min_size=3, max_size=3)):
+            check(slowdust, *command)
+
+    damaged()
+
+
+_BYTES = st.binary(max_size=200)
+_TEXTS = [
+    *(b"", b"\0", b"\xff\xfe", b"[" * 5000, b"{}", b"null", b"\x1f\x8bnothing", b"PK\x03\x04"),
+    *(b"a = " + b"[" * 5000, b'contenders = ["x@1"]\n', b'contenders = ["postgres@17.6"]\nrows = '),
+]
+_SPEC = """\
+contenders = ["nothing@1", "nothing@2"]
+tests = ["point-query"]
+clients = [1, 8]
+rows = 1000
+budget = "5m"
+slice = "50ms"
+margin = "3%"
+incarnations = 3
+
+[matrix]
+"set.shared_buffers" = ["16MB", "1GB"]
+"""
+
+
+@_FEW
+@given(data=st.data())
+def test_any_experiment_file(slowdust: Slowdust, data: st.DataObject) -> None:
+    lines = _SPEC.splitlines()
+    place = data.draw(st.integers(0, len(lines) - 1))
+    key = lines[place].partition(" = ")[0]
+    text = data.draw(
+        st.one_of(st.sampled_from([json.dumps(value) for value in _VALUES]), st.text(max_size=30))
+    )
+    lines[place] = f"{key} = {text}"
+    content = "\n".join(lines).encode(errors="replace")
+    whole = data.draw(st.one_of(st.just(content), st.sampled_from(_TEXTS), _BYTES))
+    Path("any.toml").write_bytes(whole)
+    check(slowdust, "run", "any.toml", "--yes")
+
+
+_FILES = (
+    *("any.slowdust", "any.toml", "any.cnf", "any.tar.gz", "any.json", "."),
+    *("/dev/null", "/dev/full", "no/such", "-", "", "~nobody-here/x", "\x1b[31m"),
+)
+
+
+@_FEW
+@given(content=st.one_of(_BYTES, st.sampled_from(_TEXTS)), name=st.sampled_from(_FILES))
+def test_any_file_where_a_file_is_expected(slowdust: Slowdust, content: bytes, name: str) -> None:
+    if name.startswith("any"):
+        Path(name).write_bytes(content)
+    for command in (
+        ("import", "bundle", name),
+        ("import", "sysbench", name),
+        ("import", "iibench", name),
+        ("run", name, "--yes"),
+        ("report", name),
+        ("show", name),
+        ("history", name),
+        ("builds", "add", name),
+        ("builds", "get", "mysql@8.0.40", "--from", name),
+        ("calibrate", name),
+    ):
+        check(slowdust, *command)
+
+
+@pytest.mark.parametrize("kind", ["sysbench", "iibench"])
+def test_any_archive(slowdust: Slowdust, tmp_path: Path, kind: str) -> None:
+    archive = tmp_path / "a"
+    if kind == "sysbench":
+        write_archive(archive, {RUN_A: [Written()], RUN_B: [Written(rate=1200.5)]})
+        slowdust("import", "sysbench", "a", "--compat")
+        slowdust("report", "a", "--classic", "made")
+        shutil.copytree("made", archive, dirs_exist_ok=True)
+    else:
+        write_runs(archive, {"8m.my5649.c1": {}, "8m.my8044.c1": {}})
+    files = sorted(path for path in archive.rglob("*") if path.is_file())
+
+    @_FEW
+    @given(st.data())
+    def damaged(data: st.DataObject) -> None:
+        shutil.rmtree(tmp_path / "b", ignore_errors=True)
+        shutil.copytree(archive, tmp_path / "b")
+        for path in data.draw(st.lists(st.sampled_from(files), min_size=1, max_size=3)):
+            content = path.read_bytes()
+            start = data.draw(st.integers(0, len(content)))
+            end = data.draw(st.integers(start, len(content)))
+            part = data.draw(st.one_of(_BYTES, st.sampled_from(_TEXTS)))
+            damaged_path = tmp_path / "b" / path.relative_to(archive)
+            damaged_path.write_bytes(content[:start] + part + content[end:])
+        check(slowdust, "import", kind, "b", "--name", "b")
+        for command in data.draw(st.lists(st.sampled_from(_READ[:8]), min_size=2, max_size=2)):
+            check(slowdust, *("b" if word == "e" else word for word in command))
+
+    damaged()
+
+
+_WORDS = [
+    *("e", "slap", "micro", "nothing@1", "nothing@2", "nothing", "results", "--", "-x", "../x"),
+    *("--tests", "--suite", "--budget", "--rows", "--set", "--count", "--margin", "--base", "--md"),
+    *("--json", "--csv", "--name", "--results", "--clients", "--slice", "--seed", "--fail-on"),
+    *("--bands", "--host", "--config", "--from", "--sha256", "--short", "--html", "--incarnations"),
+    *(
+        "0",
+        "-1",
+        "1e300",
+        "1e999",
+        "nan",
+        "9" * 20,
+        "5m",
+        "1000h",
+        "3%",
+        "a=b",
+        "include=/x",
+        "=",
+        "",
+    ),
+    *("\x1b[31m", "~nobody-here", "/dev/full", "x" * 5000, "é", "\udcff"),
+]
+_COMMANDS: tuple[list[str], ...] = (
+    *(["compare"], ["run"], ["import", "sysbench"], ["import", "bundle"], ["report"]),
+    *(["history"], ["list"], ["show"], ["tests"], ["builds", "list"], ["builds", "get"]),
+    *(["diff"], ["site"], ["note"], ["rename"], ["remove"], ["bundle"], ["calibrate"], []),
+)
+
+
+@pytest.mark.usefixtures("results")
+@_FEW
+@given(command=st.sampled_from(_COMMANDS), words=st.lists(st.sampled_from(_WORDS), max_size=6))
+def test_any_command_line(slowdust: Slowdust, command: list[str], words: list[str]) -> None:
+    for _ in range(6):  # the same words behind several commands, which share most options
+        if command in (["compare"], ["calibrate"]):
+            words = ["nothing@1", *words]  # a build that there is would be measured
+        check(slowdust, *command, *words)
+        command = _COMMANDS[(_COMMANDS.index(command) + 3) % len(_COMMANDS)]
