@@ -8,6 +8,7 @@ has them in `allocators/NAME/`, with `allocator.json`.
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,15 +58,13 @@ class Record(msgspec.Struct, kw_only=True):
 
 
 def cached(name: str) -> Record | None:
-    """Read the record of an allocator; None when the allocator is not in the cache."""
-    try:
+    """Read the record of an allocator; None when the allocator is not in the cache.
+
+    It is not there, either, if its description is missing or damaged: it is fetched again then.
+    """
+    with suppress(OSError, msgspec.DecodeError):
         return msgspec.json.decode((_folder(name) / _RECORD).read_bytes(), type=Record)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, msgspec.DecodeError) as error:
-        raise SlowdustError(
-            f"cannot read {_folder(name)}: {error}: {_REMEDY.format(name)}"
-        ) from error
+    return None
 
 
 def library(name: str, progress: Progress) -> Path:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import msgspec
 from slowdust.builds import sources, staging
 from slowdust.builds.catalog import Catalog, Entry
 from slowdust.builds.detection import find_server
-from slowdust.builds.fingerprint import fingerprint, sha256_of
+from slowdust.builds.fingerprint import fingerprint, programs_in, sha256_of
 from slowdust.builds.model import Build, Progress, Runtime, Unpacked
 from slowdust.errors import SlowdustError
 from slowdust.places import cache_root
@@ -42,31 +43,35 @@ class Record(msgspec.Struct, kw_only=True):
     """`Runtime.loader`, relative to the folder of the binaries."""
     libraries: list[str] = []
     """`Runtime.libraries`, relative to the folder of the binaries."""
+    programs: dict[str, str] = {}
+    """Program or library, relative to the folder of the binaries -> its SHA-256."""
 
 
 def cached(dbms: str, version: str) -> Record | None:
-    """Read the record of a build; None when the build is not in the cache."""
-    return _read(fetched_folder(dbms, version), f"{dbms}@{version}")
+    """Read the record of a build; None when the build is not in the cache.
+
+    It is not there, either, if its description is missing or damaged: it is fetched again then.
+    """
+    return _read(fetched_folder(dbms, version))
 
 
-def _read(folder: Path, name: str) -> Record | None:
-    try:
-        content = (folder / _RECORD).read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise SlowdustError(f"cannot read the cache: {error}") from error
-    try:
-        return msgspec.json.decode(content, type=Record)
-    except msgspec.DecodeError as error:
-        raise SlowdustError(
-            f"the cache's record of {name} is damaged: {error}: run 'slowdust builds remove {name}'"
-        ) from error
+def _read(folder: Path) -> Record | None:
+    with suppress(OSError, msgspec.DecodeError):
+        return msgspec.json.decode((folder / _RECORD).read_bytes(), type=Record)
+    return None
+
+
+def damaged(dbms: str) -> list[Path]:
+    """Return the folders of builds, fetched or compiled, without a description to be read."""
+    places = (cache_root() / kind / dbms for kind in ("builds", "compiled"))
+    folders = sorted(path for place in places for path in place.glob("[!.]*"))
+    return [path for path in folders if path.is_dir() and _read(path) is None]
 
 
 def versions(dbms: str) -> list[str]:
     """Return the versions of a DBMS that are in the cache."""
-    return [path.parent.name for path in (cache_root() / "builds" / dbms).glob(f"[!.]*/{_RECORD}")]
+    folders = (cache_root() / "builds" / dbms).glob("[!.]*")
+    return [path.name for path in folders if _read(path) is not None]
 
 
 def binaries(folder: Path) -> Path:
@@ -114,14 +119,14 @@ def compiled_folder(dbms: str, key: str) -> Path:
 
 def compiled_records(dbms: str) -> dict[Path, Record]:
     """Return the records of all compiled builds of a DBMS, by folder."""
-    folders = (cache_root() / "compiled" / dbms).glob(f"[!.]*/{_RECORD}")
-    records = {path.parent: _read(path.parent, str(path.parent)) for path in sorted(folders)}
+    folders = (cache_root() / "compiled" / dbms).glob("[!.]*")
+    records = {path: _read(path) for path in sorted(folders)}
     return {folder: record for folder, record in records.items() if record is not None}
 
 
 def load_compiled(folder: Path) -> Build | None:
     """Load a compiled build and check its server; None when it is not in the cache."""
-    record = _read(folder, str(folder))
+    record = _read(folder)
     return _checked(record, folder) if record else None
 
 
@@ -206,18 +211,21 @@ def _recorded(catalog: Catalog, version: str, unpacked: Unpacked) -> Record:
         facts=fingerprint(server, catalog.server, unpacked),
         loader=relative(runtime.loader) if runtime.loader else None,
         libraries=list(map(relative, runtime.libraries)),
+        programs={relative(path): sha256_of(path) for path in programs_in(binaries)},
     )
 
 
 def _checked(record: Record, folder: Path) -> Build:
     root = folder / _BINARIES
     server = root / record.server
-    if not server.is_file() or sha256_of(server) != record.facts.sha256:
-        name = f"{record.dbms}@{record.version}"
-        raise SlowdustError(
-            f"the cached build {name} has changed since it was fetched: run "
-            f"'slowdust builds remove {name}', and it is fetched again at its next use"
-        )
+    recorded = {**record.programs, record.server: record.facts.sha256}
+    for path, sha256 in recorded.items():
+        if not (root / path).is_file() or sha256_of(root / path) != sha256:
+            name = f"{record.dbms}@{record.version}"
+            raise SlowdustError(
+                f"{path} of the cached build {name} has changed since it was fetched: run "
+                f"'slowdust builds remove {name}', and it is fetched again at its next use"
+            )
     return Build(
         dbms=record.dbms,
         version=record.version,

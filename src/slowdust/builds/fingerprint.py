@@ -13,6 +13,8 @@ from slowdust.errors import SlowdustError
 from slowdust.formats.elf import read_sizes
 from slowdust.store.manifest import BuildFacts
 
+_PROGRAM_BEGINNINGS = (b"\x7fELF", b"#!")
+
 
 def fingerprint(server: Path, kind: ServerBinary, unpacked: Unpacked) -> BuildFacts:
     """Return the facts of a server's binary; raise SlowdustError when it does not run here."""
@@ -50,6 +52,17 @@ def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def programs_in(folder: Path) -> list[Path]:
+    """Return the files below a folder that are executed or loaded: programs, scripts, libraries."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
+    return [path for path in files if _is_program(path)]
+
+
+def _is_program(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4).startswith(_PROGRAM_BEGINNINGS)
 
 
 def _stripped_bytes(binary: Path) -> int | None:

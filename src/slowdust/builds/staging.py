@@ -22,7 +22,8 @@ Result = TypeVar("Result")
 def fill(folder: Path, make: Callable[[Path], Result]) -> Result:
     """Let `make` fill an empty folder, which is renamed to `folder` when it returns.
 
-    The caller holds the lock. Raises SlowdustError when the cache cannot be written or entered.
+    A folder that is there, without a description that can be read, is replaced. The caller holds
+    the lock. Raises SlowdustError when the cache cannot be written or entered.
     """
     staging = _staging(folder)
     # A killed fetch may have left it; the caller holds the lock, so no other process uses it.
@@ -37,6 +38,8 @@ def fill(folder: Path, make: Callable[[Path], Result]) -> Result:
                 f"{cache_root()}: set {CACHE_VARIABLE} to another directory"
             )
         result = make(staging)
+        if folder.exists():
+            shutil.rmtree(folder)
         staging.rename(folder)
     except OSError as error:
         raise SlowdustError(f"cannot fill the cache {cache_root()}: {error.strerror}") from error

@@ -55,6 +55,9 @@ class _Row:
 def list_builds(as_json: bool) -> None:  # noqa: FBT001 - click's flag
     """List cached, compiled and available builds, and the registered directories."""
     rows = [*_catalog_rows(), *_compiled_rows(), *_directory_rows(), *_allocator_rows()]
+    for folder in (folder for dbms in known_dbms() for folder in cache.damaged(dbms)):
+        what = "has no description that can be read: it is replaced when the build is next used"
+        click.echo(f"slowdust: {folder} {what}", err=True)
     if as_json:
         click.echo(json.dumps({"schema": 1, "builds": [_without_unknown(row) for row in rows]}))
         return
@@ -268,7 +271,7 @@ def _remove_build(dbms: str, version: str) -> None:
         directories.forget(dbms, version)
         click.echo(f"{dbms}@{version}: no longer registered; its directory was not changed")
         return
-    if version not in cache.versions(dbms):
+    if not cache.fetched_folder(dbms, version).exists():
         version = catalog.find(version).version
     cache.remove(dbms, version)
     click.echo(f"{dbms}@{version}: removed from the cache")

@@ -191,12 +191,17 @@ def command(
     from slowdust.errors import UsageError
     from slowdust.experiment.journal import StartMode
     from slowdust.experiment.spec.options import spec_from_options
+    from slowdust.store.keeping.experiments import free_name
 
     mode = StartMode.RESUME if resume else StartMode.FRESH
     if resume and options["name"] is None:
         raise UsageError("--resume needs the --name of the experiment that goes on")
     spec = spec_from_options(contenders, options)
-    return conduct(spec, results, mode, when_busy, gates=gates, too_short=too_short)
+    if options["name"] is not None:
+        return conduct(spec, results, mode, when_busy, gates=gates, too_short=too_short)
+    with free_name(results, spec.name) as name:
+        named = spec.model_copy(update={"name": name})
+        return conduct(named, results, mode, when_busy, gates=gates, too_short=too_short)
 
 
 _guides = [benchmark.guide for benchmark in BENCHMARKS.values() if benchmark.guide]

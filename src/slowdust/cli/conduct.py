@@ -22,7 +22,7 @@ from slowdust.experiment.run import run_experiment
 from slowdust.experiment.setup import resolve_contenders
 from slowdust.experiment.spec.spec import Spec
 from slowdust.report import html, terminal
-from slowdust.store.folder import Folder
+from slowdust.store.folder import Folder, replace_file
 
 
 class WhenTooShort(Enum):
@@ -61,7 +61,7 @@ def conduct(
     """
     click.echo(f"experiment {spec.name} in {results / spec.name}", err=True)
     if len(spec.planned_contenders()) == 1:
-        click.echo("there is only one contender: nothing will be compared", err=True)
+        click.echo("one contender: an absolute measurement, with nothing to compare", err=True)
     _expect(spec, results, too_short)
     try:
         with watching() as view:
@@ -74,7 +74,7 @@ def conduct(
     stored = read_stored(folder)
     manifest, report = stored.manifest, stored.report()
     page = folder.path / "report.html"
-    page.write_text(html.render(report, stored.slices, stored.profiles), encoding="utf-8")
+    replace_file(page, html.render(report, stored.slices, stored.profiles).encode())
     if report.calibration is not None:
         host_calibrations.keep(manifest, report.calibration)
     terminal.show(report)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import os
@@ -74,8 +75,20 @@ def main() -> None:
     """Run the command line and exit: 0 done, 1 failed, 2 wrong use, 3 a problem was found."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminate)
+    _reopen_closed()
     _write_utf8()
     sys.exit(_run())
+
+
+def _reopen_closed() -> None:
+    """Let closed standard streams lead to nothing, so that no other file gets their number."""
+    for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
+        if getattr(sys, name) is None:
+            nothing = os.open(os.devnull, os.O_RDWR)
+            if nothing != number:
+                os.dup2(nothing, number)
+                os.close(nothing)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
 
 
 def _write_utf8() -> None:
@@ -111,9 +124,18 @@ def _run() -> int:
         sys.stderr.close()
         return 1
     except OSError as error:
-        _complain(str(error))
+        _complain(_told(error))
         return 1
     return code if isinstance(code, int) else 0
+
+
+def _told(error: OSError) -> str:
+    """Return an error of the system as a sentence, with its file and what to do."""
+    where = f"{error.filename}: " if error.filename else ""
+    reason = error.strerror or str(error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        reason += " (free some space there, and start again)"
+    return f"{where}{reason}"
 
 
 def _complain(text: str) -> None:

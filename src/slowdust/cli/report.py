@@ -64,8 +64,10 @@ def command(
     from slowdust.analysis.story.bands import DEFAULT_BANDS
     from slowdust.analysis.story.changes import changes_beside_tldr
     from slowdust.errors import UsageError
+    from slowdust.places import check_regular
     from slowdust.report import terminal, tldr
     from slowdust.report.files import page_name
+    from slowdust.store.folder import replace_file
 
     if short and form != "md":
         raise UsageError("--short applies to --md: write --md --short")
@@ -83,7 +85,9 @@ def command(
         formats = SHORT_REPORTS if short else REPORTS
         sys.stdout.write(render_as(form, formats, report, slices, profiles))
     if junit is not None:
-        junit.write_text(render_as("junit", REPORTS, report, slices, profiles), encoding="utf-8")
+        check_regular(junit)
+        units = render_as("junit", REPORTS, report, slices, profiles)
+        replace_file(junit, units.encode())
         click.echo(f"JUnit: {junit}", err=True)
     if html is not None or (form is None and classic is None and junit is None):
         destination = html or folder.path / page_name(report, stored.manifest.base)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from statistics import median
 
 from slowdust.analysis.comparison.estimate import estimate_all
 from slowdust.analysis.comparison.relative import BlockRatios, block_ratios
@@ -13,6 +14,7 @@ from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.slices.schedule import MOST_ROUNDS, fewest_rounds
 from slowdust.experiment.view import InterimVerdict, Status
 from slowdust.units import Second
+from slowdust.wording import amount
 
 
 class Judge:
@@ -44,8 +46,15 @@ class Judge:
             measured=measured,
             budget=budget,
             settled=settled,
+            rate=self._rate(step) if len(self._contenders) == 1 else None,
             follows="counting of work" if counting is not None and counting.source else "",
         )
+
+    def _rate(self, step: PlannedStep) -> str | None:
+        """Return the median rate of a step's slices, with its unit."""
+        if not step.slices:
+            return None
+        return f"{amount(median(record.qps for record in step.slices))} {step.slices[0].unit}"
 
     def settled(self, others: Collection[str]) -> set[str]:
         """Return the keys of the steps in which every one of `others` needs no more slices."""

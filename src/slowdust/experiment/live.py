@@ -155,7 +155,8 @@ def _waiting(why: str, so_far: Second) -> str:
 
 def _line(status: Status) -> str:
     at = f" x{status.clients}" if status.clients > 1 else ""
-    verdicts = "; ".join(map(describe, status.verdicts)) or "no comparison yet"
+    so_far = status.rate or "no comparison yet"
+    verdicts = "; ".join(map(describe, status.verdicts)) or so_far
     return f"{_place(status)} {status.test}{at}: {verdicts} ({status.extent}; {_left(status)})"
 
 

@@ -41,6 +41,8 @@ class Status:
     """Tests that need no more slices; None where none ends early."""
     left: Second | None = None
     """Wall time to the end of the planned incarnations, if no test ends early; None if unknown."""
+    rate: str | None = None
+    """The rate so far of a contender that is alone, with its unit; else None."""
     follows: str = ""
     """What comes behind the timed part: 'counting of work'; empty if nothing does."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from slowdust.analysis.model import Report
 from slowdust.errors import UsageError
 from slowdust.places import check_regular
+from slowdust.store.folder import replace_file
 
 _TITLE = re.compile(
     r'<title>(.*?) · Slowdust</title>\s*(?:<meta name="base" content="([^"]*)">)?', re.DOTALL
@@ -33,6 +34,7 @@ def write_page(path: Path, page: str) -> str | None:
 
     Raises:
         UsageError: the file is there and is no page of Slowdust's.
+        SlowdustError: it cannot be written.
     """
     check_regular(path)
     replaced = None
@@ -45,7 +47,7 @@ def write_page(path: Path, page: str) -> str | None:
         named, base = before
         if (named, base or now_base) != (now_named, now_base):  # earlier pages name no base
             replaced = named if base is None else f"{named} beside {base}"
-    path.write_text(page, encoding="utf-8")
+    replace_file(path, page.encode())
     return replaced
 
 

@@ -14,13 +14,14 @@ A writer holds the folder's lock until it ends; readers need none.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import gzip
 import os
 import shutil
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TypeVar
 
@@ -48,6 +49,7 @@ NAME = r"[A-Za-z0-9][A-Za-z0-9._@+-]*"
 """Pattern of an experiment's name, which is that of its folder in the results folder."""
 
 
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _PART_BYTES = 1 << 24
 _BEGINNING = b'{"place":'
 """Beginning of a record of today's schema."""
@@ -344,7 +346,10 @@ def replace_file(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         beside.replace(path)
     except OSError as error:
-        raise SlowdustError(f"cannot write {path}: {error.strerror}") from error
+        with suppress(OSError):
+            beside.unlink()
+        remedy = " (free some space there, and start again)" if error.errno in _FULL else ""
+        raise SlowdustError(f"cannot write {path}: {error.strerror}{remedy}") from error
 
 
 def too_many_contenders(name: str, count: int) -> str:
@@ -381,15 +386,6 @@ def _check_contenders(manifest: Manifest) -> None:
         raise msgspec.ValidationError("two contenders have one name")
     if manifest.base not in names:
         raise msgspec.ValidationError(f"the base '{manifest.base}' is no contender")
-    of_contenders = [
-        *(plan.contender for plan in manifest.plans),
-        *(failure.contender for failure in manifest.failed_steps),
-        *(preparation.contender for preparation in manifest.preparations),
-        *(counters.contender for counters in manifest.counters),
-    ]
-    for name in of_contenders:
-        if name not in names:
-            raise msgspec.ValidationError(f"it has facts of '{name}', which is no contender")
 
 
 def _check_places(records: Sequence[Slice], contenders: set[str] | None) -> None:

@@ -7,7 +7,9 @@ from slowdust.analysis.model import AllTimeRatio, Amount, Result, Work
 from slowdust.analysis.results.notes import PLAN_DIFFERS
 from slowdust.analysis.results.per_op import relative_to
 from slowdust.analysis.story.tldr import describe_contenders
+from slowdust.store.latency import LatencyUs
 from slowdust.wording import (
+    amount,
     at_least,
     change,
     distance,
@@ -255,9 +257,17 @@ def test_without_the_base_nothing_is_compared() -> None:
 
 
 def test_one_contender_alone() -> None:
-    assert describe([a_result(A)], [A], {}) == [
-        "Only 15.8 was measured: there is nothing to compare."
-    ]
+    result = a_result(A)
+    result.latency_us = LatencyUs(p50=16.2, p99=128.4)
+    result.per_op = {"server_cpu_us": 10.44}
+    first, second = describe([result], [A], {})
+    assert first.startswith("15.8 alone: an absolute measurement, with nothing to compare.")
+    assert second == (
+        f"{result.test}: {amount(result.qps)} {result.unit}; response times 16.2 us in the median, "
+        "128 us at p99; 10.4 us of the server's CPU per operation."
+    )
+    *_, last = describe([result] * 10, [A], {})
+    assert last == "The tables have 2 more results."
 
 
 def test_a_busy_client_and_errors_are_told() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from slowdust.builds import Build, directories, from_directory, resolve
-from slowdust.builds.cache import cached, remove
+from slowdust.builds.cache import cached, damaged, remove, versions
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.errors import SlowdustError, UsageError
 
@@ -216,13 +217,35 @@ def test_full_disk_while_fetching_is_told(
     assert not (open_dir / "cache/builds/postgres/.17.6.staging").exists()
 
 
-def test_damaged_record_is_told(registry: Registry, open_dir: Path) -> None:
+@pytest.mark.parametrize("description", [None, "{", "[]", '{"dbms": 3}'])
+def test_a_build_without_a_description_is_fetched_again(
+    registry: Registry, open_dir: Path, description: str | None
+) -> None:
     get()
-    (open_dir / "cache/builds/postgres/17.6/build.json").write_text("{")
-    with pytest.raises(SlowdustError, match=r"run 'slowdust builds remove postgres@17\.6'"):
-        get()
-    remove("postgres", "17.6")
+    record = open_dir / "cache/builds/postgres/17.6/build.json"
+    record.unlink()
+    if description is not None:
+        record.write_text(description)
+    (open_dir / "cache/builds/postgres/9.9").mkdir()
+    assert versions("postgres") == []
+    assert {path.name for path in damaged("postgres")} == {"17.6", "9.9"}
     assert get().facts.version == "17.6"
+    assert versions("postgres") == ["17.6"]
+
+
+def test_every_program_of_a_build_is_checked(registry: Registry, open_dir: Path) -> None:
+    get()
+    place = open_dir / "cache/builds/postgres/17.6"
+    library = place / "binaries/lib/libx.so"
+    library.parent.mkdir(exist_ok=True)
+    library.write_bytes(b"\x7fELF and more")
+    record = json.loads((place / "build.json").read_text())
+    record["programs"]["lib/libx.so"] = sha256_of(library)
+    (place / "build.json").write_text(json.dumps(record))
+    assert get().facts.version == "17.6"
+    library.write_bytes(b"\x7fELF")
+    with pytest.raises(SlowdustError, match=r"lib/libx\.so of the cached build postgres@17\.6 has"):
+        get()
 
 
 def test_remove_of_what_is_not_there(registry: Registry) -> None:

@@ -202,7 +202,7 @@ def test_one_contender_without_several_values_is_not_compared(
 ) -> None:
     outcome = slowdust("compare", NEW, *settings)
     assert len(runs.calls) == 1
-    assert ("nothing will be compared" in outcome.err) is warned
+    assert ("an absolute measurement, with nothing to compare" in outcome.err) is warned
 
 
 @pytest.mark.parametrize(

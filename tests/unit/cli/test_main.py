@@ -117,7 +117,11 @@ def fail_with(error: BaseException) -> Callable[..., object]:
     [
         (fail_with(UsageError("write it so")), 2, "slowdust: write it so"),
         (fail_with(SlowdustError("the server is gone")), 1, "slowdust: the server is gone"),
-        (fail_with(OSError(28, "No space left on device")), 1, "No space left on device"),
+        (
+            fail_with(OSError(28, "No space left on device")),
+            1,
+            "(free some space there, and start again)",
+        ),
         (fail_with(KeyboardInterrupt()), 1, "slowdust: stopped"),
         (end_by(signal.SIGTERM), 1, "slowdust: stopped by SIGTERM"),
         (end_by(signal.SIGHUP), 1, "slowdust: stopped by SIGHUP"),

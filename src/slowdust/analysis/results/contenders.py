@@ -66,6 +66,8 @@ def plan_differences(plans: Sequence[Plan], dbms: Mapping[str, str]) -> list[Pla
     """
     by_statement: dict[tuple[str, str, str], dict[str, str]] = {}
     for plan in plans:
+        if plan.contender not in dbms:
+            continue  # of a contender that the experiment does not have
         statement = (plan.test, plan.statement, dbms[plan.contender])
         by_statement.setdefault(statement, {})[plan.contender] = plan.plan
     return [

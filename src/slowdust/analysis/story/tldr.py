@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from slowdust.analysis.model import Report, Result, StepRun, TestConcurrency
 from slowdust.analysis.results.notes import OPEN_LOOP
 from slowdust.analysis.sla import achieved_rates
+from slowdust.analysis.story.absolute import describe_alone
 from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands, has_no_interval
 from slowdust.analysis.story.concurrency import summary_of_courses
 from slowdust.analysis.story.contender import (
@@ -81,7 +82,7 @@ def describe_contenders(
     if not any(result.contender == base for result in results):
         return [*sentences, f"Nothing can be compared: {names[base]}, the base, has no results."]
     if len(contenders) == 1:
-        return [*sentences, f"Only {names[base]} was measured: there is nothing to compare."]
+        return [*sentences, *describe_alone(names[base], results)]
     brief = len(contenders) > MOST_DETAILED + 1
     comparisons = []
     if brief:

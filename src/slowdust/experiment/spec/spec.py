@@ -194,7 +194,7 @@ class Spec(Table):
         planned = self.planned_contenders()  # refuses matrices that cannot be crossed
         if len(planned) > MOST_CONTENDERS:
             raise ValueError(f"{len(planned):,} contenders: a report has at most {MOST_CONTENDERS}")
-        if self.slice and self.budget > self.slice * MOST_SLICES:
+        if self.slice and self.budget > (self.slice + self.discard) * MOST_SLICES:
             shortest = format_duration(self.budget / MOST_SLICES)
             raise AtKeysError(
                 f"too short for {format_duration(self.budget)}: a report is made of at most "

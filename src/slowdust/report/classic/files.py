@@ -12,6 +12,7 @@ from slowdust.benchmarks.archived import IIBENCH, SYSBENCH
 from slowdust.errors import UsageError
 from slowdust.formats.text import readable
 from slowdust.report.classic import insert, insert_measured, sysbench, sysbench_measured
+from slowdust.store.folder import replace_file
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 
@@ -39,7 +40,7 @@ def write_classic(
         _refuse_other(directory / path, text)
     for path, text in files.items():
         (directory / path).parent.mkdir(parents=True, exist_ok=True)
-        (directory / path).write_text(text, newline="", encoding="utf-8")
+        replace_file(directory / path, text.encode())
     return [directory / path for path in files]
 
 

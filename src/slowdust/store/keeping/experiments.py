@@ -8,7 +8,8 @@ import re
 import shutil
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 
 import msgspec
@@ -150,3 +151,25 @@ def _rename_spec(folder: Folder, name: str) -> None:
         raise SlowdustError(f"{folder.spec_file} is damaged: {error}") from error
     if "name" in table:
         replace_file(folder.spec_file, tomli_w.dumps(table | {"name": name}).encode())
+
+
+@contextmanager
+def free_name(results: Path, wanted: str) -> Iterator[str]:
+    """Take a name that no experiment has: `wanted`, or one with a number behind it.
+
+    Two commands that begin in the same second get two names. A folder that stays empty is removed.
+    """
+    for number in count(1):
+        name = wanted if number == 1 else f"{wanted}-{number}"
+        folder = results / name
+        made = [path for path in (results, folder) if not path.exists()]
+        with suppress(FileExistsError):
+            results.mkdir(parents=True, exist_ok=True)
+            folder.mkdir()
+            break
+    try:
+        yield name
+    finally:
+        for path in reversed(made):
+            with suppress(OSError):  # it has something in it, or another process uses it
+                path.rmdir()

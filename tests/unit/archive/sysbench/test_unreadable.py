@@ -160,3 +160,11 @@ def test_a_file_with_a_hole(archive: Path, kind: str, slowdust: Slowdust) -> Non
     for name in names:
         expected = f"skipped: {name}: there are NUL bytes in it: a hole, or no text"
         assert lines_about(printed, name) == [expected]
+
+
+def test_directories_in_each_other_are_read_to_a_limit(
+    archive: Path, kind: str, slowdust: Slowdust
+) -> None:
+    (archive / "/".join(["n"] * 300)).mkdir(parents=True)
+    printed = slowdust("import", kind, archive)
+    assert printed.count("too many directories in each other: those below are not read") == 1

@@ -1,0 +1,118 @@
+"""Stores that cannot be: each is one line that names its file."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from slowdust.errors import SlowdustError, UsageError
+from slowdust.store.bounds import MOST_CONTENDERS
+from slowdust.store.folder import Folder
+from slowdust.unpacking import UnsafeArchive, unpack
+from tests.same_output.__main__ import unpack_experiments
+
+Change = Callable[[dict[str, Any]], object]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    """An experiment whose slices are of the present schema."""
+    unpack_experiments(tmp_path)
+    folder = Folder(tmp_path / "micro")
+    records = [msgspec.json.encode(record) + b"\n" for record in folder.read_slices()]
+    (folder.path / "slices.ndjson").write_bytes(b"".join(records))
+    return folder
+
+
+def _change_manifest(folder: Folder, change: Change) -> None:
+    path = folder.path / "manifest.json"
+    manifest = json.loads(path.read_text())
+    change(manifest)
+    path.write_text(json.dumps(manifest))
+
+
+def _change_slice(folder: Folder, change: Change) -> None:
+    path = folder.path / "slices.ndjson"
+    first, *rest = path.read_text().splitlines(keepends=True)
+    record = json.loads(first)
+    change(record)
+    path.write_text("".join([json.dumps(record) + "\n", *rest]))
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda m: m.update(schema=0), "Expected `int` >= 1 - at `$.schema`"),
+        (lambda m: m.update(schema=-1), "Expected `int` >= 1 - at `$.schema`"),
+        (lambda m: m.update(contenders=[]), "it has no contenders"),
+        (lambda m: m.update(base="another"), "the base 'another' is no contender"),
+        (lambda m: m["contenders"].append(m["contenders"][0]), "two contenders have one name"),
+        (lambda m: m["method"].update(incarnations=0), "Expected `int` >= 1"),
+    ],
+)
+def test_manifests(folder: Folder, change: Change, why: str) -> None:
+    _change_manifest(folder, change)
+    with pytest.raises(SlowdustError) as error:
+        folder.read_manifest()
+    assert f"{folder.path / 'manifest.json'} is damaged: " in str(error.value)
+    assert why in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda s: s["place"].update(contender="x"), "record 1: the manifest has no contender 'x'"),
+        (lambda s: s["place"].update(clients=0), "Expected `int` >= 1"),
+        (lambda s: s["measured"].update(seconds=0), "Expected `float` > 0"),
+        (lambda s: s["measured"].update(seconds=1e18), "Expected `float` <= 3000000"),
+        (lambda s: s["measured"].update(operations=-1), "Expected `int` >= 0"),
+        (lambda s: s["measured"]["latency"]["counts"].append(1), "values and"),
+        (lambda s: s["measured"]["latency"]["counts"].__setitem__(0, -1), "Expected `int` >= 0"),
+        (lambda s: s["measured"]["latency"].update(max_ns=-1), "Expected `int` >= 0"),
+        (lambda s: s.update(qps=-1), "Expected `float` >= 0"),
+    ],
+)
+def test_slices(folder: Folder, change: Change, why: str) -> None:
+    _change_slice(folder, change)
+    with pytest.raises(SlowdustError) as error:
+        folder.read_slices()
+    assert f"{folder.path / 'slices.ndjson'} is damaged: " in str(error.value)
+    assert why in str(error.value)
+
+
+def test_slices_that_come_twice(folder: Folder) -> None:
+    path = folder.path / "slices.ndjson"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*lines, lines[3]]))
+    with pytest.raises(SlowdustError, match=f"records 4 and {len(lines) + 1} are of the same plac"):
+        folder.read_slices()
+
+
+def test_more_than_a_report_is_made_of(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slowdust.store.folder.MOST_SLICES", 10)
+    with pytest.raises(UsageError, match="has more than 10 slices, of which no report is made"):
+        folder.read_slices()
+
+    def many(manifest: dict[str, Any]) -> None:
+        first = manifest["contenders"][0]
+        added = (first | {"name": f"x{number}"} for number in range(MOST_CONTENDERS))
+        manifest["contenders"].extend(added)
+
+    _change_manifest(folder, many)
+    with pytest.raises(UsageError, match=f"a report has at most {MOST_CONTENDERS}"):
+        folder.read_manifest()
+
+
+def test_archives_of_folders_in_each_other(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "deep.tar.gz", "w:gz") as archive:
+        info = tarfile.TarInfo("/".join(["n"] * 1500))
+        archive.addfile(info, BytesIO())
+    with pytest.raises(UnsafeArchive, match="more than 100 folders in each other"):
+        unpack(tmp_path / "deep.tar.gz", tmp_path / "unpacked")
