@@ -150,8 +150,9 @@ class Tree:
 
     def _check(self, member: tarfile.TarInfo, place: PurePosixPath) -> None:
         """Ask tarfile's filter about a member that will be at a place in the folder."""
-        target = str(place / member.linkname) if member.islnk() else member.linkname
-        moved = member.replace(name=str(place / member.name), linkname=target)
+        moved = _SAFE.TarInfo(str(place / member.name))
+        moved.type, moved.mode = member.type, member.mode
+        moved.linkname = str(place / member.linkname) if member.islnk() else member.linkname
         try:
             _SAFE.data_filter(moved, str(self._folder))
         except _SAFE.FilterError as error:

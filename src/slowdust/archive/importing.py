@@ -14,7 +14,8 @@ from slowdust.archive.problems import Problem
 from slowdust.errors import UsageError
 from slowdust.formats.text import readable
 from slowdust.store.bounds import MOST_CONTENDERS
-from slowdust.store.folder import Folder, too_many_contenders, writing
+from slowdust.store.checking import too_many_contenders
+from slowdust.store.folder import Folder, writing
 from slowdust.store.keeping.arriving import aside, put_in_place
 from slowdust.store.manifest import Imported, Manifest
 from slowdust.store.slice import Slice

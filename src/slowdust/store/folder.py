@@ -20,7 +20,7 @@ import gzip
 import os
 import shutil
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TypeVar
@@ -29,7 +29,13 @@ import msgspec
 
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.formats.text import DamagedError, read_bounded, visible_in_json
-from slowdust.store.bounds import MOST_CONTENDERS, MOST_SLICES
+from slowdust.store.bounds import MOST_CONTENDERS
+from slowdust.store.checking import (
+    check_contenders,
+    check_places,
+    refuse_many,
+    too_many_contenders,
+)
 from slowdust.store.count import Count, latest_counts
 from slowdust.store.earlier import name_hold_of, name_holds, slice_of_schema_1
 from slowdust.store.manifest import Manifest
@@ -50,7 +56,6 @@ NAME = r"[A-Za-z0-9][A-Za-z0-9._@+-]*"
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_PART_BYTES = 1 << 24
 _BEGINNING = b'{"place":'
 """Beginning of a record of today's schema."""
 
@@ -145,7 +150,7 @@ class Folder:
                     f"{SCHEMA}: upgrade Slowdust"
                 )
             manifest = msgspec.json.decode(content, type=Manifest)
-            _check_contenders(manifest)
+            check_contenders(manifest)
         except msgspec.MsgspecError as error:
             raise SlowdustError(f"{self.path / MANIFEST_FILE} is damaged: {error}") from error
         if len(manifest.contenders) > MOST_CONTENDERS:
@@ -162,14 +167,14 @@ class Folder:
                 manifest does not have, or is of the same place as another one.
         """
         try:
-            _refuse_many(self.path / SLICES_FILE)
+            refuse_many(self.path / SLICES_FILE)
             content = visible_in_json((self.path / SLICES_FILE).read_bytes())
         except FileNotFoundError:
             return []
         complete = content[: content.rfind(b"\n") + 1]
         try:
             records = _decode(complete)
-            _check_places(records, self._contenders())
+            check_places(records, self._contenders())
         except msgspec.MsgspecError as error:
             raise SlowdustError(f"{self.path / SLICES_FILE} is damaged: {error}") from error
         if (hold := self._unnamed_hold()) is not None:
@@ -350,60 +355,6 @@ def replace_file(path: Path, content: bytes) -> None:
             beside.unlink()
         remedy = " (free some space there, and start again)" if error.errno in _FULL else ""
         raise SlowdustError(f"cannot write {path}: {error.strerror}{remedy}") from error
-
-
-def too_many_contenders(name: str, count: int) -> str:
-    """Return why an experiment of so many contenders cannot be read or stored."""
-    return f"'{name}' has {count:,} contenders: a report has at most {MOST_CONTENDERS}"
-
-
-def _refuse_many(path: Path) -> None:
-    """Refuse a file of more lines than a report is made of, before they fill the memory.
-
-    Raises:
-        UsageError: it has more.
-    """
-    lines = 0
-    with path.open("rb") as file:
-        while part := file.read(_PART_BYTES):
-            lines += part.count(b"\n")
-            if lines > MOST_SLICES:
-                raise UsageError(
-                    f"{path} has more than {MOST_SLICES:,} slices, of which no report is made"
-                )
-
-
-def _check_contenders(manifest: Manifest) -> None:
-    """Refuse a manifest whose contenders are none, or not told apart.
-
-    Raises:
-        ValidationError: it is damaged.
-    """
-    names = [contender.name for contender in manifest.contenders]
-    if not names:
-        raise msgspec.ValidationError("it has no contenders")
-    if len(set(names)) < len(names):
-        raise msgspec.ValidationError("two contenders have one name")
-    if manifest.base not in names:
-        raise msgspec.ValidationError(f"the base '{manifest.base}' is no contender")
-
-
-def _check_places(records: Sequence[Slice], contenders: set[str] | None) -> None:
-    """Refuse records that cannot be of one experiment.
-
-    Raises:
-        ValidationError: one is of an unknown contender, or two are of one place.
-    """
-    lines: dict[tuple[object, ...], int] = {}
-    for number, record in enumerate(records, start=1):
-        place = record.place
-        if contenders is not None and place.contender not in contenders:
-            raise msgspec.ValidationError(
-                f"record {number}: the manifest has no contender '{place.contender}'"
-            )
-        first = lines.setdefault(msgspec.structs.astuple(place), number)
-        if first != number:
-            raise msgspec.ValidationError(f"records {first} and {number} are of the same place")
 
 
 def _decode(content: bytes) -> list[Slice]:
