@@ -56,8 +56,20 @@ def answer_of(manifest: Manifest, report: Report) -> Answer | None:
 
 
 def unfinished(manifest: Manifest, slices: Sequence[Slice]) -> str | None:
-    """Return 'NOT FINISHED: 6 of 33 tests, 1 start of the servers'; None of a finished one."""
-    if manifest.finished is not None or manifest.imported is not None:
+    """Return 'NOT FINISHED: 6 of 33 tests, 1 start of the servers'; None of a finished one.
+
+    An import is complete, unless an earlier Slowdust was interrupted in it.
+    """
+    if manifest.imported is not None:
+        there = {record.place.test for record in slices}
+        lacking = [test for test in manifest.tests if test not in there]
+        return (
+            f"INCOMPLETE: no result of {len(lacking)} of {counted(len(manifest.tests), 'test')}; "
+            f"import {manifest.imported.path or manifest.imported.source} again."
+            if lacking
+            else None
+        )
+    if manifest.finished is not None:
         return None
     planned = len(manifest.tests) * len(manifest.clients)
     measured = {(record.place.test, record.place.clients) for record in slices}

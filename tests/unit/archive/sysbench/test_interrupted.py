@@ -83,3 +83,23 @@ def test_the_note_of_an_import_that_is_replaced_stays(archive: Path, slowdust: S
     slowdust("note", "a", "the good one", "--tag", "kept")
     slowdust("import", "sysbench", archive)
     assert "the good one" in slowdust("note", "a")
+
+
+def test_a_torn_import_of_an_earlier_slowdust_says_what_it_lacks(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
+    tests = [Written(rate=1000.5), Written(test="scan", rate=11.25)]
+    archive = write_archive(tmp_path / "a", {RUN_A: tests, RUN_B: tests})
+    slowdust("import", "sysbench", archive)
+    assert "INCOMPLETE" not in slowdust("report", "a", "--md")
+    path = Path("results/a/slices.ndjson")
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if '"scan.' not in line))
+    slowdust("report", "a", "--html", "page.html")
+    sentence = f"INCOMPLETE: no result of 1 of 2 tests; import {archive} again."
+    for text in (
+        Path("page.html").read_text(),
+        slowdust("report", "a", "--md"),
+        slowdust("report", "a"),
+    ):
+        assert sentence in " ".join(text.split())
