@@ -68,13 +68,13 @@ if "install" in arguments:
         shutil.copy(package, folder / "cache/archives")
 """
 
-DPKG_DEB = """#!{python}
-import pathlib, sys
-package = pathlib.Path(sys.argv[-1])
-if "--fsys-tarfile" in sys.argv:
-    sys.stdout.buffer.write(package.read_bytes())
-else:
-    print(package.stem, "1.0", "amd64", end="")
+# In the shell, since the account of the servers cannot enter the directory of this Python.
+DPKG_DEB = """#!/bin/sh
+for last; do :; done
+case "$*" in
+  *--fsys-tarfile*) /bin/cat ;;
+  *) name=${{last##*/}}; printf '%s 1.0 amd64' "${{name%.deb}}" ;;
+esac
 """
 
 LOADER = b'#!/bin/sh\n[ "$1" = --library-path ] || exit 9\nshift 2\nexec "$@"\n'

@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
+from slowdust.accounts import server_account
 from slowdust.builds.catalog import Origin
 from slowdust.builds.model import Progress, Runtime, Unpacked
 from slowdust.builds.sources.apt import PrivateApt
@@ -104,10 +105,18 @@ def upstream(packaged: str) -> str:
 
 def _unpack(packages: list[Path], root: Path) -> None:
     tree = Tree(root, in_merged_usr)
+    account = server_account()  # what reads the files of others does not run as root
     for package in packages:
-        command = ["dpkg-deb", "--fsys-tarfile", str(package)]
         try:
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            with package.open("rb") as content:
+                process = subprocess.Popen(
+                    ["dpkg-deb", "--fsys-tarfile", "-"],
+                    stdin=content,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    cwd="/",
+                    **account.identity(),
+                )
         except FileNotFoundError:
             raise SourceUnavailable("dpkg-deb is not installed") from None
         with process:
