@@ -71,10 +71,12 @@ def test_an_unfinished_experiment_says_so_and_one_start_gives_no_verdict() -> No
     assert answer_of(report).next == f"`slowdust run {report.experiment} --resume` finishes it."
 
 
-def test_a_contender_alone_has_no_answer() -> None:
+def test_of_a_contender_alone_there_are_the_conditions() -> None:
     manifest, slices = synthetic_experiment([A], TESTS)
 
-    assert analyse(manifest, slices).answer is None
+    answer = answer_of(analyse(manifest, slices))
+    assert "1 client" in answer.conditions
+    assert not (answer.slower or answer.faster or answer.rest or answer.next)
 
 
 @pytest.mark.parametrize(

@@ -261,7 +261,7 @@ def test_one_contender_alone() -> None:
     result.latency_us = LatencyUs(p50=16.2, p99=128.4)
     result.per_op = {"server_cpu_us": 10.44}
     first, second = describe([result], [A], {})
-    assert first.startswith("15.8 alone: an absolute measurement, with nothing to compare.")
+    assert first.startswith(f"{A} alone: an absolute measurement, with nothing to compare.")
     assert second == (
         f"{result.test}: {amount(result.qps)} {result.unit}; response times 16.2 us in the median, "
         "128 us at p99; 10.4 us of the server's CPU per operation."

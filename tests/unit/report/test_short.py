@@ -81,3 +81,12 @@ def test_junit_has_a_case_for_each_result_beside_the_base() -> None:
     assert int(suite.get("failures", "")) == verdicts.count("slower") > 0
     assert len(suite.findall("testcase/skipped")) == verdicts.count("unsure")
     assert int(suite.get("skipped", "")) == verdicts.count("unsure") > 0
+
+
+def test_a_contender_alone_has_its_numbers_and_no_table_of_verdicts() -> None:
+    text = short.render(analyse(*synthetic_experiment(["a@1"], ["scan"])))
+
+    assert text.startswith("### synthetic: 1, an absolute measurement\n\n- **Measured**: ")
+    assert "\n- a@1 alone: an absolute measurement, with nothing to compare." in text
+    assert "\n- scan: " in text
+    assert "| contender |" not in text

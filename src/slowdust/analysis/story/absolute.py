@@ -38,6 +38,6 @@ def _sentence(result: Result, levels: Collection[int]) -> str:
         ("server_cpu_us", "us of the server's CPU"),
         ("write_kb", "KB written by it"),
     ):
-        if (used := result.per_op.get(metric)) is not None:
+        if used := result.per_op.get(metric):
             parts.append(f"{amount(used)} {unit} per {what}")
     return f"{step_label(result.test, result.clients, levels)}: {'; '.join(parts)}."

@@ -41,13 +41,18 @@ _Name = Callable[[Result], str]
 
 
 def answer_of(manifest: Manifest, report: Report) -> Answer | None:
-    """Return the answer; None for archived runs, calibrations and a contender alone."""
-    alone = len(report.contenders) < 2
-    if report.imported is not None or report.calibration is not None or alone:
+    """Return the answer, of a contender alone only the conditions.
+
+    None for archived runs and calibrations.
+    """
+    if report.imported is not None or report.calibration is not None:
         return None
+    conditions = conditions_of(manifest, report.noise)
+    if len(report.contenders) < 2:
+        return Answer(conditions=conditions, slower="", faster="", rest="", next="")
     compared = [result for result in report.results if result.contender != report.base]
     return Answer(
-        conditions=conditions_of(manifest, report.noise),
+        conditions=conditions,
         slower=_different(report, "slower"),
         faster=_different(report, "faster"),
         rest=_rest(report, compared),

@@ -82,7 +82,7 @@ def describe_contenders(
     if not any(result.contender == base for result in results):
         return [*sentences, f"Nothing can be compared: {names[base]}, the base, has no results."]
     if len(contenders) == 1:
-        return [*sentences, *describe_alone(names[base], results)]
+        return [*sentences, *describe_alone(base, results)]
     brief = len(contenders) > MOST_DETAILED + 1
     comparisons = []
     if brief:

@@ -33,22 +33,22 @@ def render(report: Report, _slices: Sequence[Slice] = (), _profiles: Sequence[Pr
     """Return the answer, the verdicts of each contender, and folded: causes, tests, warnings."""
     report = escaped(report)
     head = [f"### {report.experiment}: {_compared(report)}", "", *answered(report)]
-    sections = ["\n".join(lines) for lines in (head, notes(report), _tallies(report)) if lines]
-    causes = _causes(report)
+    alone = len(report.contenders) == 1
+    results = _causes(report) if alone else _tallies(report)
+    sections = ["\n".join(lines) for lines in (head, notes(report), results) if lines]
     tests = counted(len(by_step(report.results)), "test")
-    folded = [
-        ("What changed, and why", causes),
-        (f"All {tests}", _tests(report)),
-        ("Warnings", warnings(report)[2:]),
-    ]
+    comparisons = [("What changed, and why", _causes(report)), (f"All {tests}", _tests(report))]
+    folded = [*([] if alone else comparisons), ("Warnings", warnings(report)[2:])]
     sections += [_folded(title, lines) for title, lines in folded if lines]
     return _fitted(sections)
 
 
 def _compared(report: Report) -> str:
-    """Return '17.6 against 15.8', or '13 contenders against 15.8'."""
+    """Return '17.6 against 15.8', '13 contenders against 15.8', or that there is only one."""
     names = short_names(report.contenders)
     others = report.contenders[1:]
+    if not others:
+        return f"{names[report.base]}, an absolute measurement"
     who = names[others[0]] if len(others) == 1 else counted(len(others), "contender")
     return f"{who} against {names[report.base]}"
 
