@@ -15,8 +15,9 @@ from slowdust.archive.walking import Visited, walk
 from slowdust.errors import SlowdustError
 from slowdust.unpacking import unpack
 
-_PACKED = re.compile(r"(?P<run>.+)\.(?:tar(?:\.(?:gz|xz|bz2))?|tgz)")
+_PACKED = re.compile(r"(?P<run>x\..+)\.(?:tar(?:\.(?:gz|xz|bz2))?|tgz)")
 _BESIDE = "packed, and also there as a directory, which is used"
+_EMPTY = "packed, and there is no file in it"
 
 
 @dataclass(frozen=True)
@@ -39,13 +40,16 @@ class Packed:
             if (visited.path / match["run"]).is_dir():
                 visited.problems.append(Problem(path, _BESIDE))
                 continue
-            folder = Path(tempfile.mkdtemp(dir=self.place))
+            folder = Path(tempfile.mkdtemp(dir=self.place), match["run"])
             try:
                 unpack(path, folder)
             except SlowdustError as error:
                 visited.problems.append(Problem(path, str(error).removeprefix(f"{name}: ")))
                 continue
-            yield from (below for below in walk(folder) if below.path != folder and below.names)
+            directories = [below for below in walk(folder) if below.names]
+            if not directories:
+                visited.problems.append(Problem(path, _EMPTY))
+            yield from directories
 
 
 @contextmanager

@@ -138,7 +138,19 @@ def test_a_packed_run_that_is_damaged_or_leads_elsewhere_is_one_line(
     (folder / f"{RUN_B}.tar.gz").write_bytes(b"\x1f\x8bnothing")
     with tarfile.open(folder / "x.pg96.tgz", "w:gz") as archive:
         archive.add(folder / RUN_A, "../../elsewhere")
+    with tarfile.open(folder / "x.pg95.tar", "w") as archive:
+        empty = tarfile.TarInfo("x.pg95")
+        empty.type = tarfile.DIRTYPE
+        archive.addfile(empty)
+    with tarfile.open(folder / "logs.tar.gz", "w:gz") as archive:
+        archive.add(folder / RUN_A, "logs")
+    with tarfile.open(folder / "x.pg174_o2.x10a_c9.pk1.tgz", "w:gz") as archive:
+        for path in (folder / RUN_A).iterdir():
+            archive.add(path, path.name)
     printed = slowdust("import", "sysbench", folder)
+    assert "a: 2 contenders, 1 test, 2 results" in printed
+    assert "skipped: x.pg95.tar: packed, and there is no file in it" in printed
+    assert "skipped: logs.tar.gz: not a file of a run of sysbench" in printed
     assert f"skipped: {RUN_B}.tar.gz: cannot be unpacked: " in printed
     assert "skipped: x.pg96.tgz: the archive has an unsafe path: '../../elsewhere'" in printed
     assert not list(tmp_path.parent.glob("elsewhere"))
