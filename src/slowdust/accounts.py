@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,7 +108,6 @@ class Account:
         when this process is. Raises OSError when it cannot be run, subprocess.TimeoutExpired when
         it does not end.
         """
-        parent = os.getpid()
         return subprocess.run(
             command,
             capture_output=True,
@@ -119,7 +118,7 @@ class Account:
             cwd="/",
             timeout=_RUN_TIMEOUT_S,
             check=False,
-            preexec_fn=lambda: _end_with(parent),
+            preexec_fn=ends_with_this_process(),
             **self.identity(),
         )
 
@@ -167,6 +166,22 @@ def remove_abandoned_directories(account: Account) -> None:
                 shutil.rmtree(directory)
 
 
+def ends_with_this_process(by: signal.Signals = signal.SIGKILL) -> Callable[[], None]:
+    """Return a `preexec_fn` for `subprocess.Popen`: the kernel ends the child with this process.
+
+    It sends the child that signal; what the child starts itself gets none.
+    """
+    parent = os.getpid()
+
+    def end_with_parent() -> None:
+        # After a fork, other threads may have held locks: hence only calls of the kernel.
+        _prctl(_SET_PARENT_DEATH_SIGNAL, by, 0, 0, 0)
+        if os.getppid() != parent:  # it ended before the kernel was told
+            os._exit(1)
+
+    return end_with_parent
+
+
 def server_account() -> Account:
     """Return the account that servers run as: the current user, or for root an unprivileged one.
 
@@ -185,16 +200,6 @@ def server_account() -> Account:
         "servers do not run as root, and this machine has neither a user postgres nor nobody: "
         f"set {USER_VARIABLE} to an unprivileged user"
     )
-
-
-def _end_with(parent: int) -> None:
-    """Have the kernel kill this process, a child that has not run its program yet, with `parent`.
-
-    It runs after a fork, when threads may have held locks: hence only calls of the kernel.
-    """
-    _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # it ended before the kernel was told
-        os._exit(1)
 
 
 def _own_account(wanted: str | None) -> Account:

@@ -6,6 +6,7 @@ A lock allows one fill of a folder at a time.
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -15,7 +16,10 @@ import filelock
 from slowdust.accounts import server_account
 from slowdust.errors import SlowdustError
 from slowdust.places import CACHE_VARIABLE, cache_root, make_enterable
+from slowdust.units import Second
 
+_WRITERS_END_WITHIN: Second = 30.0
+_LOOK_EVERY: Second = 0.1
 Result = TypeVar("Result")
 
 
@@ -26,9 +30,8 @@ def fill(folder: Path, make: Callable[[Path], Result]) -> Result:
     the lock. Raises SlowdustError when the cache cannot be written or entered.
     """
     staging = _staging(folder)
-    # A killed fetch may have left it; the caller holds the lock, so no other process uses it.
-    shutil.rmtree(staging, ignore_errors=True)
     try:
+        _clear(staging)
         staging.mkdir(mode=0o755)
         staging.chmod(0o755)
         account = server_account()
@@ -52,7 +55,7 @@ def delete(folder: Path) -> None:
     """Delete a folder of the cache; the caller holds the lock."""
     # It is renamed first, so that an interrupted deletion does not leave half a folder.
     renamed = _staging(folder)
-    shutil.rmtree(renamed, ignore_errors=True)
+    _clear(renamed)
     folder.rename(renamed)
     shutil.rmtree(renamed)
 
@@ -61,6 +64,18 @@ def lock(folder: Path) -> filelock.FileLock:
     """Return the lock of a folder of the cache."""
     make_enterable(folder.parent, CACHE_VARIABLE)
     return filelock.FileLock(folder.with_name(f".{folder.name}.lock"))
+
+
+def _clear(staging: Path) -> None:
+    """Remove what a killed fill left; the caller holds the lock, so no other fill uses it.
+
+    What that fill had started may write on for a moment. Raises OSError when it does not end.
+    """
+    end = time.monotonic() + _WRITERS_END_WITHIN
+    while staging.exists():
+        shutil.rmtree(staging, ignore_errors=time.monotonic() < end)
+        if staging.exists():
+            time.sleep(_LOOK_EVERY)
 
 
 def _staging(folder: Path) -> Path:

@@ -8,12 +8,13 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from slowdust.builds import Build, directories, from_directory, resolve
+from slowdust.builds import Build, directories, from_directory, resolve, staging
 from slowdust.builds.cache import cached, damaged, remove, versions
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.errors import SlowdustError, UsageError
@@ -162,6 +163,29 @@ def test_killed_fetch_leaves_nothing_that_looks_finished(
     npm.write_text(serving)
     assert get().facts.version == "17.6"
     assert not (open_dir / "cache/builds/postgres/.17.6.staging").exists()
+
+
+def test_what_a_killed_fill_started_does_not_disturb_the_next(
+    tmp_path: Path, open_dir: Path
+) -> None:
+    folder, started = open_dir / "build", tmp_path / "started"
+    writing = f"touch {started}; while :; do mkdir -p a b c; touch a/1 b/2 c/3; done"
+    command = ["sh", "-c", f"timeout 2 sh -c '{writing}'; true"]
+    code = (
+        "import pathlib\n"
+        "from slowdust.builds import staging\n"
+        "from slowdust.builds.sources.client import run_client\n"
+        f"make = lambda folder: run_client({command}, folder, print)\n"
+        f"staging.fill(pathlib.Path({str(folder)!r}), make)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code]) as filling:
+        end = time.monotonic() + 30
+        while not started.exists() and time.monotonic() < end:
+            time.sleep(0.02)
+        filling.kill()
+
+    staging.fill(folder, lambda staged: (staged / "whole").touch())
+    assert [path.name for path in folder.iterdir()] == ["whole"]
 
 
 def test_interrupted_fetch_leaves_nothing(registry: Registry, open_dir: Path) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
+import sys
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,7 @@ from slowdust.builds.sizes.build import sizes_of
 from slowdust.builds.sizes.selection import chosen_builds
 from slowdust.errors import SlowdustError, UsageError
 from tests.unit.builds.source_projects import (
+    CONFIGURE,
     VERSION,
     commit,
     mysqld_sources,
@@ -214,6 +218,31 @@ def test_interrupted_build_ends_its_compilers(repository: Path, open_dir: Path) 
     for pid in pids.read_text().split():
         status = Path(f"/proc/{pid}/stat")
         assert not status.exists() or ") Z " in status.read_text(encoding="utf-8")
+
+
+def test_killed_build_leaves_neither_compilers_nor_torn_objects(
+    repository: Path, open_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slowdust.builds.compiling.running._END_WITHIN", 0.2)
+    pids = open_dir / "pids"  # of the compiler that never ends, the first one
+    pids.touch()
+    pids.chmod(0o666)
+    hang = f"[ -s {pids} ] || {{ echo torn > \\$@; sleep 300 & echo \\$\\$! > {pids}; wait; }}"
+    write(repository, {"configure": CONFIGURE.replace("\tgcc $c", f"\t{hang}; gcc $c")})
+    commit(repository, "Take long", "slow")
+    code = (
+        "from slowdust.builds import Choices, resolve\n"
+        f"resolve('postgres', 'git:slow', print, Choices({str(repository)!r}))"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL) as compiling:
+        end = time.monotonic() + 30
+        while not pids.read_text() and time.monotonic() < end:
+            time.sleep(0.02)
+        compiling.kill()
+
+    assert build(repository, "slow").facts.version == "15.19"
+    status = Path(f"/proc/{pids.read_text().strip()}/stat")
+    assert not status.exists() or ") Z " in status.read_text(encoding="utf-8")
 
 
 def test_directory_is_built_as_it_is(repository: Path) -> None:

@@ -19,7 +19,7 @@ from slowdust.builds.compiling.compiler import find_compiler
 from slowdust.builds.compiling.flags import DEFAULT_FLAGS, FlagSet, flag_set
 from slowdust.builds.compiling.missing import check_programs
 from slowdust.builds.compiling.recipe import Compiler, Recipe, Workshop
-from slowdust.builds.compiling.running import COMPILER_CACHE, Runner
+from slowdust.builds.compiling.running import COMPILER_CACHE, Runner, end_abandoned
 from slowdust.builds.model import Build, Progress, Unpacked
 from slowdust.builds.revisions import tree
 from slowdust.builds.revisions.directory import sources_at
@@ -135,6 +135,7 @@ class _Work:
         name = f"{self.flags.name}-{_digest(revision.place, self.compiler.version)}"
         place = cache_root() / "trees" / self.dbms / name
         with staging.lock(place):
+            end_abandoned(place / _BUILD)
             place.mkdir(exist_ok=True)
             place.chmod(0o755)
             self.progress(f"exporting {revision.ref or 'the sources'} of {revision.place}")
@@ -170,10 +171,15 @@ class _Work:
             runner = self._runner(place, (build, install))
             runner.run(recipe.configure)
             shutil.copyfile(log, configure_log)
+        # A kill leaves files that are newer than their sources and incomplete: make takes them for
+        # whole. What is not marked as configured begins anew.
+        configured.unlink(missing_ok=True)
+        try:
+            runner.count([*recipe.steps])
+            for step in recipe.steps:
+                runner.run(step)
+        finally:
             configured.write_text(wanted, encoding="utf-8")
-        runner.count([*recipe.steps])
-        for step in recipe.steps:
-            runner.run(step)
         return install / recipe.installed
 
     def _runner(self, place: Path, owned: tuple[Path, ...]) -> Runner:

@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from slowdust.accounts import BASE_ENVIRONMENT, Account
+import psutil
+
+from slowdust.accounts import BASE_ENVIRONMENT, Account, ends_with_this_process
 from slowdust.builds.compiling import missing
 from slowdust.builds.compiling.recipe import Step
 from slowdust.builds.model import Progress
@@ -29,6 +31,7 @@ _LAST_LINES = 15
 _SHOWN_EVERY: Second = 5.0
 _LOOK_EVERY: Second = 1.0
 _END_WITHIN: Second = 10.0
+_ENDED_EVERY: Second = 0.1
 _NINJA = re.compile(rb"^\[(\d+)/(\d+)\] ", re.MULTILINE)
 _MAKE_OF_CMAKE = re.compile(rb"^\[ *(\d+)%\] ", re.MULTILINE)
 _COMPILED = re.compile(rb"^\S*(?:cc|\+\+|gcc|clang)\S* .* -c .*$", re.MULTILINE)
@@ -67,7 +70,7 @@ class Runner:
         self._environment = {
             **BASE_ENVIRONMENT,
             "PATH": path,
-            "HOME": str(folder),
+            "HOME": str(folder),  # by which `end_abandoned` knows them
             "CCACHE_DIR": str(cache_root() / COMPILER_CACHE),
         }
         self._extent = Extent()
@@ -89,6 +92,7 @@ class Runner:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
                     check=False,
+                    preexec_fn=ends_with_this_process(),
                     **self._account.identity(),
                 )
                 commands |= set(_COMPILED.findall(done.stdout))
@@ -126,6 +130,8 @@ class Runner:
             stderr=subprocess.STDOUT,
             start_new_session=True,
             umask=0o022,
+            # make and ninja end the compilers then.
+            preexec_fn=ends_with_this_process(signal.SIGTERM),  # noqa: PLW1509 - only system calls
             **self._account.identity(),
         )
         try:
@@ -167,6 +173,24 @@ class Runner:
             f"{step.phase} failed: {program} ended with code {code}"
             f"{f': {remedy}' if remedy else ''}\nThe log is {self._log}; its last lines:\n{shown}"
         )
+
+
+def end_abandoned(folder: Path) -> None:
+    """End the commands that a killed Slowdust ran in a folder, whose lock the caller holds."""
+    end = time.monotonic() + _END_WITHIN
+    while (left := list(_running_in(folder))) and time.monotonic() < end:
+        time.sleep(_ENDED_EVERY)
+    for process in left:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(left)
+
+
+def _running_in(folder: Path) -> Iterator[psutil.Process]:
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):  # it has ended, or is another user's
+            if process.environ().get("HOME") == str(folder):
+                yield process
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from slowdust.accounts import ends_with_this_process
 from slowdust.errors import SlowdustError
 
 FETCH_TIMEOUT_S = 1800.0
@@ -43,6 +44,7 @@ def run_client(
             stdin=subprocess.DEVNULL,
             timeout=FETCH_TIMEOUT_S,
             check=False,
+            preexec_fn=ends_with_this_process(),
         )
     except FileNotFoundError:
         raise SourceUnavailable(f"{name} is not installed") from None
