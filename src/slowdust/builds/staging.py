@@ -5,7 +5,9 @@ A lock allows one fill of a folder at a time.
 
 from __future__ import annotations
 
+import glob
 import shutil
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,8 +20,8 @@ from slowdust.errors import SlowdustError
 from slowdust.places import CACHE_VARIABLE, cache_root, make_enterable
 from slowdust.units import Second
 
-_WRITERS_END_WITHIN: Second = 30.0
-_LOOK_EVERY: Second = 0.1
+_WRITERS_END_WITHIN: Second = 5.0
+_LOOK_EVERY: Second = 0.05
 Result = TypeVar("Result")
 
 
@@ -29,10 +31,12 @@ def fill(folder: Path, make: Callable[[Path], Result]) -> Result:
     A folder that is there, without a description that can be read, is replaced. The caller holds
     the lock. Raises SlowdustError when the cache cannot be written or entered.
     """
-    staging = _staging(folder)
+    _clear(folder)
     try:
-        _clear(staging)
-        staging.mkdir(mode=0o755)
+        staging = _staging(folder)
+    except OSError as error:
+        raise _cannot_fill(error) from error
+    try:
         staging.chmod(0o755)
         account = server_account()
         if not account.can_enter(staging):
@@ -45,7 +49,7 @@ def fill(folder: Path, make: Callable[[Path], Result]) -> Result:
             shutil.rmtree(folder)
         staging.rename(folder)
     except OSError as error:
-        raise SlowdustError(f"cannot fill the cache {cache_root()}: {error.strerror}") from error
+        raise _cannot_fill(error) from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return result
@@ -53,11 +57,10 @@ def fill(folder: Path, make: Callable[[Path], Result]) -> Result:
 
 def delete(folder: Path) -> None:
     """Delete a folder of the cache; the caller holds the lock."""
+    _clear(folder)
     # It is renamed first, so that an interrupted deletion does not leave half a folder.
-    renamed = _staging(folder)
-    _clear(renamed)
-    folder.rename(renamed)
-    shutil.rmtree(renamed)
+    folder.rename(_staging(folder))
+    _clear(folder)
 
 
 def lock(folder: Path) -> filelock.FileLock:
@@ -66,17 +69,31 @@ def lock(folder: Path) -> filelock.FileLock:
     return filelock.FileLock(folder.with_name(f".{folder.name}.lock"))
 
 
-def _clear(staging: Path) -> None:
-    """Remove what a killed fill left; the caller holds the lock, so no other fill uses it.
+def _staging(folder: Path) -> Path:
+    """Make a folder that no other fill has had: what a killed one started may write on in its own.
 
-    What that fill had started may write on for a moment. Raises OSError when it does not end.
+    Raises OSError.
+    """
+    return Path(tempfile.mkdtemp(prefix=_beginning(folder), dir=folder.parent))
+
+
+def _clear(folder: Path) -> None:
+    """Remove what killed fills left; the caller holds the lock, so no other fill is under way.
+
+    What they had started may write on for a moment; what it writes later, the next fill removes.
     """
     end = time.monotonic() + _WRITERS_END_WITHIN
-    while staging.exists():
-        shutil.rmtree(staging, ignore_errors=time.monotonic() < end)
-        if staging.exists():
-            time.sleep(_LOOK_EVERY)
+    while left := list(folder.parent.glob(f"{glob.escape(_beginning(folder))}*")):
+        for path in left:
+            shutil.rmtree(path, ignore_errors=True)
+        if time.monotonic() > end:
+            return
+        time.sleep(_LOOK_EVERY)
 
 
-def _staging(folder: Path) -> Path:
-    return folder.with_name(f".{folder.name}.staging")
+def _beginning(folder: Path) -> str:
+    return f".{folder.name}.staging"
+
+
+def _cannot_fill(error: OSError) -> SlowdustError:
+    return SlowdustError(f"cannot fill the cache {cache_root()}: {error.strerror}")

