@@ -24,7 +24,7 @@ from bench.clients.process import check_programs
 from bench.results.ratios import Ratio, alternate, ratio
 from bench.results.rows import Row, show
 from bench.servers.scratch import Server, scratch_server
-from slowdust.experiment.driver.process import find_driver
+from slowdust.driver_program import find_driver
 from slowdust.units import Second
 
 SMALLEST = (

@@ -32,8 +32,8 @@ from msgspec import to_builtins
 from bench.clients.point_queries import load
 from bench.clients.process import execute
 from bench.servers.scratch import Server, scratch_server
+from slowdust.driver_program import find_driver
 from slowdust.experiment.driver import placement
-from slowdust.experiment.driver.process import find_driver
 from slowdust.units import Second
 
 SMALLEST = (

@@ -174,7 +174,8 @@ fn rows_of(table: Table) -> Rows {
     }
 }
 
-fn error_event(id: Option<u64>, failure: Failure) -> Event {
+/// Return the event of a command that failed.
+pub fn error_event(id: Option<u64>, failure: Failure) -> Event {
     let (kind, sqlstate, message) = match failure {
         Failure::Connection { sqlstate, message } => (ErrorKind::Connection, sqlstate, message),
         Failure::Server(error) => (ErrorKind::Server, Some(error.sqlstate), error.message),

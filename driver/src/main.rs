@@ -6,9 +6,11 @@
 mod allocations;
 mod client;
 mod driver;
+mod embedded;
 mod keys;
 mod measure;
 mod protocol;
+mod relay;
 mod slice;
 mod sql;
 mod step;
@@ -16,9 +18,11 @@ mod wire;
 mod workload;
 
 use std::io::{BufRead, Write};
+use std::path::PathBuf;
 use std::process::{exit, ExitCode};
 use std::sync::mpsc;
 
+use embedded::Task;
 use protocol::event::Event;
 
 const HELP: &str = "\
@@ -34,12 +38,28 @@ Options:
   --schema   Print the JSON schema of commands and events
   --version  Print the version
   --help     Print this
+
+SQLite runs in the process of its client, so each library has a process of its own, to which the
+commands for a target with the DBMS `sqlite` are handed on:
+  --library FILE --version             Print the version of a library of SQLite
+  --library FILE --print-settings      Read settings (name = value) from stdin, and print those that
+                                       the library knows, with their values in a new database
+  --library FILE --serve DIRECTORY --database FILE --settings FILE
+                                       Execute commands from a Unix socket in that directory
 ";
 
+/// What the options ask for.
+enum Request {
+    Print(String),
+    Drive,
+    Embedded { library: PathBuf, task: Task },
+}
+
 fn main() -> ExitCode {
-    match text_requested(lexopt::Parser::from_env()) {
-        Ok(Some(text)) => print(&text),
-        Ok(None) => serve(),
+    match requested(lexopt::Parser::from_env()) {
+        Ok(Request::Print(text)) => print(&text),
+        Ok(Request::Drive) => drive(),
+        Ok(Request::Embedded { library, task }) => embedded::run_and_exit(&library, task),
         Err(error) => {
             eprintln!("slowdust-driver: {error}\nTry: slowdust-driver --help");
             return ExitCode::from(2);
@@ -48,23 +68,55 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Return the text that an option asks for, or None without an option.
-fn text_requested(mut arguments: lexopt::Parser) -> Result<Option<String>, lexopt::Error> {
+fn requested(mut arguments: lexopt::Parser) -> Result<Request, lexopt::Error> {
     use lexopt::Arg::Long;
     const VERSION: &str = concat!("slowdust-driver ", env!("CARGO_PKG_VERSION"), "\n");
     match arguments.next()? {
-        None => Ok(None),
-        Some(Long("schema")) => Ok(Some(protocol::schema::text())),
-        Some(Long("version")) => Ok(Some(VERSION.to_owned())),
-        Some(Long("help")) => Ok(Some(HELP.to_owned())),
+        None => Ok(Request::Drive),
+        Some(Long("schema")) => Ok(Request::Print(protocol::schema::text())),
+        Some(Long("version")) => Ok(Request::Print(VERSION.to_owned())),
+        Some(Long("help")) => Ok(Request::Print(HELP.to_owned())),
+        Some(Long("library")) => Ok(Request::Embedded {
+            library: arguments.value()?.into(),
+            task: task(arguments)?,
+        }),
         Some(other) => Err(other.unexpected()),
     }
 }
 
-fn serve() {
+/// Read what is to be done with a library.
+fn task(mut arguments: lexopt::Parser) -> Result<Task, lexopt::Error> {
+    use lexopt::Arg::Long;
+    let (mut directory, mut database, mut settings) = (None, None, None);
+    while let Some(argument) = arguments.next()? {
+        match argument {
+            Long("version") => return Ok(Task::PrintVersion),
+            Long("print-settings") => return Ok(Task::PrintSettings),
+            Long("serve") => directory = Some(arguments.value()?.into()),
+            Long("database") => database = Some(arguments.value()?.into()),
+            Long("settings") => settings = Some(arguments.value()?.into()),
+            other => return Err(other.unexpected()),
+        }
+    }
+    match (directory, database, settings) {
+        (Some(directory), Some(database), Some(settings)) => Ok(Task::Serve {
+            database,
+            settings,
+            directory,
+        }),
+        _ => Err("--library needs --serve, --database and --settings, or --version".into()),
+    }
+}
+
+/// Execute the commands of stdin until it is closed.
+fn drive() {
     let mut driver = driver::Driver::default();
+    let mut relay = relay::Relay::default();
     for line in commands() {
-        driver.execute(&line, &mut |event| emit(event));
+        let relayed = relay.execute(&line, &mut |event| print(&format!("{event}\n")));
+        if !relayed {
+            driver.execute(&line, &mut |event| emit(event));
+        }
     }
 }
 

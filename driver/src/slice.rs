@@ -14,7 +14,7 @@ use crate::measure::{
 use crate::protocol::event::{Ran, Schedule as ScheduleKept};
 use crate::protocol::job::{Rate, Run, Stop};
 use crate::slice::session::{Session, Waits, Worker};
-use crate::wire::{Failure, Traffic};
+use crate::wire::{is_in_process, Failure, Traffic};
 use crate::workload::Unit;
 
 /// Run a slice of the session, and return its measurements.
@@ -167,6 +167,7 @@ fn run_worker(
 fn report(session: &Session, job: &Run, started: f64, before: Traffic, uses: &[ThreadUse]) -> Ran {
     let total = &session.total;
     let after = traffic(session);
+    let apart = !is_in_process(&session.target.dbms);
     let last_completion = session
         .clients()
         .map(|client| client.tally.last_completion)
@@ -187,13 +188,13 @@ fn report(session: &Session, job: &Run, started: f64, before: Traffic, uses: &[T
         rows,
         qps: rate(session) * unit_size,
         unit: unit.name().to_owned(),
-        bytes_sent: after.sent - before.sent,
-        bytes_received: after.received - before.received,
+        bytes_sent: apart.then(|| after.sent - before.sent),
+        bytes_received: apart.then(|| after.received - before.received),
         latency: total.latency(),
         per_second: per_second(total),
         errors: total.errors.clone(),
         retries: total.retries,
-        client: client_use(uses, seconds),
+        client: apart.then(|| client_use(uses, seconds)),
         schedule: job.rate.map(|rate| schedule_kept(rate, total)),
         positions: positions(session),
     }

@@ -8,6 +8,7 @@ mod frames;
 pub mod mysql;
 pub mod postgres;
 mod socket;
+pub mod sqlite;
 
 use std::io::Write as _;
 use std::iter::Sum;
@@ -123,6 +124,15 @@ impl Failure {
         Self::Protocol(message.to_string())
     }
 
+    pub fn message(&self) -> &str {
+        match self {
+            Self::Server(error) => &error.message,
+            Self::Connection { message, .. } | Self::Protocol(message) | Self::Usage(message) => {
+                message
+            }
+        }
+    }
+
     pub fn usage(message: impl ToString) -> Self {
         Self::Usage(message.to_string())
     }
@@ -181,8 +191,9 @@ pub trait Connection: TextQueries + Send {
     /// Return the reply to the request, if all of it was received.
     fn reply(&mut self) -> Result<Option<Reply>, Failure>;
 
-    /// Return the descriptor to watch for readiness.
-    fn descriptor(&self) -> BorrowedFd<'_>;
+    /// Return the descriptor to watch for readiness; None where the reply is there when `send`
+    /// returns.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
     fn traffic(&self) -> Traffic;
 }
@@ -226,13 +237,16 @@ pub fn is_transaction_control(statement: &str) -> bool {
 pub struct Wire {
     connect: fn(&Target) -> Result<Box<dyn Session>, Failure>,
     pub dialect: &'static dyn Dialect,
+    /// Whether the DBMS runs in the driver's own process, whose CPU time is that of both then.
+    pub in_process: bool,
 }
 
 /// The wires by DBMS: a new one is a module and a line here.
-const WIRES: [(&str, Wire); 3] = [
+const WIRES: [(&str, Wire); 4] = [
     ("postgres", postgres::WIRE),
     ("mysql", mysql::WIRE),
     ("mariadb", mysql::WIRE),
+    ("sqlite", sqlite::WIRE),
 ];
 
 fn wire(dbms: &str) -> Result<&'static Wire, Failure> {
@@ -247,6 +261,11 @@ fn wire(dbms: &str) -> Result<&'static Wire, Failure> {
 /// Connect and authenticate.
 pub fn connect(target: &Target) -> Result<Box<dyn Session>, Failure> {
     (wire(&target.dbms)?.connect)(target)
+}
+
+/// Return whether a DBMS runs in the process of its client.
+pub fn is_in_process(dbms: &str) -> bool {
+    wire(dbms).is_ok_and(|wire| wire.in_process)
 }
 
 /// Return the dialect of the target's DBMS.

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 
 from slowdust.benchmarks.model import Benchmark
-from slowdust.experiment.driver.process import find_driver
+from slowdust.driver_program import find_driver
 
 Event = dict[str, Any]
 Target = dict[str, Any]

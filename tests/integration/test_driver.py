@@ -16,7 +16,7 @@ import pytest
 from slowdust.benchmarks.micro import MICRO
 from slowdust.builds import Build
 from slowdust.dbms.access import Access, Listen
-from slowdust.experiment.driver.process import find_driver
+from slowdust.driver_program import find_driver
 from slowdust.store.latency import Histogram
 from slowdust.store.measured import ClientUse, PerSecond, Schedule
 from tests.integration.driver_process import (

@@ -29,7 +29,11 @@ impl Readiness {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(Failure::connection)?;
         for (place, client) in clients.iter().enumerate() {
             let data = epoll::EventData::new_u64(place as u64);
-            let descriptor = client.connection().descriptor();
+            let Some(descriptor) = client.connection().descriptor() else {
+                return Err(Failure::usage(
+                    "a client without a server has a thread of its own",
+                ));
+            };
             epoll::add(&epoll, descriptor, data, epoll::EventFlags::IN)
                 .map_err(Failure::connection)?;
         }

@@ -90,8 +90,8 @@ impl Connection for Script {
         }))
     }
 
-    fn descriptor(&self) -> BorrowedFd<'_> {
-        self.descriptor.as_fd()
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.descriptor.as_fd())
     }
 
     fn traffic(&self) -> Traffic {

@@ -91,8 +91,11 @@ pub struct Ran {
     /// Rate in `unit`: summed over the clients, each its own count / time to its last completion.
     pub qps: f64,
     pub unit: String,
-    pub bytes_sent: u64,
-    pub bytes_received: u64,
+    /// Absent, as `bytes_received`, where the DBMS runs in the process of its client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_sent: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_received: Option<u64>,
     pub latency: Latency,
     /// Operations finished in that second, and the largest response time.
     pub per_second: Vec<(u64, u64)>,
@@ -100,7 +103,9 @@ pub struct Ran {
     /// `wrong-row-count`, -> operations that ended with it.
     pub errors: BTreeMap<String, u64>,
     pub retries: u64,
-    pub client: ClientUse,
+    /// Absent where the DBMS runs in the process of its client, and has a part in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientUse>,
     pub schedule: Option<Schedule>,
     /// Operations of each client since the session was opened.
     pub positions: Vec<u64>,
@@ -132,10 +137,15 @@ pub struct Performed {
     /// Time from there to the last completion of the step's main roles: inserts and deletes,
     /// indexes, or queries.
     pub seconds: Second,
-    pub bytes_sent: u64,
-    pub bytes_received: u64,
+    /// Absent, as `bytes_received`, where the DBMS runs in the process of its client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_sent: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_received: Option<u64>,
     /// Resources that all threads used.
-    pub client: ClientUse,
+    /// Absent where the DBMS runs in the process of its client, and has a part in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientUse>,
     /// Roles that took part: `insert`, `delete`, `query`, `index`, `transaction`.
     pub roles: BTreeMap<String, Role>,
     /// Rows that each table has gained in the step by the driver's own writes; negative where it

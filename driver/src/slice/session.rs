@@ -26,7 +26,7 @@ pub struct Session {
     /// The server's process of each client; empty if unknown.
     pub server_processes: Vec<u32>,
     pub seed: u64,
-    target: Target,
+    pub target: Target,
 }
 
 /// The clients of one thread.
@@ -52,8 +52,18 @@ enum Threads {
 
 impl Threads {
     /// Choose a thread for each client, or as many shared threads as cores: fewer would save a
-    /// little of the client's time, but leave a core idle while replies wait for a thread.
-    fn choose(clients: usize, cores: usize) -> Self {
+    /// little of the client's time, but leave a core idle while replies wait for a thread. Where
+    /// statements run in the client's thread, nothing can be shared.
+    fn choose(clients: &[Client], cores: usize) -> Self {
+        let by_descriptor = |client: &Client| client.connection().descriptor().is_some();
+        if clients.iter().all(by_descriptor) {
+            Self::of_connections(clients.len(), cores)
+        } else {
+            Self::OneEach
+        }
+    }
+
+    fn of_connections(clients: usize, cores: usize) -> Self {
         if clients <= cores * OWN_THREADS_PER_CORE {
             Self::OneEach
         } else {
@@ -179,7 +189,7 @@ fn check_cpus(job: &Open) -> Result<(), Failure> {
 fn place(clients: Vec<Client>, cpus: Option<&[u32]>) -> Result<Vec<Worker>, Failure> {
     let Some(cpus) = cpus else {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let threads = Threads::choose(clients.len(), cores);
+        let threads = Threads::choose(&clients, cores);
         return spread(clients, threads);
     };
     let mut clients_by_cpu: BTreeMap<u32, Vec<Client>> = BTreeMap::new();
@@ -188,7 +198,7 @@ fn place(clients: Vec<Client>, cpus: Option<&[u32]>) -> Result<Vec<Worker>, Fail
     }
     let mut workers = Vec::new();
     for (cpu, clients) in clients_by_cpu {
-        let threads = Threads::choose(clients.len(), 1);
+        let threads = Threads::choose(&clients, 1);
         workers.extend(spread(clients, threads)?.into_iter().map(|worker| Worker {
             cpu: Some(cpu),
             ..worker
@@ -242,9 +252,9 @@ mod tests {
 
     #[test]
     fn few_clients_have_their_own_threads_and_many_share() {
-        assert_eq!(Threads::choose(1, 1), Threads::OneEach);
-        assert_eq!(Threads::choose(6, 2), Threads::OneEach);
-        assert_eq!(Threads::choose(7, 2), Threads::Shared(2));
-        assert_eq!(Threads::choose(64, 64), Threads::OneEach);
+        assert_eq!(Threads::of_connections(1, 1), Threads::OneEach);
+        assert_eq!(Threads::of_connections(6, 2), Threads::OneEach);
+        assert_eq!(Threads::of_connections(7, 2), Threads::Shared(2));
+        assert_eq!(Threads::of_connections(64, 64), Threads::OneEach);
     }
 }

@@ -8,7 +8,7 @@ use super::Step;
 use crate::measure::{client_use, End, Recorder, ThreadUse, NANOSECONDS};
 use crate::protocol::event::{self, Performed, RoleSecond, WriteSchedule};
 use crate::protocol::job::Second;
-use crate::wire::Traffic;
+use crate::wire::{is_in_process, Traffic};
 use crate::workload::{Due, Role};
 
 /// Return the traffic of all connections until now.
@@ -31,6 +31,7 @@ pub fn report(step: &Step, id: u64, chunk: Chunk, run: &ChunkRun) -> Performed {
             .filter(|main| step.work.is_main(main.role))
     };
     let seconds = last(main());
+    let apart = !is_in_process(&step.job.target.dbms);
     let uses: Vec<ThreadUse> = step
         .connections
         .iter()
@@ -43,9 +44,9 @@ pub fn report(step: &Step, id: u64, chunk: Chunk, run: &ChunkRun) -> Performed {
         chunk_seconds: chunk_seconds(step, chunk, run),
         started: step.progress.started.unwrap_or(run.started),
         seconds,
-        bytes_sent: after.sent - before.sent,
-        bytes_received: after.received - before.received,
-        client: client_use(&uses, seconds),
+        bytes_sent: apart.then(|| after.sent - before.sent),
+        bytes_received: apart.then(|| after.received - before.received),
+        client: apart.then(|| client_use(&uses, seconds)),
         roles: roles(step),
         growth: step.work.growth(),
     }

@@ -140,14 +140,12 @@ fn run_threads(
     })
 }
 
-/// Return a descriptor of each connection, by which another thread can shut it down.
+/// Return a descriptor of each connection that has one, by which another thread can shut it down.
 fn descriptors(connections: &[StepConnection]) -> Result<Vec<OwnedFd>, Failure> {
     connections
         .iter()
-        .map(|connection| {
-            let descriptor = connection.connection().descriptor();
-            descriptor.try_clone_to_owned().map_err(Failure::connection)
-        })
+        .filter_map(|connection| connection.connection().descriptor())
+        .map(|descriptor| descriptor.try_clone_to_owned().map_err(Failure::connection))
         .collect()
 }
 

@@ -31,6 +31,7 @@ use crate::protocol::job::Target;
 pub const WIRE: Wire = Wire {
     connect: |target| Ok(Box::new(MysqlConnection::connect(target)?)),
     dialect: &MysqlDialect,
+    in_process: false,
 };
 
 mod command {
@@ -191,8 +192,8 @@ impl Connection for MysqlConnection {
         Ok(None)
     }
 
-    fn descriptor(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.as_fd())
     }
 
     fn traffic(&self) -> Traffic {

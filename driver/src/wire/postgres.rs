@@ -32,6 +32,7 @@ use crate::protocol::job::Target;
 pub const WIRE: Wire = Wire {
     connect: |target| Ok(Box::new(PostgresConnection::connect(target)?)),
     dialect: &PostgresDialect,
+    in_process: false,
 };
 
 const BINARY: i16 = 1;
@@ -154,8 +155,8 @@ impl Connection for PostgresConnection {
         Ok(None)
     }
 
-    fn descriptor(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.as_fd())
     }
 
     fn traffic(&self) -> Traffic {

@@ -5,6 +5,7 @@ Fetched ones are in `builds/DBMS/VERSION/`, those compiled from source in `compi
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,8 +15,8 @@ from pathlib import Path
 import msgspec
 
 from slowdust.builds import sources, staging
-from slowdust.builds.catalog import Catalog, Entry
-from slowdust.builds.detection import find_server
+from slowdust.builds.catalog import Catalog, Entry, catalog_of
+from slowdust.builds.detection import find_server, hosted
 from slowdust.builds.fingerprint import fingerprint, programs_in, sha256_of
 from slowdust.builds.model import Build, Progress, Runtime, Unpacked
 from slowdust.errors import SlowdustError
@@ -208,7 +209,11 @@ def _recorded(catalog: Catalog, version: str, unpacked: Unpacked) -> Record:
         fetched=datetime.now(UTC).isoformat(timespec="seconds"),
         server=relative(server),
         disk_bytes=sum(p.lstat().st_size for p in binaries.rglob("*") if not p.is_dir()),
-        facts=fingerprint(server, catalog.server, unpacked),
+        facts=fingerprint(
+            server,
+            catalog.server,
+            dataclasses.replace(unpacked, runtime=hosted(catalog.server, runtime)),
+        ),
         loader=relative(runtime.loader) if runtime.loader else None,
         libraries=list(map(relative, runtime.libraries)),
         programs={relative(path): sha256_of(path) for path in programs_in(binaries)},
@@ -233,9 +238,12 @@ def _checked(record: Record, folder: Path) -> Build:
         source=record.facts.source,
         server=server,
         facts=record.facts,
-        runtime=Runtime(
-            loader=root / record.loader if record.loader else None,
-            libraries=tuple(root / path for path in record.libraries),
+        runtime=hosted(
+            catalog_of(record.dbms).server,
+            Runtime(
+                loader=root / record.loader if record.loader else None,
+                libraries=tuple(root / path for path in record.libraries),
+            ),
         ),
     )
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 
 from slowdust.builds.catalog import Catalog, ServerBinary, catalog_of, known_dbms
 from slowdust.builds.fingerprint import fingerprint
-from slowdust.builds.model import Build, Unpacked
+from slowdust.builds.model import Build, Runtime, Unpacked
+from slowdust.driver_program import runnable_driver
 from slowdust.errors import SlowdustError, UsageError
 
 DIRECTORY_SOURCE = "directory"
@@ -60,6 +62,12 @@ def find_server(directory: Path, kind: ServerBinary) -> Path | None:
     return None
 
 
+def hosted(kind: ServerBinary, runtime: Runtime) -> Runtime:
+    """Complete the runtime of a library by the program that loads it; return others as they are."""
+    return dataclasses.replace(runtime, host=runnable_driver()) if kind.is_library else runtime
+
+
 def _build(directory: Path, catalog: Catalog, server: Path) -> Build:
-    facts = fingerprint(server, catalog.server, Unpacked(directory, DIRECTORY_SOURCE))
-    return Build(catalog.dbms, facts.version, directory, DIRECTORY_SOURCE, server, facts)
+    runtime = hosted(catalog.server, Runtime())
+    facts = fingerprint(server, catalog.server, Unpacked(directory, DIRECTORY_SOURCE, runtime))
+    return Build(catalog.dbms, facts.version, directory, DIRECTORY_SOURCE, server, facts, runtime)

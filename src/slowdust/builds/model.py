@@ -23,9 +23,16 @@ class Runtime:
     """The dynamic loader, where the binaries bring their own C library."""
     libraries: tuple[Path, ...] = ()
     """Directories of shared libraries."""
+    host: Path | None = None
+    """The program of Slowdust that loads a library which has no program of its own."""
 
     def command(self, program: Path) -> list[str]:
-        """Return the command that runs a program through the loader that finds its libraries."""
+        """Return the command that runs a program through the loader that finds its libraries.
+
+        For a library it is that of its host.
+        """
+        if self.host is not None:
+            return [str(self.host), "--library", str(program)]
         if not self.libraries:
             return [str(program)]
         directories = ":".join(map(str, self.libraries))
@@ -55,7 +62,7 @@ class Build:
     source: str
     """The origin of the binaries, as in `BuildFacts.source`."""
     server: Path
-    """The server's binary."""
+    """The server's binary; for an embedded DBMS its library."""
     facts: BuildFacts
     runtime: Runtime = Runtime()
 

@@ -12,7 +12,7 @@ from slowdust.experiment.plan import PlannedStep
 from slowdust.probes.window import WindowUse
 from slowdust.store.count import Count, CountedRun, CountPlace, Source
 from slowdust.store.latency import Histogram
-from slowdust.store.measured import Measured, PerSecond, Schedule
+from slowdust.store.measured import Measured, PerSecond, Schedule, Use
 from slowdust.store.slice import Place, Slice
 from slowdust.store.step import StepDetail
 
@@ -58,12 +58,17 @@ def slice_of(
             errors=totals.errors,
             retries=totals.retries,
             schedule=totals.schedule,
-            uses=window.uses | {"client": msgspec.structs.asdict(answer.client)},
+            uses=window.uses | _client_use(answer),
             probe_seconds=window.seconds,
             skipped_probes=window.skipped,
         ),
         step=step,
     )
+
+
+def _client_use(answer: Ran | Performed) -> dict[str, Use]:
+    """Return the driver's own use; none where its threads are also those of the DBMS."""
+    return {} if answer.client is None else {"client": msgspec.structs.asdict(answer.client)}
 
 
 def counts_of(

@@ -34,6 +34,8 @@ class ServerBinary:
     version_arguments: tuple[str, ...]
     version_pattern: re.Pattern[str]
     """The pattern of the output; its first group is the version."""
+    is_library: bool
+    """Whether it is a library, which a program of Slowdust loads: the DBMS has no server."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,7 @@ def read_catalog(text: str, additions: str = "") -> Catalog:
             paths=tuple(file.server.paths),
             version_arguments=tuple(file.server.version_arguments),
             version_pattern=re.compile(file.server.version_pattern),
+            is_library=file.server.library,
         ),
         entries=tuple(sorted(entries, key=lambda entry: version_order(entry.version))),
     )
@@ -169,6 +172,7 @@ class _Server(msgspec.Struct, forbid_unknown_fields=True):
     paths: list[str]
     version_arguments: list[str]
     version_pattern: str
+    library: bool = False
 
 
 class _Additions(msgspec.Struct, forbid_unknown_fields=True):

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from slowdust.builds.catalog import Origin
 from slowdust.builds.model import Progress, Unpacked
-from slowdust.builds.sources import archive, debian, maven, npm
+from slowdust.builds.sources import amalgamation, archive, debian, maven, npm
 from slowdust.builds.sources.client import SourceUnavailable
 from slowdust.errors import SlowdustError, UsageError
 
@@ -31,6 +31,7 @@ class Source(Protocol):
 
 
 _SOURCES: Mapping[str, Source] = {
+    "amalgamation": amalgamation,
     archive.KIND: archive,
     "debian": debian,
     "maven": maven,

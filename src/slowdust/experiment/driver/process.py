@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import selectors
-import shutil
 import subprocess
-import sysconfig
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,11 +14,11 @@ from typing import TypeVar
 import msgspec
 
 from slowdust.dbms.access import Target
+from slowdust.driver_program import BINARY, find_driver
 from slowdust.errors import SlowdustError
 from slowdust.experiment.driver import placement, protocol
 from slowdust.units import Second
 
-BINARY = "slowdust-driver"
 _GRACE: Second = 60.0
 """Time beyond a command's own length after which its server counts as hung."""
 _MAINTENANCE_LIMIT: Second = 3600.0
@@ -65,20 +63,6 @@ class TargetError(SlowdustError):
         state = f" (SQLSTATE {failed.sqlstate})" if failed.sqlstate else ""
         super().__init__(f"{failed.kind} error: {failed.message}{state}")
         self.kind = failed.kind
-
-
-def find_driver() -> Path:
-    """Find the driver's binary: `SLOWDUST_DRIVER`, beside this Python's scripts, or on PATH.
-
-    Raises:
-        DriverError: it is nowhere.
-    """
-    named = os.environ.get("SLOWDUST_DRIVER")
-    beside = Path(sysconfig.get_path("scripts")) / BINARY
-    binary = named or (str(beside) if beside.is_file() else shutil.which(BINARY))
-    if not binary:
-        raise DriverError(f"{BINARY} is missing: `make setup` builds it")
-    return Path(binary)
 
 
 class Driver:

@@ -220,13 +220,14 @@ class Ran(AnyEvent, kw_only=True, tag="ran"):
     rows: int
     qps: float
     unit: str
-    bytes_sent: int
-    bytes_received: int
+    bytes_sent: int | None = None
+    """None, as below, where the DBMS runs in the process of its client."""
+    bytes_received: int | None = None
     latency: Histogram
     per_second: list[PerSecond]
     errors: dict[str, int]
     retries: int
-    client: ClientUse
+    client: ClientUse | None = None
     schedule: Schedule | None = None
     positions: list[int]
 
@@ -262,9 +263,10 @@ class Performed(AnyEvent, kw_only=True, tag="performed"):
     """Time of the main roles in the last chunk."""
     started: float
     seconds: Second
-    bytes_sent: int
-    bytes_received: int
-    client: ClientUse
+    bytes_sent: int | None = None
+    """None, as below, where the DBMS runs in the process of its client."""
+    bytes_received: int | None = None
+    client: ClientUse | None = None
     roles: dict[str, RoleUse]
     growth: list[int]
     """Rows after the step less those before it, by table, as far as its own writes go."""

@@ -1,0 +1,149 @@
+//! The process of a DBMS without a server: it has the library, serves one database over a Unix
+//! socket, and carries out whole commands, so that no statement crosses a process boundary.
+//!
+//! It stands where a server would: the same start, account, limits, probes and end.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::exit;
+
+use crate::driver::Driver;
+use crate::protocol::event::Event;
+use crate::wire::sqlite::{self, library, Served, SqliteConnection};
+use crate::wire::Failure;
+
+/// The file of the socket in its directory.
+pub const SOCKET: &str = "driver.sock";
+/// The file, in the working directory, that says which process accepts commands.
+const READY: &str = "ready";
+
+/// What the process is asked to do with its library.
+pub enum Task {
+    PrintVersion,
+    /// Read settings from stdin, and print what each is in a new database.
+    PrintSettings,
+    Serve {
+        database: PathBuf,
+        settings: PathBuf,
+        /// The directory of the socket.
+        directory: PathBuf,
+    },
+}
+
+/// Load the library and do the task.
+pub fn run(library: &Path, task: Task) -> Result<(), Failure> {
+    library::load(library)?;
+    match task {
+        Task::PrintVersion => {
+            println!("SQLite {}", library::version()?);
+            Ok(())
+        }
+        Task::PrintSettings => print_settings(),
+        Task::Serve {
+            database,
+            settings,
+            directory,
+        } => serve(&database, &settings, &directory),
+    }
+}
+
+/// Print a line `name = value` for each setting that the library knows, with the value that it has
+/// in a new database.
+fn print_settings() -> Result<(), Failure> {
+    let lines = io::read_to_string(io::stdin()).map_err(Failure::usage)?;
+    let settings = lines.lines().map(setting).collect::<Result<Vec<_>, _>>()?;
+    let folder = std::env::temp_dir().join(format!("slowdust-settings-{}", std::process::id()));
+    fs::create_dir(&folder).map_err(Failure::usage)?;
+    let printed = print_settings_in(&folder.join("database"), &settings);
+    fs::remove_dir_all(&folder).map_err(Failure::usage)?;
+    printed
+}
+
+fn print_settings_in(database: &Path, settings: &[(&str, String)]) -> Result<(), Failure> {
+    let statements: Vec<_> = settings.iter().map(|(_, pragma)| pragma.clone()).collect();
+    let mut connection = SqliteConnection::open_with(&text(database)?, &statements)?;
+    for (name, _) in settings {
+        use crate::wire::TextQueries as _;
+        let rows = connection.query(&format!("PRAGMA {name}"))?.rows;
+        if let [row] = rows.as_slice() {
+            if let Some(Some(value)) = row.first() {
+                println!("{name} = {value}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Read `name = value` as its name and the statement that sets it.
+fn setting(line: &str) -> Result<(&str, String), Failure> {
+    let wrong = || Failure::usage(format!("{line:?} is no setting: write name = value"));
+    let (name, value) = line.split_once(" = ").ok_or_else(wrong)?;
+    let is_word = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if name.is_empty() || !is_word(name) || !is_word(value.strip_prefix('-').unwrap_or(value)) {
+        return Err(wrong());
+    }
+    Ok((name, format!("PRAGMA {name} = {value}")))
+}
+
+fn serve(database: &Path, settings: &Path, directory: &Path) -> Result<(), Failure> {
+    let lines = fs::read_to_string(settings)
+        .map_err(|error| Failure::usage(format!("cannot read {}: {error}", settings.display())))?;
+    let settings = lines
+        .lines()
+        .map(setting)
+        .map(|read| read.map(|(_, pragma)| pragma));
+    let served = Served {
+        path: text(database)?,
+        settings: settings.collect::<Result<_, _>>()?,
+    };
+    // What cannot be opened is told now, in the log, and not to the first client.
+    SqliteConnection::open_with(&served.path, &served.settings)?;
+    sqlite::serve(served)?;
+    let socket = directory.join(SOCKET);
+    let _ = fs::remove_file(&socket); // an earlier process of the same directory left it
+    let listener = UnixListener::bind(&socket).map_err(|error| {
+        Failure::connection(format!("cannot listen at {}: {error}", socket.display()))
+    })?;
+    fs::write(READY, std::process::id().to_string()).map_err(Failure::connection)?;
+    for stream in listener.incoming() {
+        let stream = stream.map_err(Failure::connection)?;
+        std::thread::spawn(move || execute_commands(&stream));
+    }
+    Ok(())
+}
+
+/// Execute the commands of one driver until it hangs up; its sessions end with it.
+fn execute_commands(stream: &UnixStream) {
+    let mut driver = Driver::default();
+    for line in BufReader::new(stream).lines() {
+        let Ok(line) = line else { return };
+        driver.execute(&line, &mut |event| {
+            // Without a reader, the loop ends at the next line.
+            let _ = write_event(stream, event);
+        });
+    }
+}
+
+fn write_event(mut stream: &UnixStream, event: &Event) -> io::Result<()> {
+    let mut line = serde_json::to_string(event).expect("an event is JSON");
+    line.push('\n');
+    stream.write_all(line.as_bytes())
+}
+
+/// Do the task and exit: 0, or 1 with the reason on stderr.
+pub fn run_and_exit(library: &Path, task: Task) -> ! {
+    match run(library, task) {
+        Ok(()) => exit(0),
+        Err(failure) => {
+            eprintln!("slowdust-driver: {}", failure.message());
+            exit(1)
+        }
+    }
+}
+
+fn text(path: &Path) -> Result<String, Failure> {
+    let text = path.to_str().map(str::to_owned);
+    text.ok_or_else(|| Failure::usage(format!("{} is not UTF-8", path.display())))
+}

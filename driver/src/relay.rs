@@ -1,0 +1,126 @@
+//! Commands for a DBMS without a server go to its own process (see `embedded`), whole, and its
+//! events come back.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+
+use serde::Deserialize;
+
+use crate::driver::error_event;
+use crate::embedded::SOCKET;
+use crate::protocol::event::Event;
+use crate::wire::{is_in_process, Failure};
+
+/// The connections to such processes, by the directories of their sockets.
+#[derive(Default)]
+pub struct Relay {
+    connections: HashMap<String, BufReader<UnixStream>>,
+    /// Session -> the directory of the socket of the process that has it.
+    sessions: HashMap<String, String>,
+}
+
+/// The parts of a command that say where it goes.
+#[derive(Deserialize)]
+struct Address {
+    id: u64,
+    #[serde(default)]
+    session: Option<String>,
+    #[serde(default)]
+    target: Option<Place>,
+}
+
+#[derive(Deserialize)]
+struct Place {
+    dbms: String,
+    #[serde(default)]
+    socket: Option<String>,
+}
+
+/// The parts of an event that say whether it is the last one of a command.
+#[derive(Deserialize)]
+struct Answer {
+    event: String,
+    id: Option<u64>,
+}
+
+impl Relay {
+    /// Execute a command if it is for such a process; return whether it was. `print` is called with
+    /// the line of each event.
+    pub fn execute(&mut self, line: &str, print: &mut dyn FnMut(&str)) -> bool {
+        let Ok(address) = serde_json::from_str::<Address>(line) else {
+            return false;
+        };
+        let Some(directory) = self.directory(&address) else {
+            return false;
+        };
+        if let Err(error) = self.exchange(&directory, address.id, line, print) {
+            self.connections.remove(&directory);
+            self.sessions.retain(|_, place| *place != directory);
+            let lost = Failure::connection(format!("{directory}/{SOCKET}: {error}"));
+            let event: Event = error_event(Some(address.id), lost);
+            print(&serde_json::to_string(&event).expect("an event is JSON"));
+        }
+        true
+    }
+
+    fn directory(&mut self, address: &Address) -> Option<String> {
+        let Some(place) = &address.target else {
+            return self.sessions.get(address.session.as_ref()?).cloned();
+        };
+        let directory = place.socket.clone().filter(|_| is_in_process(&place.dbms));
+        if let Some(session) = &address.session {
+            match &directory {
+                Some(directory) => self.sessions.insert(session.clone(), directory.clone()),
+                None => self.sessions.remove(session),
+            };
+        }
+        directory
+    }
+
+    fn exchange(
+        &mut self,
+        directory: &str,
+        id: u64,
+        line: &str,
+        print: &mut dyn FnMut(&str),
+    ) -> io::Result<()> {
+        let connection = self.send(directory, line)?;
+        loop {
+            let mut event = String::new();
+            if connection.read_line(&mut event)? == 0 {
+                return Err(io::Error::other("the process has closed the connection"));
+            }
+            let event = event.trim_end();
+            print(event);
+            let answer: Answer = serde_json::from_str(event)?;
+            if answer.event != "progress" && answer.id == Some(id) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Send a command over the connection that is open, or over a new one, since the process may
+    /// have been started again.
+    fn send(&mut self, directory: &str, line: &str) -> io::Result<&mut BufReader<UnixStream>> {
+        let kept = self.connections.remove(directory);
+        let connection = match kept.filter(|kept| is_open(kept.get_ref())) {
+            Some(connection) => connection,
+            None => BufReader::new(UnixStream::connect(format!("{directory}/{SOCKET}"))?),
+        };
+        connection
+            .get_ref()
+            .write_all(format!("{line}\n").as_bytes())?;
+        Ok(self
+            .connections
+            .entry(directory.to_owned())
+            .or_insert(connection))
+    }
+}
+
+/// Return whether the other side has not hung up: between two commands there is nothing to read.
+fn is_open(stream: &UnixStream) -> bool {
+    use rustix::event::{poll, PollFd, PollFlags, Timespec};
+    let mut descriptors = [PollFd::new(stream, PollFlags::IN)];
+    matches!(poll(&mut descriptors, Some(&Timespec::default())), Ok(0))
+}

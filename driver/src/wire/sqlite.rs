@@ -1,0 +1,308 @@
+//! SQLite, which has no server: statements run in the thread of the client, in a process that
+//! serves one database (see `embedded`). There is no protocol, and so no CPU time of a client apart
+//! from that of the database.
+
+mod dialect;
+pub mod library;
+
+use std::io::Write as _;
+use std::os::fd::BorrowedFd;
+use std::sync::OnceLock;
+
+use self::dialect::SqliteDialect;
+use self::library::{Handle, Statement, Stepped};
+use super::calendar::DateTime;
+use super::{
+    BulkLoad, Connection, Failure, Reply, Request, ServerError, Session, Table, TextQueries,
+    Traffic, Value, Wire,
+};
+
+pub const WIRE: Wire = Wire {
+    connect: |_| Ok(Box::new(SqliteConnection::open()?)),
+    dialect: &SqliteDialect,
+    in_process: true,
+};
+
+/// The database of this process, and the statements with which each connection begins.
+pub struct Served {
+    pub path: String,
+    /// `PRAGMA name = value`, in the order in which they have to be executed.
+    pub settings: Vec<String>,
+}
+
+static SERVED: OnceLock<Served> = OnceLock::new();
+
+/// Name the database of this process, once.
+pub fn serve(served: Served) -> Result<(), Failure> {
+    let named = SERVED.set(served);
+    named.map_err(|_| Failure::usage("a process serves one database"))
+}
+
+pub struct SqliteConnection {
+    /// They are dropped, and so finalized, before the connection is closed.
+    prepared: Vec<Prepared>,
+    reply: Option<Reply>,
+    /// Times as texts, which a statement reads while it runs.
+    times: Vec<u8>,
+    handle: Handle,
+}
+
+struct Prepared {
+    statement: Statement,
+    sql: String,
+    /// Whether it is an INSERT, UPDATE or DELETE, after which the changed rows are counted.
+    writes: bool,
+}
+
+impl SqliteConnection {
+    fn open() -> Result<Self, Failure> {
+        let served = SERVED.get();
+        let served = served.ok_or_else(|| Failure::usage("this process serves no database"))?;
+        Self::open_with(&served.path, &served.settings)
+    }
+
+    /// Open a database, and execute the statements of its settings.
+    pub fn open_with(path: &str, settings: &[String]) -> Result<Self, Failure> {
+        let mut connection = Self {
+            prepared: Vec::new(),
+            reply: None,
+            times: Vec::new(),
+            handle: Handle::open(path)?,
+        };
+        for setting in settings {
+            connection.query(setting)?;
+        }
+        Ok(connection)
+    }
+
+    fn prepare_one(&mut self, sql: &str) -> Result<Prepared, Failure> {
+        let (statement, _) = self.handle.prepare(sql)?;
+        let statement = statement.ok_or_else(|| Failure::usage("a statement is empty"))?;
+        Ok(Prepared {
+            statement,
+            writes: ["INSERT", "UPDATE", "DELETE"]
+                .iter()
+                .any(|verb| sql.starts_with(verb)),
+            sql: sql.to_owned(),
+        })
+    }
+
+    /// Execute a statement whose values are bound; return its reply.
+    fn execute(handle: &Handle, prepared: &mut Prepared) -> Reply {
+        let statement = &mut prepared.statement;
+        let mut rows = 0;
+        let error = loop {
+            match statement.step() {
+                (Stepped::Row, _) => {
+                    statement.read_row();
+                    rows += 1;
+                }
+                (Stepped::Done, _) => break None,
+                (Stepped::Failed, code) => break Some(handle.error(code)),
+            }
+        };
+        if prepared.writes {
+            rows = handle.changes();
+        }
+        statement.reset();
+        Reply {
+            rows: if error.is_some() { 0 } else { rows },
+            error,
+            in_transaction: handle.in_transaction(),
+        }
+    }
+
+    fn run(&mut self, number: usize, values: &[Value], text: &[u8]) -> Reply {
+        let Self {
+            prepared,
+            times,
+            handle,
+            ..
+        } = self;
+        let prepared = &mut prepared[number];
+        bind(&mut prepared.statement, values, text, times);
+        Self::execute(handle, prepared)
+    }
+
+    /// Parse, plan and execute a complete statement.
+    fn run_text(&mut self, sql: &str) -> Result<Reply, Failure> {
+        match self.prepare_one(sql) {
+            Ok(mut prepared) => Ok(Self::execute(&self.handle, &mut prepared)),
+            Err(Failure::Server(error)) => Ok(self.refusal(error)),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    fn refusal(&self, error: ServerError) -> Reply {
+        Reply {
+            rows: 0,
+            error: Some(error),
+            in_transaction: self.handle.in_transaction(),
+        }
+    }
+}
+
+/// Bind the values of an execution. Texts and `times` stay in place until it has ended.
+fn bind(statement: &mut Statement, values: &[Value], text: &[u8], times: &mut Vec<u8>) {
+    const SIZE: usize = "2026-01-01 00:00:00".len();
+    times.clear();
+    for &value in values {
+        if let Value::Timestamp(seconds) = value {
+            write!(times, "{}", DateTime::of(seconds)).expect("memory");
+        }
+    }
+    let mut next_time = times.chunks(SIZE);
+    for (place, &value) in (1..).zip(values) {
+        match value {
+            Value::Int(number) => statement.bind_integer(place, number.into()),
+            Value::BigInt(number) => statement.bind_integer(place, number),
+            Value::Real(number) => statement.bind_real(place, number.into()),
+            Value::Timestamp(_) => {
+                bind_text(statement, place, next_time.next().unwrap_or_default());
+            }
+            Value::Text { start, end } => {
+                bind_text(statement, place, Value::slice(text, start, end));
+            }
+        }
+    }
+}
+
+#[allow(unsafe_code, reason = "SQLite reads the text where it is")]
+fn bind_text(statement: &mut Statement, place: usize, text: &[u8]) {
+    // SAFETY: the operation's text and the connection's times are not written before the statement
+    // has been executed and reset; other values are bound before it is executed again.
+    unsafe { statement.bind_text(place, text) };
+}
+
+impl TextQueries for SqliteConnection {
+    /// Run the statements of a text, and return the rows of all of them below the last one's columns.
+    fn query(&mut self, sql: &str) -> Result<Table, Failure> {
+        let mut table = Table::default();
+        let mut rest = sql;
+        loop {
+            let (statement, after) = self.handle.prepare(rest)?;
+            let Some(mut statement) = statement else {
+                return Ok(table);
+            };
+            rest = after;
+            table.columns = statement.column_names();
+            loop {
+                match statement.step() {
+                    (Stepped::Row, _) => table.rows.push(statement.texts()),
+                    (Stepped::Done, _) => break,
+                    (Stepped::Failed, code) => {
+                        return Err(Failure::Server(self.handle.error(code)))
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Connection for SqliteConnection {
+    /// Execute the request at once: the reply is there when this returns.
+    fn send(&mut self, request: Request<'_>) -> Result<(), Failure> {
+        self.reply = Some(match request {
+            Request::Prepared {
+                statement,
+                values,
+                text,
+            } => self.run(statement, values, text),
+            Request::Text(sql) => self.run_text(sql)?,
+        });
+        Ok(())
+    }
+
+    fn wait_readable(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn receive(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn reply(&mut self) -> Result<Option<Reply>, Failure> {
+        Ok(self.reply.take())
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    fn traffic(&self) -> Traffic {
+        Traffic::default()
+    }
+}
+
+impl Session for SqliteConnection {
+    fn server_process(&mut self) -> Result<Option<u32>, Failure> {
+        Ok(None)
+    }
+
+    fn prepare(&mut self, statements: &[String]) -> Result<(), Failure> {
+        for sql in statements {
+            let prepared = self.prepare_one(sql)?;
+            self.prepared.push(prepared);
+        }
+        Ok(())
+    }
+
+    /// Return the steps of the plan, one a line; a statement without any, such as INSERT, has none.
+    fn explain(&mut self, request: Request<'_>) -> Result<Option<String>, Failure> {
+        let sql = match request {
+            Request::Prepared { statement, .. } => &self.prepared[statement].sql,
+            Request::Text(sql) => sql,
+        };
+        let table = self.query(&format!("EXPLAIN QUERY PLAN {sql}"))?;
+        let steps: Vec<String> = table
+            .rows
+            .into_iter()
+            .filter_map(|mut row| row.pop().flatten())
+            .collect();
+        Ok((!steps.is_empty()).then(|| steps.join("\n")))
+    }
+
+    fn load<'a>(
+        &'a mut self,
+        table: &str,
+        columns: &[&str],
+    ) -> Result<Box<dyn BulkLoad + 'a>, Failure> {
+        let places = vec!["?"; columns.len()].join(", ");
+        let sql = format!(
+            "INSERT INTO {table} ({}) VALUES ({places})",
+            columns.join(", ")
+        );
+        let insert = self.prepare_one(&sql)?;
+        self.query("BEGIN")?;
+        Ok(Box::new(Inserts {
+            connection: self,
+            insert,
+            bytes: 0,
+        }))
+    }
+}
+
+/// A load in one transaction.
+struct Inserts<'a> {
+    insert: Prepared,
+    connection: &'a mut SqliteConnection,
+    bytes: u64,
+}
+
+impl BulkLoad for Inserts<'_> {
+    fn row(&mut self, values: &[Value], text: &[u8]) -> Result<(), Failure> {
+        let times = &mut self.connection.times;
+        bind(&mut self.insert.statement, values, text, times);
+        let reply = SqliteConnection::execute(&self.connection.handle, &mut self.insert);
+        self.bytes += text.len() as u64;
+        reply
+            .error
+            .map_or(Ok(()), |error| Err(Failure::Server(error)))
+    }
+
+    /// Nothing is sent: the bytes are those of the texts.
+    fn finish(self: Box<Self>) -> Result<u64, Failure> {
+        self.connection.query("COMMIT")?;
+        Ok(self.bytes)
+    }
+}

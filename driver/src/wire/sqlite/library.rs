@@ -1,0 +1,385 @@
+//! SQLite's C interface, loaded from a shared library that is named when the process starts.
+//!
+//! A process loads one library: to compare two versions, each runs in a process of its own.
+#![allow(unsafe_code, reason = "a foreign library is called")]
+
+use std::ffi::{c_char, c_int, c_void, CStr, CString};
+use std::path::Path;
+use std::ptr::{null, null_mut};
+use std::sync::OnceLock;
+
+use libloading::os::unix::{Library, Symbol};
+
+use super::super::{Failure, ServerError};
+
+const OK: c_int = 0;
+const BUSY: c_int = 5;
+const LOCKED: c_int = 6;
+const ROW: c_int = 100;
+const DONE: c_int = 101;
+const INTEGER: c_int = 1;
+const FLOAT: c_int = 2;
+const NULL: c_int = 5;
+const OPEN_READWRITE: c_int = 0x2;
+const OPEN_CREATE: c_int = 0x4;
+const OPEN_NOMUTEX: c_int = 0x8000;
+/// Names of the primary result codes from 1 on: <https://www.sqlite.org/rescode.html>.
+const CODES: [&str; 26] = [
+    "ERROR",
+    "INTERNAL",
+    "PERM",
+    "ABORT",
+    "BUSY",
+    "LOCKED",
+    "NOMEM",
+    "READONLY",
+    "INTERRUPT",
+    "IOERR",
+    "CORRUPT",
+    "NOTFOUND",
+    "FULL",
+    "CANTOPEN",
+    "PROTOCOL",
+    "EMPTY",
+    "SCHEMA",
+    "TOOBIG",
+    "CONSTRAINT",
+    "MISMATCH",
+    "MISUSE",
+    "NOLFS",
+    "AUTH",
+    "FORMAT",
+    "RANGE",
+    "NOTADB",
+];
+/// Time for which a statement waits for the locks of other connections.
+const LOCK_WAIT_MS: c_int = 60_000;
+
+enum Database {}
+enum Prepared {}
+
+type Destructor = Option<unsafe extern "C" fn(*mut c_void)>;
+
+macro_rules! functions {
+    ($($name:ident = $symbol:literal ($($argument:ty),*) -> $result:ty;)*) => {
+        /// The functions that the driver calls.
+        struct Functions {
+            $($name: unsafe extern "C" fn($($argument),*) -> $result,)*
+        }
+
+        impl Functions {
+            /// Find all functions in a library.
+            fn of(library: &Library) -> Result<Self, libloading::Error> {
+                Ok(Self {
+                    $($name: {
+                        // SAFETY: the types are those of sqlite3.h, which have been the same in
+                        // every version 3.
+                        let symbol: Symbol<unsafe extern "C" fn($($argument),*) -> $result> =
+                            unsafe { library.get($symbol.as_bytes()) }?;
+                        *symbol
+                    },)*
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    libversion = "sqlite3_libversion"() -> *const c_char;
+    threadsafe = "sqlite3_threadsafe"() -> c_int;
+    open = "sqlite3_open_v2"(*const c_char, *mut *mut Database, c_int, *const c_char) -> c_int;
+    close = "sqlite3_close"(*mut Database) -> c_int;
+    busy_timeout = "sqlite3_busy_timeout"(*mut Database, c_int) -> c_int;
+    message = "sqlite3_errmsg"(*mut Database) -> *const c_char;
+    code_text = "sqlite3_errstr"(c_int) -> *const c_char;
+    changes = "sqlite3_changes"(*mut Database) -> c_int;
+    autocommit = "sqlite3_get_autocommit"(*mut Database) -> c_int;
+    prepare = "sqlite3_prepare_v2"(
+        *mut Database, *const c_char, c_int, *mut *mut Prepared, *mut *const c_char
+    ) -> c_int;
+    finalize = "sqlite3_finalize"(*mut Prepared) -> c_int;
+    reset = "sqlite3_reset"(*mut Prepared) -> c_int;
+    step = "sqlite3_step"(*mut Prepared) -> c_int;
+    bind_int64 = "sqlite3_bind_int64"(*mut Prepared, c_int, i64) -> c_int;
+    bind_double = "sqlite3_bind_double"(*mut Prepared, c_int, f64) -> c_int;
+    bind_text = "sqlite3_bind_text"(
+        *mut Prepared, c_int, *const c_char, c_int, Destructor
+    ) -> c_int;
+    column_count = "sqlite3_column_count"(*mut Prepared) -> c_int;
+    column_name = "sqlite3_column_name"(*mut Prepared, c_int) -> *const c_char;
+    column_type = "sqlite3_column_type"(*mut Prepared, c_int) -> c_int;
+    column_int64 = "sqlite3_column_int64"(*mut Prepared, c_int) -> i64;
+    column_double = "sqlite3_column_double"(*mut Prepared, c_int) -> f64;
+    column_text = "sqlite3_column_text"(*mut Prepared, c_int) -> *const c_char;
+    column_bytes = "sqlite3_column_bytes"(*mut Prepared, c_int) -> c_int;
+}
+
+/// The library of this process, with what its connections have in common.
+struct Loaded {
+    functions: Functions,
+    /// The library stays open: the functions are its.
+    _library: Library,
+}
+
+static LOADED: OnceLock<Loaded> = OnceLock::new();
+
+/// Load the library of this process, once.
+pub fn load(path: &Path) -> Result<(), Failure> {
+    let refused = |error: libloading::Error| {
+        Failure::usage(format!(
+            "{} is no library of SQLite: {error}",
+            path.display()
+        ))
+    };
+    // SAFETY: SQLite runs no code when it is loaded.
+    let library = unsafe { Library::open(Some(path), libc_now()) }.map_err(refused)?;
+    let functions = Functions::of(&library).map_err(refused)?;
+    // SAFETY: the function takes no arguments.
+    if unsafe { (functions.threadsafe)() } == 0 {
+        return Err(Failure::usage(format!(
+            "{} was compiled with SQLITE_THREADSAFE=0, which allows one thread alone",
+            path.display()
+        )));
+    }
+    let loaded = Loaded {
+        functions,
+        _library: library,
+    };
+    LOADED
+        .set(loaded)
+        .map_err(|_| Failure::usage("a process loads one library of SQLite"))
+}
+
+/// Bind all functions when the library is loaded: RTLD_NOW | RTLD_LOCAL of dlopen(3).
+fn libc_now() -> c_int {
+    libloading::os::unix::RTLD_NOW | libloading::os::unix::RTLD_LOCAL
+}
+
+fn functions() -> Result<&'static Functions, Failure> {
+    LOADED.get().map(|loaded| &loaded.functions).ok_or_else(|| {
+        Failure::usage("this process has no library of SQLite: name one with --library")
+    })
+}
+
+/// Return the version of the library: "3.50.2".
+pub fn version() -> Result<String, Failure> {
+    // SAFETY: the function returns a constant string.
+    Ok(unsafe { text((functions()?.libversion)()) })
+}
+
+/// A connection of one thread at a time.
+pub struct Handle {
+    functions: &'static Functions,
+    database: *mut Database,
+}
+
+// SAFETY: a library that is compiled for threads lets a connection move between them, as long as
+// one at a time uses it, which `&mut` sees to.
+unsafe impl Send for Handle {}
+
+/// A prepared statement; it has to be finalized before its connection is closed.
+pub struct Statement {
+    functions: &'static Functions,
+    prepared: *mut Prepared,
+    /// Columns of its rows; 0 for one that returns none.
+    pub columns: c_int,
+}
+
+// SAFETY: as for `Handle`.
+unsafe impl Send for Statement {}
+
+/// The outcome of a step of a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stepped {
+    Row,
+    Done,
+    Failed,
+}
+
+impl Handle {
+    /// Open a database, which is made if it is missing. An empty name makes a private one.
+    pub fn open(path: &str) -> Result<Self, Failure> {
+        let functions = functions()?;
+        let name = CString::new(path).map_err(Failure::usage)?;
+        let mut database = null_mut();
+        let flags = OPEN_READWRITE | OPEN_CREATE | OPEN_NOMUTEX;
+        // SAFETY: the name ends with a zero, and the handle has a place.
+        let code = unsafe { (functions.open)(name.as_ptr(), &raw mut database, flags, null()) };
+        let handle = Self {
+            functions,
+            database,
+        };
+        if code == OK && !database.is_null() {
+            // SAFETY: the connection is open.
+            unsafe { (functions.busy_timeout)(database, LOCK_WAIT_MS) };
+            return Ok(handle);
+        }
+        // SAFETY: the function returns a constant string.
+        let reason = unsafe { text((functions.code_text)(code)) };
+        Err(Failure::connection(format!("cannot open {path}: {reason}")))
+    }
+
+    /// Prepare the first statement of a text; return it with the rest of the text. There is none in
+    /// a text of spaces.
+    pub fn prepare<'a>(&mut self, sql: &'a str) -> Result<(Option<Statement>, &'a str), Failure> {
+        let size = c_int::try_from(sql.len()).map_err(Failure::usage)?;
+        let (mut prepared, mut rest) = (null_mut(), null());
+        // SAFETY: the text has that size, and the results have their places.
+        let code = unsafe {
+            (self.functions.prepare)(
+                self.database,
+                sql.as_ptr().cast(),
+                size,
+                &raw mut prepared,
+                &raw mut rest,
+            )
+        };
+        if code != OK {
+            return Err(Failure::Server(self.error(code)));
+        }
+        let used = (rest as usize).saturating_sub(sql.as_ptr() as usize);
+        let statement = (!prepared.is_null()).then(|| Statement {
+            functions: self.functions,
+            prepared,
+            // SAFETY: the statement was prepared.
+            columns: unsafe { (self.functions.column_count)(prepared) },
+        });
+        Ok((statement, &sql[used..]))
+    }
+
+    /// Return the rows that the last INSERT, UPDATE or DELETE has changed.
+    pub fn changes(&self) -> u64 {
+        // SAFETY: the connection is open.
+        let changes = unsafe { (self.functions.changes)(self.database) };
+        u64::try_from(changes).unwrap_or(0)
+    }
+
+    pub fn in_transaction(&self) -> bool {
+        // SAFETY: the connection is open.
+        unsafe { (self.functions.autocommit)(self.database) == 0 }
+    }
+
+    /// Return the error of the last call, which returned this code.
+    pub fn error(&self, code: c_int) -> ServerError {
+        let primary = code & 0xff;
+        let name = usize::try_from(primary - 1)
+            .ok()
+            .and_then(|at| CODES.get(at));
+        ServerError {
+            sqlstate: name.map_or(format!("SQLITE_{primary}"), |name| format!("SQLITE_{name}")),
+            // SAFETY: the connection is open; the text is copied before the next call.
+            message: unsafe { text((self.functions.message)(self.database)) },
+            collision: matches!(primary, BUSY | LOCKED),
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // SAFETY: the connection was opened; NULL is allowed. Its statements are finalized before.
+        unsafe { (self.functions.close)(self.database) };
+    }
+}
+
+impl Statement {
+    pub fn bind_integer(&mut self, place: usize, value: i64) {
+        // SAFETY: the statement is prepared; a place that it does not have is refused.
+        unsafe { (self.functions.bind_int64)(self.prepared, place as c_int, value) };
+    }
+
+    pub fn bind_real(&mut self, place: usize, value: f64) {
+        // SAFETY: as for an integer.
+        unsafe { (self.functions.bind_double)(self.prepared, place as c_int, value) };
+    }
+
+    /// Bind a text that SQLite reads where it is.
+    ///
+    /// # Safety
+    /// The text stays there until the statement has ended.
+    pub unsafe fn bind_text(&mut self, place: usize, value: &[u8]) {
+        let (start, size) = (value.as_ptr().cast(), value.len() as c_int);
+        // SAFETY: the caller's promise; no destructor (SQLITE_STATIC) means that it is not copied.
+        unsafe { (self.functions.bind_text)(self.prepared, place as c_int, start, size, None) };
+    }
+
+    /// Take a step, and return its code if it failed.
+    pub fn step(&mut self) -> (Stepped, c_int) {
+        // SAFETY: the statement is prepared.
+        match unsafe { (self.functions.step)(self.prepared) } {
+            ROW => (Stepped::Row, ROW),
+            DONE => (Stepped::Done, DONE),
+            code => (Stepped::Failed, code),
+        }
+    }
+
+    /// End the execution: its locks are released, and it can be executed again.
+    pub fn reset(&mut self) {
+        // SAFETY: the statement is prepared.
+        unsafe { (self.functions.reset)(self.prepared) };
+    }
+
+    /// Read all values of the row, as a program does that uses them. Texts are not copied.
+    pub fn read_row(&mut self) {
+        for column in 0..self.columns {
+            // SAFETY: the statement is at a row, which has this column.
+            unsafe {
+                match (self.functions.column_type)(self.prepared, column) {
+                    INTEGER => {
+                        (self.functions.column_int64)(self.prepared, column);
+                    }
+                    FLOAT => {
+                        (self.functions.column_double)(self.prepared, column);
+                    }
+                    NULL => {}
+                    _ => {
+                        (self.functions.column_text)(self.prepared, column);
+                    }
+                }
+            }
+        }
+    }
+
+    pub fn column_names(&self) -> Vec<String> {
+        (0..self.columns)
+            // SAFETY: the statement has this column.
+            .map(|column| unsafe { text((self.functions.column_name)(self.prepared, column)) })
+            .collect()
+    }
+
+    /// Return the values of the row as text.
+    pub fn texts(&mut self) -> Vec<Option<String>> {
+        (0..self.columns)
+            .map(|column| {
+                // SAFETY: the statement is at a row, which has this column; text comes before size.
+                unsafe {
+                    let start = (self.functions.column_text)(self.prepared, column);
+                    let size = (self.functions.column_bytes)(self.prepared, column);
+                    (!start.is_null()).then(|| {
+                        let bytes = std::slice::from_raw_parts(start.cast(), size as usize);
+                        String::from_utf8_lossy(bytes).into_owned()
+                    })
+                }
+            })
+            .collect()
+    }
+}
+
+impl Drop for Statement {
+    fn drop(&mut self) {
+        // SAFETY: the statement was prepared, and its connection is open.
+        unsafe { (self.functions.finalize)(self.prepared) };
+    }
+}
+
+/// Copy a string of C.
+///
+/// # Safety
+/// It is NULL, or ends with a zero.
+unsafe fn text(start: *const c_char) -> String {
+    if start.is_null() {
+        return String::new();
+    }
+    // SAFETY: the caller's promise.
+    let text = unsafe { CStr::from_ptr(start) };
+    text.to_string_lossy().into_owned()
+}

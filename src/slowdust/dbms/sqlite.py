@@ -1,0 +1,314 @@
+"""SQLite, 3.17 and newer: a library, which a process of Slowdust's driver loads.
+
+That process stands where a server would: it is started, limited, watched and ended as one. It
+executes the statements of all clients in its own threads.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+
+from slowdust.accounts import Account
+from slowdust.builds.model import Build
+from slowdust.dbms.access import Access, Auth, Listen
+from slowdust.dbms.family import (
+    Commit,
+    Family,
+    Row,
+    Run,
+    Shutdown,
+    Site,
+    Sizes,
+    Stage,
+    Statements,
+)
+from slowdust.dbms.in_force import InForce
+from slowdust.dbms.settings import AcceptedSettings, Settings
+from slowdust.dbms.settings_query import check_complaints, query_server, unknown_setting
+from slowdust.errors import UsageError
+
+_DATABASE = "slowdust.db"
+_READY = "ready"
+"""The file in which the process says that it accepts commands; see driver/src/embedded.rs."""
+_SERVER = "slowdust-driver: "
+_FIRST = ("page_size", "auto_vacuum", "encoding", "journal_mode")
+"""Settings that decide about others, or about a database that is still empty, in their order."""
+_WORDS: Mapping[str, Sequence[str]] = {
+    "synchronous": ("off", "normal", "full", "extra"),
+    "temp_store": ("default", "file", "memory"),
+    "auto_vacuum": ("none", "full", "incremental"),
+}
+"""Setting -> the words for its values 0, 1, ..."""
+_TRUTHS = {"on": "1", "yes": "1", "true": "1", "off": "0", "no": "0", "false": "0"}
+_KNOWN = (
+    "analysis_limit",
+    "auto_vacuum",
+    "automatic_index",
+    "cache_size",
+    "cache_spill",
+    "cell_size_check",
+    "checkpoint_fullfsync",
+    "encoding",
+    "foreign_keys",
+    "fullfsync",
+    "journal_mode",
+    "journal_size_limit",
+    "locking_mode",
+    "mmap_size",
+    "page_size",
+    "read_uncommitted",
+    "recursive_triggers",
+    "reverse_unordered_selects",
+    "secure_delete",
+    "synchronous",
+    "temp_store",
+    "threads",
+    "wal_autocheckpoint",
+)
+"""Pragmas that are settings: others read, check or change the database."""
+_FATAL_STATES = {
+    "SQLITE_CANTOPEN": "the database cannot be opened",
+    "SQLITE_CORRUPT": "the database is damaged",
+    "SQLITE_FULL": "the disk is full",
+    "SQLITE_IOERR": "the disk failed",
+    "SQLITE_NOMEM": "out of memory",
+    "SQLITE_NOTADB": "the database is damaged",
+}
+_BYTES_PER_ROW = 230
+_CHECKPOINT = "PRAGMA wal_checkpoint(TRUNCATE)"
+_DEPTH = "max(length(s.path) - length(replace(s.path, '/', '')))"
+"""A page's path has a slash for the root and one for each level below it."""
+
+
+class Sqlite(Family):
+    """SQLite."""
+
+    name = "sqlite"
+    database = "main"
+    background_settings = ("wal_autocheckpoint",)
+    stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {
+        Shutdown.ORDERLY: (signal.SIGTERM, signal.SIGKILL),
+        Shutdown.AT_ONCE: (signal.SIGKILL,),
+    }
+
+    def bytes_per_row(self, engine: str | None) -> int:
+        """Return the bytes in B-trees."""
+        del engine
+        return _BYTES_PER_ROW
+
+    def commit(self, settings: Mapping[str, str], engine: str | None) -> Commit:
+        """Return whether a commit waits for the disk: with a write-ahead log from `full` on."""
+        del engine
+        level = _number("synchronous", settings.get("synchronous", "full"))
+        journal = settings.get("journal_mode", "delete").lower()
+        needed = 2 if journal == "wal" else 1
+        waits = level.isdigit() and int(level) >= needed and journal not in ("memory", "off")
+        return Commit(waits, f"synchronous={settings.get('synchronous', 'full')}")
+
+    def render_bytes(self, size: int) -> str:
+        """Write a size as `cache_size` has it: KiB are negative, pages are positive."""
+        return f"-{max(1, size >> 10)}"
+
+    def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
+        """Ask the library, which says what each setting is after it was set."""
+        for name in settings.create:
+            raise UsageError(f"[create] of sqlite has nothing to choose: leave out {name!r}")
+        for name in settings.required:
+            if name not in _KNOWN:
+                raise unknown_setting(build, name, _KNOWN)
+        values = {**settings.optional, **settings.required}
+        reported = _reported(build, account, values)
+        skipped = tuple(sorted(values.keys() - reported.keys()))
+        for name in skipped:
+            if name in settings.required:
+                raise unknown_setting(build, name, set(_KNOWN) - {name})
+        check_complaints(
+            build,
+            [
+                f"{name} = {values[name]} (it stays at {value})"
+                for name, value in reported.items()
+                if not _is_same(name, values[name], value)
+            ],
+        )
+        kept = {name: values[name] for name in values if name in reported}
+        return AcceptedSettings(kept, skipped, {})
+
+    def check_access(self, build: Build, access: Access) -> None:
+        """Refuse what needs a server."""
+        if access.listen is not Listen.SOCKET or access.auth is not Auth.TRUST:
+            raise UsageError("sqlite has no server: nobody connects to it or is authenticated")
+
+    def create(self, site: Site, run: Run) -> None:
+        """Do nothing: the process makes the database when it is started."""
+
+    def configuration(self, site: Site) -> str:
+        """Return a line for each setting, in the order in which they are set."""
+        return _lines(site.settings.values)
+
+    def server_command(self, site: Site) -> list[str]:
+        """Return the command of the process with the library."""
+        return [
+            *site.build.command(site.build.server),
+            "--serve",
+            str(site.socket_dir),
+            "--database",
+            str(site.data_dir / _DATABASE),
+            "--settings",
+            str(site.config_file),
+        ]
+
+    def is_ready(self, site: Site, pid: int) -> bool:
+        """Read the file in which the process says so; an earlier one may have left it."""
+        try:
+            return (site.data_dir / _READY).read_text(encoding="ascii") == str(pid)
+        except FileNotFoundError:
+            return False
+
+    def error_line(self, log: Sequence[str]) -> str | None:
+        """Return the last line of the process itself."""
+        own = [line.removeprefix(_SERVER) for line in log if line.startswith(_SERVER)]
+        return own[-1] if own else None
+
+    def fatal_error(self, state: str) -> str | None:
+        """Look up the result code."""
+        return _FATAL_STATES.get(state)
+
+    def after_load(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+        """Gather the planner's statistics, and move the log into the database."""
+        return [*(Statements((f"ANALYZE {table}",)) for table in tables), _checkpoint()]
+
+    def after_writes(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+        """Do the same: nothing else is left to be done later."""
+        return self.after_load(site, tables)
+
+    def after_step(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+        """Return no stages: the statements themselves do all work."""
+        del site, tables
+        return []
+
+    def before_sizes(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+        """Move the log into the database, whose pages are counted."""
+        del site, tables
+        return [_checkpoint()]
+
+    def sizes_statement(self, site: Site) -> str:
+        """Return a statement with one row of bytes: database, tables, indexes."""
+        del site
+        return (
+            "SELECT (SELECT page_count FROM pragma_page_count) "
+            "* (SELECT page_size FROM pragma_page_size), "
+            "coalesce(sum(CASE WHEN m.type = 'table' THEN s.pgsize END), 0), "
+            "coalesce(sum(CASE WHEN m.type = 'index' THEN s.pgsize END), 0) "
+            "FROM dbstat s JOIN sqlite_master m ON m.name = s.name"
+        )
+
+    def read_sizes(self, site: Site, rows: Sequence[Row]) -> Sizes:
+        """Read the row of `sizes_statement`."""
+        del site
+        ((data, table, index),) = rows
+        return Sizes(int(data or 0), int(table or 0), int(index or 0))
+
+    def facts_statements(self, site: Site) -> Sequence[str]:
+        """Ask for pages, leaves and levels of every B-tree."""
+        del site
+        return (
+            "SELECT m.type, m.tbl_name, m.name, count(*), sum(s.pagetype = 'leaf'), "
+            f"{_DEPTH} FROM dbstat s JOIN sqlite_master m ON m.name = s.name "
+            "WHERE m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND s.pagetype <> 'overflow' "
+            "GROUP BY m.type, m.tbl_name, m.name",
+        )
+
+    def read_facts(
+        self, site: Site, answers: Sequence[Sequence[Row]]
+    ) -> dict[str, dict[str, float]]:
+        """Read the answer."""
+        del site
+        (trees,) = answers
+        return {
+            str(table) if kind == "table" else f"{table}.{name}": {
+                "pages": float(pages or 0),
+                "leaf_pages": float(leaves or 0),
+                "height": float(height or 0),
+            }
+            for kind, table, name, pages, leaves, height in trees
+        }
+
+    def before_counters(self, site: Site) -> list[Stage]:
+        """Return no stages."""
+        del site
+        return []
+
+    def counters_statement(self, site: Site) -> str:
+        """Return a statement without a row: SQLite counts for each connection alone."""
+        del site
+        return "SELECT 1 WHERE 0"
+
+    def read_counters(self, site: Site, rows: Sequence[Row]) -> dict[str, float]:
+        """Return nothing."""
+        del site, rows
+        return {}
+
+    def settings_statement(self, site: Site) -> str:
+        """Return the pragmas that read what was given: one row each, in the order of the names."""
+        return "; ".join(f"PRAGMA {name}" for name in sorted(site.settings.values)) or "SELECT 1"
+
+    def read_settings(self, site: Site, rows: Sequence[Row]) -> dict[str, InForce]:
+        """Compare values as SQLite writes them."""
+        given = site.settings.values
+        return {
+            name: InForce(str(value), _is_same(name, given[name], str(value)))
+            for name, (value,) in zip(sorted(given), rows, strict=False)
+        }
+
+    def buffer_pool_statement(self, site: Site) -> str:
+        """Return the statement that reads the size of one connection's cache."""
+        del site
+        return (
+            "SELECT CASE WHEN c.cache_size < 0 THEN -1024 * c.cache_size "
+            "ELSE c.cache_size * p.page_size END FROM pragma_cache_size c, pragma_page_size p"
+        )
+
+
+FAMILY = Sqlite()
+
+
+def _checkpoint() -> Statements:
+    return Statements((_CHECKPOINT,))
+
+
+def _lines(values: Mapping[str, str]) -> str:
+    """Write `name = value` lines; raise UsageError for a value that is not a word or a number."""
+    for name, value in values.items():
+        if not value.removeprefix("-").replace("_", "").isalnum():
+            raise UsageError(f"{name!r} = {value!r} cannot be a setting of sqlite")
+    ordered = sorted(values, key=lambda name: (_place(name), name))
+    return "".join(f"{name} = {values[name]}\n" for name in ordered)
+
+
+def _place(name: str) -> int:
+    return _FIRST.index(name) if name in _FIRST else len(_FIRST)
+
+
+def _reported(build: Build, account: Account, values: Mapping[str, str]) -> dict[str, str]:
+    """Return what the library says of the settings that it knows, after they were set."""
+    done: subprocess.CompletedProcess[str] = query_server(
+        build, account, ["--print-settings"], text=_lines(values)
+    )
+    if done.returncode != 0:
+        check_complaints(build, done.stderr.splitlines()[-1:] or [f"exit code {done.returncode}"])
+    pairs = (line.partition(" = ") for line in done.stdout.splitlines())
+    return {name: value for name, _, value in pairs if name in values}
+
+
+def _number(name: str, value: str) -> str:
+    """Return a value as SQLite writes it: most words are numbers."""
+    word = value.lower()
+    if word in _WORDS.get(name, ()):
+        return str(_WORDS[name].index(word))
+    return _TRUTHS.get(word, word)
+
+
+def _is_same(name: str, given: str, reported: str) -> bool:
+    return _number(name, given) == _number(name, reported)

@@ -1,0 +1,56 @@
+"""The driver's program: where it is, and where the account of the servers can run it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sysconfig
+from pathlib import Path
+
+from slowdust.accounts import server_account
+from slowdust.errors import SlowdustError
+from slowdust.places import CACHE_VARIABLE, cache_root, make_enterable
+
+BINARY = "slowdust-driver"
+_DIGITS = 16
+
+
+def find_driver() -> Path:
+    """Find the driver's binary: `SLOWDUST_DRIVER`, beside this Python's scripts, or on PATH.
+
+    Raises:
+        SlowdustError: it is nowhere.
+    """
+    named = os.environ.get("SLOWDUST_DRIVER")
+    beside = Path(sysconfig.get_path("scripts")) / BINARY
+    binary = named or (str(beside) if beside.is_file() else shutil.which(BINARY))
+    if not binary:
+        raise SlowdustError(f"{BINARY} is missing: `make setup` builds it")
+    return Path(binary)
+
+
+def runnable_driver() -> Path:
+    """Return the driver's binary where the account of the servers can run it.
+
+    That is a copy in the cache where that user cannot enter the directory of the driver.
+
+    Raises:
+        SlowdustError: there is no driver, or the cache cannot be written.
+    """
+    driver = find_driver().resolve()
+    if server_account().can_enter(driver.parent):
+        return driver
+    content = driver.read_bytes()
+    folder = cache_root() / "driver"
+    copy = folder / f"{BINARY}-{hashlib.sha256(content).hexdigest()[:_DIGITS]}"
+    if not copy.is_file():
+        make_enterable(folder, CACHE_VARIABLE)
+        new = copy.with_name(f".{copy.name}.{os.getpid()}")
+        try:
+            new.write_bytes(content)
+            new.chmod(0o755)
+            new.replace(copy)
+        except OSError as error:
+            raise SlowdustError(f"cannot write {new}: {error.strerror}") from error
+    return copy
