@@ -10,4 +10,4 @@ pub use pacing::{
 };
 pub use recorder::{Recorder, WRONG_ROW_COUNT};
 pub use usage::{client_use, ThreadUse};
-pub use window::{prefer_punctual_sleep, stay_on, Window, WindowClock};
+pub use window::{prefer_punctual_sleep, run_on, stay_on, Window, WindowClock};

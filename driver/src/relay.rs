@@ -1,7 +1,7 @@
 //! Commands for a DBMS without a server go to its own process (see `embedded`), whole, and its
 //! events come back.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 
@@ -18,12 +18,15 @@ pub struct Relay {
     connections: HashMap<String, BufReader<UnixStream>>,
     /// Session -> the directory of the socket of the process that has it.
     sessions: HashMap<String, String>,
+    /// Sessions that ended with the connection to their process.
+    lost: HashSet<String>,
 }
 
 /// The parts of a command that say where it goes.
 #[derive(Deserialize)]
 struct Address {
     id: u64,
+    command: String,
     #[serde(default)]
     session: Option<String>,
     #[serde(default)]
@@ -51,17 +54,51 @@ impl Relay {
         let Ok(address) = serde_json::from_str::<Address>(line) else {
             return false;
         };
+        if let Some(event) = self.answer_for_lost(&address) {
+            print(&serde_json::to_string(&event).expect("an event is JSON"));
+            return true;
+        }
         let Some(directory) = self.directory(&address) else {
             return false;
         };
         if let Err(error) = self.exchange(&directory, address.id, line, print) {
-            self.connections.remove(&directory);
-            self.sessions.retain(|_, place| *place != directory);
+            self.lose(&directory);
             let lost = Failure::connection(format!("{directory}/{SOCKET}: {error}"));
-            let event: Event = error_event(Some(address.id), lost);
+            let event = error_event(Some(address.id), lost);
             print(&serde_json::to_string(&event).expect("an event is JSON"));
         }
         true
+    }
+
+    /// Forget a connection; its sessions are known to be lost until they are closed.
+    fn lose(&mut self, directory: &str) {
+        self.connections.remove(directory);
+        let lost = self.sessions.extract_if(|_, place| place == directory);
+        self.lost.extend(lost.map(|(session, _)| session));
+    }
+
+    /// Return the answer to a command for a session whose process has ended, as the driver itself
+    /// gives it for a server.
+    fn answer_for_lost(&mut self, address: &Address) -> Option<Event> {
+        let session = address
+            .session
+            .as_ref()
+            .filter(|session| self.lost.contains(*session))?;
+        let id = address.id;
+        if address.target.is_some() || address.command == "close" {
+            self.lost.remove(session);
+        }
+        match address.command.as_str() {
+            _ if address.target.is_some() => None,
+            "close" => Some(Event::Closed {
+                id,
+                session: session.clone(),
+            }),
+            _ => {
+                let lost = Failure::connection("the process of this session has ended");
+                Some(error_event(Some(id), lost))
+            }
+        }
     }
 
     fn directory(&mut self, address: &Address) -> Option<String> {

@@ -8,8 +8,8 @@ use std::sync::Barrier;
 use crate::client::{blocking, readiness, Context};
 use crate::keys::Sequence;
 use crate::measure::{
-    client_use, is_duration, is_rate, nanoseconds, prefer_punctual_sleep, stay_on, End, Nanosecond,
-    Pace, Recorder, Schedule, ThreadUse, Window, WindowClock, NANOSECONDS,
+    client_use, is_duration, is_rate, nanoseconds, prefer_punctual_sleep, run_on, stay_on, End,
+    Nanosecond, Pace, Recorder, Schedule, ThreadUse, Window, WindowClock, NANOSECONDS,
 };
 use crate::protocol::event::{Ran, Schedule as ScheduleKept};
 use crate::protocol::job::{Rate, Run, Stop};
@@ -28,8 +28,12 @@ pub fn run(session: &mut Session, job: &Run) -> Result<Ran, Failure> {
     let traffic = traffic(session);
     open_windows(session);
     let window = Window::default();
-    let uses =
-        run_workers(&mut session.workers, paces, &window).inspect_err(|_| session.broken = true)?;
+    let run = match session.workers.len() {
+        // valgrind counts the thread that receives the commands.
+        1 if is_in_process(&session.target.dbms) => run_here,
+        _ => run_workers,
+    };
+    let uses = run(&mut session.workers, paces, &window).inspect_err(|_| session.broken = true)?;
     session.total.reset();
     for worker in &session.workers {
         session.total.merge(&worker.recorder);
@@ -103,6 +107,29 @@ fn traffic(session: &Session) -> Traffic {
     clients.map(|client| client.connection().traffic()).sum()
 }
 
+/// Run the only worker in this thread.
+fn run_here(
+    workers: &mut [Worker],
+    paces: Vec<Vec<Pace>>,
+    window: &Window,
+) -> Result<Vec<ThreadUse>, Failure> {
+    let abandoned = AtomicBool::new(false);
+    workers
+        .iter_mut()
+        .zip(paces)
+        .map(|(worker, paces)| {
+            let allowed = worker.cpu.map(stay_on).transpose()?;
+            let before = ThreadUse::now();
+            let outcome = run_worker(worker, paces, &window.clock(), &abandoned);
+            let used = ThreadUse::now().since(before);
+            if let Some(allowed) = allowed {
+                run_on(&allowed)?;
+            }
+            outcome.map(|()| used)
+        })
+        .collect()
+}
+
 /// Run each worker in a thread. Threads are new in each slice: the scheduler places them again, so
 /// that an unlucky placement is the noise of one slice and not the bias of a session.
 fn run_workers(
@@ -120,7 +147,7 @@ fn run_workers(
                 let (barrier, abandoned) = (&barrier, &abandoned);
                 scope.spawn(move || {
                     prefer_punctual_sleep();
-                    let placed = worker.cpu.map_or(Ok(()), stay_on);
+                    let placed = worker.cpu.map(stay_on).transpose();
                     barrier.wait();
                     placed?;
                     let clock = window.clock();

@@ -4,6 +4,8 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
+
 use super::pacing::{Clock, Nanosecond};
 use crate::wire::Failure;
 
@@ -61,13 +63,20 @@ pub fn prefer_punctual_sleep() {
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
-/// Let the calling thread run on that CPU only.
-pub fn stay_on(cpu: u32) -> Result<(), Failure> {
+/// Let the calling thread run on that CPU only; return the CPUs on which it could run before.
+pub fn stay_on(cpu: u32) -> Result<CpuSet, Failure> {
     let refused = |reason| Failure::usage(format!("a client cannot run on CPU {cpu}: {reason}"));
-    let mut set = rustix::thread::CpuSet::new();
-    if cpu as usize >= rustix::thread::CpuSet::MAX_CPU {
+    let mut set = CpuSet::new();
+    if cpu as usize >= CpuSet::MAX_CPU {
         return Err(refused("there are fewer CPUs".to_owned()));
     }
     set.set(cpu as usize);
-    rustix::thread::sched_setaffinity(None, &set).map_err(|error| refused(error.to_string()))
+    let before = sched_getaffinity(None).map_err(Failure::usage)?;
+    sched_setaffinity(None, &set).map_err(|error| refused(error.to_string()))?;
+    Ok(before)
+}
+
+/// Let the calling thread run on these CPUs.
+pub fn run_on(cpus: &CpuSet) -> Result<(), Failure> {
+    sched_setaffinity(None, cpus).map_err(Failure::usage)
 }

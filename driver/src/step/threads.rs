@@ -114,10 +114,10 @@ fn run_threads(
                 let report = report.clone();
                 let handle = scope.spawn(move || {
                     prefer_punctual_sleep();
-                    let placed = connection.cpu.map_or(Ok(()), stay_on);
+                    let placed = connection.cpu.map(stay_on).transpose();
                     barrier.wait();
                     let result =
-                        placed.and_then(|()| run_connection(connection, &window.clock(), signals));
+                        placed.and_then(|_| run_connection(connection, &window.clock(), signals));
                     // The receiver waits for all threads.
                     let _ = report.send((place, result));
                 });

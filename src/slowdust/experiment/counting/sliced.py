@@ -27,7 +27,7 @@ _WINDOW = 60_000_000
 """Instructions that a window should have: half a second under callgrind."""
 _PER_US = 3000
 """Instructions in a microsecond of CPU time in user mode, at most."""
-_FEWEST, _MOST = 3, 1000
+_FEWEST, _MOST = 3, 10_000
 """Fewest and most operations of a window."""
 
 
