@@ -162,7 +162,10 @@ def test_own_catalog_that_is_wrong(
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ('kind = "pip"', "unknown kind of source 'pip': choose archive, debian, maven, npm"),
+        (
+            'kind = "pip"',
+            "unknown kind of source 'pip': choose amalgamation, archive, debian, maven, npm",
+        ),
         (
             'kind = "npm"\npackage = "x"',
             "wrong options of a source of kind npm: Object missing",
