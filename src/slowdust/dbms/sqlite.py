@@ -297,7 +297,8 @@ def _reported(build: Build, account: Account, values: Mapping[str, str]) -> dict
         build, account, ["--print-settings"], text=_lines(values)
     )
     if done.returncode != 0:
-        check_complaints(build, done.stderr.splitlines()[-1:] or [f"exit code {done.returncode}"])
+        lines = [line.removeprefix(_SERVER) for line in done.stderr.splitlines()]
+        check_complaints(build, lines[-1:] or [f"exit code {done.returncode}"])
     pairs = (line.partition(" = ") for line in done.stdout.splitlines())
     return {name: value for name, _, value in pairs if name in values}
 

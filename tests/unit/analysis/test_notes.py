@@ -3,14 +3,19 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from slowdust.analysis.model import ContenderInfo
+from slowdust.analysis.model import ContenderInfo, Report
 from slowdust.analysis.results.contenders import contender_info
 from slowdust.analysis.results.notes import notes_about_others, notes_about_writes_of_others
 from slowdust.analysis.results.others import writes_of_others
-from slowdust.analysis.story.notes import notes_about_archive, notes_about_contenders
+from slowdust.analysis.story.notes import (
+    notes_about_archive,
+    notes_about_contenders,
+    notes_about_report,
+)
 from slowdust.store.measured import OTHERS
 from slowdust.store.slice import Slice
 from slowdust.store.step import Chunk, StepDetail
+from tests.unit.analysis.results import a_result
 from tests.unit.synthetic import synthetic_manifest, synthetic_slice
 
 
@@ -221,3 +226,21 @@ def test_writes_of_others_are_unknown_without_the_servers_own_and_without_chunks
     assert writes_of_others(whole) is None
     assert writes_of_others(step_in_chunks(1, 1 << 20, 1 << 30)) == 0
     assert notes_about_writes_of_others([unknown, whole]) == []
+
+
+def test_contenders_without_a_server_are_told_with_what_they_lack() -> None:
+    lite = a_result("sqlite@3.50.2", per_op={"server_cpu_us": 4.0})
+    other = a_result("postgres@17.6", per_op={"server_cpu_us": 9.0, "client_cpu_us": 2.0})
+    unmeasured = a_result("mysql@9.7.4", per_op={})
+    report = Report(
+        experiment="e",
+        base=lite.contender,
+        contenders=[lite.contender, other.contender],
+        margin=0.03,
+        results=[lite, other, unmeasured],
+        tldr=[],
+        contender_info=infos("postgres@17.6", "postgres@15.8"),
+    )
+    [note] = notes_about_report(report)
+    assert note.startswith("sqlite@3.50.2 runs in the threads of the client, without a server.")
+    assert "no CPU time of the client apart" in note

@@ -17,7 +17,11 @@ def notes_about_report(report: Report) -> list[str]:
     """Return the notes for the head of a report; usually none."""
     if has_single_runs(report):
         return notes_about_archive(report.contender_info)
-    return [*notes_about_contenders(report.contender_info), *_notes_about_steps(report)]
+    return [
+        *notes_about_contenders(report.contender_info),
+        *_embedded(report),
+        *_notes_about_steps(report),
+    ]
 
 
 def notes_about_contenders(infos: Sequence[ContenderInfo]) -> list[str]:
@@ -33,6 +37,23 @@ def notes_about_archive(infos: Sequence[ContenderInfo]) -> list[str]:
     return [
         f"Different DBMS are compared: {listing(systems)}. The same for all: the tests, by name. "
         f"Whether rows, settings and machine were alike, only who ran them can say."
+    ]
+
+
+def _embedded(report: Report) -> list[str]:
+    """Return a note on contenders that run in the threads of their client."""
+    together = _distinct(
+        result.contender
+        for result in report.results
+        if "server_cpu_us" in result.per_op and "client_cpu_us" not in result.per_op
+    )
+    if not together:
+        return []
+    runs = "runs" if len(together) == 1 else "run"
+    return [
+        f"{shortened(together)} {runs} in the threads of the client, without a server. The CPU "
+        "time is that of both together: there is no CPU time of the client apart, nothing is sent, and "
+        "what a change consists of is told by counted work alone."
     ]
 
 

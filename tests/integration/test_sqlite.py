@@ -1,0 +1,158 @@
+"""SQLite: the driver's wire, and whole experiments without any server."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from slowdust.benchmarks.micro import MICRO
+from slowdust.benchmarks.slap import SLAP
+from tests.integration.conftest import GetBuildOf
+from tests.integration.driver_process import ROWS, TABLES, Driver, keeping_rows
+from tests.integration.servers import Server, new_instance
+from tests.integration.slowdust_command import Workplace, stop_after_slices
+
+OLD, NEW = "sqlite@3.17.0", "sqlite@3.50.2"
+SMALL = ("--rows", "2000", "--slice", "25ms", "--budget", "8s", "--incarnations", "2")
+
+
+@pytest.fixture(scope="module", params=[OLD, NEW])
+def server(request: pytest.FixtureRequest, builds: GetBuildOf) -> Iterator[Server]:
+    """A process with the library of a version, and tables of the test shape."""
+    build = builds(*request.param.split("@"))
+    with new_instance(build, {}) as instance:
+        instance.start()
+        running = Server(instance)
+        with Driver() as process:
+            process.load(running.target())
+        yield running
+
+
+@pytest.fixture
+def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
+    for contender in (OLD, NEW):
+        builds(*contender.split("@"))
+    return Workplace(open_dir)
+
+
+@pytest.mark.parametrize("clients", [1, 4])
+def test_every_test_runs_without_errors(server: Server, driver: Driver, clients: int) -> None:
+    for test in keeping_rows(SLAP, MICRO):
+        session = driver.open(server.target(), test, clients)
+        ran = driver.run(session, 0.05)
+        driver.close(session)
+        # A transaction that has read cannot write once another one has written.
+        assert set(ran["errors"]) <= ({"SQLITE_BUSY"} if clients > 1 else set()), test
+        assert ran["operations"] > 0, test
+        assert "client" not in ran, "its threads are also SQLite's"
+        assert "bytes_sent" not in ran
+    assert driver.count(server.target()) == TABLES * ROWS
+
+
+def test_rows_do_not_depend_on_the_dbms(server: Server, driver: Driver) -> None:
+    (first,) = driver.sql(server.target(), "SELECT id, k, c, pad FROM sbtest1 WHERE id = 1")
+    ((identity, _, c, pad),) = first["rows"]
+    assert (identity, len(c), len(pad)) == ("1", 119, 59)
+    assert first["columns"] == ["id", "k", "c", "pad"]
+
+
+def test_plans_name_their_indexes(server: Server, driver: Driver) -> None:
+    session = driver.open(server.target(), "range-notcovered-si")
+    (plan,) = driver.expect("explained", "explain", session=session)["plans"]
+    assert "USING INDEX k_1 (k>? AND k<?)" in plan["plan"]
+    driver.close(session)
+
+
+def test_errors_have_the_codes_of_sqlite(server: Server, driver: Driver) -> None:
+    target = server.target()
+    failed = driver.expect("error", "sql", target=target, statements=["SELEC"], parallel=1)
+    assert (failed["kind"], failed["sqlstate"]) == ("server", "SQLITE_ERROR")
+    assert 'near "SELEC": syntax error' in failed["message"]
+
+
+def test_a_process_that_ends_fails_its_commands_alone(builds: GetBuildOf, driver: Driver) -> None:
+    build = builds(*NEW.split("@"))
+    with new_instance(build, {}) as instance:
+        instance.start()
+        target = Server(instance).target()
+        driver.load(target)
+        session = driver.open(target, "point-query")
+        with Server(instance).killed_soon(signal.SIGKILL):
+            failed = driver.do("run", session=session, stop={"seconds": 5})
+        assert (failed["event"], failed["kind"]) == ("error", "connection")
+        failed = driver.do("run", session=session, stop={"seconds": 0.1})
+        assert (failed["event"], failed["kind"]) == ("error", "connection")
+        driver.close(session)
+        instance.stop()
+        instance.start()
+        assert driver.count(target) == TABLES * ROWS, "what was committed is there"
+
+
+def test_two_versions_are_compared_counted_and_reported(workplace: Workplace) -> None:
+    counted = [] if shutil.which("valgrind") else ["--count", "off"]
+    tests = ("--tests", "point-query,update-index,read-write.10,scan")
+    workplace.run("compare", OLD, NEW, *tests, *SMALL, "--name", "pair", *counted)
+    report = workplace.report("pair")
+    results = report["results"]
+    assert [result["errors"] for result in results] == [0] * 8
+    assert all(result["per_op"]["server_cpu_us"] > 0 for result in results)
+    assert not any("client_cpu_us" in result["per_op"] for result in results)
+    if not counted:
+        base, other = (result for result in results if result["test"] == "point-query")
+        assert base["work"]["instructions"] > 3000
+        assert other["work"]["source"] == "valgrind"
+    infos = report["contender_info"]
+    assert [info["version"] for info in infos] == ["3.17.0", "3.50.2"]
+    assert all(info["index_bytes"] > 0 for info in infos)
+    assert workplace.nothing_is_left()
+    assert "client_cpu_us" in workplace.run("report", "pair", "--csv").splitlines()[0]
+
+
+def test_a_killed_experiment_goes_on_where_it_was(workplace: Workplace) -> None:
+    command = ("compare", NEW, NEW, "--tests", "point-query,update-index", *SMALL)
+    process = workplace.start(*command, "--count", "off", "--name", "killed")
+    stop_after_slices(workplace, process, "killed", signal.SIGKILL)
+    before = workplace.slice_lines("killed")
+    workplace.run("run", "killed", "--resume")
+    after = workplace.slice_lines("killed")
+    assert after[: len(before)] == before
+    assert len(after) > len(before)
+    assert workplace.nothing_is_left()
+
+
+@pytest.mark.parametrize("config", ["insert", "rollback"])
+def test_the_insert_benchmark(workplace: Workplace, config: str) -> None:
+    sizes = ("--rows", "4000,1000,200", "--seconds", "1s", "--rates", "100")
+    contenders = (f"{OLD}:{config}", f"{NEW}:{config}")
+    workplace.run(
+        "compare", *contenders, "--benchmark", "insert", "--count", "off", *sizes,
+        "--incarnations", "1", "--name", "insert",
+    )  # fmt: skip
+    records = [json.loads(line) for line in workplace.slice_lines("insert")]
+    assert {record["place"]["test"] for record in records} >= {"l.i0", "l.x", "l.i1", "qp100"}
+    for record in records:
+        detail = record["step"]
+        assert detail["rows_expected"] == detail["rows_counted"] == 4000
+        assert "errors" not in record["measured"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("cache_sise=3", "did you mean cache_size"),
+        ("journal_mode=wahl", "journal_mode = wahl (it stays at"),
+        ("mmap_size=64MB", 'sqlite 3.50.2 refuses the settings: unrecognized token: "64MB"'),
+        ("writable_schema=1", "has no setting 'writable_schema'"),
+        ("cache_size=1; DROP", "cannot be a setting of sqlite"),
+    ],
+)
+def test_settings_that_are_refused(workplace: Workplace, setting: str, message: str) -> None:
+    process = workplace.start("compare", NEW, f"{NEW}:durable", "--set", setting)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2, errors
+    assert message in errors.splitlines()[-1]
