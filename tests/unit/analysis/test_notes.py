@@ -243,4 +243,4 @@ def test_contenders_without_a_server_are_told_with_what_they_lack() -> None:
     )
     [note] = notes_about_report(report)
     assert note.startswith("sqlite@3.50.2 runs in the threads of the client, without a server.")
-    assert "no CPU time of the client apart" in note
+    assert "no CPU time is the client's own" in note

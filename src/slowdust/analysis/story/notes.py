@@ -52,7 +52,7 @@ def _embedded(report: Report) -> list[str]:
     runs = "runs" if len(together) == 1 else "run"
     return [
         f"{shortened(together)} {runs} in the threads of the client, without a server. The CPU "
-        "time is that of both together: there is no CPU time of the client apart, nothing is sent, and "
+        "time is that of both together: no CPU time is the client's own, nothing is sent, and "
         "what a change consists of is told by counted work alone."
     ]
 
