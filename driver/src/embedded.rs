@@ -12,7 +12,7 @@ use std::process::exit;
 use crate::driver::Driver;
 use crate::protocol::event::Event;
 use crate::wire::sqlite::{self, library, Served, SqliteConnection};
-use crate::wire::Failure;
+use crate::wire::{Failure, TextQueries as _};
 
 /// The file of the socket in its directory.
 pub const SOCKET: &str = "driver.sock";
@@ -65,7 +65,6 @@ fn print_settings_in(database: &Path, settings: &[(&str, String)]) -> Result<(),
     let statements: Vec<_> = settings.iter().map(|(_, pragma)| pragma.clone()).collect();
     let mut connection = SqliteConnection::open_with(&text(database)?, &statements)?;
     for (name, _) in settings {
-        use crate::wire::TextQueries as _;
         let rows = connection.query(&format!("PRAGMA {name}"))?.rows;
         if let [row] = rows.as_slice() {
             if let Some(Some(value)) = row.first() {
@@ -146,4 +145,31 @@ pub fn run_and_exit(library: &Path, task: Task) -> ! {
 fn text(path: &Path) -> Result<String, Failure> {
     let text = path.to_str().map(str::to_owned);
     text.ok_or_else(|| Failure::usage(format!("{} is not UTF-8", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_is_a_name_and_one_word_or_number() {
+        let pragma = |line| setting(line).map(|(name, pragma)| (name.to_owned(), pragma));
+        let expected = (
+            "cache_size".to_owned(),
+            "PRAGMA cache_size = -2000".to_owned(),
+        );
+        assert_eq!(pragma("cache_size = -2000"), Ok(expected));
+        for line in [
+            "",
+            "a",
+            "a=1",
+            " = 1",
+            "a b = 1",
+            "a = 1; DROP TABLE t",
+            "a = 'x'",
+            "a = b c",
+        ] {
+            assert!(matches!(pragma(line), Err(Failure::Usage(_))), "{line}");
+        }
+    }
 }

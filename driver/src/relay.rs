@@ -161,3 +161,46 @@ fn is_open(stream: &UnixStream) -> bool {
     let mut descriptors = [PollFd::new(stream, PollFlags::IN)];
     matches!(poll(&mut descriptors, Some(&Timespec::default())), Ok(0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{json, Value};
+
+    fn answers(relay: &mut Relay, command: &Value) -> Option<Vec<Value>> {
+        let mut events = Vec::new();
+        let relayed = relay.execute(&command.to_string(), &mut |event| {
+            events.push(serde_json::from_str(event).unwrap());
+        });
+        relayed.then_some(events)
+    }
+
+    #[test]
+    fn commands_for_servers_are_not_relayed() {
+        let target = json!({"dbms": "postgres", "socket": "/", "port": 1, "user": "u",
+                            "database": "d"});
+        let mut relay = Relay::default();
+        let sql = json!({"id": 1, "command": "sql", "target": target});
+        assert_eq!(answers(&mut relay, &sql), None);
+        let run = json!({"id": 2, "command": "run", "session": "s"});
+        assert_eq!(answers(&mut relay, &run), None);
+    }
+
+    #[test]
+    fn a_session_of_a_process_that_is_gone_can_be_closed() {
+        let target = json!({"dbms": "sqlite", "socket": "/nowhere", "port": 1, "user": "u",
+                            "database": "d"});
+        let open = json!({"id": 1, "command": "open", "session": "s", "target": target});
+        let run = json!({"id": 2, "command": "run", "session": "s"});
+        let close = json!({"id": 3, "command": "close", "session": "s"});
+        let mut relay = Relay::default();
+        for command in [open, run] {
+            let events = answers(&mut relay, &command).unwrap();
+            assert_eq!(events.len(), 1);
+            assert_eq!(events[0]["kind"], json!("connection"), "{command}");
+        }
+        let events = answers(&mut relay, &close).unwrap();
+        assert_eq!(events[0]["event"], json!("closed"));
+        assert_eq!(answers(&mut relay, &close), None, "it is closed");
+    }
+}

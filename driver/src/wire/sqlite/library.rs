@@ -9,10 +9,12 @@ use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use libloading::os::unix::{Library, Symbol};
+use libloading::os::unix::{Library, Symbol, RTLD_LOCAL, RTLD_NOW};
 
 use super::super::{Failure, ServerError};
 
+/// Flags of dlopen(3): a function that is missing is found out when the library is loaded.
+const BIND_NOW: c_int = RTLD_NOW | RTLD_LOCAL;
 const OK: c_int = 0;
 const BUSY: c_int = 5;
 const LOCKED: c_int = 6;
@@ -138,7 +140,7 @@ pub fn load(path: &Path) -> Result<(), Failure> {
         ))
     };
     // SAFETY: SQLite runs no code when it is loaded.
-    let library = unsafe { Library::open(Some(path), libc_now()) }.map_err(refused)?;
+    let library = unsafe { Library::open(Some(path), BIND_NOW) }.map_err(refused)?;
     let functions = Functions::of(&library).map_err(refused)?;
     // SAFETY: the function takes no arguments.
     if unsafe { (functions.threadsafe)() } == 0 {
@@ -154,11 +156,6 @@ pub fn load(path: &Path) -> Result<(), Failure> {
     LOADED
         .set(loaded)
         .map_err(|_| Failure::usage("a process loads one library of SQLite"))
-}
-
-/// Bind all functions when the library is loaded: RTLD_NOW | RTLD_LOCAL of dlopen(3).
-fn libc_now() -> c_int {
-    libloading::os::unix::RTLD_NOW | libloading::os::unix::RTLD_LOCAL
 }
 
 fn functions() -> Result<&'static Functions, Failure> {
