@@ -161,7 +161,9 @@ def provide(origin, folder, progress):
 
 def test_a_source_of_builds_is_a_module_and_a_line(copy: Copy, postgres_build: Build) -> None:
     copy.write("builds/sources/folder.py", SOURCE)
-    copy.replace("builds/sources/__init__.py", "import archive, ", "import archive, folder, ")
+    copy.replace(
+        "builds/sources/__init__.py", "import amalgamation, ", "import amalgamation, folder, "
+    )
     copy.replace(
         "builds/sources/__init__.py", '    "npm": npm,', '    "npm": npm, "folder": folder,'
     )
