@@ -177,7 +177,7 @@ def take(spec: Spec, operations: int, places: Sequence[Place]) -> tuple[list[str
             def count(number: int, start: int = start) -> Counted:
                 contender = contenders.all[number]
                 cpus = usable_cpus()
-                callgrind = contender.server.start_under_callgrind()
+                callgrind = contender.instance.start_under_callgrind()
                 with Driver(cpus=[cpus[-1 - number % len(cpus)]]) as driver:
                     server = Server(
                         contender,

@@ -81,7 +81,7 @@ def side_by_side(
         resolved = resolve_contenders(spec, view)
         with create_contenders(resolved, driver, folder, view) as contenders:
             for place in observed:
-                contenders.all[place].server.observe_waits()
+                contenders.all[place].instance.observe_waits()
             preparations = Preparations(contenders, [], [], view)
             LoadedTables(contenders, data, preparations, view).start(1)
             serving = {}

@@ -9,6 +9,7 @@ pub mod mysql;
 pub mod postgres;
 mod socket;
 pub mod sqlite;
+mod tls;
 
 use std::io::Write as _;
 use std::iter::Sum;

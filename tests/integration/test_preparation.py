@@ -144,7 +144,7 @@ def facts_of(contenders: Contenders) -> list[ContenderFacts]:
         ContenderFacts(
             name=contender.name,
             dbms="postgres",
-            build=contender.resolved.build.facts,
+            build=contender.build_facts,
             config="default",
             settings={},
         )

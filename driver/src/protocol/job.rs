@@ -57,6 +57,41 @@ pub struct Target {
     /// The storage engine in which tables are made, where the DBMS has several.
     #[serde(default)]
     pub engine: Option<String>,
+    /// The schema of the tables within the database, where the DBMS has schemas.
+    #[serde(default)]
+    pub schema: Option<String>,
+    /// Whether others started the server, whose processes may be those of another machine.
+    #[serde(default)]
+    pub foreign: bool,
+    /// How a TCP connection is encrypted; absent: not at all.
+    #[serde(default)]
+    pub tls: Option<Tls>,
+}
+
+/// The encryption of a connection. All files are in PEM.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    pub verify: Verify,
+    /// The file of the authorities; absent: those that this machine trusts.
+    #[serde(default)]
+    pub authorities: Option<String>,
+    /// The file of the client's certificate, which needs a key.
+    #[serde(default)]
+    pub certificate: Option<String>,
+    #[serde(default)]
+    pub key: Option<String>,
+}
+
+/// The part of a server's certificate that is verified.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Verify {
+    Nothing,
+    /// The authority that has signed it.
+    Authority,
+    /// The authority and the name of the host.
+    Identity,
 }
 
 #[cfg(test)]
@@ -72,6 +107,9 @@ impl Target {
             password: password.map(Into::into),
             database: "db".into(),
             engine: None,
+            schema: None,
+            foreign: false,
+            tls: None,
         }
     }
 }

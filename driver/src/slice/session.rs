@@ -91,11 +91,11 @@ impl Session {
             })
             .collect::<Result<Vec<_>, Failure>>()?;
         let server_processes = match job.cpus {
-            None => Vec::new(),
-            Some(_) => {
+            Some(_) if !job.target.foreign => {
                 let processes = connections.iter_mut().map(|client| client.server_process());
                 all_or_none(processes)?
             }
+            _ => Vec::new(),
         };
         let clients = (0..)
             .zip(connections)

@@ -91,8 +91,8 @@ fn connect(job: &Prepare, work: RoleConnection) -> Result<StepConnection, Failur
     let cpus = job.cpus.as_ref().zip(work.seat);
     let cpu = cpus.map(|(cpus, seat)| cpus[seat % cpus.len()]);
     let server_process = match job.cpus {
-        Some(_) => connection.server_process()?,
-        None => None,
+        Some(_) if !job.target.foreign => connection.server_process()?,
+        _ => None,
     };
     let paced = PacedClient {
         client: Client::new(connection, work.generator, Place::ALONE).abort_on_error(),

@@ -79,11 +79,17 @@ impl<H: Header> Frames<H> {
                 self.buffer.resize(size.next_power_of_two(), 0);
             }
         }
-        match socket.receive(&mut self.buffer[self.end..])? {
-            0 => Err(Failure::connection("the server closed the connection")),
-            received => {
-                self.end += received;
-                Ok(())
+        loop {
+            match socket.receive(&mut self.buffer[self.end..])? {
+                0 => return Err(Failure::connection("the server closed the connection")),
+                received => self.end += received,
+            }
+            // Nothing but the socket tells when there is more to receive.
+            if !socket.holds_bytes()? {
+                return Ok(());
+            }
+            if self.end == self.buffer.len() {
+                self.buffer.resize(2 * self.end, 0);
             }
         }
     }

@@ -71,14 +71,14 @@ enum Statement {
 
 impl MysqlConnection {
     pub fn connect(target: &Target) -> Result<Self, Failure> {
-        let mut socket = Socket::connect(target, SOCKET_NAME)?;
+        let socket = Socket::connect(target, SOCKET_NAME)?;
         let mut frames = Frames::new();
         let handshake = Handshake {
-            socket: &mut socket,
+            socket,
             frames: &mut frames,
             target,
         };
-        let endings = handshake.run()?;
+        let (socket, endings) = handshake.run()?;
         Ok(Self::over(socket, frames, endings))
     }
 

@@ -18,7 +18,7 @@ use postgres_protocol::IsNull;
 
 use self::backend::MessageHeader;
 use self::dialect::PostgresDialect;
-use self::startup::Startup;
+use self::startup::{ask_for_tls, Startup};
 use super::body::Body;
 use super::dialect::Dialect as _;
 use super::frames::Frames;
@@ -56,7 +56,11 @@ struct PartialReply {
 impl PostgresConnection {
     pub fn connect(target: &Target) -> Result<Self, Failure> {
         let name = format!(".s.PGSQL.{}", target.port);
-        let mut connection = Self::over(Socket::connect(target, &name)?);
+        let mut socket = Socket::connect(target, &name)?;
+        if target.tls.is_some() {
+            socket = ask_for_tls(socket)?.secure(target)?;
+        }
+        let mut connection = Self::over(socket);
         let startup = Startup {
             socket: &mut connection.socket,
             frames: &mut connection.frames,

@@ -10,6 +10,7 @@ use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::retry_on_intr;
 use rustix::net::sockopt::socket_peercred;
 
+use super::tls::{self, TlsStream};
 use super::{Failure, Traffic};
 use crate::protocol::job::Target;
 
@@ -23,6 +24,7 @@ pub struct Socket {
 enum Stream {
     Unix(UnixStream),
     Tcp(TcpStream),
+    Tls(Box<TlsStream>),
 }
 
 impl Socket {
@@ -48,6 +50,34 @@ impl Socket {
         })?;
         stream.set_nodelay(true).map_err(Failure::connection)?;
         Ok(Self::over(Stream::Tcp(stream)))
+    }
+
+    /// Encrypt all that follows, as the target wants it. The server has agreed to that.
+    pub fn secure(self, target: &Target) -> Result<Self, Failure> {
+        let (Stream::Tcp(stream), Some(host), Some(wanted)) =
+            (self.stream, &target.host, &target.tls)
+        else {
+            return Err(Failure::usage("TLS is for TCP connections"));
+        };
+        let stream = tls::secure(stream, host, wanted)?;
+        Ok(Self {
+            stream: Stream::Tls(Box::new(stream)),
+            traffic: self.traffic,
+        })
+    }
+
+    /// Return whether nobody on the way can read what is sent: it is encrypted, or stays within
+    /// this machine.
+    pub fn is_private(&self) -> bool {
+        !matches!(self.stream, Stream::Tcp(_))
+    }
+
+    /// Return whether bytes were received beyond those that `receive` has returned.
+    pub fn holds_bytes(&mut self) -> Result<bool, Failure> {
+        match &mut self.stream {
+            Stream::Unix(_) | Stream::Tcp(_) => Ok(false),
+            Stream::Tls(stream) => tls::holds_bytes(stream).map_err(Failure::connection),
+        }
     }
 
     fn over(stream: Stream) -> Self {
@@ -81,6 +111,7 @@ impl Socket {
         match &mut self.stream {
             Stream::Unix(stream) => stream.write_all(bytes),
             Stream::Tcp(stream) => stream.write_all(bytes),
+            Stream::Tls(stream) => stream.write_all(bytes).and_then(|()| stream.flush()),
         }
         .map_err(|error| Failure::connection(format!("sending failed: {error}")))?;
         self.traffic.sent += bytes.len() as u64;
@@ -93,6 +124,7 @@ impl Socket {
             let result = match &mut self.stream {
                 Stream::Unix(stream) => stream.read(buffer),
                 Stream::Tcp(stream) => stream.read(buffer),
+                Stream::Tls(stream) => stream.read(buffer),
             };
             match result {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -136,6 +168,7 @@ impl AsFd for Socket {
         match &self.stream {
             Stream::Unix(stream) => stream.as_fd(),
             Stream::Tcp(stream) => stream.as_fd(),
+            Stream::Tls(stream) => stream.sock.as_fd(),
         }
     }
 }

@@ -76,6 +76,11 @@ _GENERAL = (
         "Observe what the servers wait for, after what is timed: locks, files, the disk.",
     ),
     Option(
+        "--keep",
+        None,
+        "Keep the schema that Slowdust makes in each running server, with its tables.",
+    ),
+    Option(
         "--memory",
         "SIZE",
         "Limit the memory of each server, with what the kernel caches for it: 256MB.  [none]",

@@ -26,11 +26,15 @@ def family(dbms: str) -> Family:
     return known
 
 
+def known_families() -> list[Family]:
+    """Return all families."""
+    return [known for known in map(_load, known_dbms()) if known is not None]
+
+
 @cache
 def engine_names() -> frozenset[str]:
     """Return the storage engines of all families."""
-    families = filter(None, map(_load, known_dbms()))
-    return frozenset(engine for known in families for engine in known.engines)
+    return frozenset(engine for known in known_families() for engine in known.engines)
 
 
 def _load(dbms: str) -> Family | None:

@@ -44,6 +44,27 @@ class Access:
         return cls(listen, auth, None if auth is Auth.TRUST else secrets.token_hex(12))
 
 
+class Verify(enum.Enum):
+    """The parts of a server's certificate that are verified."""
+
+    NOTHING = "nothing"
+    AUTHORITY = "authority"
+    """The authority that has signed it."""
+    IDENTITY = "identity"
+    """The authority and the name of the host."""
+
+
+class Tls(msgspec.Struct, kw_only=True, frozen=True):
+    """The encryption of a connection. All files are in PEM."""
+
+    verify: Verify
+    authorities: str | None = None
+    """The file of the authorities; None for those that this machine trusts."""
+    certificate: str | None = None
+    """The file of the client's certificate, which needs a key."""
+    key: str | None = None
+
+
 class Target(msgspec.Struct, kw_only=True, frozen=True):
     """The address of an instance as the driver is given it."""
 
@@ -56,3 +77,9 @@ class Target(msgspec.Struct, kw_only=True, frozen=True):
     database: str
     engine: str | None = None
     """The storage engine of new tables, where the DBMS has several."""
+    schema: str | None = None
+    """The schema of the tables within the database, where the DBMS has schemas."""
+    foreign: bool = False
+    """Whether others started the server, whose processes may be those of another machine."""
+    tls: Tls | None = None
+    """How a TCP connection is encrypted; None where it is not."""

@@ -17,6 +17,7 @@ from typing import Protocol
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import USER, Access, Listen, Target
+from slowdust.dbms.by_url import ByUrl
 from slowdust.dbms.in_force import InForce
 from slowdust.dbms.settings import (
     AcceptedSettings,
@@ -108,9 +109,33 @@ class Commit:
     """The setting that decides it, as it would be given: 'synchronous_commit=off'."""
 
 
+class Served(Protocol):
+    """The facts about a server that its family needs to ask it and to maintain its tables."""
+
+    @property
+    def version(self) -> str:
+        """The version that the server reports: '17.6'."""
+        ...
+
+    @property
+    def settings(self) -> AcceptedSettings:
+        """The settings that it was given."""
+        ...
+
+    @property
+    def engine(self) -> str | None:
+        """The storage engine of its tables; None where the DBMS has only one."""
+        ...
+
+    @property
+    def files(self) -> Path | None:
+        """The directory of its data; None where others started it."""
+        ...
+
+
 @dataclass(frozen=True)
 class Site:
-    """The facts about one instance that its family needs."""
+    """The facts about one instance that its family needs; it is `Served`."""
 
     build: Build
     account: Account
@@ -124,6 +149,16 @@ class Site:
     settings: AcceptedSettings
     engine: str | None = None
     """The storage engine of the instance's tables; None where the DBMS has only one."""
+
+    @property
+    def version(self) -> str:
+        """The version that the server prints."""
+        return self.build.facts.version
+
+    @property
+    def files(self) -> Path:
+        """The directory of its data."""
+        return self.data_dir
 
 
 class Run(Protocol):
@@ -151,6 +186,8 @@ class Family(ABC):
     """The storage engines to choose from, the default first."""
     volatile_engines: frozenset[str] = frozenset()
     """Engines whose tables are empty after a restart."""
+    by_url: ByUrl | None = None
+    """How servers that run already are reached; None where they cannot be."""
     background_settings: tuple[str, ...] = ()
     """Settings of work beside the statements that a reader of results has to know."""
 
@@ -207,7 +244,7 @@ class Family(ABC):
         del build, engine
         return None
 
-    def keeps_tables(self, site: Site) -> bool:
+    def keeps_tables(self, site: Served) -> bool:
         """Return whether the tables keep their rows across a restart of the server."""
         return site.engine not in self.volatile_engines
 
@@ -275,15 +312,15 @@ class Family(ABC):
         """
 
     @abstractmethod
-    def after_load(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+    def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Return the maintenance of loaded tables, before anything is measured."""
 
     @abstractmethod
-    def after_writes(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+    def after_writes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Return the maintenance that finishes the work of writes before reads are measured."""
 
     @abstractmethod
-    def after_step(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+    def after_step(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Return the maintenance that the server would soon start by itself after a step's writes.
 
         Done now, it is not done while another server is measured. Empty where the server does it
@@ -291,24 +328,24 @@ class Family(ABC):
         """
 
     @abstractmethod
-    def before_sizes(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+    def before_sizes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Return the stages that update the server's size statistics; empty if they are current."""
 
     @abstractmethod
-    def sizes_statement(self, site: Site) -> str:
+    def sizes_statement(self, site: Served) -> str:
         """Return the statement whose rows `read_sizes` reads."""
 
     @abstractmethod
-    def read_sizes(self, site: Site, rows: Sequence[Row]) -> Sizes:
+    def read_sizes(self, site: Served, rows: Sequence[Row]) -> Sizes:
         """Read the sizes from the rows of `sizes_statement` and from the data directory."""
 
     @abstractmethod
-    def facts_statements(self, site: Site) -> Sequence[str]:
+    def facts_statements(self, site: Served) -> Sequence[str]:
         """Return the statements whose answers `read_facts` reads, for maintained tables."""
 
     @abstractmethod
     def read_facts(
-        self, site: Site, answers: Sequence[Sequence[Row]]
+        self, site: Served, answers: Sequence[Sequence[Row]]
     ) -> dict[str, dict[str, float]]:
         """Read physical facts of the tables: subject -> quantity -> value.
 
@@ -316,23 +353,23 @@ class Family(ABC):
         """
 
     @abstractmethod
-    def before_counters(self, site: Site) -> list[Stage]:
+    def before_counters(self, site: Served) -> list[Stage]:
         """Return the stages after which the server has counted the work of sessions that ended."""
 
     @abstractmethod
-    def counters_statement(self, site: Site) -> str:
+    def counters_statement(self, site: Served) -> str:
         """Return the statement whose rows `read_counters` reads."""
 
     @abstractmethod
-    def read_counters(self, site: Site, rows: Sequence[Row]) -> dict[str, float]:
+    def read_counters(self, site: Served, rows: Sequence[Row]) -> dict[str, float]:
         """Read the totals of the server's work, by quantity; only their differences count."""
 
-    def options_when_observed(self, site: Site) -> Sequence[str]:
+    def options_when_observed(self, site: Served) -> Sequence[str]:
         """Return options at the end of the command of a server that tells its sessions' waits."""
         del site
         return ()
 
-    def waits(self, site: Site) -> Sequence[Waits]:
+    def waits(self, site: Served) -> Sequence[Waits]:
         """Return how a server with `options_when_observed` tells what its sessions wait for.
 
         Empty where it cannot.
@@ -341,15 +378,15 @@ class Family(ABC):
         return ()
 
     @abstractmethod
-    def settings_statement(self, site: Site) -> str:
+    def settings_statement(self, site: Served) -> str:
         """Return the statement whose rows `read_settings` reads."""
 
     @abstractmethod
-    def read_settings(self, site: Site, rows: Sequence[Row]) -> dict[str, InForce]:
+    def read_settings(self, site: Served, rows: Sequence[Row]) -> dict[str, InForce]:
         """Read the values in force of the settings that were given, where the server has them."""
 
     @abstractmethod
-    def buffer_pool_statement(self, site: Site) -> str | None:
+    def buffer_pool_statement(self, site: Served) -> str | None:
         """Return the statement whose one value is the size of the server's page cache, in bytes.
 
         None where the engine has no such cache.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from slowdust.builds.model import Build
 from slowdust.dbms.access import Auth
+from slowdust.dbms.by_url import MARIADB
 from slowdust.dbms.mysqld.family import MysqldFamily
 
 
@@ -11,6 +12,7 @@ class Mariadb(MysqldFamily):
     """MariaDB."""
 
     name = "mariadb"
+    by_url = MARIADB
     creates_users_since = (10, 1, 3)
     # Under valgrind a thread that waits for io_uring keeps all others from running, and there are
     # no addresses for the 8 TiB that newer versions reserve for a buffer pool that may grow.

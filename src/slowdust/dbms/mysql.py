@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from slowdust.builds.model import Build
 from slowdust.dbms.access import Auth
+from slowdust.dbms.by_url import MYSQL
 from slowdust.dbms.family import Run, Site
 from slowdust.dbms.mysqld.family import MysqldFamily
 from slowdust.dbms.mysqld.layout import version_of
@@ -22,31 +23,32 @@ class Mysql(MysqldFamily):
     """MySQL."""
 
     name = "mysql"
+    by_url = MYSQL
     creates_users_since = (5, 7, 6)
 
     def auths(self, build: Build) -> frozenset[Auth]:
         """Return the methods: 8.0 added caching_sha2, 8.4 disabled native, 9.0 removed it."""
-        version = version_of(build)
+        version = version_of(build.facts.version)
         native = {Auth.NATIVE} if version < _NATIVE_UNTIL else set()
         sha2 = {Auth.CACHING_SHA2} if version >= _SHA2_SINCE else set()
         return frozenset(native | sha2)
 
     def validation(self, build: Build) -> Sequence[str]:
         """Return the validation mode of newer versions, with warnings shown."""
-        if version_of(build) < _VALIDATES_SINCE:
+        if version_of(build.facts.version) < _VALIDATES_SINCE:
             return super().validation(build)
         return ("--validate-config", "--log-error-verbosity=2")
 
     def identified(self, site: Site) -> str:
         """Name the plugin of the access, where there is more than the native one."""
         plugin = _PLUGINS.get(site.access.auth)
-        if plugin is None or version_of(site.build) < _SHA2_SINCE:
+        if plugin is None or version_of(site.version) < _SHA2_SINCE:
             return super().identified(site)
         return f"IDENTIFIED WITH {plugin} BY '{site.access.password}'"
 
     def create(self, site: Site, run: Run) -> None:
         """Let the server initialize its data; before 5.7 that takes SQL files."""
-        if version_of(site.build) < _INITIALIZES_SINCE:
+        if version_of(site.version) < _INITIALIZES_SINCE:
             super().create(site, run)
         else:
             self.prepare(site)

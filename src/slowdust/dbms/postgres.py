@@ -10,11 +10,13 @@ from pathlib import Path
 from slowdust.accounts import Account, temporary_directory
 from slowdust.builds.model import Build
 from slowdust.dbms.access import USER, Access, Auth, Listen
+from slowdust.dbms.by_url import POSTGRES
 from slowdust.dbms.family import (
     Commit,
     Family,
     Row,
     Run,
+    Served,
     Shutdown,
     Site,
     Sizes,
@@ -99,6 +101,7 @@ class Postgres(Family):
     """PostgreSQL."""
 
     name = "postgres"
+    by_url = POSTGRES
     database = "postgres"
     # Autovacuum goes by the clock: under valgrind it would come between other operations each time.
     options_when_counted: tuple[str, ...] = ("-c", "autovacuum=off")
@@ -165,7 +168,7 @@ class Postgres(Family):
         ]
         if site.settings.create.get("data_checksums"):
             command.append("--data-checksums")
-        elif major_version(site.build) >= _CHECKSUMS_BY_DEFAULT_SINCE:
+        elif major_version(site.version) >= _CHECKSUMS_BY_DEFAULT_SINCE:
             command.append("--no-data-checksums")
         if site.access.password is None:
             run(command)
@@ -211,28 +214,28 @@ class Postgres(Family):
         classes = (what for start, what in _FATAL_STATES.items() if state.startswith(start))
         return next(classes, None)
 
-    def after_load(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+    def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Build the visibility map and the statistics of the loaded rows."""
         return _vacuum("ANALYZE", tables)
 
-    def after_writes(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+    def after_writes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Vacuum with index cleanup, which VACUUM always does before version 12."""
-        if major_version(site.build) < _INDEX_CLEANUP_SINCE:
+        if major_version(site.version) < _INDEX_CLEANUP_SINCE:
             return _vacuum("ANALYZE", tables)
         return _vacuum("ANALYZE, INDEX_CLEANUP ON", tables)
 
-    def after_step(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+    def after_step(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Vacuum where autovacuum is on, so that it finds nothing to do afterwards."""
         if not _autovacuums(site):
             return []
         return _vacuum_of("ANALYZE", tables)
 
-    def before_sizes(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+    def before_sizes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Return no stages: the sizes are those of the files."""
         del site, tables
         return []
 
-    def sizes_statement(self, site: Site) -> str:
+    def sizes_statement(self, site: Served) -> str:
         """Return a statement with one row of bytes: database, tables with their TOAST, indexes."""
         return (
             "SELECT pg_database_size(current_database()), "
@@ -242,55 +245,55 @@ class Postgres(Family):
             "AND n.nspname NOT LIKE 'pg\\_%'"
         )
 
-    def read_sizes(self, site: Site, rows: Sequence[Row]) -> Sizes:
+    def read_sizes(self, site: Served, rows: Sequence[Row]) -> Sizes:
         """Read the row of `sizes_statement`."""
         ((data, table, index),) = rows
         if data is None or table is None or index is None:
             raise SlowdustError("postgres does not report its sizes: the answer has NULL")
         return Sizes(int(data), int(table), int(index))
 
-    def facts_statements(self, site: Site) -> Sequence[str]:
+    def facts_statements(self, site: Served) -> Sequence[str]:
         """Ask for sizes, the visibility map, dead rows, heights and the checkpoint's age."""
         del site
         return physical.FACTS
 
     def read_facts(
-        self, site: Site, answers: Sequence[Sequence[Row]]
+        self, site: Served, answers: Sequence[Sequence[Row]]
     ) -> dict[str, dict[str, float]]:
         """Read the answers."""
         del site
         return physical.read_facts(answers)
 
-    def before_counters(self, site: Site) -> list[Stage]:
+    def before_counters(self, site: Served) -> list[Stage]:
         """Wait until the processes of the sessions are gone, whose last act is to report."""
-        if major_version(site.build) >= _SHARED_STATISTICS_SINCE:
+        if major_version(site.version) >= _SHARED_STATISTICS_SINCE:
             return [_ALONE]
         return [_ALONE, _STATISTICS_WRITTEN]
 
-    def counters_statement(self, site: Site) -> str:
+    def counters_statement(self, site: Served) -> str:
         """Ask for blocks and rows of all tables and indexes."""
         del site
         return physical.COUNTERS
 
-    def read_counters(self, site: Site, rows: Sequence[Row]) -> dict[str, float]:
+    def read_counters(self, site: Served, rows: Sequence[Row]) -> dict[str, float]:
         """Read the sums."""
         del site
         return physical.read_counters(rows)
 
-    def waits(self, site: Site) -> Sequence[Waits]:
+    def waits(self, site: Served) -> Sequence[Waits]:
         """Return the statement that shows the wait events of all sessions."""
         del site
         return (waits.WAITS,)
 
-    def settings_statement(self, site: Site) -> str:
+    def settings_statement(self, site: Served) -> str:
         """Ask for the settings that the server was given."""
         return in_force.statement(site.settings.values)
 
-    def read_settings(self, site: Site, rows: Sequence[Row]) -> dict[str, InForce]:
+    def read_settings(self, site: Served, rows: Sequence[Row]) -> dict[str, InForce]:
         """Compare values in the server's own units."""
         return in_force.read(site.settings.values, rows)
 
-    def buffer_pool_statement(self, site: Site) -> str:
+    def buffer_pool_statement(self, site: Served) -> str:
         """Return the statement that reads the size of the shared buffers."""
         return "SELECT pg_size_bytes(current_setting('shared_buffers'))"
 
@@ -298,11 +301,11 @@ class Postgres(Family):
 FAMILY = Postgres()
 
 
-def major_version(build: Build) -> int:
+def major_version(version: str) -> int:
     """Return 17 for '17.6', '17beta1' or '17devel'."""
-    number = re.match(r"\d+", build.facts.version)
+    number = re.match(r"\d+", version)
     if number is None:
-        raise SlowdustError(f"the postgres version {build.facts.version} has no number")
+        raise SlowdustError(f"the postgres version {version} has no number")
     return int(number.group())
 
 
@@ -321,7 +324,7 @@ def _quoted(value: str) -> str:
     return f"'{text}'"
 
 
-def _autovacuums(site: Site) -> bool:
+def _autovacuums(site: Served) -> bool:
     return site.settings.values.get("autovacuum", "on").lower() not in _OFF
 
 

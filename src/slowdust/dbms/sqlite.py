@@ -18,6 +18,7 @@ from slowdust.dbms.family import (
     Family,
     Row,
     Run,
+    Served,
     Shutdown,
     Site,
     Sizes,
@@ -175,25 +176,25 @@ class Sqlite(Family):
         """Look up the result code."""
         return _FATAL_STATES.get(state)
 
-    def after_load(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+    def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Gather the planner's statistics, and move the log into the database."""
         return [*(Statements((f"ANALYZE {table}",)) for table in tables), _checkpoint()]
 
-    def after_writes(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+    def after_writes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Do the same: nothing else is left to be done later."""
         return self.after_load(site, tables)
 
-    def after_step(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+    def after_step(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Return no stages: the statements themselves do all work."""
         del site, tables
         return []
 
-    def before_sizes(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+    def before_sizes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Move the log into the database, whose pages are counted."""
         del site, tables
         return [_checkpoint()]
 
-    def sizes_statement(self, site: Site) -> str:
+    def sizes_statement(self, site: Served) -> str:
         """Return a statement with one row of bytes: database, tables, indexes."""
         del site
         return (
@@ -204,13 +205,13 @@ class Sqlite(Family):
             "FROM dbstat s JOIN sqlite_master m ON m.name = s.name"
         )
 
-    def read_sizes(self, site: Site, rows: Sequence[Row]) -> Sizes:
+    def read_sizes(self, site: Served, rows: Sequence[Row]) -> Sizes:
         """Read the row of `sizes_statement`."""
         del site
         ((data, table, index),) = rows
         return Sizes(int(data or 0), int(table or 0), int(index or 0))
 
-    def facts_statements(self, site: Site) -> Sequence[str]:
+    def facts_statements(self, site: Served) -> Sequence[str]:
         """Ask for pages, leaves and levels of every B-tree."""
         del site
         return (
@@ -221,7 +222,7 @@ class Sqlite(Family):
         )
 
     def read_facts(
-        self, site: Site, answers: Sequence[Sequence[Row]]
+        self, site: Served, answers: Sequence[Sequence[Row]]
     ) -> dict[str, dict[str, float]]:
         """Read the answer."""
         del site
@@ -235,26 +236,26 @@ class Sqlite(Family):
             for kind, table, name, pages, leaves, height in trees
         }
 
-    def before_counters(self, site: Site) -> list[Stage]:
+    def before_counters(self, site: Served) -> list[Stage]:
         """Return no stages."""
         del site
         return []
 
-    def counters_statement(self, site: Site) -> str:
+    def counters_statement(self, site: Served) -> str:
         """Return a statement without a row: SQLite counts for each connection alone."""
         del site
         return "SELECT 1 WHERE 0"
 
-    def read_counters(self, site: Site, rows: Sequence[Row]) -> dict[str, float]:
+    def read_counters(self, site: Served, rows: Sequence[Row]) -> dict[str, float]:
         """Return nothing."""
         del site, rows
         return {}
 
-    def settings_statement(self, site: Site) -> str:
+    def settings_statement(self, site: Served) -> str:
         """Return the pragmas that read what was given: one row each, in the order of the names."""
         return "; ".join(f"PRAGMA {name}" for name in sorted(site.settings.values)) or "SELECT 1"
 
-    def read_settings(self, site: Site, rows: Sequence[Row]) -> dict[str, InForce]:
+    def read_settings(self, site: Served, rows: Sequence[Row]) -> dict[str, InForce]:
         """Compare values as SQLite writes them."""
         given = site.settings.values
         return {
@@ -262,7 +263,7 @@ class Sqlite(Family):
             for name, (value,) in zip(sorted(given), rows, strict=False)
         }
 
-    def buffer_pool_statement(self, site: Site) -> str:
+    def buffer_pool_statement(self, site: Served) -> str:
         """Return the statement that reads the size of one connection's cache."""
         del site
         return (

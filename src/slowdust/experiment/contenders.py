@@ -21,14 +21,19 @@ from slowdust.errors import SlowdustError
 from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.maintenance import carry_out
+from slowdust.experiment.remote_server import RemoteServer
+from slowdust.experiment.server import Server
 from slowdust.experiment.view import View
 from slowdust.instances.instance import Instance
+from slowdust.instances.owner import instances_root
 from slowdust.instances.programs import InstanceError
 from slowdust.probes import probes_of
-from slowdust.probes.probe import AnyProbe, Subject, attempt, use_between
+from slowdust.probes.probe import AnyProbe, attempt, use_between
 from slowdust.probes.server.delay import DelayProbe
 from slowdust.probes.server.process import IdleServer, ServerProbe
 from slowdust.probes.window import Window
+from slowdust.remote.url import ServerUrl
+from slowdust.store.manifest import BuildFacts
 from slowdust.units import Second
 
 _LOG_LINES = 8
@@ -45,7 +50,8 @@ class ResolvedContender:
     """A contender whose build is at hand and whose settings are sized; it has no data yet."""
 
     name: str
-    build: Build
+    build: Build | None
+    """None for a server that runs already, which has a URL."""
     engine: str | None
     """The storage engine of its tables; None where the DBMS has only one."""
     environment: Environment
@@ -54,15 +60,24 @@ class ResolvedContender:
     """The share of its throughput that a known delay takes, as in `PlannedContender`."""
     memory_bytes: int | None = None
     """The limit of its server's memory; None for that of the host."""
+    url: ServerUrl | None = None
+
+    @property
+    def dbms(self) -> str:
+        """The DBMS of its server."""
+        if self.url is not None:
+            return self.url.dbms
+        assert self.build is not None
+        return self.build.dbms
 
 
 @dataclass
 class RunningContender:
-    """A contender with a data directory, whose server is started and stopped."""
+    """A contender with a server."""
 
     resolved: ResolvedContender
-    instance: Instance | None = None
-    """The server; None where the data directory could not be made."""
+    handle: Server | None = None
+    """The server; None where its data directory could not be made."""
     failed: str | None = None
     """The reason why it dropped out, with the last lines of its log."""
     sizes: Sizes | None = None
@@ -82,30 +97,48 @@ class RunningContender:
     @property
     def family(self) -> Family:
         """The family of its server."""
-        return family(self.resolved.build.dbms)
+        return family(self.resolved.dbms)
 
     @property
-    def server(self) -> Instance:
+    def server(self) -> Server:
         """The server; only for contenders that have not failed."""
-        assert self.instance is not None
-        return self.instance
+        assert self.handle is not None
+        return self.handle
+
+    @property
+    def instance(self) -> Instance:
+        """The server as one that Slowdust started; only for those that it did."""
+        assert isinstance(self.handle, Instance)
+        return self.handle
+
+    @property
+    def build_facts(self) -> BuildFacts:
+        """The provenance and version of its server."""
+        if self.resolved.build is not None:
+            return self.resolved.build.facts
+        assert isinstance(self.handle, RemoteServer)
+        return self.handle.facts
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether others started its server."""
+        return self.resolved.url is not None
 
     @property
     def target(self) -> Target:
         """The address of its server."""
         return self.server.target()
 
-    @property
-    def idle_probe(self) -> IdleServer:
-        """The probe that shows whether its running server is idle."""
-        return IdleServer(self.name, next(self._server_probes()))
+    def idle_probes(self) -> list[IdleServer]:
+        """Return the probe that shows whether its running server is idle, if that can be seen."""
+        return [IdleServer(self.name, probe) for probe in self._server_probes()]
 
     def _server_probes(self) -> Iterator[ServerProbe]:
         return (probe for probe in self.probes if isinstance(probe, ServerProbe))
 
     def window(self, idle: Iterable[RunningContender]) -> Window:
         """Return the probes of a window in which it is measured beside idle contenders."""
-        beside = [other.idle_probe for other in idle if other is not self]
+        beside = [probe for other in idle if other is not self for probe in other.idle_probes()]
         return Window([*beside, *self.probes])
 
     @property
@@ -119,9 +152,10 @@ class RunningContender:
             ended.close()
         self.server.start()
         try:
-            self.probes = probes_of(Subject(self.server.pid, self.server.data_dir))
-            if self.server.delay is not None:
-                self.probes.append(DelayProbe(self.server.delay.totals))
+            subject = self.server.subject
+            self.probes = [] if subject is None else probes_of(subject)
+            if self.resolved.slowed is not None and self.instance.delay is not None:
+                self.probes.append(DelayProbe(self.instance.delay.totals))
         except OSError as error:
             self.server.check_alive()
             raise InstanceError(f"{self.name} cannot be probed: {error}") from error
@@ -170,8 +204,9 @@ class Contenders:
 
     @property
     def data_dir(self) -> Path:
-        """A data directory, which is on the same disk as all others."""
-        return self.running()[0].server.data_dir
+        """A directory on the disk of all data directories."""
+        own = (contender for contender in self.running() if not contender.is_remote)
+        return next((contender.instance.data_dir for contender in own), instances_root())
 
     def running(self) -> list[RunningContender]:
         """Return the contenders that have not failed."""
@@ -261,7 +296,12 @@ class Contenders:
         def warn(text: str) -> None:
             self.warn(f"{contender.name}: {text}")
 
-        carry_out(driver or self.driver, contender.target, stages, rows, warn)
+        try:
+            carry_out(driver or self.driver, contender.target, stages, rows, warn)
+        except TargetError as error:
+            if not contender.is_remote or error.kind == "connection":
+                raise
+            self._warn_of_silence(contender, f"does not let Slowdust maintain its tables: {error}")
 
     def measure_sizes(self, contender: RunningContender, tables: Sequence[str], rows: int) -> None:
         """Let a contender bring its numbers up to date, and ask it how much it stores."""
@@ -281,6 +321,8 @@ class Contenders:
 
     def read_facts(self, contender: RunningContender, rows: int) -> dict[str, dict[str, float]]:
         """Ask a contender what its tables of so many `rows` are like; empty if it cannot tell."""
+        if contender.is_remote:  # which tells of others' work, too
+            return {}
         site = contender.server.site
         self.maintain(contender, contender.family.before_counters(site), rows)
         answers = self._answers(contender, contender.family.facts_statements(site))
@@ -288,6 +330,8 @@ class Contenders:
 
     def read_counters(self, contender: RunningContender) -> dict[str, float]:
         """Ask a contender how much its server has done; empty if it cannot tell."""
+        if contender.is_remote:
+            return {}
         site = contender.server.site
         self.maintain(contender, contender.family.before_counters(site), rows=0)
         answers = self._answers(contender, [contender.family.counters_statement(site)])
@@ -315,15 +359,18 @@ class Contenders:
         except TargetError as error:
             if error.kind == "connection":
                 raise
-            if contender.name not in self._silent:
-                self._silent.add(contender.name)
-                self.warn(f"{contender.name} does not describe itself: {error}")
+            self._warn_of_silence(contender, f"does not describe itself: {error}")
             return None
+
+    def _warn_of_silence(self, contender: RunningContender, what: str) -> None:
+        if contender.name not in self._silent:
+            self._silent.add(contender.name)
+            self.warn(f"{contender.name} {what}")
 
     def wait_until_idle(self, contenders: Sequence[RunningContender], limit: Second) -> bool:
         """Wait until none of them uses the CPU any more; return False if `limit` has passed."""
         deadline = time.monotonic() + limit
-        idle = [contender.idle_probe for contender in contenders]
+        idle = [probe for contender in contenders for probe in contender.idle_probes()]
         before = [attempt(probe) for probe in idle]
         calm = 0
         while calm < _IDLE_LOOKS and time.monotonic() < deadline:
@@ -337,12 +384,13 @@ class Contenders:
 
     def _start(self, contender: RunningContender) -> None:
         if not contender.server.alive():
-            self._view.phase(f"starting {contender.name}")
+            self._view.phase(f"{'using' if contender.is_remote else 'starting'} {contender.name}")
             contender.start()
             self.read_settings(contender)
 
     def _stop(self, contender: RunningContender) -> None:
-        self._view.phase(f"stopping {contender.name}")
+        if not contender.is_remote:
+            self._view.phase(f"stopping {contender.name}")
         contender.server.stop()
         self._keep_log(contender)
 
@@ -353,8 +401,8 @@ class Contenders:
             SlowdustError: nobody is left.
         """
         contender.failed = reason = explain_failure(contender, error)
-        if contender.instance is not None:
-            contender.instance.stop(Shutdown.AT_ONCE)
+        if contender.handle is not None:
+            contender.handle.stop(Shutdown.AT_ONCE)
             self._keep_log(contender)
         if self._observing is not None:
             self.warn(f"{self._observing} of {contender.name} failed: {reason}")
@@ -364,19 +412,20 @@ class Contenders:
             raise SlowdustError("no contender is left")
 
     def _end(self, contender: RunningContender) -> None:
-        if contender.instance is not None:
+        if contender.handle is not None:
             # What it stored may be what the others lack: a full disk must not end them all.
-            contender.instance.remove()
+            contender.handle.remove()
         if self._on_failure is not None:
             self._on_failure(contender)
 
     def _keep_log(self, contender: RunningContender) -> None:
         name = re.sub(r"[^A-Za-z0-9.@#-]+", "_", contender.name).strip("_.")
         number = self.all.index(contender) + 1
+        log = contender.server.log_path
+        if log is None:
+            return
         try:
-            shutil.copyfile(
-                contender.server.log_path, self._logs / f"{number}-{name}{self._log_suffix}.log"
-            )
+            shutil.copyfile(log, self._logs / f"{number}-{name}{self._log_suffix}.log")
         except OSError as error:
             self._view.warning(f"the log of {contender.name} could not be kept: {error}")
 

@@ -283,12 +283,12 @@ def open_journal(
 
 def _facts(contender: RunningContender) -> ContenderFacts:
     resolved = contender.resolved
-    accepted = contender.instance.settings if contender.instance else None
+    accepted = contender.handle.settings if contender.handle else None
     library = resolved.environment.library
     return ContenderFacts(
         name=contender.name,
-        dbms=resolved.build.dbms,
-        build=resolved.build.facts,
+        dbms=resolved.dbms,
+        build=contender.build_facts,
         config=resolved.settings.config,
         settings=dict(accepted.values) if accepted else {},
         skipped_settings=list(accepted.skipped) if accepted else [],
@@ -296,6 +296,7 @@ def _facts(contender: RunningContender) -> ContenderFacts:
         environment=resolved.environment.written,
         allocator_sha256=None if library is None else sha256_of(library),
         slowed=resolved.slowed,
+        running=contender.is_remote,
     )
 
 

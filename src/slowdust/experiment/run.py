@@ -31,7 +31,7 @@ from slowdust.experiment.journal import (
     check_start,
     open_journal,
 )
-from slowdust.experiment.setup import create_contenders, named_as_before, resolve_contenders
+from slowdust.experiment.setup import Keep, create_contenders, named_as_before, resolve_contenders
 from slowdust.experiment.slices.loop import SliceLoop
 from slowdust.experiment.spec.errors import AtKeysError
 from slowdust.experiment.spec.spec import Spec
@@ -80,7 +80,8 @@ def run_experiment(
         locks = stack.enter_context(claimed(spec, when_busy, view))
         driver = stack.enter_context(Driver())
         with _settings_placed(spec):
-            created = create_contenders(resolved, driver, folder, view, locks)
+            keep = Keep.SCHEMAS if spec.keep else Keep.NOTHING
+            created = create_contenders(resolved, driver, folder, view, locks, keep)
             contenders = stack.enter_context(created)
         journal_of = partial(open_journal, spec, writer, contenders, view)
         loop = _loop_of(spec, contenders, journal_of, view)
@@ -122,6 +123,10 @@ def counting_of(spec: Spec) -> Counting:
         return Counting(reason="A calibration counts no work.")
     if spec.simulate and spec.count in ("pmu", "off"):
         raise UsageError(f"caches are simulated by valgrind, not with --count {spec.count}")
+    if any(contender.name.url for contender in spec.planned_contenders()):
+        if spec.simulate or spec.count in ("pmu", "valgrind"):
+            raise UsageError("the work of a running server cannot be counted: leave out count")
+        return Counting(reason="The work of a running server cannot be counted from outside.")
     wanted = "valgrind" if spec.simulate else spec.count
     if spec.configured_benchmark().measuring is Measuring.SLICES:
         return choose_method(wanted)

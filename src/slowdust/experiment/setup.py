@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from enum import Enum
 
 from slowdust import builds
+from slowdust.benchmarks.steps import StepBenchmark
 from slowdust.builds import Build, Choices, allocators
 from slowdust.dbms import engine_names, family
+from slowdust.dbms.by_url import PREFIX
+from slowdust.dbms.settings import Settings
 from slowdust.dbms.settings_query import UnknownSettingError
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.contenders import Contenders, ResolvedContender, RunningContender
 from slowdust.experiment.driver.process import Driver
+from slowdust.experiment.remote_server import RemoteServer
 from slowdust.experiment.spec.contender_name import ENGINE_OF_A_DIRECTORY, ContenderName, distinct
 from slowdust.experiment.spec.contenders import PlannedContender
 from slowdust.experiment.spec.errors import at
@@ -23,7 +30,16 @@ from slowdust.instances.instance import Instance
 from slowdust.instances.leftovers import clean_leftovers
 from slowdust.instances.programs import InstanceError
 from slowdust.instances.rundir import RunDirectory
+from slowdust.remote.url import ServerUrl
 from slowdust.store.folder import Folder
+
+
+class Keep(Enum):
+    """The parts of a contender that are kept after an experiment."""
+
+    NOTHING = "nothing"
+    SCHEMAS = "schemas"
+    """The schemas in running servers, with their tables."""
 
 
 def resolve_contenders(spec: Spec, view: View) -> list[ResolvedContender]:
@@ -33,12 +49,18 @@ def resolve_contenders(spec: Spec, view: View) -> list[ResolvedContender]:
         UsageError: an unknown build or config.
         SlowdustError: a build cannot be had.
     """
-    pairs: list[tuple[PlannedContender, Build]] = []
+    pairs: list[tuple[PlannedContender, Build | None]] = []
     for planned in spec.planned_contenders():
         with at("contenders", planned.place):
+            if planned.name.url is not None:
+                _check_running(planned.name.url, planned, spec)
+                pairs.append((planned, None))
+                continue
             contender = _with_allocator(planned, view)
             pairs.append((contender, _build(contender.name, spec, view)))
-    names = distinct([contender.title(build.version) for contender, build in pairs])
+    names = distinct(
+        [contender.title(build.version if build else None) for contender, build in pairs]
+    )
     resolved = []
     for name, (contender, build) in zip(names, pairs, strict=True):
         with at("contenders", contender.place):
@@ -69,8 +91,11 @@ def create_contenders(
     folder: Folder,
     view: View,
     locks: Sequence[int] = (),
+    keep: Keep = Keep.NOTHING,
 ) -> Iterator[Contenders]:
-    """Make the contenders' data directories; all is removed at the end.
+    """Make the contenders' data directories, and schemas in running servers.
+
+    All is removed at the end, but for the schemas that `keep` says.
 
     `locks` are open files of locks that are freed only when the servers have ended.
 
@@ -81,10 +106,19 @@ def create_contenders(
     for leftover in clean_leftovers():
         view.warning(str(leftover))
     with RunDirectory.open(folder.name, locks) as run:
-        contenders = [_create(run, contender, view) for contender in resolved]
-        if all(contender.failed for contender in contenders):
-            raise SlowdustError("\n".join(str(contender.failed) for contender in contenders))
-        yield Contenders(contenders, driver, folder.logs, view)
+        contenders: list[RunningContender] = []
+        try:
+            for number, contender in enumerate(resolved, start=1):
+                if contender.url is None:
+                    contenders.append(_create(run, contender, view))
+                else:
+                    schema = _schema_name(folder, number)
+                    contenders.append(_connect(contender, contender.url, schema, driver, view))
+            if all(contender.failed for contender in contenders):
+                raise SlowdustError("\n".join(str(contender.failed) for contender in contenders))
+            yield Contenders(contenders, driver, folder.logs, view)
+        finally:
+            _leave(contenders, keep, view)
 
 
 def _with_allocator(planned: PlannedContender, view: View) -> PlannedContender:
@@ -113,7 +147,17 @@ def _build(name: ContenderName, spec: Spec, view: View) -> Build:
     return builds.resolve(name.dbms, name.version, progress, choices)
 
 
-def _resolved(name: str, planned: PlannedContender, build: Build, spec: Spec) -> ResolvedContender:
+def _resolved(
+    name: str, planned: PlannedContender, build: Build | None, spec: Spec
+) -> ResolvedContender:
+    url = planned.name.url
+    if build is None:
+        assert url is not None
+        engines = family(url.dbms).engines
+        settings = Settings("as found", {}, {}, {})
+        environment = planned.name.environment
+        engine = engines[0] if engines else None
+        return ResolvedContender(name, None, engine, environment, settings, url=url)
     kind = family(build.dbms)
     engine = kind.choose_engine(build, planned.name.engine)
     settings = kind.settings(
@@ -130,13 +174,62 @@ def _resolved(name: str, planned: PlannedContender, build: Build, spec: Spec) ->
     )
 
 
+def _check_running(url: ServerUrl, planned: PlannedContender, spec: Spec) -> None:
+    """Raise UsageError for what cannot be had of a server that was not started here."""
+    if isinstance(spec.configured_benchmark(), StepBenchmark):
+        raise UsageError(
+            f"{url.text}: the {spec.benchmark} benchmark cannot measure running servers yet"
+        )
+    refused = {
+        "set": bool(spec.set or planned.set),
+        "memory": spec.memory is not None,
+        "incarnations": spec.incarnations is not None,
+        "profile": spec.profile,
+        "waits": spec.waits,
+        "slowed": planned.slowed is not None,
+    }
+    for key, is_given in refused.items():
+        if is_given:
+            raise UsageError(
+                f"{url.text} runs already and is taken as it is: leave out {key}, which is for "
+                "servers that Slowdust starts"
+            )
+
+
+def _connect(
+    resolved: ResolvedContender, url: ServerUrl, schema: str, driver: Driver, view: View
+) -> RunningContender:
+    view.phase(f"connecting to {resolved.name}")
+    server = RemoteServer.connect(url, resolved.engine, driver)
+    server.create_schema(schema)
+    return RunningContender(resolved, handle=server)
+
+
+def _leave(contenders: Sequence[RunningContender], keep: Keep, view: View) -> None:
+    """Drop the schemas in running servers, or say where they are."""
+    for contender in contenders:
+        server = contender.handle
+        if isinstance(server, RemoteServer) and server.schema is not None:
+            if keep is Keep.SCHEMAS:
+                view.warning(f"{contender.name} keeps the schema {server.schema}")
+            else:
+                server.remove()
+
+
+def _schema_name(folder: Folder, number: int) -> str:
+    """Return the name of a contender's schema, the same whenever the experiment goes on."""
+    owner = f"{socket.gethostname()}:{folder.path.resolve()}:{number}"
+    return PREFIX + hashlib.sha256(owner.encode()).hexdigest()[:8]
+
+
 def _create(run: RunDirectory, resolved: ResolvedContender, view: View) -> RunningContender:
     name = resolved.name
     view.phase(f"making the data directory of {name}")
     contender = RunningContender(resolved)
+    assert resolved.build is not None
     library = None if resolved.slowed is None else delay_library()
     try:
-        contender.instance = Instance.create(
+        contender.handle = Instance.create(
             run,
             name,
             resolved.build,

@@ -34,6 +34,7 @@ from slowdust.instances.processes import ProcessMark
 from slowdust.instances.programs import LOG_TAIL_LINES, InstanceError, Programs
 from slowdust.instances.rundir import RunDirectory
 from slowdust.instances.syncs import SyncFile, sync_library
+from slowdust.probes.probe import Subject
 from slowdust.places import DATA_VARIABLE
 from slowdust.units import known
 
@@ -270,6 +271,11 @@ class Instance:
         if self._process is None:
             raise self._error("was not started")
         return self._process.pid
+
+    @property
+    def subject(self) -> Subject:
+        """The processes and files of the running server, for the probes."""
+        return Subject(self.pid, self.data_dir)
 
     @property
     def site(self) -> Site:

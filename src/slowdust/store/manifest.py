@@ -71,6 +71,10 @@ class ContenderFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Checksum of the malloc library that replaced the build's own one."""
     buffer_pool_bytes: int | None = None
     """The server's own page cache."""
+    round_trip_s: Amount | None = None
+    """The median time of a statement that asks for nothing, where a server runs elsewhere."""
+    running: bool = False
+    """Whether the server ran already, and was reached by its URL."""
     frozen_by: str | None = None
     """What made its server stand still in the chunks of others: 'control group', 'signals'."""
     slowed: float | None = None

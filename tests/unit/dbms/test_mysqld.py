@@ -75,7 +75,7 @@ def asked(open_dir: Path) -> Build:
     [("5.6.24", (5, 6, 24)), ("10.11.18-MariaDB", (10, 11, 18)), ("9.7", (9, 7, 0))],
 )
 def test_version(version: str, numbers: tuple[int, ...]) -> None:
-    assert version_of(build_of("mysql", version)) == numbers
+    assert version_of(version) == numbers
 
 
 def test_option_file_says_what_the_server_would_read_otherwise() -> None:

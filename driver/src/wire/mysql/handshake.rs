@@ -22,6 +22,7 @@ mod can {
     pub const LONG_FLAG: u32 = 1 << 2;
     pub const CONNECT_WITH_DATABASE: u32 = 1 << 3;
     pub const PROTOCOL_41: u32 = 1 << 9;
+    pub const TLS: u32 = 1 << 11;
     pub const TRANSACTIONS: u32 = 1 << 13;
     pub const SECURE_CONNECTION: u32 = 1 << 15;
     pub const PLUGIN_AUTH: u32 = 1 << 19;
@@ -54,7 +55,7 @@ mod sha2_step {
 
 /// The exchange before the first command.
 pub struct Handshake<'a> {
-    pub socket: &'a mut Socket,
+    pub socket: Socket,
     pub frames: &'a mut Frames<PacketHeader>,
     pub target: &'a Target,
 }
@@ -71,7 +72,7 @@ struct Received {
 }
 
 impl Handshake<'_> {
-    pub fn run(mut self) -> Result<Endings, Failure> {
+    pub fn run(mut self) -> Result<(Socket, Endings), Failure> {
         let received = self.receive()?;
         let greeting = Greeting::read(&received.body)?;
         if greeting.capabilities & can::NEEDED != can::NEEDED {
@@ -81,11 +82,13 @@ impl Handshake<'_> {
         // A server with another default method names the user's method later.
         let method = greeting.method.unwrap_or(Method::Native);
         let proof = method.proof(self.password(), &greeting.nonce);
-        self.send(received.sequence, |packet, target| {
-            packet.bytes(&capabilities.to_le_bytes());
-            packet.bytes(&LARGEST_PACKET.to_le_bytes());
-            packet.byte(LATIN1);
-            packet.zeros(23);
+        let mut sequence = received.sequence;
+        if self.target.tls.is_some() {
+            self = self.secured(sequence, greeting.capabilities, capabilities)?;
+            sequence += 1;
+        }
+        self.send(sequence, |packet, target| {
+            begin_answer(packet, capabilities);
             packet.terminated(target.user.as_bytes());
             packet.counted(&proof);
             if capabilities & can::CONNECT_WITH_DATABASE != 0 {
@@ -96,18 +99,32 @@ impl Handshake<'_> {
             }
         })?;
         self.authenticate(greeting.nonce)?;
-        Ok(match capabilities & can::DEPRECATE_EOF {
+        let endings = match capabilities & can::DEPRECATE_EOF {
             0 => Endings::Eof,
             _ => Endings::Ok,
-        })
+        };
+        Ok((self.socket, endings))
+    }
+
+    /// Encrypt the connection, which the beginning of an answer asks for.
+    fn secured(mut self, sequence: u8, theirs: u32, ours: u32) -> Result<Self, Failure> {
+        if theirs & can::TLS == 0 {
+            return Err(Failure::connection("the server does not speak TLS"));
+        }
+        self.send(sequence, |packet, _| begin_answer(packet, ours))?;
+        let socket = self.socket.secure(self.target)?;
+        Ok(Self { socket, ..self })
     }
 
     fn wanted(&self) -> u32 {
+        let mut wanted = can::WANTED;
         if self.target.database.is_empty() {
-            can::WANTED & !can::CONNECT_WITH_DATABASE
-        } else {
-            can::WANTED
+            wanted &= !can::CONNECT_WITH_DATABASE;
         }
+        if self.target.tls.is_some() {
+            wanted |= can::TLS;
+        }
+        wanted
     }
 
     fn authenticate(&mut self, mut nonce: Vec<u8>) -> Result<(), Failure> {
@@ -135,9 +152,9 @@ impl Handshake<'_> {
     }
 
     /// Send the password itself, which the server needs if it has not seen the user since it
-    /// started. A Unix socket keeps it secret.
+    /// started, in clear where the connection keeps it secret.
     fn show_password(&mut self, sequence: u8, nonce: &[u8]) -> Result<(), Failure> {
-        if self.target.socket.is_some() {
+        if self.socket.is_private() {
             let password = terminated(self.password());
             return self.send(sequence, |packet, _| packet.bytes(&password));
         }
@@ -156,7 +173,7 @@ impl Handshake<'_> {
     }
 
     fn receive(&mut self) -> Result<Received, Failure> {
-        let frame = self.frames.wait(self.socket)?;
+        let frame = self.frames.wait(&mut self.socket)?;
         if frame.body.first() == Some(&answer::ERROR) {
             return Err(Failure::refused(error(frame.body)?));
         }
@@ -177,6 +194,14 @@ impl Handshake<'_> {
         write(&mut packet, self.target);
         self.socket.send(packet.end(sequence.wrapping_add(1))?)
     }
+}
+
+/// Write the fields that an answer to the greeting begins with, and a wish for TLS consists of.
+fn begin_answer(packet: &mut Packet<'_>, capabilities: u32) {
+    packet.bytes(&capabilities.to_le_bytes());
+    packet.bytes(&LARGEST_PACKET.to_le_bytes());
+    packet.byte(LATIN1);
+    packet.zeros(23);
 }
 
 impl Greeting {

@@ -12,6 +12,18 @@ use super::super::Failure;
 use super::backend::{error_response, MessageHeader};
 use crate::protocol::job::Target;
 
+/// Ask the server to encrypt the connection, before anything else.
+pub fn ask_for_tls(mut socket: Socket) -> Result<Socket, Failure> {
+    let mut request = BytesMut::new();
+    frontend::ssl_request(&mut request);
+    socket.send(&request)?;
+    let mut answer = [0];
+    match (socket.receive(&mut answer)?, answer) {
+        (1, [b'S']) => Ok(socket),
+        _ => Err(Failure::connection("the server does not speak TLS")),
+    }
+}
+
 /// The exchange before the first statement.
 pub struct Startup<'a> {
     pub socket: &'a mut Socket,
@@ -22,12 +34,15 @@ pub struct Startup<'a> {
 impl Startup<'_> {
     /// Authenticate, and return the process id of the backend, if the server sends it.
     pub fn run(mut self) -> Result<Option<u32>, Failure> {
+        let schema = self.target.schema.as_deref();
         let parameters = [
             ("user", self.target.user.as_str()),
             ("database", self.target.database.as_str()),
             ("application_name", "slowdust"),
             ("client_encoding", "UTF8"),
-        ];
+        ]
+        .into_iter()
+        .chain(schema.map(|schema| ("search_path", schema)));
         self.send(|message| frontend::startup_message(parameters, message))?;
         self.authenticate()?;
         let mut backend = None;

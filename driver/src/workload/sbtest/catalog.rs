@@ -21,6 +21,7 @@ pub fn transaction(test: &str) -> Option<Vec<Template>> {
     }
     let covered = |columns| points(columns, "id", DistinctKeys(RANGE), Rows(RANGE));
     let statement = match test {
+        "round-trip" => Template::new("SELECT 1", &[], Rows(1)),
         "point-query" => point_query(),
         "hot-points" => points("c", "id", MiddleIds(RANGE), Rows(RANGE)),
         "points-covered-pk" => covered("id"),

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from slowdust.dbms.family import Row, Site, Stage, Statements, WaitUntil, WithSettings
+from slowdust.dbms.family import Row, Served, Site, Stage, Statements, WaitUntil, WithSettings
 from slowdust.dbms.mysqld import physical, waits
 from slowdust.dbms.mysqld.instance_options import data_directory
 from slowdust.dbms.mysqld.layout import version_of
@@ -48,15 +48,15 @@ class Engine(ABC):
     """The setting that says what a commit does with the log; None where there is no log."""
 
     @abstractmethod
-    def settle(self, site: Site) -> list[Stage]:
+    def settle(self, site: Served) -> list[Stage]:
         """Return the stages that finish the deferred work on rows, before they are analyzed."""
 
-    def write_out(self, site: Site) -> list[Stage]:
+    def write_out(self, site: Served) -> list[Stage]:
         """Return the stages that write what is only in memory: then an idle server is idle."""
         del site
         return []
 
-    def facts_statements(self, site: Site) -> tuple[str, ...]:
+    def facts_statements(self, site: Served) -> tuple[str, ...]:
         """Return the statements whose answers `read_facts` reads; none where there are no files."""
         del site
         return ()
@@ -75,7 +75,7 @@ class Engine(ABC):
         return []
 
     @abstractmethod
-    def data_bytes(self, site: Site) -> int | None:
+    def data_bytes(self, site: Served) -> int | None:
         """Return the size of all files with tables; None where tables are in no file."""
 
 
@@ -86,9 +86,9 @@ class Innodb(Engine):
     log_at_commit = "innodb_flush_log_at_trx_commit"
     bytes_per_row = 240
 
-    def settle(self, site: Site) -> list[Stage]:
+    def settle(self, site: Served) -> list[Stage]:
         """Wait for the purge of old row versions."""
-        reports_purge = version_of(site.build) >= _REPORTS_PURGE_SINCE
+        reports_purge = version_of(site.version) >= _REPORTS_PURGE_SINCE
         is_purged = _is_purged if reports_purge else HistoryLength().has_settled
         return [
             WaitUntil(
@@ -99,10 +99,10 @@ class Innodb(Engine):
             )
         ]
 
-    def write_out(self, site: Site) -> list[Stage]:
+    def write_out(self, site: Served) -> list[Stage]:
         """Write the dirty pages, and wait for the checkpoint that follows within seconds."""
         flushing = {"innodb_max_dirty_pages_pct": "0"}
-        if version_of(site.build) >= _LOW_WATER_MARK_SINCE:
+        if version_of(site.version) >= _LOW_WATER_MARK_SINCE:
             low = {"innodb_max_dirty_pages_pct_lwm": "0"}
             flushing = {**low, **flushing, **_FLUSH_AT_FULL_SPEED}
         if _IDLE_FLUSH in site.settings.values:
@@ -129,9 +129,9 @@ class Innodb(Engine):
             ),
         ]
 
-    def facts_statements(self, site: Site) -> tuple[str, ...]:
+    def facts_statements(self, site: Served) -> tuple[str, ...]:
         """Ask for pages, and for what is still to be written or purged."""
-        if version_of(site.build) < _INDEX_SIZES_SINCE:
+        if version_of(site.version) < _INDEX_SIZES_SINCE:
             return physical.INNODB_STATE
         return (*physical.INNODB_STATE, physical.INNODB_INDEXES)
 
@@ -143,9 +143,11 @@ class Innodb(Engine):
             facts |= physical.read_innodb_indexes(indexes)
         return facts
 
-    def data_bytes(self, site: Site) -> int:
+    def data_bytes(self, site: Served) -> int | None:
         """Return the size of the tables' own files, or of the system tablespace without them."""
-        directory = data_directory(site)
+        if site.files is None:
+            return None
+        directory = data_directory(site.files)
         common = [] if _has_file_per_table(site) else directory.glob("ibdata*")
         return _bytes_of([*directory.glob("*/*.ibd"), *common])
 
@@ -157,7 +159,7 @@ class Rocksdb(Engine):
     log_at_commit = "rocksdb_flush_log_at_trx_commit"
     bytes_per_row = 120
 
-    def settle(self, site: Site) -> list[Stage]:
+    def settle(self, site: Served) -> list[Stage]:
         """Wait for compaction, flush the memtable, compact level 0, and wait again."""
         del site
         compacted = WaitUntil(
@@ -170,7 +172,7 @@ class Rocksdb(Engine):
         flush = "SET GLOBAL rocksdb_force_flush_memtable_and_lzero_now = 1"
         return [compacted, Statements((flush,)), compacted]
 
-    def facts_statements(self, site: Site) -> tuple[str, ...]:
+    def facts_statements(self, site: Served) -> tuple[str, ...]:
         """Ask for the entries of each index, the memtable and the levels."""
         del site
         return physical.ROCKSDB_FACTS
@@ -187,9 +189,11 @@ class Rocksdb(Engine):
         """Return samples of the list of sessions, which shows who waits for a row lock."""
         return [waits.ROCKSDB_ROW_LOCKS]
 
-    def data_bytes(self, site: Site) -> int:
+    def data_bytes(self, site: Served) -> int | None:
         """Return the size of the sorted files, which all tables share."""
-        return _bytes_of(data_directory(site).glob("#rocksdb/*.sst"))
+        if site.files is None:
+            return None
+        return _bytes_of(data_directory(site.files).glob("#rocksdb/*.sst"))
 
 
 class Memory(Engine):
@@ -199,12 +203,12 @@ class Memory(Engine):
     bytes_per_row = 4200
     """Rows of fixed length, with room for the longest value of each column."""
 
-    def settle(self, site: Site) -> list[Stage]:
+    def settle(self, site: Served) -> list[Stage]:
         """Return no stages: the engine defers no work."""
         del site
         return []
 
-    def data_bytes(self, site: Site) -> None:
+    def data_bytes(self, site: Served) -> None:
         """Return None: the engine has no files."""
         del site
 
@@ -221,10 +225,10 @@ def _bytes_of(files: Iterable[Path]) -> int:
     return total
 
 
-def _has_file_per_table(site: Site) -> bool:
+def _has_file_per_table(site: Served) -> bool:
     value = site.settings.values.get(_FILE_PER_TABLE)
     if value is None:
-        return version_of(site.build) >= _FILE_PER_TABLE_BY_DEFAULT_SINCE
+        return version_of(site.version) >= _FILE_PER_TABLE_BY_DEFAULT_SINCE
     return value.lower() not in _OFF
 
 

@@ -11,7 +11,18 @@ from collections.abc import Mapping, Sequence
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import USER, Access, Auth
-from slowdust.dbms.family import Commit, Family, Row, Run, Shutdown, Site, Sizes, Stage, Statements
+from slowdust.dbms.family import (
+    Served,
+    Commit,
+    Family,
+    Row,
+    Run,
+    Shutdown,
+    Site,
+    Sizes,
+    Stage,
+    Statements,
+)
 from slowdust.dbms.in_force import InForce
 from slowdust.dbms.mysqld import in_force, physical, waits
 from slowdust.dbms.mysqld.engines import ENGINES, Engine
@@ -149,7 +160,7 @@ class MysqldFamily(Family):
 
     def prepare(self, site: Site) -> None:
         """Make the directories and the file of statements that create the user."""
-        for directory in (data_directory(site), runtime_directory(site)):
+        for directory in (data_directory(site.data_dir), runtime_directory(site)):
             site.account.make_directory(directory)
         statements = "".join(f"{line};\n" for line in self.start_statements(site))
         site.account.make_file(user_file(site), statements.encode())
@@ -161,7 +172,7 @@ class MysqldFamily(Family):
     def start_statements(self, site: Site) -> list[str]:
         """Return the statements of each start, which create the only user and the database."""
         identified = self.identified(site)
-        if version_of(site.build) < self.creates_users_since:
+        if version_of(site.version) < self.creates_users_since:
             users = [
                 f"GRANT ALL ON *.* TO {user} {identified} WITH GRANT OPTION" for user in _USERS
             ]
@@ -198,32 +209,32 @@ class MysqldFamily(Family):
         """Look up the whole state."""
         return _FATAL_STATES.get(state)
 
-    def after_load(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+    def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Collect statistics and write the dirty pages of the load."""
         return self.after_writes(site, tables)
 
-    def after_writes(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+    def after_writes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Finish the engine's deferred work, and collect statistics of what it leaves."""
         engine = _engine_of(site)
         return [*engine.settle(site), _analyze(tables), *engine.write_out(site)]
 
-    def after_step(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+    def after_step(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Return no stages: purge, flushing and compaction begin during the writes."""
         del site, tables
         return []
 
-    def before_sizes(self, site: Site, tables: Sequence[str]) -> list[Stage]:
+    def before_sizes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Run ANALYZE, since the server reports the sizes that it found last."""
         return [*_engine_of(site).before_sizes(), _analyze(tables)]
 
-    def sizes_statement(self, site: Site) -> str:
+    def sizes_statement(self, site: Served) -> str:
         """Return a statement with one row of bytes: tables, indexes."""
         return (
             "SELECT COALESCE(SUM(data_length), 0), COALESCE(SUM(index_length), 0) "
-            f"FROM information_schema.tables WHERE table_schema = '{self.database}'"
+            "FROM information_schema.tables WHERE table_schema = DATABASE()"
         )
 
-    def read_sizes(self, site: Site, rows: Sequence[Row]) -> Sizes:
+    def read_sizes(self, site: Served, rows: Sequence[Row]) -> Sizes:
         """Read the row of `sizes_statement`; without files, tables and indexes are all data."""
         ((table, index),) = rows
         if table is None or index is None:
@@ -232,50 +243,50 @@ class MysqldFamily(Family):
         in_memory = int(table) + int(index)
         return Sizes(in_memory if in_files is None else in_files, int(table), int(index))
 
-    def facts_statements(self, site: Site) -> Sequence[str]:
+    def facts_statements(self, site: Served) -> Sequence[str]:
         """Ask the engine."""
         return _engine_of(site).facts_statements(site)
 
     def read_facts(
-        self, site: Site, answers: Sequence[Sequence[Row]]
+        self, site: Served, answers: Sequence[Sequence[Row]]
     ) -> dict[str, dict[str, float]]:
         """Let the engine read what it reports."""
         return _engine_of(site).read_facts(answers)
 
-    def before_counters(self, site: Site) -> list[Stage]:
+    def before_counters(self, site: Served) -> list[Stage]:
         """Return no stages: what is counted is shown at once."""
         del site
         return []
 
-    def counters_statement(self, site: Site) -> str:
+    def counters_statement(self, site: Served) -> str:
         """Ask for the calls of the storage engine."""
         del site
         return physical.COUNTERS
 
-    def read_counters(self, site: Site, rows: Sequence[Row]) -> dict[str, float]:
+    def read_counters(self, site: Served, rows: Sequence[Row]) -> dict[str, float]:
         """Read them by kind."""
         del site
         return physical.read_counters(rows)
 
-    def options_when_observed(self, site: Site) -> Sequence[str]:
+    def options_when_observed(self, site: Served) -> Sequence[str]:
         """Return options that switch the Performance Schema on, in versions that know them."""
-        return waits.OPTIONS if version_of(site.build) >= waits.SINCE else ()
+        return waits.OPTIONS if version_of(site.version) >= waits.SINCE else ()
 
-    def waits(self, site: Site) -> Sequence[Waits]:
+    def waits(self, site: Served) -> Sequence[Waits]:
         """Return the statements for the Performance Schema, whose older versions differ."""
-        of_server = [waits.WAITS] if version_of(site.build) >= waits.SINCE else []
+        of_server = [waits.WAITS] if version_of(site.version) >= waits.SINCE else []
         return [*_engine_of(site).waits(), *of_server]
 
-    def settings_statement(self, site: Site) -> str:
+    def settings_statement(self, site: Served) -> str:
         """Ask for all variables."""
         del site
         return in_force.STATEMENT
 
-    def read_settings(self, site: Site, rows: Sequence[Row]) -> dict[str, InForce]:
+    def read_settings(self, site: Served, rows: Sequence[Row]) -> dict[str, InForce]:
         """Compare values in whatever form they are written."""
         return in_force.read(site.settings.values, rows)
 
-    def buffer_pool_statement(self, site: Site) -> str | None:
+    def buffer_pool_statement(self, site: Served) -> str | None:
         """Return the statement for InnoDB's buffer pool or MyRocks' block cache."""
         setting = _engine_of(site).buffer_pool
         return None if setting is None else f"SELECT @@GLOBAL.{setting}"
@@ -290,7 +301,7 @@ def _analyze(tables: Sequence[str]) -> Statements:
     return Statements(tuple(f"ANALYZE TABLE {table}" for table in tables))
 
 
-def _engine_of(site: Site) -> Engine:
+def _engine_of(site: Served) -> Engine:
     assert site.engine is not None
     return ENGINES[site.engine]
 

@@ -13,9 +13,9 @@ _Choice = Callable[[Site], str]
 _SOCKET = "mysql.sock"
 
 
-def data_directory(site: Site) -> Path:
-    """Return the directory of the server's data."""
-    return site.data_dir / "data"
+def data_directory(files: Path) -> Path:
+    """Return the directory of the server's data, below that of all its files."""
+    return files / "data"
 
 
 def runtime_directory(site: Site) -> Path:
@@ -49,7 +49,7 @@ _LOOSE: Mapping[str, _Choice] = {
     "sha256_password_auto_generate_rsa_keys": _rsa_keys,
 }
 """Options that not all versions know."""
-_ON_DATA: Mapping[str, _Choice] = {"datadir": lambda site: str(data_directory(site))}
+_ON_DATA: Mapping[str, _Choice] = {"datadir": lambda site: str(data_directory(site.data_dir))}
 _OF_SERVER: Mapping[str, _Choice] = {
     "bind_address": lambda _: "127.0.0.1",
     "skip_networking": lambda site: "0" if site.access.listen is Listen.LOOPBACK else "1",

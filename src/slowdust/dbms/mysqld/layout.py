@@ -12,11 +12,11 @@ from slowdust.errors import SlowdustError
 _MESSAGES = "english/errmsg.sys"
 
 
-def version_of(build: Build) -> tuple[int, ...]:
+def version_of(version: str) -> tuple[int, ...]:
     """Return (5, 6, 24) for '5.6.24', (10, 11, 18) for '10.11.18-MariaDB'."""
-    numbers = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", build.facts.version)
+    numbers = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", version)
     if numbers is None:
-        raise SlowdustError(f"the {build.dbms} version {build.facts.version} is not X.Y or X.Y.Z")
+        raise SlowdustError(f"the version {version} is not X.Y or X.Y.Z")
     return tuple(int(number) for number in numbers.groups(default="0"))
 
 

@@ -52,7 +52,7 @@ PLACES: Mapping[str, Callable[[Build, Path], Path]] = {
 
 
 def _spelled(build: Build, values: Mapping[str, str]) -> dict[str, str]:
-    if version_of(build) >= _KNOWS_WORDS_SINCE:
+    if version_of(build.facts.version) >= _KNOWS_WORDS_SINCE:
         return dict(values)
     return {name: _NUMBERS.get(value.lower(), value) for name, value in values.items()}
 

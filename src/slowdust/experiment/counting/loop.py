@@ -140,7 +140,7 @@ class CountingLoop:
         contender = task.contender
         cpus = usable_cpus()
         try:
-            callgrind = contender.server.start_under_callgrind(self._options)
+            callgrind = contender.instance.start_under_callgrind(self._options)
             with Driver(cpus=[cpus[-1 - task.number % len(cpus)]]) as driver:
                 server = CountedServer(contender, driver, callgrind, task.start)
                 for step, count in self._procedure.turns(server, task.steps):

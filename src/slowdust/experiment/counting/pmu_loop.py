@@ -89,7 +89,7 @@ class PmuLoop:
             ran = run(ToPositions([position]))
             contender.refuse_fatal_errors(ran.errors, "operations that were counted")
 
-        server, serving = contender.server.pid, work.sessions.serving(contender)
+        server, serving = contender.instance.pid, work.sessions.serving(contender)
         try:
             runs = [
                 counter.count(server, serving, work.operations, advance)

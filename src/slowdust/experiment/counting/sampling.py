@@ -76,7 +76,7 @@ class Sampling:
         run: Callable[[Stop], Ran],
     ) -> None:
         """Run a contender under perf, and keep its profile; a failure of perf is a warning."""
-        samples = contender.server.directory / "perf.data"
+        samples = contender.instance.directory / "perf.data"
         try:
             processes = _process_ids(contender)
             with PerfWindow(_record(samples)) as window:
@@ -103,7 +103,7 @@ class Sampling:
 
 
 def _process_ids(contender: RunningContender) -> set[int]:
-    return {process.pid for process in processes_of(contender.server.pid)}
+    return {process.pid for process in processes_of(contender.instance.pid)}
 
 
 def _record(path: Path) -> list[str]:

@@ -63,6 +63,7 @@ class TargetError(SlowdustError):
         state = f" (SQLSTATE {failed.sqlstate})" if failed.sqlstate else ""
         super().__init__(f"{failed.kind} error: {failed.message}{state}")
         self.kind = failed.kind
+        self.sqlstate = failed.sqlstate
 
 
 class Driver:

@@ -50,8 +50,8 @@ class Delays:
             self._set(contender, 0.0)
 
     def _set(self, contender: RunningContender, delay: Microsecond) -> None:
-        assert contender.server.delay is not None
-        contender.server.delay.set(round(delay * _NS_PER_US))
+        assert contender.instance.delay is not None
+        contender.instance.delay.set(round(delay * _NS_PER_US))
 
     def _slowed(self) -> list[tuple[RunningContender, float]]:
         running = self._contenders.running()

@@ -26,6 +26,7 @@ from slowdust.experiment.slices.delays import Delays
 from slowdust.experiment.slices.length import USUAL, choose_length, record_seconds, usual_length
 from slowdust.experiment.slices.preparation import Preparations
 from slowdust.experiment.slices.remaining import Remaining
+from slowdust.experiment.slices.round_trips import RoundTrips
 from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import Status, View
@@ -42,7 +43,12 @@ _LOOK_EVERY: Second = 0.5
 
 
 def method_of_slices(spec: Spec) -> Method:
-    """Return how a specification's tests are measured in slices."""
+    """Return how a specification's tests are measured in slices.
+
+    A server that runs already has one incarnation, and so has whoever is beside it.
+    """
+    has_running = any(contender.name.url for contender in spec.planned_contenders())
+    planned = spec.incarnations or schedule.rounds(spec.budget, len(plan(spec)))
     return Method(
         seed=spec.seed,
         tables=spec.tables,
@@ -53,7 +59,7 @@ def method_of_slices(spec: Spec) -> Method:
         budget_s=spec.budget,
         margin=spec.margin,
         memory_bytes=spec.memory,
-        incarnations=spec.incarnations or schedule.rounds(spec.budget, len(plan(spec))),
+        incarnations=1 if has_running else planned,
         rate=spec.rate.per_second if spec.rate else None,
         arrivals=spec.rate.arrivals if spec.rate else None,
         trial=spec.trial,
@@ -75,6 +81,7 @@ class SliceLoop:
         )
         self._tables = LoadedTables(contenders, data, self._preparations, view)
         self._counters = Counters(contenders, self.journal)
+        self._round_trips = RoundTrips(contenders, self.journal, data)
         self._delays = Delays(contenders) if spec.is_calibration else None
         rate = Rate(spec.rate.per_second, spec.rate.arrivals) if spec.rate else None
         self._pace = Pace(spec.discard, spec.warmup, rate)
@@ -170,6 +177,7 @@ class SliceLoop:
             self._tables.load()
             self._next_operation.clear()
         self._preparations.note_step(step)
+        self._round_trips.measure()
         counters_before = self._counters.totals()
         begun = looked = time.monotonic()
 

@@ -1,6 +1,7 @@
 """The name of a contender.
 
-`DBMS@VERSION[/ENGINE][:CONFIG][+ENV...]`, or `DIRECTORY[:CONFIG][+ENV...]`. A VERSION that is
+`DBMS@VERSION[/ENGINE][:CONFIG][+ENV...]`, `DIRECTORY[:CONFIG][+ENV...]`, or the URL of a server
+that runs already. A VERSION that is
 compiled, `git:REF` or `source:PATH`, may be followed by the name of a set of compiler flags: `+o3`.
 """
 
@@ -17,6 +18,7 @@ from slowdust.dbms import engine_names
 from slowdust.dbms.environment import ALLOCATORS, Environment, parse_environment
 from slowdust.errors import UsageError
 from slowdust.places import named_path
+from slowdust.remote.url import ServerUrl, is_url, parse_url
 
 _CONFIG = r"(?::(?P<config>[A-Za-z0-9._/-]+))?"
 _NAMED = re.compile(
@@ -39,13 +41,15 @@ ENGINE_OF_A_DIRECTORY = (
 class ContenderName:
     """A contender as the user wrote it, taken apart.
 
-    Either `dbms` and `version` or `directory` is set.
+    Either `dbms` and `version`, or `directory`, or `url` is set.
     """
 
     written: str
     dbms: str | None = None
     version: str | None = None
     directory: Path | None = None
+    url: ServerUrl | None = None
+    """The address of a server that runs already."""
     engine: str | None = None
     config: str | None = None
     """The name of its configuration; None for the benchmark's."""
@@ -56,6 +60,8 @@ class ContenderName:
     @property
     def text(self) -> str:
         """The name as it is written, from its parts."""
+        if self.url is not None:
+            return self.written
         build = f"{self.dbms}@{self.version}" if self.directory is None else str(self.directory)
         engine = f"/{self.engine}" if self.engine else ""
         config = f":{self.config}" if self.config else ""
@@ -64,6 +70,8 @@ class ContenderName:
 
     def at_version(self, version: str | None) -> str:
         """Return the name as written, with a version: `postgres@17` becomes `postgres@17.10`."""
+        if self.url is not None:
+            return self.url.text
         if version is None or self.directory is not None:
             return self.written
         return self.written.replace(f"@{self.version}", f"@{version}", 1)
@@ -89,6 +97,8 @@ class ContenderName:
             "flags": self.flags,
             "environment": self.environment.written,
         }
+        if self.url is not None and any(parts.values()):
+            raise UsageError(f"'{self.url.text}' runs already: its build and engine cannot vary")
         for part in parts:
             if own[part]:
                 raise UsageError(f"'{self.written}' names its {part} already, which is to vary")
@@ -100,6 +110,8 @@ class ContenderName:
             config=parts.get("config") or self.config,
             flags=_checked_flags(self, parts.get("flags")) or self.flags,
         )
+        if self.url is not None:
+            return self
         environment = parts.get("environment")
         added = f"+{environment.removeprefix('+')}" if environment else ""
         return parse_contender(varied.text + added)
@@ -111,8 +123,8 @@ def parse_contender(written: str) -> ContenderName:
     Raises:
         UsageError: it is malformed, or of a kind that this version cannot run.
     """
-    if "://" in written:
-        raise UsageError(f"'{written}': servers that already run cannot be contenders yet")
+    if is_url(written):
+        return ContenderName(written, url=parse_url(written))
     if directory := _DIRECTORY.fullmatch(written):
         return ContenderName(
             written,

@@ -17,7 +17,7 @@ from slowdust.units import parse_percentage
 
 _PLAIN = (
     "suite", "benchmark", "tables", "budget", "slice", "incarnations", "seed", "name", "cpus",
-    "count", "simulate", "profile", "waits", "memory", "repo",
+    "count", "simulate", "profile", "waits", "keep", "memory", "repo",
 )  # fmt: skip
 
 

@@ -105,6 +105,7 @@ class Spec(Table):
     cpus: list[Annotated[int, Field(ge=0)]] | None = Field(None, min_length=1)
     profile: bool = False
     waits: bool = False
+    keep: bool = False
     memory: Memory | None = None
     repo: str | None = None
     set: Settings = Field(default_factory=dict)

@@ -55,7 +55,7 @@ class WaitsLoop:
     def _prepare(self, contender: RunningContender) -> None:
         contender.server.stop()
         try:
-            contender.server.observe_waits()
+            contender.instance.observe_waits()
         except SlowdustError as error:
             self._contenders.warn(f"The calls of fsync are not timed: {error}")
 

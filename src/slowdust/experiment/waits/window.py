@@ -244,7 +244,7 @@ def _head_of_queue(
 
 def _sync_totals(contender: RunningContender) -> dict[str, Syncs] | None:
     """Return the totals of the waits for the disk; None where nothing counts them."""
-    syncs = contender.server.syncs
+    syncs = contender.instance.syncs
     try:
         return None if syncs is None or not syncs.attached else syncs.totals()
     except OSError:

@@ -45,14 +45,13 @@ fn target(password: Option<&str>) -> Target {
 fn shake_hands(target: &Target, packets: &[&[u8]]) -> (Result<Endings, Failure>, Vec<Vec<u8>>) {
     let numbered = packets.iter().zip((0..).step_by(2));
     let replies = numbered.flat_map(|(body, place)| packet(place, body));
-    let (mut socket, received) = Socket::with_server(replies.collect());
+    let (socket, received) = Socket::with_server(replies.collect());
     let handshake = Handshake {
-        socket: &mut socket,
+        socket,
         frames: &mut Frames::new(),
         target,
     };
-    let outcome = handshake.run();
-    drop(socket);
+    let outcome = handshake.run().map(|(_, endings)| endings);
     let mut received = &received.join().unwrap()[..];
     let mut sent = Vec::new();
     while let [low, middle, high, sequence, rest @ ..] = received {

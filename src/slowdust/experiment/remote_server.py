@@ -1,0 +1,202 @@
+"""A running server as a contender: it has a schema of Slowdust's own, and nothing else changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import msgspec
+
+from slowdust.dbms.access import Target
+from slowdust.dbms.family import Shutdown
+from slowdust.dbms.settings import AcceptedSettings
+from slowdust.errors import SlowdustError, UsageError
+from slowdust.experiment.driver.process import Driver, TargetError
+from slowdust.instances.programs import InstanceError
+from slowdust.probes.probe import Subject
+from slowdust.remote.passwords import ask_password, find_password
+from slowdust.remote.url import ServerUrl
+from slowdust.store.manifest import BuildFacts
+from slowdust.wording import counted
+
+_WRONG_PASSWORD = ("28P01", "28000", "HY000/1045")
+_MOST_TABLES = 3
+
+
+@dataclass(frozen=True)
+class RemoteSite:
+    """The facts about a running server that its family needs."""
+
+    version: str
+    engine: str | None
+    settings: AcceptedSettings = field(default_factory=lambda: AcceptedSettings({}, (), {}))
+
+    @property
+    def files(self) -> None:
+        """Its files are out of reach."""
+        return
+
+
+class RemoteServer:
+    """A server that others started; it offers what the experiment needs of any server."""
+
+    delay = None
+    allocator = None
+    freezing = None
+    log_path = None
+
+    def __init__(
+        self, url: ServerUrl, target: Target, site: RemoteSite, product: str, driver: Driver
+    ) -> None:
+        self.url = url
+        self.product = product
+        """What the server says of itself: 'PostgreSQL', 'MySQL Community Server - GPL'."""
+        self._outside = target
+        self._schema: str | None = None
+        self._site = site
+        self._driver = driver
+        self._used = False
+
+    @classmethod
+    def connect(cls, url: ServerUrl, engine: str | None, driver: Driver) -> RemoteServer:
+        """Connect, and refuse a database with tables that are not of Slowdust.
+
+        Raises:
+            UsageError: the database has other tables.
+            SlowdustError: the server cannot be reached, or refuses the user.
+        """
+        target = _authenticated(url, driver)
+        (identity, tables) = driver.sql(target, [url.words.identity, url.words.foreign_tables])
+        ((version, product),) = identity.rows
+        names = [str(name) for (name,) in tables.rows]
+        if names:
+            shown = ", ".join(names[:_MOST_TABLES]) + (", ..." if names[_MOST_TABLES:] else "")
+            raise UsageError(
+                f"{url.text} has {counted(len(names), 'table')} that Slowdust did not make "
+                f"({shown}): name an empty database"
+            )
+        site = RemoteSite(str(version).partition(" ")[0], engine)
+        return cls(url, target, site, str(product), driver)
+
+    @property
+    def facts(self) -> BuildFacts:
+        """Its version, and what is known of its origin."""
+        source = f"running server, {self.product}, {self.url.encryption}"
+        return BuildFacts(source=source, version=self._site.version)
+
+    def create_schema(self, schema: str) -> None:
+        """Make an empty schema for the tables; one of that name that an earlier run left is dropped.
+
+        Raises:
+            SlowdustError: the user may not.
+        """
+        try:
+            self._driver.sql(self._outside, self.url.words.create(schema))
+        except TargetError as error:
+            raise SlowdustError(f"{self.url.text}: cannot make a schema: {error}") from error
+        self._schema = schema
+
+    @property
+    def schema(self) -> str | None:
+        """The name of the schema that has the tables; None before it is made and after."""
+        return self._schema
+
+    def target(self) -> Target:
+        """Return the address of the schema for the driver."""
+        assert self._schema is not None
+        if self.url.words.is_database:
+            return _replaced(self._outside, database=self._schema)
+        return _replaced(self._outside, schema=self._schema)
+
+    @property
+    def site(self) -> RemoteSite:
+        """The facts about the server that its family needs."""
+        return self._site
+
+    @property
+    def settings(self) -> AcceptedSettings:
+        """No settings: it is taken as it is."""
+        return self._site.settings
+
+    @property
+    def subject(self) -> Subject | None:
+        """Nothing that probes could read: its processes are out of reach."""
+        return None
+
+    def start(self) -> None:
+        """Begin to use the server, which runs."""
+        self._used = True
+
+    def stop(self, shutdown: Shutdown = Shutdown.ORDERLY) -> None:
+        """Cease to use the server, which runs on."""
+        del shutdown
+        self._used = False
+
+    def alive(self) -> bool:
+        """Return whether it is in use."""
+        return self._used
+
+    def check_alive(self) -> None:
+        """Raise InstanceError when it no longer answers."""
+        try:
+            self._driver.sql(self._outside, ["SELECT 1"])
+        except TargetError as error:
+            raise InstanceError(f"{self.url.text} does not answer: {error}") from error
+
+    def freeze(self) -> None:
+        """Do nothing: it cannot be made to stand still."""
+
+    def thaw(self) -> None:
+        """Do nothing."""
+
+    def log_tail(self, lines: int) -> Sequence[str]:
+        """Return no lines: its log is out of reach."""
+        del lines
+        return []
+
+    def remove(self) -> None:
+        """Drop the schema; a second call does nothing, nor does one when the server is gone."""
+        schema, self._schema = self._schema, None
+        if schema is not None:
+            with suppress(SlowdustError):
+                self._driver.sql(self._outside, self.url.words.drop(schema))
+
+
+def _authenticated(url: ServerUrl, driver: Driver) -> Target:
+    """Return the address with a password that the server accepts; ask the user for it last."""
+    target = Target(
+        dbms=url.dbms,
+        host=url.host,
+        socket=url.socket,
+        port=url.port,
+        user=url.user,
+        password=find_password(url),
+        database=url.database or url.words.database,
+        foreign=True,
+        tls=url.tls,
+    )
+    try:
+        driver.sql(target, ["SELECT 1"])
+    except TargetError as error:
+        if not _is_about_password(error):
+            raise SlowdustError(f"{url.text}: {error}") from error
+        password = ask_password(url)
+        if password is None:
+            raise SlowdustError(
+                f"{url.text}: {error}; set {url.words.password_variable} or use a password file"
+            ) from error
+        target = _replaced(target, password=password)
+        try:
+            driver.sql(target, ["SELECT 1"])
+        except TargetError as again:
+            raise SlowdustError(f"{url.text}: {again}") from again
+    return target
+
+
+def _is_about_password(error: TargetError) -> bool:
+    return error.sqlstate in _WRONG_PASSWORD or "needs a password" in str(error)
+
+
+def _replaced(target: Target, **changes: str) -> Target:
+    return msgspec.structs.replace(target, **changes)
