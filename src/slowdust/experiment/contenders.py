@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Target
@@ -61,6 +63,8 @@ class ResolvedContender:
     memory_bytes: int | None = None
     """The limit of its server's memory; None for that of the host."""
     url: ServerUrl | None = None
+    beside_running: bool = False
+    """Whether it is reached as a server by URL is: by TCP, and on whatever CPUs it runs."""
 
     @property
     def dbms(self) -> str:
@@ -120,6 +124,11 @@ class RunningContender:
         return self.handle.facts
 
     @property
+    def is_unplaced(self) -> bool:
+        """Whether nobody chooses the CPUs of its server."""
+        return self.is_remote or self.resolved.beside_running
+
+    @property
     def is_remote(self) -> bool:
         """Whether others started its server."""
         return self.resolved.url is not None
@@ -127,7 +136,8 @@ class RunningContender:
     @property
     def target(self) -> Target:
         """The address of its server."""
-        return self.server.target()
+        target = self.server.target()
+        return msgspec.structs.replace(target, foreign=True) if self.is_unplaced else target
 
     def idle_probes(self) -> list[IdleServer]:
         """Return the probe that shows whether its running server is idle, if that can be seen."""

@@ -165,7 +165,7 @@ def _short_of(spec: Spec, half_width: float | None) -> str:
 
 def _counting(spec: Spec, usual: _Usual, before: Manifest | None) -> Second:
     """Return the time of counting; what was finished has been counted before."""
-    counted = spec.count != "off" and not spec.is_calibration
+    counted = not (spec.count == "off" or spec.is_calibration or spec.has_running_servers)
     if before is not None and before.finished is not None:
         return 0.0
     if not counted or (spec.count != "pmu" and shutil.which("valgrind") is None):

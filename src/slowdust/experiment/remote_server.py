@@ -86,7 +86,7 @@ class RemoteServer:
         return BuildFacts(source=source, version=self._site.version)
 
     def create_schema(self, schema: str) -> None:
-        """Make an empty schema for the tables; one of that name that an earlier run left is dropped.
+        """Make an empty schema for the tables; drop one of that name that an earlier run left.
 
         Raises:
             SlowdustError: the user may not.

@@ -81,7 +81,7 @@ def run_experiment(
         driver = stack.enter_context(Driver())
         with _settings_placed(spec):
             keep = Keep.SCHEMAS if spec.keep else Keep.NOTHING
-            created = create_contenders(resolved, driver, folder, view, locks, keep)
+            created = create_contenders(resolved, driver, folder, view, locks, keep=keep)
             contenders = stack.enter_context(created)
         journal_of = partial(open_journal, spec, writer, contenders, view)
         loop = _loop_of(spec, contenders, journal_of, view)
@@ -123,7 +123,7 @@ def counting_of(spec: Spec) -> Counting:
         return Counting(reason="A calibration counts no work.")
     if spec.simulate and spec.count in ("pmu", "off"):
         raise UsageError(f"caches are simulated by valgrind, not with --count {spec.count}")
-    if any(contender.name.url for contender in spec.planned_contenders()):
+    if spec.has_running_servers:
         if spec.simulate or spec.count in ("pmu", "valgrind"):
             raise UsageError("the work of a running server cannot be counted: leave out count")
         return Counting(reason="The work of a running server cannot be counted from outside.")

@@ -13,6 +13,7 @@ from slowdust import builds
 from slowdust.benchmarks.steps import StepBenchmark
 from slowdust.builds import Build, Choices, allocators
 from slowdust.dbms import engine_names, family
+from slowdust.dbms.access import Access, Listen
 from slowdust.dbms.by_url import PREFIX
 from slowdust.dbms.settings import Settings
 from slowdust.dbms.settings_query import UnknownSettingError
@@ -91,6 +92,7 @@ def create_contenders(
     folder: Folder,
     view: View,
     locks: Sequence[int] = (),
+    *,
     keep: Keep = Keep.NOTHING,
 ) -> Iterator[Contenders]:
     """Make the contenders' data directories, and schemas in running servers.
@@ -170,7 +172,14 @@ def _resolved(
     )
     environment = planned.name.environment
     return ResolvedContender(
-        name, build, engine, environment, settings, planned.slowed, spec.memory
+        name,
+        build,
+        engine,
+        environment,
+        settings,
+        planned.slowed,
+        spec.memory,
+        beside_running=spec.has_running_servers,
     )
 
 
@@ -235,6 +244,7 @@ def _create(run: RunDirectory, resolved: ResolvedContender, view: View) -> Runni
             resolved.build,
             resolved.settings,
             engine=resolved.engine,
+            access=Access.make(Listen.LOOPBACK if resolved.beside_running else Listen.SOCKET),
             environment=resolved.environment,
             delay_library=library,
             memory_bytes=resolved.memory_bytes,

@@ -34,8 +34,8 @@ from slowdust.instances.processes import ProcessMark
 from slowdust.instances.programs import LOG_TAIL_LINES, InstanceError, Programs
 from slowdust.instances.rundir import RunDirectory
 from slowdust.instances.syncs import SyncFile, sync_library
-from slowdust.probes.probe import Subject
 from slowdust.places import DATA_VARIABLE
+from slowdust.probes.probe import Subject
 from slowdust.units import known
 
 SOCKET_PORT = 5432

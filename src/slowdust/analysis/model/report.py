@@ -75,6 +75,10 @@ class ContenderInfo(msgspec.Struct, kw_only=True, omit_defaults=True):
     failed: str | None = None
     """Reason why it dropped out, with the last lines of its log."""
     data_bytes: int | None = None
+    running: bool = False
+    """Whether the server ran already, and was reached by its URL."""
+    round_trip_us: float | None = None
+    """The median time of a statement that asks for nothing, where a server runs elsewhere."""
 
 
 class Memory(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -19,6 +19,7 @@ def notes_about_report(report: Report) -> list[str]:
         return notes_about_archive(report.contender_info)
     return [
         *notes_about_contenders(report.contender_info),
+        *_running(report.contender_info),
         *_embedded(report),
         *_notes_about_steps(report),
     ]
@@ -38,6 +39,29 @@ def notes_about_archive(infos: Sequence[ContenderInfo]) -> list[str]:
         f"Different DBMS are compared: {listing(systems)}. The same for all: the tests, by name. "
         f"Whether rows, settings and machine were alike, only who ran them can say."
     ]
+
+
+def _running(infos: Sequence[ContenderInfo]) -> list[str]:
+    """Return notes on servers that ran already: what is unknown of them, and the way to them."""
+    names = [info.name for info in infos if info.running]
+    if not names:
+        return []
+    ran = "ran" if len(names) > 1 else "was a server that ran"
+    notes = [
+        f"{shortened(names)} {ran} already, and {'were' if len(names) > 1 else 'was'} not "
+        "restarted: one incarnation. The intervals allow for what a restart usually changes, and "
+        "not for what it changed here. Settings and caches are those that were found; the server's "
+        "CPU time, memory and disk are unknown, and the facts about the host are those of the "
+        "client."
+    ]
+    if all(info.round_trip_us is not None for info in infos):
+        times = [f"{info.round_trip_us:,.0f} us to {info.name}" for info in infos]
+        notes.append(
+            f"A round trip (SELECT 1, one client, median) takes {listing(times)}. Rates and "
+            "response times contain one for each statement; what differs by it is the way to the "
+            "server, not its work."
+        )
+    return notes
 
 
 def _embedded(report: Report) -> list[str]:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from slowdust.dbms.family import Row, Served, Site, Stage, Statements, WaitUntil, WithSettings
+from slowdust.dbms.family import Row, Served, Stage, Statements, WaitUntil, WithSettings
 from slowdust.dbms.mysqld import physical, waits
 from slowdust.dbms.mysqld.instance_options import data_directory
 from slowdust.dbms.mysqld.layout import version_of

@@ -12,11 +12,11 @@ from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import USER, Access, Auth
 from slowdust.dbms.family import (
-    Served,
     Commit,
     Family,
     Row,
     Run,
+    Served,
     Shutdown,
     Site,
     Sizes,

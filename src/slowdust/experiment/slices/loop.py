@@ -47,7 +47,6 @@ def method_of_slices(spec: Spec) -> Method:
 
     A server that runs already has one incarnation, and so has whoever is beside it.
     """
-    has_running = any(contender.name.url for contender in spec.planned_contenders())
     planned = spec.incarnations or schedule.rounds(spec.budget, len(plan(spec)))
     return Method(
         seed=spec.seed,
@@ -59,7 +58,7 @@ def method_of_slices(spec: Spec) -> Method:
         budget_s=spec.budget,
         margin=spec.margin,
         memory_bytes=spec.memory,
-        incarnations=1 if has_running else planned,
+        incarnations=1 if spec.has_running_servers else planned,
         rate=spec.rate.per_second if spec.rate else None,
         arrivals=spec.rate.arrivals if spec.rate else None,
         trial=spec.trial,

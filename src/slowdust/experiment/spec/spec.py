@@ -110,6 +110,11 @@ class Spec(Table):
     repo: str | None = None
     set: Settings = Field(default_factory=dict)
 
+    @property
+    def has_running_servers(self) -> bool:
+        """Whether a contender is a server that runs already."""
+        return any(contender.name.url for contender in self.planned_contenders())
+
     @field_validator("contenders", mode="before")
     @classmethod
     def _plain_names(cls, value: object) -> object:
