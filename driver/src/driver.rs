@@ -237,10 +237,10 @@ mod tests {
         let run = json!({"id": 1, "command": "run", "session": "s",
                          "stop": {"seconds": 1}, "rate": rate});
         let target = json!({"dbms": "postgres", "socket": "/", "port": 1, "user": "u",
-                            "database": "d", "tls": true});
+                            "database": "d", "force": true});
         let sql = json!({"id": 1, "command": "sql", "target": target,
                          "statements": [], "parallel": 1});
-        for (line, field) in [(close, "force"), (run, "burst"), (sql, "tls")] {
+        for (line, field) in [(close, "force"), (run, "burst"), (sql, "force")] {
             let (_, message) = usage_error_of(&line);
             assert!(message.as_str().unwrap().contains(field), "{message}");
         }

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,10 +35,17 @@ class Workplace:
 
     def run(self, *arguments: str, expect: int = 0) -> str:
         """Run to the end; standard output."""
+        return self._ended(arguments, expect)[0]
+
+    def errors(self, *arguments: str, expect: int = 0) -> str:
+        """Run to the end; standard error."""
+        return self._ended(arguments, expect)[1]
+
+    def _ended(self, arguments: Sequence[str], expect: int) -> tuple[str, str]:
         process = self.start(*arguments)
         output, errors = process.communicate(timeout=600)
         assert process.returncode == expect, f"exit code {process.returncode}\n{errors}"
-        return output
+        return output, errors
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(

@@ -120,7 +120,7 @@ def test_a_probe_with_its_metric_is_a_module_and_a_row(copy: Copy, postgres_buil
             "point-query",
         ),
         *("--name", "faults", "--rows", "1000", "--slice", "50ms"),
-        *("--budget", "2s", "--incarnations", "1", "--count", "off"),
+        *("--budget", "6s", "--incarnations", "1", "--count", "off"),
     )
     base, contender = json.loads(copy.slowdust("report", "faults", "--json"))["results"]
     assert base["per_op"]["faults"] > 0

@@ -37,9 +37,8 @@ impl Command {
     }
 }
 
-/// A server: either `host` (TCP) or `socket`, the directory of its Unix socket (for MySQL and
-/// MariaDB: of `mysql.sock`). It has no `Debug`, so that the password is
-/// never printed.
+/// A server: either `host` (TCP) or `socket`, its Unix socket or the directory of that (for MySQL
+/// and MariaDB: of `mysql.sock`). It has no `Debug`, so that the password is never printed.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Target {

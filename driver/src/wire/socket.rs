@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::event::{poll, PollFd, PollFlags};
@@ -28,10 +29,14 @@ enum Stream {
 }
 
 impl Socket {
-    /// Connect to a target. `name` is the file of the DBMS's Unix socket in the target's directory.
+    /// Connect to a target. `name` is the file of the DBMS's Unix socket, where the target names
+    /// its directory.
     pub fn connect(target: &Target, name: &str) -> Result<Self, Failure> {
         match (&target.socket, &target.host) {
-            (Some(directory), None) => Self::unix(&format!("{directory}/{name}")),
+            (Some(place), None) if Path::new(place).is_dir() => {
+                Self::unix(&format!("{place}/{name}"))
+            }
+            (Some(file), None) => Self::unix(file),
             (None, Some(host)) => Self::tcp(host, target.port),
             _ => Err(Failure::usage("a target has either a host or a socket")),
         }
@@ -96,15 +101,18 @@ impl Socket {
     /// Connect to a server that sends its bytes at once, and returns at the end what it received.
     #[cfg(test)]
     pub fn with_server(sent: Vec<u8>) -> (Self, std::thread::JoinHandle<Vec<u8>>) {
-        let (socket, mut server) = Self::pair();
-        let received = std::thread::spawn(move || {
-            server.write_all(&sent).unwrap();
-            server.shutdown(std::net::Shutdown::Write).unwrap();
-            let mut received = Vec::new();
-            server.read_to_end(&mut received).unwrap();
-            received
-        });
-        (socket, received)
+        let (socket, server) = Self::pair();
+        let end = |server: &UnixStream| server.shutdown(std::net::Shutdown::Write);
+        (socket, serve(server, end, sent))
+    }
+
+    /// Do the same by TCP.
+    #[cfg(test)]
+    pub fn with_tcp_server(sent: Vec<u8>) -> (Self, std::thread::JoinHandle<Vec<u8>>) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = Self::tcp("127.0.0.1", listener.local_addr().unwrap().port()).unwrap();
+        let end = |server: &TcpStream| server.shutdown(std::net::Shutdown::Write);
+        (socket, serve(listener.accept().unwrap().0, end, sent))
     }
 
     pub fn send(&mut self, bytes: &[u8]) -> Result<(), Failure> {
@@ -171,6 +179,21 @@ impl AsFd for Socket {
             Stream::Tls(stream) => stream.sock.as_fd(),
         }
     }
+}
+
+#[cfg(test)]
+fn serve<S: Read + Write + Send + 'static>(
+    mut server: S,
+    end: fn(&S) -> io::Result<()>,
+    sent: Vec<u8>,
+) -> std::thread::JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        server.write_all(&sent).unwrap();
+        end(&server).unwrap();
+        let mut received = Vec::new();
+        server.read_to_end(&mut received).unwrap();
+        received
+    })
 }
 
 fn connect_to_any(host: &str, port: u16) -> io::Result<TcpStream> {

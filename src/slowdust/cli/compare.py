@@ -44,8 +44,9 @@ _GENERAL = (
     Option(
         "--incarnations",
         "INTEGER",
-        "Starts of the servers that are planned; a test ends "
-        "early from the third on, the fourth with one or two tests.  [3 to 6, by the budget]",
+        "Starts of the servers that are planned; a test ends early from the third on, the fourth "
+        "with one or two tests. Running servers have their tables made anew.  [3 to 6, by the "
+        "budget; 1 with running servers]",
     ),
     Option("--margin", "PERCENT", "Largest change that counts as the same.  [3%]"),
     Option("--rate", "NUMBER", "Open loop: operations/s, latency from the schedule."),
@@ -178,10 +179,11 @@ def command(
 ) -> int:
     """Measure contenders side by side and say what got slower.
 
-    A contender is DBMS@VERSION[/ENGINE][:CONFIG][+ENV...] or a directory with binaries,
-    ./pg-patched[:CONFIG]. The first one is the base. `slowdust builds list` shows every DBMS and
-    version; ENGINE is a storage engine, where the DBMS has several (innodb, rocksdb, memory); ENV
-    is an allocator (glibc, jemalloc, tcmalloc) or NAME=VALUE. `slowdust tests` lists the tests.
+    A contender is DBMS@VERSION[/ENGINE][:CONFIG][+ENV...], a directory with binaries,
+    ./pg-patched[:CONFIG], or a server that runs already, postgres://USER@HOST/DATABASE. The first
+    one is the base. `slowdust builds list` shows every DBMS and version; ENGINE is a storage
+    engine, where the DBMS has several (innodb, rocksdb, memory); ENV is an allocator (glibc,
+    jemalloc, tcmalloc) or NAME=VALUE. `slowdust tests` lists the tests.
 
     \b
     slowdust compare postgres@15.8 postgres@17.6
@@ -191,6 +193,7 @@ def command(
     slowdust compare postgres@17.6 ./pg-patched --tests 'point*,range*' --budget 5m
     slowdust compare postgres@git:master~1 postgres@git:master --repo ./postgres
     slowdust compare postgres@git:master --repo ./postgres --flags o2,o3
+    slowdust compare postgres://ann@db1/bench postgres://ann@db2/bench --clients 8
     """
     from slowdust.cli.conduct import conduct
     from slowdust.errors import UsageError

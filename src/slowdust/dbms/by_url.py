@@ -30,6 +30,8 @@ class ByUrl:
     """The statement whose row is the version, and the name of the product."""
     foreign_tables: str
     """The statement that lists the tables of the URL's database that are not of Slowdust."""
+    settings: tuple[str, ...]
+    """The settings that tell most of how a server works; those that it has are in the report."""
     is_database: bool
     """Whether a schema is a database of its own; else it lies within the URL's."""
 
@@ -68,6 +70,26 @@ POSTGRES = ByUrl(
         "AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e') "
         "ORDER BY 1"
     ),
+    settings=(
+        "autovacuum",
+        "checkpoint_timeout",
+        "effective_cache_size",
+        "fsync",
+        "full_page_writes",
+        "huge_pages",
+        "io_method",
+        "jit",
+        "max_connections",
+        "max_wal_size",
+        "random_page_cost",
+        "shared_buffers",
+        "shared_preload_libraries",
+        "synchronous_commit",
+        "synchronous_standby_names",
+        "wal_compression",
+        "wal_level",
+        "work_mem",
+    ),
     is_database=False,
 )
 
@@ -93,6 +115,28 @@ def _mysqld(scheme: str) -> ByUrl:
             "WHERE table_schema = DATABASE() AND table_schema NOT IN ('information_schema', "
             "'mysql', 'performance_schema', 'sys') AND table_schema NOT LIKE 'slowdust\\_%' "
             "ORDER BY 1"
+        ),
+        settings=(
+            "binlog_format",
+            "binlog_row_image",
+            "innodb_adaptive_hash_index",
+            "innodb_buffer_pool_size",
+            "innodb_change_buffering",
+            "innodb_doublewrite",
+            "innodb_flush_log_at_trx_commit",
+            "innodb_flush_method",
+            "innodb_io_capacity",
+            "innodb_log_file_size",
+            "innodb_page_size",
+            "innodb_redo_log_capacity",
+            "log_bin",
+            "max_connections",
+            "performance_schema",
+            "query_cache_type",
+            "sync_binlog",
+            "table_open_cache",
+            "thread_handling",
+            "transaction_isolation",
         ),
         is_database=True,
     )

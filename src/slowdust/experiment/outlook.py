@@ -128,7 +128,7 @@ def outlook_of(spec: Spec, results: Path, before: Manifest | None = None) -> Out
         if before is not None:
             measuring = max(0.0, measuring - before.spent_s)
         return Outlook(measuring, measuring + _counting(spec, usual, before), None, "")
-    starts = spec.incarnations or schedule.rounds(spec.budget, len(steps))
+    starts = schedule.incarnations(spec, len(steps))
     left = spec.budget
     if before is not None:
         starts = max(1, starts - max(before.turns_done.values(), default=0))

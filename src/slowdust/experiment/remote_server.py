@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
+from slowdust.dbms import family
 from slowdust.dbms.access import Target
 from slowdust.dbms.family import Shutdown
 from slowdust.dbms.settings import AcceptedSettings
@@ -77,7 +78,8 @@ class RemoteServer:
                 f"({shown}): name an empty database"
             )
         site = RemoteSite(str(version).partition(" ")[0], engine)
-        return cls(url, target, site, str(product), driver)
+        values = _settings(url, site, target, driver)
+        return cls(url, target, replace(site, settings=values), str(product), driver)
 
     @property
     def facts(self) -> BuildFacts:
@@ -116,7 +118,7 @@ class RemoteServer:
 
     @property
     def settings(self) -> AcceptedSettings:
-        """No settings: it is taken as it is."""
+        """The settings that were found, which are not changed."""
         return self._site.settings
 
     @property
@@ -179,7 +181,7 @@ def _authenticated(url: ServerUrl, driver: Driver) -> Target:
     try:
         driver.sql(target, ["SELECT 1"])
     except TargetError as error:
-        if not _is_about_password(error):
+        if error.sqlstate not in _WRONG_PASSWORD:
             raise SlowdustError(f"{url.text}: {error}") from error
         password = ask_password(url)
         if password is None:
@@ -194,8 +196,14 @@ def _authenticated(url: ServerUrl, driver: Driver) -> Target:
     return target
 
 
-def _is_about_password(error: TargetError) -> bool:
-    return error.sqlstate in _WRONG_PASSWORD or "needs a password" in str(error)
+def _settings(url: ServerUrl, site: RemoteSite, target: Target, driver: Driver) -> AcceptedSettings:
+    """Return the values in force of the settings that tell most; others are the user's to know."""
+    known = family(url.dbms)
+    wanted = AcceptedSettings(dict.fromkeys(url.words.settings, ""), (), {})
+    asked = replace(site, settings=wanted)
+    (answer,) = driver.sql(target, [known.settings_statement(asked)])
+    in_force = known.read_settings(asked, answer.rows)
+    return AcceptedSettings({name: value.text for name, value in in_force.items()}, (), {})
 
 
 def _replaced(target: Target, **changes: str) -> Target:

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from enum import Enum
 
 from slowdust import builds
-from slowdust.benchmarks.steps import StepBenchmark
 from slowdust.builds import Build, Choices, allocators
 from slowdust.dbms import engine_names, family
 from slowdust.dbms.access import Access, Listen
@@ -54,7 +53,6 @@ def resolve_contenders(spec: Spec, view: View) -> list[ResolvedContender]:
     for planned in spec.planned_contenders():
         with at("contenders", planned.place):
             if planned.name.url is not None:
-                _check_running(planned.name.url, planned, spec)
                 pairs.append((planned, None))
                 continue
             contender = _with_allocator(planned, view)
@@ -181,28 +179,6 @@ def _resolved(
         spec.memory,
         beside_running=spec.has_running_servers,
     )
-
-
-def _check_running(url: ServerUrl, planned: PlannedContender, spec: Spec) -> None:
-    """Raise UsageError for what cannot be had of a server that was not started here."""
-    if isinstance(spec.configured_benchmark(), StepBenchmark):
-        raise UsageError(
-            f"{url.text}: the {spec.benchmark} benchmark cannot measure running servers yet"
-        )
-    refused = {
-        "set": bool(spec.set or planned.set),
-        "memory": spec.memory is not None,
-        "incarnations": spec.incarnations is not None,
-        "profile": spec.profile,
-        "waits": spec.waits,
-        "slowed": planned.slowed is not None,
-    }
-    for key, is_given in refused.items():
-        if is_given:
-            raise UsageError(
-                f"{url.text} runs already and is taken as it is: leave out {key}, which is for "
-                "servers that Slowdust starts"
-            )
 
 
 def _connect(

@@ -39,10 +39,20 @@ class ServerUrl:
 
     @property
     def text(self) -> str:
-        """The address without options, for names and messages: 'postgres://ann@db:5433/shop'."""
+        """The address for names and messages: 'postgres://ann@db:5433/shop?sslmode=require'.
+
+        It says how the connection is encrypted where that is not as strict, or as lax, as it is
+        without a word.
+        """
         port = "" if self.port == self.words.port else f":{self.port}"
-        place = self.socket if self.host is None else f"{self.host}{port}"
-        return f"{self.dbms}://{self.user}@{place}/{self.database or ''}".rstrip("/")
+        host = f"[{self.host}]" if self.host and ":" in self.host else self.host
+        place = self.socket if host is None else f"{host}{port}"
+        address = f"{self.dbms}://{self.user}@{place}/{self.database or ''}".rstrip("/")
+        verify = None if self.tls is None else self.tls.verify
+        if verify is default_verify(self.host):
+            return address
+        word = next(word for word, each in self.words.tls_words.items() if each is verify)
+        return f"{address}?{self.words.tls_option}={word}"
 
     @property
     def encryption(self) -> str:
@@ -144,7 +154,7 @@ def _tls(written: str, words: ByUrl, host: str | None, options: dict[str, str]) 
 
 def _verify(written: str, words: ByUrl, host: str | None, word: str | None) -> Verify | None:
     if word is None:
-        return None if host is None or _is_loopback(host) else Verify.IDENTITY
+        return default_verify(host)
     known = {name.lower(): verify for name, verify in words.tls_words.items()}
     if word.lower() in known:
         verify = known[word.lower()]
@@ -160,6 +170,11 @@ def _verify(written: str, words: ByUrl, host: str | None, word: str | None) -> V
         f"'{written}': {words.tls_option} cannot be {word!r}: choose "
         f"{listing(list(words.tls_words))}{guess(word, words.tls_words)}"
     )
+
+
+def default_verify(host: str | None) -> Verify | None:
+    """Return how a connection is verified without a word; None where nothing is encrypted."""
+    return None if host is None or _is_loopback(host) else Verify.IDENTITY
 
 
 def _is_loopback(host: str) -> bool:

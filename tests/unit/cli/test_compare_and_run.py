@@ -94,6 +94,7 @@ def test_compare_makes_an_experiment_of_its_options(slowdust: Slowdust, runs: Ru
         "rate": {"per_second": 100.0, "arrivals": "uniform"},
         "count": "auto",
         "simulate": False,
+        "keep": False,
         "profile": False,
         "waits": False,
         "seed": 7,

@@ -178,7 +178,7 @@ def test_default_engine_and_those_that_a_build_lacks(tmp_path: Path) -> None:
         ("mysql", "9.7.4", Auth.NATIVE),
         ("mysql", "8.4.1", Auth.NATIVE),
         ("mysql", "5.7.44", Auth.CACHING_SHA2),
-        ("mariadb", "11.8.6", Auth.CACHING_SHA2),
+        ("mariadb", "11.8.9", Auth.CACHING_SHA2),
         ("mysql", "8.0.36", Auth.SCRAM),
     ],
 )

@@ -226,7 +226,11 @@ def described(
         read_counters=lambda site, rows: {"heap_blocks": float(len(rows))},
     )
     contender = SimpleNamespace(
-        name="a", family=family, target=None, server=SimpleNamespace(site=None)
+        name="a",
+        family=family,
+        target=None,
+        server=SimpleNamespace(site=None),
+        is_remote=False,
     )
     return [contenders.read_counters(cast("RunningContender", contender)) for _ in range(2)]
 

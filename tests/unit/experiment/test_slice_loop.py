@@ -139,7 +139,7 @@ def run(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> Callable[[World, Spe
         monkeypatch.setattr(loop, "time", world)
         monkeypatch.setattr(blocks, "time", world)
         monkeypatch.setattr(Journal, "record_servers", lambda *_: None)
-        running = [SimpleNamespace(name=name, failed=None) for name in NAMES]
+        running = [SimpleNamespace(name=name, failed=None, is_remote=False) for name in NAMES]
         contenders = SimpleNamespace(
             names=NAMES, running=lambda: running, comparable=True, stop=lambda: None
         )

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.errors import UsageError
+from slowdust.experiment.slices.schedule import incarnations
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import parse_spec, read_spec
 
@@ -139,3 +140,34 @@ def test_unknown_keys_of_a_file_are_named(tmp_path: Path) -> None:
     file.write_text('contenders = ["postgres@17"]\nbugdet = "3m"\n')
     with pytest.raises(UsageError, match="bugdet"):
         read_spec(file)
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        ({"set": {"work_mem": "8MB"}}, "leave out set"),
+        ({"memory": "512MB"}, "leave out memory"),
+        ({"profile": True}, "leave out profile"),
+        ({"waits": True}, "leave out waits"),
+        ({"benchmark": "insert"}, "insert cannot measure running servers yet"),
+        (
+            {"contenders": [{"contender": "postgres://ann@db", "set": {"work_mem": "8MB"}}]},
+            "leave out set",
+        ),
+        (
+            {"contenders": [{"contender": "postgres://ann@db", "slowed": 0}]},
+            "leave out slowed",
+        ),
+        ({"contenders": ["postgres@17.6"], "keep": True}, "no contender is a running server"),
+    ],
+)
+def test_running_servers_are_taken_as_they_are(data: dict[str, object], complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        parse_spec({"name": "x", "contenders": ["postgres://ann@db", "postgres@17.6"], **data})
+
+
+def test_running_servers_have_one_incarnation_unless_more_are_wanted() -> None:
+    data = {"name": "x", "contenders": ["postgres://ann@db", "postgres@17.6"], "budget": "10m"}
+    assert incarnations(parse_spec(data), tests=2) == 1
+    assert incarnations(parse_spec({**data, "incarnations": 3}), tests=2) == 3
+    assert incarnations(parse_spec({**data, "contenders": ["postgres@17.6"]}), tests=2) > 1

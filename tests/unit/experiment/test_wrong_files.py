@@ -95,7 +95,11 @@ WRONG = [
         3,
         "'postgres 17' is not",
     ),
-    ('contenders = ["postgres://db"]', 1, "contenders: 'postgres://db': servers that already run"),
+    (
+        'contenders = ["oracle://db"]',
+        1,
+        "contenders: no server can be reached by a URL with 'oracle",
+    ),
     (
         'contenders = [{ contender = "a@1", name = "x" },\n { contender = "a@2", name = "x" }]',
         2,

@@ -12,6 +12,8 @@ use super::super::Failure;
 use super::backend::{error_response, MessageHeader};
 use crate::protocol::job::Target;
 
+const INVALID_PASSWORD: &str = "28P01";
+
 /// Ask the server to encrypt the connection, before anything else.
 pub fn ask_for_tls(mut socket: Socket) -> Result<Socket, Failure> {
     let mut request = BytesMut::new();
@@ -117,7 +119,10 @@ impl Startup<'_> {
         self.target
             .password
             .as_deref()
-            .ok_or_else(|| Failure::usage("the server needs a password, and the target has none"))
+            .ok_or_else(|| Failure::Connection {
+                sqlstate: Some(INVALID_PASSWORD.to_owned()),
+                message: "the server asks for a password, and there is none".to_owned(),
+            })
     }
 
     fn authentication(&mut self) -> Result<Vec<u8>, Failure> {

@@ -178,7 +178,10 @@ fn md5_passwords_are_hashed_with_the_salt() {
 #[test]
 fn unsupported_authentication_is_a_failure() {
     let md5 = message(b'R', b"\0\0\0\x05salt");
-    assert!(matches!(start_up(md5, None).0, Err(Failure::Usage(_))));
+    let Err(Failure::Connection { sqlstate, .. }) = start_up(md5, None).0 else {
+        panic!("there is no password");
+    };
+    assert_eq!(sqlstate.as_deref(), Some("28P01"));
     let kerberos = message(b'R', b"\0\0\0\x02");
     assert!(matches!(start_up(kerberos, None).0, Err(Failure::Usage(_))));
     let foreign = message(b'R', b"\0\0\0\x0aSCRAM-SHA-1\0\0");
@@ -193,4 +196,24 @@ fn unsupported_authentication_is_a_failure() {
     let truncated = message(b'R', b"\0\0\0\x05sa");
     let outcome = start_up(truncated, Some("secret")).0;
     assert!(matches!(outcome, Err(Failure::Protocol(_))));
+}
+
+#[test]
+fn server_without_tls_is_left() {
+    let (socket, server) = Socket::with_server(b"N".to_vec());
+    let Err(Failure::Connection { message, .. }) = startup::ask_for_tls(socket) else {
+        panic!("a server that says N has not agreed");
+    };
+    assert_eq!(message, "the server does not speak TLS");
+    assert_eq!(server.join().unwrap(), b"\0\0\0\x08\x04\xd2\x16\x2f");
+}
+
+#[test]
+fn bytes_behind_the_agreement_to_tls_are_left_to_it() {
+    let (socket, server) = Socket::with_server(b"Sxyz".to_vec());
+    let mut socket = startup::ask_for_tls(socket).unwrap();
+    let mut buffer = [0; 8];
+    assert_eq!(socket.receive(&mut buffer).unwrap(), 3);
+    drop(socket);
+    server.join().unwrap();
 }

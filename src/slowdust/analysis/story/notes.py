@@ -19,7 +19,7 @@ def notes_about_report(report: Report) -> list[str]:
         return notes_about_archive(report.contender_info)
     return [
         *notes_about_contenders(report.contender_info),
-        *_running(report.contender_info),
+        *_running(report),
         *_embedded(report),
         *_notes_about_steps(report),
     ]
@@ -41,18 +41,21 @@ def notes_about_archive(infos: Sequence[ContenderInfo]) -> list[str]:
     ]
 
 
-def _running(infos: Sequence[ContenderInfo]) -> list[str]:
+def _running(report: Report) -> list[str]:
     """Return notes on servers that ran already: what is unknown of them, and the way to them."""
+    infos = report.contender_info
     names = [info.name for info in infos if info.running]
     if not names:
         return []
     ran = "ran" if len(names) > 1 else "was a server that ran"
+    loads = max((result.incarnations or 1 for result in report.results), default=1)
+    tables = "" if loads == 1 else f", whose tables were made {loads} times"
     notes = [
         f"{shortened(names)} {ran} already, and {'were' if len(names) > 1 else 'was'} not "
-        "restarted: one incarnation. The intervals allow for what a restart usually changes, and "
-        "not for what it changed here. Settings and caches are those that were found; the server's "
-        "CPU time, memory and disk are unknown, and the facts about the host are those of the "
-        "client."
+        f"restarted: one incarnation{tables}. The intervals allow for what a restart usually "
+        "changes, and not for what it changed here. Settings and caches are those that were found; "
+        "the server's CPU time, memory and disk are unknown, and the facts about the host are "
+        "those of the client."
     ]
     if all(info.round_trip_us is not None for info in infos):
         times = [f"{info.round_trip_us:,.0f} us to {info.name}" for info in infos]
@@ -108,11 +111,14 @@ def _systems(infos: Sequence[ContenderInfo]) -> list[str]:
         if len(configs) == 1
         else f"the configs ({listing(configs)}) are each DBMS's own"
     )
+    alike = ["rows", "operations and their order", "clients", "machine", "time"]
+    if any(info.running for info in infos):
+        alike.remove("machine")
     return [
-        f"Different DBMS are compared: {listing(systems)}. The same for all: rows, operations and "
-        f"their order, clients, machine and time. Not the same: statements are spelt as each DBMS "
-        f"wants them, {named}, isolation levels are each DBMS's default where nobody set them, "
-        f"maintenance is each DBMS's own, and plans are compared only among contenders of one DBMS."
+        f"Different DBMS are compared: {listing(systems)}. The same for all: {listing(alike)}. "
+        f"Not the same: statements are spelt as each DBMS wants them, {named}, isolation levels "
+        f"are each DBMS's default where nobody set them, maintenance is each DBMS's own, and plans "
+        f"are compared only among contenders of one DBMS."
     ]
 
 

@@ -43,11 +43,7 @@ _LOOK_EVERY: Second = 0.5
 
 
 def method_of_slices(spec: Spec) -> Method:
-    """Return how a specification's tests are measured in slices.
-
-    A server that runs already has one incarnation, and so has whoever is beside it.
-    """
-    planned = spec.incarnations or schedule.rounds(spec.budget, len(plan(spec)))
+    """Return how a specification's tests are measured in slices."""
     return Method(
         seed=spec.seed,
         tables=spec.tables,
@@ -58,7 +54,7 @@ def method_of_slices(spec: Spec) -> Method:
         budget_s=spec.budget,
         margin=spec.margin,
         memory_bytes=spec.memory,
-        incarnations=1 if spec.has_running_servers else planned,
+        incarnations=schedule.incarnations(spec, len(plan(spec))),
         rate=spec.rate.per_second if spec.rate else None,
         arrivals=spec.rate.arrivals if spec.rate else None,
         trial=spec.trial,

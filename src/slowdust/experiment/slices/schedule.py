@@ -9,6 +9,7 @@ from enum import Enum
 from slowdust.analysis.comparison.verdict import FEWEST_INCARNATIONS
 from slowdust.benchmarks.model import Phase
 from slowdust.experiment.plan import PlannedStep
+from slowdust.experiment.spec.spec import Spec
 from slowdust.units import Second
 
 _ROUND: Second = 5.0
@@ -40,6 +41,16 @@ def fewest_rounds(tests: int) -> int:
 def rounds(budget: Second, tests: int) -> int:
     """Return how many incarnations a budget is spread over."""
     return max(fewest_rounds(tests), min(MOST_ROUNDS, round(budget / tests / _ROUND)))
+
+
+def incarnations(spec: Spec, tests: int) -> int:
+    """Return how many incarnations a specification has for so many tests.
+
+    A server that runs already has one, and so has whoever is beside it, unless its tables are to be
+    made anew.
+    """
+    starts = 1 if spec.has_running_servers else rounds(spec.budget, tests)
+    return spec.incarnations or starts
 
 
 @dataclass

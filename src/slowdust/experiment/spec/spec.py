@@ -39,6 +39,7 @@ from slowdust.experiment.spec.errors import (
     read_toml,
 )
 from slowdust.experiment.spec.matrix import Matrix, Settings
+from slowdust.experiment.spec.running_servers import check_running_servers
 from slowdust.places import named_path
 from slowdust.store.bounds import MOST_CONTENDERS, MOST_SLICES
 from slowdust.store.folder import NAME
@@ -200,6 +201,8 @@ class Spec(Table):
         planned = self.planned_contenders()  # refuses matrices that cannot be crossed
         if len(planned) > MOST_CONTENDERS:
             raise ValueError(f"{len(planned):,} contenders: a report has at most {MOST_CONTENDERS}")
+        given = {key for key in self.model_fields_set if getattr(self, key)}
+        check_running_servers(planned, benchmark, given)
         if self.slice and self.budget > (self.slice + self.discard) * MOST_SLICES:
             shortest = format_duration(self.budget / MOST_SLICES)
             raise AtKeysError(

@@ -59,17 +59,18 @@ class PretendedServer:
     starts: int = 0
     failed: str | None = None
     keeps_tables: bool = False
-    instance: None = None
     target: None = None
 
     @property
-    def server(self) -> SimpleNamespace:
+    def instance(self) -> SimpleNamespace:
         return SimpleNamespace(
             start_under_callgrind=self._start,
             stop=lambda how=Shutdown.ORDERLY: None,
             check_alive=lambda: None,
             log_tail=lambda _: [],
         )
+
+    server = instance
 
     def _start(self, options: Sequence[str]) -> None:
         del options

@@ -86,7 +86,12 @@ def observe_by(driver: Refusing, warnings: list[str]) -> WaitWindow:
     family = SimpleNamespace(waits=lambda site: [WAITS])
     server = SimpleNamespace(site=None, syncs=None)
     contender: Any = SimpleNamespace(
-        name="c", target=None, family=family, server=server, refuse_fatal_errors=lambda *_: None
+        name="c",
+        target=None,
+        family=family,
+        server=server,
+        instance=server,
+        refuse_fatal_errors=lambda *_: None,
     )
     place = WaitPlace(
         benchmark="micro", test="scan", clients=1, contender="c", incarnation=1, repeat=0

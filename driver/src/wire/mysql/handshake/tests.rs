@@ -45,7 +45,10 @@ fn target(password: Option<&str>) -> Target {
 fn shake_hands(target: &Target, packets: &[&[u8]]) -> (Result<Endings, Failure>, Vec<Vec<u8>>) {
     let numbered = packets.iter().zip((0..).step_by(2));
     let replies = numbered.flat_map(|(body, place)| packet(place, body));
-    let (socket, received) = Socket::with_server(replies.collect());
+    let (socket, received) = match target.host {
+        None => Socket::with_server(replies.collect()),
+        Some(_) => Socket::with_tcp_server(replies.collect()),
+    };
     let handshake = Handshake {
         socket,
         frames: &mut Frames::new(),

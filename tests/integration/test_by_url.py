@@ -1,0 +1,285 @@
+"""Servers that run already, compared by their URLs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from slowdust.dbms.access import Access, Auth, Listen, Target
+from slowdust.errors import SlowdustError
+from slowdust.experiment.driver.process import Driver
+from slowdust.experiment.remote_server import RemoteServer
+from slowdust.instances.instance import Instance
+from slowdust.remote.url import parse_url
+from tests.integration.conftest import GetBuildOf
+from tests.integration.servers import new_instance
+from tests.integration.slowdust_command import Workplace, stop_after_slices
+
+TINY = ("--tests", "point-query,update-index", "--rows", "1000", "--budget", "4s")
+QUICK = ("--tests", "point-query", "--rows", "1000", "--budget", "2s")
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server that others started, as seen from outside."""
+
+    target: Target
+
+    def url(self, options: str = "", host: str = "127.0.0.1") -> str:
+        at = f"{self.target.user}@{host}:{self.target.port}"
+        return f"{self.target.dbms}://{at}/{self.target.database}{options}"
+
+    def ask(self, statement: str) -> list[str]:
+        """Return the first column of a statement's rows."""
+        with Driver() as driver:
+            (answer,) = driver.sql(self.target, [statement])
+        return [str(row[0]) for row in answer.rows]
+
+    def schemas(self) -> list[str]:
+        return self.ask(
+            "SELECT schema_name FROM information_schema.schemata "
+            "WHERE schema_name LIKE 'slowdust\\_%'"
+        )
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """An authority, another one, and a server's certificate for 127.0.0.1 alone."""
+
+    folder: Path
+
+    @classmethod
+    def make(cls, folder: Path) -> Certificates:
+        if shutil.which("openssl") is None:
+            pytest.skip("openssl is not installed")
+        made = cls(folder)
+        folder.mkdir()
+        folder.chmod(0o755)
+        new = ["-newkey", "rsa:2048", "-nodes"]
+        for name in ("ca", "other"):
+            keys = ["-keyout", f"{name}.key", "-out", f"{name}.pem"]
+            made.openssl("req", "-x509", *new, "-days", "2", "-subj", f"/CN={name}", *keys)
+        made.openssl("req", *new, "-subj", "/CN=s", "-keyout", "server.key", "-out", "server.csr")
+        (folder / "names").write_text("subjectAltName=IP:127.0.0.1\nbasicConstraints=CA:FALSE\n")
+        signer = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2"]
+        request = ["-req", "-in", "server.csr", "-extfile", "names", "-out", "server.pem"]
+        made.openssl("x509", *request, *signer)
+        return made
+
+    def openssl(self, *arguments: str) -> None:
+        subprocess.run(["openssl", *arguments], cwd=self.folder, check=True, capture_output=True)
+
+    def path(self, name: str) -> str:
+        return str(self.folder / name)
+
+    def give_key_to(self, instance: Instance) -> None:
+        files = instance.site.files
+        assert files is not None
+        owner = files.stat()
+        key = self.folder / "server.key"
+        key.chmod(0o600)
+        shutil.chown(key, owner.st_uid, owner.st_gid)
+
+
+@pytest.fixture
+def certificates(open_dir: Path) -> Certificates:
+    return Certificates.make(open_dir / "certificates")
+
+
+@pytest.fixture
+def workplace(open_dir: Path, data_root: Path, monkeypatch: pytest.MonkeyPatch) -> Workplace:
+    """A folder for experiments, whose user has no password files."""
+    monkeypatch.setenv("HOME", str(open_dir))
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    monkeypatch.delenv("MYSQL_PWD", raising=False)
+    return Workplace(open_dir)
+
+
+@pytest.fixture
+def postgres(
+    builds: GetBuildOf,
+    workplace: Workplace,
+    certificates: Certificates,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Running]:
+    """A Postgres that wants a password, with TLS for whoever asks for it."""
+    settings = {
+        "ssl": "on",
+        "ssl_cert_file": certificates.path("server.pem"),
+        "ssl_key_file": certificates.path("server.key"),
+        "synchronous_commit": "off",
+    }
+    access = Access.make(Listen.LOOPBACK, Auth.SCRAM)
+    with new_instance(builds("postgres", "17.6"), settings, access=access) as instance:
+        certificates.give_key_to(instance)
+        instance.start()
+        running = Running(instance.target())
+        monkeypatch.setenv("PGPASSWORD", str(running.target.password))
+        yield running
+
+
+@pytest.fixture
+def mysql(
+    builds: GetBuildOf,
+    workplace: Workplace,
+    certificates: Certificates,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Running]:
+    """A MySQL that wants a password, with TLS for whoever asks for it."""
+    settings = {
+        "ssl_ca": certificates.path("ca.pem"),
+        "ssl_cert": certificates.path("server.pem"),
+        "ssl_key": certificates.path("server.key"),
+    }
+    access = Access.make(Listen.LOOPBACK, Auth.CACHING_SHA2)
+    with new_instance(builds("mysql", "9.7.4"), settings, access=access) as instance:
+        certificates.give_key_to(instance)
+        instance.start()
+        running = Running(instance.target())
+        monkeypatch.setenv("MYSQL_PWD", str(running.target.password))
+        yield running
+
+
+def test_running_servers_and_a_build_take_turns(
+    workplace: Workplace, postgres: Running, mysql: Running
+) -> None:
+    urls = (postgres.url(), mysql.url())
+    workplace.run("compare", *urls, "postgres@17.6", *TINY, "--name", "three", "--count", "off")
+
+    report = workplace.report("three")
+    by_test = {(result["test"], result["contender"]) for result in report["results"]}
+    assert by_test == {
+        (test, contender)
+        for test in ("point-query", "update-index")
+        for contender in (postgres.url(), mysql.url(), "postgres@17.6")
+    }
+    for result in report["results"]:
+        assert result["qps"] > 0
+        assert result["incarnations"] == 1
+        assert "server_cpu_us" not in result["per_op"] or result["contender"] == "postgres@17.6"
+    facts = {info["name"]: info for info in report["contender_info"]}
+    assert facts[postgres.url()]["running"]
+    assert not facts["postgres@17.6"].get("running")
+    assert all(info["round_trip_us"] > 0 for info in facts.values())
+    assert facts[postgres.url()]["settings"]["synchronous_commit"] == "off"
+    notes = " ".join(report["notes"])
+    assert "one incarnation" in notes
+    assert "A round trip (SELECT 1, one client, median) takes" in notes
+    places = [json.loads(line)["place"] for line in workplace.slice_lines("three")]
+    assert {place["contender"] for place in places[:3]} == {*urls, "postgres@17.6"}
+
+    for password in (postgres.target.password, mysql.target.password):
+        assert password
+        for file in (workplace.folder / "results").rglob("*"):
+            assert not file.is_file() or password.encode() not in file.read_bytes()
+    assert postgres.schemas() == []
+    assert mysql.schemas() == []
+
+
+def test_database_with_tables_of_others_is_refused(
+    workplace: Workplace, postgres: Running, mysql: Running
+) -> None:
+    for running in (postgres, mysql):
+        running.ask("CREATE TABLE orders (id int)")
+        errors = workplace.errors("compare", running.url(), *QUICK, expect=2)
+        assert "has 1 table that Slowdust did not make" in errors
+        assert "orders" in errors
+        assert running.schemas() == []
+        running.ask("DROP TABLE orders")
+
+
+def test_tables_are_kept_on_request_and_made_anew_after_a_kill(
+    workplace: Workplace, postgres: Running
+) -> None:
+    errors = workplace.errors("compare", postgres.url(), *QUICK, "--name", "kept", "--keep")
+    (kept,) = postgres.schemas()
+    assert f"keeps the schema {kept}" in errors
+    assert postgres.ask(f"SELECT count(*) FROM {kept}.sbtest1") == ["1000"]
+
+    arguments = ("--tests", "point-query", "--rows", "1000", "--budget", "6s", "--name", "killed")
+    process = workplace.start("compare", postgres.url(), *arguments)
+    stop_after_slices(workplace, process, "killed", signal.SIGKILL)
+    (left,) = set(postgres.schemas()) - {kept}
+    workplace.run("run", str(workplace.folder / "results" / "killed"), "--resume")
+    assert postgres.schemas() == [kept]
+    assert left != kept
+    report = workplace.report("killed")
+    assert "one incarnation, whose tables were made 2 times" in " ".join(report["notes"])
+
+
+def test_more_goes_on_with_running_servers(workplace: Workplace, postgres: Running) -> None:
+    urls = (postgres.url(), postgres.url("?sslmode=require"))
+    workplace.run("compare", *urls, *QUICK, "--name", "two")
+    before = len(workplace.slice_lines("two"))
+    workplace.run("more", "two", "--tests", "point-query", "--budget", "2s")
+    assert len(workplace.slice_lines("two")) > before
+    assert postgres.schemas() == []
+
+
+@pytest.mark.parametrize(
+    ("host", "options", "message"),
+    [
+        ("127.0.0.1", "sslmode=verify-full&sslrootcert={ca}", None),
+        ("127.0.0.1", "sslmode=verify-full&sslrootcert={other}", "UnknownIssuer"),
+        ("127.0.0.1", "sslmode=verify-full", "invalid peer certificate"),
+        ("localhost", "sslmode=verify-full&sslrootcert={ca}", "not valid for name"),
+        ("localhost", "sslmode=verify-ca&sslrootcert={ca}", None),
+        ("localhost", "sslmode=verify-ca&sslrootcert={other}", "UnknownIssuer"),
+        ("localhost", "sslmode=require", None),
+    ],
+)
+def test_postgres_is_verified_as_its_words_say(
+    postgres: Running, certificates: Certificates, host: str, options: str, message: str | None
+) -> None:
+    files = {name: certificates.path(f"{name}.pem") for name in ("ca", "other")}
+    url = parse_url(postgres.url("?" + options.format(**files), host))
+    refused = pytest.raises(SlowdustError, match=message or "") if message else nullcontext()
+    with Driver() as driver, refused:
+        server = RemoteServer.connect(url, None, driver)
+        assert server.facts.version == "17.6"
+
+
+def test_mysql_is_verified_as_its_words_say(
+    workplace: Workplace, mysql: Running, certificates: Certificates
+) -> None:
+    ca, other = certificates.path("ca.pem"), certificates.path("other.pem")
+    strict = "?ssl-mode=VERIFY_IDENTITY&ssl-ca="
+    workplace.run("compare", mysql.url(strict + ca), *QUICK)
+    errors = workplace.errors("compare", mysql.url(strict + other), *QUICK, expect=1)
+    assert "UnknownIssuer" in errors
+
+
+def test_password_comes_from_a_file_and_its_lack_is_told(
+    workplace: Workplace, postgres: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PGPASSWORD")
+    errors = workplace.errors("compare", postgres.url(), *QUICK, expect=1)
+    assert "asks for a password" in errors
+    assert "PGPASSWORD" in errors
+    file = workplace.folder / ".pgpass"
+    file.write_text(f"127.0.0.1:*:*:{postgres.target.user}:{postgres.target.password}\n")
+    file.chmod(0o600)
+    workplace.run("compare", postgres.url(), *QUICK)
+
+
+def test_servers_are_reached_by_their_unix_sockets(
+    workplace: Workplace, builds: GetBuildOf
+) -> None:
+    with (
+        new_instance(builds("postgres", "17.6"), {}) as postgres,
+        new_instance(builds("mysql", "9.7.4"), {}) as mysql,
+    ):
+        for instance, option in ((postgres, "host"), (mysql, "socket")):
+            instance.start()
+            target = instance.target()
+            place = instance.socket_dir / ("mysql.sock" if instance is mysql else "")
+            at = f"{target.dbms}://{target.user}@:{target.port}/{target.database}"
+            workplace.run("compare", f"{at}?{option}={place}", *QUICK)
