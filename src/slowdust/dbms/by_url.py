@@ -23,7 +23,7 @@ class ByUrl:
     tls_option: str
     """The option of a URL that says how the connection is encrypted: 'sslmode'."""
     tls_words: Mapping[str, Verify | None]
-    """Its values; None is for no encryption."""
+    """The values of that option; None is for no encryption."""
     file_options: tuple[str, str, str]
     """The options that name the authorities, the client's certificate and its key."""
     identity: str

@@ -35,7 +35,7 @@ class RemoteSite:
 
     @property
     def files(self) -> None:
-        """Its files are out of reach."""
+        """No files, which are out of reach."""
         return
 
 
@@ -83,7 +83,7 @@ class RemoteServer:
 
     @property
     def facts(self) -> BuildFacts:
-        """Its version, and what is known of its origin."""
+        """Return its version, and what is known of its origin."""
         source = f"running server, {self.product}, {self.url.encryption}"
         return BuildFacts(source=source, version=self._site.version)
 

@@ -27,7 +27,7 @@ class Server(Protocol):
 
     @property
     def subject(self) -> Subject | None:
-        """Its processes, while it runs, for the probes."""
+        """The processes while it runs, for the probes."""
         ...
 
     @property
@@ -37,7 +37,7 @@ class Server(Protocol):
 
     @property
     def allocator(self) -> str | None:
-        """Its malloc library."""
+        """The malloc library."""
         ...
 
     @property

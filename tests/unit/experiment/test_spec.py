@@ -167,7 +167,8 @@ def test_running_servers_are_taken_as_they_are(data: dict[str, object], complain
 
 
 def test_running_servers_have_one_incarnation_unless_more_are_wanted() -> None:
-    data = {"name": "x", "contenders": ["postgres://ann@db", "postgres@17.6"], "budget": "10m"}
+    contenders = ["postgres://ann@db", "postgres@17.6"]
+    data: dict[str, object] = {"name": "x", "contenders": contenders, "budget": "10m"}
     assert incarnations(parse_spec(data), tests=2) == 1
     assert incarnations(parse_spec({**data, "incarnations": 3}), tests=2) == 3
     assert incarnations(parse_spec({**data, "contenders": ["postgres@17.6"]}), tests=2) > 1

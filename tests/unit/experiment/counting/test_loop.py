@@ -68,9 +68,10 @@ class PretendedServer:
             stop=lambda how=Shutdown.ORDERLY: None,
             check_alive=lambda: None,
             log_tail=lambda _: [],
+            log_path=None,
         )
 
-    server = instance
+    server = handle = instance
 
     def _start(self, options: Sequence[str]) -> None:
         del options
