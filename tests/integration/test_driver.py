@@ -293,7 +293,8 @@ def test_passwords(server: Server, driver: Driver, user: str, encryption: str) -
     assert ask("secret")["results"][0]["rows"] == [[user]]
     wrong = ask("wrong")
     assert (wrong["event"], wrong["kind"], wrong["sqlstate"]) == ("error", "connection", "28P01")
-    assert ask(None)["kind"] == "usage"
+    missing = ask(None)
+    assert (missing["kind"], missing["sqlstate"]) == ("connection", "28P01")
 
 
 @pytest.mark.usefixtures("loaded")
