@@ -123,7 +123,8 @@ impl MockProtocol {
             clients: place.clients,
             seed: 1,
         };
-        let test = workload::test(test, shape).unwrap();
+        let dialect = mysql::WIRE.dialect;
+        let test = workload::test(test, shape, dialect).unwrap();
         self.client_of(test.prepared().len(), test.generator(), place)
     }
 

@@ -5,6 +5,7 @@ mod body;
 mod calendar;
 pub mod dialect;
 mod frames;
+pub mod mongodb;
 pub mod mysql;
 pub mod postgres;
 mod socket;
@@ -243,11 +244,13 @@ pub struct Wire {
 }
 
 /// The wires by DBMS: a new one is a module and a line here.
-const WIRES: [(&str, Wire); 4] = [
+const WIRES: [(&str, Wire); 6] = [
     ("postgres", postgres::WIRE),
     ("mysql", mysql::WIRE),
     ("mariadb", mysql::WIRE),
     ("sqlite", sqlite::WIRE),
+    ("mongodb", mongodb::WIRE),
+    ("ferretdb", mongodb::WIRE),
 ];
 
 fn wire(dbms: &str) -> Result<&'static Wire, Failure> {

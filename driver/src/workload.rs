@@ -9,6 +9,7 @@ use crate::client::gate::GateSide;
 use crate::client::operation::{Generator, Operation};
 use crate::measure::{Nanosecond, Pace};
 use crate::protocol::job::{Create, Load, Prepare, Statements};
+use crate::wire::dialect::Dialect;
 use crate::wire::Failure;
 
 /// The benchmarks whose tests run in slices: a new benchmark is a module and a line here.
@@ -26,7 +27,7 @@ pub struct SliceBenchmark {
 /// Creates and fills the tables; the callback is told the number of rows loaded so far.
 type LoadTables = fn(&Load, &mut dyn FnMut(u64)) -> Result<Loaded, Failure>;
 /// Returns the test of that name, if the benchmark has it.
-type TestOf = fn(&str, Shape) -> Option<Result<Box<dyn Test>, Failure>>;
+type TestOf = fn(&str, Shape, &dyn Dialect) -> Option<Result<Box<dyn Test>, Failure>>;
 
 /// A benchmark of long steps, which fill and change tables of its own.
 pub struct StepBenchmark {
@@ -56,11 +57,11 @@ pub fn load(job: &Load, progress: &mut dyn FnMut(u64)) -> Result<Loaded, Failure
     (benchmark.ok_or_else(missing)?.load)(job, progress)
 }
 
-/// Return the test of that name over tables of that shape.
-pub fn test(name: &str, shape: Shape) -> Result<Box<dyn Test>, Failure> {
+/// Return the test of that name over tables of that shape, as a DBMS can have it.
+pub fn test(name: &str, shape: Shape, dialect: &dyn Dialect) -> Result<Box<dyn Test>, Failure> {
     let test = SLICE_BENCHMARKS
         .iter()
-        .find_map(|benchmark| (benchmark.test)(name, shape));
+        .find_map(|benchmark| (benchmark.test)(name, shape, dialect));
     test.unwrap_or_else(|| Err(Failure::usage(format!("there is no test {name:?}"))))
 }
 

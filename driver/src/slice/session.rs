@@ -81,7 +81,7 @@ impl Session {
             clients: job.clients.into(),
             seed: job.seed,
         };
-        let test = workload::test(&job.test, shape)?;
+        let test = workload::test(&job.test, shape, wire::dialect(&job.target)?)?;
         let statements = test.prepared();
         let mut connections = (0..shape.clients)
             .map(|_| {

@@ -35,10 +35,23 @@ impl<'a> Body<'a> {
 
     /// Read a string that ends with a zero byte.
     pub fn string(&mut self) -> Result<String, Failure> {
-        let length = self.rest.iter().position(|&byte| byte == 0);
-        let text = self.bytes(length.ok_or_else(truncated)?)?;
-        self.bytes(1)?;
+        let text = self.until_zero()?;
         Ok(String::from_utf8_lossy(text).into_owned())
+    }
+
+    /// Read the bytes up to a zero byte, and that byte.
+    #[inline]
+    pub fn until_zero(&mut self) -> Result<&'a [u8], Failure> {
+        let length = self.rest.iter().position(|&byte| byte == 0);
+        let bytes = self.bytes(length.ok_or_else(truncated)?)?;
+        self.bytes(1)?;
+        Ok(bytes)
+    }
+
+    /// Return what has not been read, and leave it there.
+    #[inline]
+    pub fn peek(&self) -> &'a [u8] {
+        self.rest
     }
 
     pub fn remaining(self) -> &'a [u8] {

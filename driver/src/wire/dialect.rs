@@ -14,6 +14,16 @@ pub trait Dialect: Sync {
         statement.to_owned()
     }
 
+    /// Return whether statements can be grouped in transactions; else each stands alone.
+    fn has_transactions(&self) -> bool {
+        true
+    }
+
+    /// Return whether a prepared statement and a text are two ways to send a statement.
+    fn prepares(&self) -> bool {
+        true
+    }
+
     /// Return the words after a table's name that make a query use this index, where there are any.
     fn index_hint(&self, _index: &str) -> String {
         String::new()

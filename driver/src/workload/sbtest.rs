@@ -11,7 +11,8 @@ use super::{Shape, SliceBenchmark, Test, Unit};
 use crate::client::operation::Generator;
 use crate::keys::Sequence;
 use crate::protocol::job::Statements;
-use crate::wire::Failure;
+use crate::wire::dialect::Dialect;
+use crate::wire::{is_transaction_control, Failure};
 use generator::SbGenerator;
 use template::{least_rows, Template};
 
@@ -28,8 +29,16 @@ const FAMILIES: [TransactionOf; 2] = [catalog::transaction, slap::transaction];
 type TransactionOf = fn(&str) -> Option<Vec<Template>>;
 
 /// Return the test of that name, if one of the families has it.
-fn test(name: &str, shape: Shape) -> Option<Result<Box<dyn Test>, Failure>> {
-    let templates = FAMILIES.iter().find_map(|family| family(name))?;
+fn test(name: &str, shape: Shape, dialect: &dyn Dialect) -> Option<Result<Box<dyn Test>, Failure>> {
+    let mut templates = FAMILIES.iter().find_map(|family| family(name))?;
+    if !dialect.has_transactions() {
+        templates.retain(|template| !is_transaction_control(&template.sql));
+    }
+    if !dialect.prepares() {
+        for template in &mut templates {
+            template.form = Statements::Prepared;
+        }
+    }
     let test = check(name, shape, &templates).map(|()| SbTest {
         shape,
         sequence: Sequence::new(shape.seed, name),

@@ -1,5 +1,6 @@
 use crate::client::operation::{Expected, Operation};
-use crate::wire::{Failure, Request, Value};
+use crate::wire::dialect::Dialect;
+use crate::wire::{mongodb, postgres, Failure, Request, Value};
 use crate::workload::{self, Shape, Test, Unit};
 
 /// Tests whose operations differ.
@@ -48,6 +49,7 @@ const ALL: [&str; 38] = [
 const UNVARYING: [&str; 2] = ["scan", "update-same-indexed"];
 
 const ROWS: u64 = 20_000;
+const SQL: &dyn Dialect = postgres::WIRE.dialect;
 
 fn shape(clients: u64) -> Shape {
     Shape {
@@ -59,7 +61,8 @@ fn shape(clients: u64) -> Shape {
 }
 
 fn test_of(name: &str, clients: u64) -> Box<dyn Test> {
-    workload::test(name, shape(clients)).unwrap_or_else(|failure| panic!("{name}: {failure:?}"))
+    workload::test(name, shape(clients), SQL)
+        .unwrap_or_else(|failure| panic!("{name}: {failure:?}"))
 }
 
 fn operation(test: &dyn Test, index: u64) -> Operation {
@@ -95,7 +98,7 @@ fn the_same_seed_gives_the_same_operations_and_another_does_not() {
             assert_eq!(operation(&*test_of(name, 4), index), again, "{name}");
         }
         let seed = 8;
-        let other = workload::test(name, Shape { seed, ..shape(4) }).unwrap();
+        let other = workload::test(name, Shape { seed, ..shape(4) }, SQL).unwrap();
         let differs =
             (0..20).any(|index| operation(&*other, index) != operation(&*test_of(name, 4), index));
         assert!(differs, "{name}");
@@ -241,7 +244,7 @@ fn every_row_is_deleted_once_and_then_none() {
             rows,
             ..shape(4)
         };
-        let test = workload::test("delete", shape).unwrap();
+        let test = workload::test("delete", shape, SQL).unwrap();
         let deleted = |index| {
             let operation = operation(&*test, index);
             let statement = statement(&*test, &operation, 0);
@@ -319,7 +322,7 @@ fn statements_of_an_operation_alone_are_those_of_the_first_table() {
 
 #[test]
 fn impossible_sessions_are_usage_failures() {
-    let refused = |name, shape| matches!(workload::test(name, shape), Err(Failure::Usage(_)));
+    let refused = |name, shape| matches!(workload::test(name, shape, SQL), Err(Failure::Usage(_)));
     assert!(refused("no-such-test", shape(1)));
     assert!(refused("random-points.0", shape(1)));
     assert!(refused("random-points.x", shape(1)));
@@ -333,4 +336,21 @@ fn impossible_sessions_are_usage_failures() {
     assert!(refused("point-query", Shape { tables, ..shape(1) }));
     assert!(refused("point-query", shape(0)));
     assert!(refused("point-query", with_rows(1 << 31, 1)));
+}
+
+#[test]
+fn every_test_has_commands_of_mongodb_and_no_transactions() {
+    let dialect = mongodb::WIRE.dialect;
+    for name in ALL.into_iter().chain(UNVARYING) {
+        let test = workload::test(name, shape(4), dialect).unwrap();
+        for statement in test.prepared() {
+            let command = dialect.with_placeholders(&statement);
+            assert!(command.starts_with('{'), "{name}: {statement}");
+            let holes = |text: &str| text.matches('?').count();
+            assert_eq!(holes(&command), holes(&statement), "{name}");
+        }
+        let operation = operation(&*test, 5);
+        assert!((0..operation.calls.len())
+            .all(|call| matches!(operation.request(call), Request::Prepared { .. })));
+    }
 }

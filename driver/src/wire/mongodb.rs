@@ -1,0 +1,314 @@
+//! MongoDB 3.6 and newer, and what speaks its protocol: OP_MSG, one command and one reply at a time.
+//!
+//! Commands are BSON that is made once, with holes for values; of replies the outcome is read and the
+//! documents are counted.
+
+mod command;
+mod dialect;
+mod reply;
+mod scram;
+mod statement;
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use base64::engine::general_purpose::STANDARD;
+use base64::Engine as _;
+use bson::spec::BinarySubtype;
+use bson::{doc, Binary, Bson, Document};
+
+use self::command::{Command, Documents, Encoder};
+use self::dialect::MongoDialect;
+use self::reply::MessageHeader;
+use self::scram::Scram;
+use super::frames::Frames;
+use super::socket::Socket;
+use super::{
+    BulkLoad, Connection, Failure, Reply, Request, ServerError, Session, Table, TextQueries,
+    Traffic, Value, Wire,
+};
+use crate::protocol::job::Target;
+
+pub const WIRE: Wire = Wire {
+    connect: |target| Ok(Box::new(MongoConnection::connect(target)?)),
+    dialect: &MongoDialect,
+    in_process: false,
+};
+
+/// Commands of a load have about so many bytes: far less than the 16 MB that a document may have.
+const BYTES_PER_LOAD: usize = 1 << 20;
+/// The wire version of 3.6, the first with OP_MSG.
+const OLDEST_WIRE_VERSION: i64 = 6;
+const NOT_FOUND: &str = "mongodb/26";
+const NONCE_SIZE: usize = 18;
+
+pub struct MongoConnection {
+    socket: Socket,
+    frames: Frames<MessageHeader>,
+    encoder: Encoder,
+    database: String,
+    prepared: Vec<Command>,
+    sources: Vec<Document>,
+}
+
+impl MongoConnection {
+    fn connect(target: &Target) -> Result<Self, Failure> {
+        let name = format!("mongodb-{}.sock", target.port);
+        let mut socket = Socket::connect(target, &name)?;
+        if target.tls.is_some() {
+            socket = socket.secure(target)?;
+        }
+        let mut connection = Self {
+            socket,
+            frames: Frames::new(),
+            encoder: Encoder::default(),
+            database: target.database.clone(),
+            prepared: Vec::new(),
+            sources: Vec::new(),
+        };
+        let hello = connection.run(&doc! { "isMaster": 1 }, "admin")?;
+        match hello.get("maxWireVersion").and_then(number) {
+            Some(version) if version >= OLDEST_WIRE_VERSION => {}
+            _ => {
+                return Err(Failure::usage(
+                    "servers before MongoDB 3.6 are not supported",
+                ))
+            }
+        }
+        if let Some(password) = &target.password {
+            connection.authenticate(&target.user, password)?;
+        }
+        Ok(connection)
+    }
+
+    fn authenticate(&mut self, user: &str, password: &str) -> Result<(), Failure> {
+        let mut nonce = [0; NONCE_SIZE];
+        getrandom::fill(&mut nonce).map_err(Failure::usage)?;
+        let scram = Scram::new(user, password, &STANDARD.encode(nonce));
+        let start = doc! {
+            "saslStart": 1,
+            "mechanism": scram::MECHANISM,
+            "payload": payload(&scram.first_message()),
+            "options": { "skipEmptyExchange": true },
+        };
+        let challenge = self.run(&start, "admin").map_err(refused)?;
+        let proof = scram.answer(&text_of(&challenge)?)?;
+        let conversation = challenge
+            .get("conversationId")
+            .cloned()
+            .unwrap_or(Bson::Int32(1));
+        let next = |message: &str| {
+            doc! {
+                "saslContinue": 1,
+                "conversationId": conversation.clone(),
+                "payload": payload(message),
+            }
+        };
+        let mut last = self.run(&next(&proof.message), "admin").map_err(refused)?;
+        proof.verify(&text_of(&last)?)?;
+        while matches!(last.get_bool("done"), Ok(false)) {
+            last = self.run(&next(""), "admin").map_err(refused)?;
+        }
+        Ok(())
+    }
+
+    /// Run a command on a database, and return the reply, which says that all is well.
+    fn run(&mut self, command: &Document, database: &str) -> Result<Document, Failure> {
+        let mut command = command.clone();
+        command.insert("$db", database);
+        self.socket.send(self.encoder.command(&command)?)?;
+        self.answer()
+    }
+
+    fn answer(&mut self) -> Result<Document, Failure> {
+        let frame = self.frames.wait(&mut self.socket)?;
+        let document = reply::document(frame.header, frame.body)?;
+        match reply::read(document)?.error {
+            Some(error) => Err(Failure::Server(error)),
+            None => bson::deserialize_from_slice(document).map_err(Failure::protocol),
+        }
+    }
+
+    fn with_database(&self, mut command: Document) -> Document {
+        command.insert("$db", &self.database);
+        command
+    }
+}
+
+fn payload(message: &str) -> Binary {
+    Binary {
+        subtype: BinarySubtype::Generic,
+        bytes: message.as_bytes().to_vec(),
+    }
+}
+
+fn text_of(reply: &Document) -> Result<String, Failure> {
+    let bytes = reply
+        .get_binary_generic("payload")
+        .map_err(Failure::protocol)?;
+    String::from_utf8(bytes.clone()).map_err(Failure::protocol)
+}
+
+/// The failure of a connection whose user the server refuses.
+fn refused(failure: Failure) -> Failure {
+    match failure {
+        Failure::Server(error) => Failure::refused(error),
+        other => other,
+    }
+}
+
+fn number(value: &Bson) -> Option<i64> {
+    match *value {
+        Bson::Int32(number) => Some(number.into()),
+        Bson::Int64(number) => Some(number),
+        Bson::Double(number) => Some(number as i64),
+        _ => None,
+    }
+}
+
+/// Return the command that a text is: a command as JSON, or a statement of a workload.
+fn parse(text: &str) -> Result<Document, Failure> {
+    if text.starts_with('{') {
+        serde_json::from_str(text).map_err(Failure::usage)
+    } else {
+        statement::command(text)
+    }
+}
+
+impl TextQueries for MongoConnection {
+    /// Run a command; its reply is one row with one value, JSON. To drop what is not there is done.
+    fn query(&mut self, text: &str) -> Result<Table, Failure> {
+        let command = parse(text)?;
+        let database = self.database.clone();
+        let reply = match self.run(&command, &database) {
+            Err(Failure::Server(ServerError { sqlstate, .. }))
+                if sqlstate == NOT_FOUND && command.contains_key("drop") =>
+            {
+                Document::new()
+            }
+            other => other?,
+        };
+        let json = serde_json::to_string(&reply).map_err(Failure::protocol)?;
+        Ok(Table {
+            columns: vec!["reply".into()],
+            rows: vec![vec![Some(json)]],
+        })
+    }
+}
+
+impl Connection for MongoConnection {
+    fn send(&mut self, request: Request<'_>) -> Result<(), Failure> {
+        match request {
+            Request::Prepared {
+                statement,
+                values,
+                text,
+            } => {
+                let command = &self.prepared[statement];
+                self.socket
+                    .send(self.encoder.execution(command, values, text))
+            }
+            Request::Text(_) => Err(Failure::usage("commands of MongoDB are not texts")),
+        }
+    }
+
+    fn wait_readable(&mut self) -> Result<(), Failure> {
+        self.socket.wait_readable()
+    }
+
+    fn receive(&mut self) -> Result<(), Failure> {
+        self.frames.fill(&mut self.socket)
+    }
+
+    fn reply(&mut self) -> Result<Option<Reply>, Failure> {
+        let Some(frame) = self.frames.next()? else {
+            return Ok(None);
+        };
+        reply::read(reply::document(frame.header, frame.body)?).map(Some)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.as_fd())
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.socket.traffic()
+    }
+}
+
+impl Session for MongoConnection {
+    /// Nothing tells which thread of the server serves a connection.
+    fn server_process(&mut self) -> Result<Option<u32>, Failure> {
+        Ok(None)
+    }
+
+    fn prepare(&mut self, statements: &[String]) -> Result<(), Failure> {
+        for statement in statements {
+            let command = self.with_database(parse(statement)?);
+            self.prepared.push(Command::compile(&command)?);
+            self.sources.push(command);
+        }
+        Ok(())
+    }
+
+    /// Servers explain commands with values alone, each in words of its own: no plan is shown.
+    fn explain(&mut self, _: Request<'_>) -> Result<Option<String>, Failure> {
+        Ok(None)
+    }
+
+    fn load<'a>(
+        &'a mut self,
+        table: &str,
+        columns: &[&str],
+    ) -> Result<Box<dyn BulkLoad + 'a>, Failure> {
+        let key = |column: &&str| {
+            let name = if *column == "id" { "_id" } else { column };
+            [name.as_bytes(), b"\0"].concat()
+        };
+        let command = self.with_database(doc! { "insert": table, "ordered": true });
+        Ok(Box::new(Inserts {
+            keys: columns.iter().map(key).collect(),
+            command,
+            documents: Documents::default(),
+            bytes: 0,
+            connection: self,
+        }))
+    }
+}
+
+/// A load by commands that insert many documents each.
+struct Inserts<'a> {
+    connection: &'a mut MongoConnection,
+    command: Document,
+    /// The names of the fields, each with a zero.
+    keys: Vec<Vec<u8>>,
+    documents: Documents,
+    bytes: u64,
+}
+
+impl Inserts<'_> {
+    fn send(&mut self) -> Result<(), Failure> {
+        if self.documents.count == 0 {
+            return Ok(());
+        }
+        let body = self.documents.take_into(&self.command, "documents")?;
+        self.bytes += body.len() as u64;
+        let connection = &mut self.connection;
+        connection.socket.send(connection.encoder.encoded(&body))?;
+        connection.answer().map(drop)
+    }
+}
+
+impl BulkLoad for Inserts<'_> {
+    fn row(&mut self, values: &[Value], text: &[u8]) -> Result<(), Failure> {
+        self.documents.push(&self.keys, values, text);
+        if self.documents.bytes.len() >= BYTES_PER_LOAD {
+            self.send()?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<u64, Failure> {
+        self.send()?;
+        Ok(self.bytes)
+    }
+}
