@@ -18,7 +18,7 @@ use std::os::fd::BorrowedFd;
 
 use self::calendar::DateTime;
 use self::dialect::Dialect;
-use crate::protocol::job::Target;
+use crate::protocol::job::{Names, Target};
 
 /// A parameter's value. Text lies in an arena beside the values, so that values are copied and
 /// nothing is allocated for them.
@@ -39,6 +39,15 @@ impl Value {
     /// Return the bytes of a text in its arena.
     pub fn slice(text: &[u8], start: u32, end: u32) -> &[u8] {
         &text[start as usize..end as usize]
+    }
+
+    /// Return a key, which is a whole number from 0 on.
+    pub fn number(self) -> u64 {
+        match self {
+            Self::Int(number) => u64::try_from(number).expect("a key"),
+            Self::BigInt(number) => u64::try_from(number).expect("a key"),
+            other => panic!("{other:?} is not a key"),
+        }
     }
 
     /// Append the value as SQL. Texts hold letters, digits and hyphens: nothing has to be escaped.
@@ -274,5 +283,11 @@ pub fn is_in_process(dbms: &str) -> bool {
 
 /// Return the dialect of the target's DBMS.
 pub fn dialect(target: &Target) -> Result<&'static dyn Dialect, Failure> {
-    Ok(wire(&target.dbms)?.dialect)
+    let dialect = wire(&target.dbms)?.dialect;
+    match target.names {
+        Names::Long => Ok(dialect),
+        Names::Short => dialect.with_short_names().ok_or_else(|| {
+            Failure::usage(format!("the rows of {} do not hold names", target.dbms))
+        }),
+    }
 }

@@ -42,7 +42,7 @@ impl Command {
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// `postgres`, `mysql`, `mariadb`.
+    /// `postgres`, `mysql`, `mariadb`, `sqlite`, `mongodb`, `ferretdb`.
     pub dbms: String,
     #[serde(default)]
     pub host: Option<String>,
@@ -65,6 +65,17 @@ pub struct Target {
     /// How a TCP connection is encrypted; absent: not at all.
     #[serde(default)]
     pub tls: Option<Tls>,
+    /// The length of the names of columns, where every row holds them.
+    #[serde(default)]
+    pub names: Names,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Names {
+    #[default]
+    Long,
+    Short,
 }
 
 /// The encryption of a connection. All files are in PEM.
@@ -109,6 +120,7 @@ impl Target {
             schema: None,
             foreign: false,
             tls: None,
+            names: Names::Long,
         }
     }
 }

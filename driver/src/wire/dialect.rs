@@ -24,6 +24,16 @@ pub trait Dialect: Sync {
         true
     }
 
+    /// Return whether the server counts up the keys of rows that are inserted without one.
+    fn generates_keys(&self) -> bool {
+        true
+    }
+
+    /// Return the dialect whose rows hold short names of their columns, where rows hold names.
+    fn with_short_names(&self) -> Option<&'static dyn Dialect> {
+        None
+    }
+
     /// Return the words after a table's name that make a query use this index, where there are any.
     fn index_hint(&self, _index: &str) -> String {
         String::new()

@@ -5,6 +5,7 @@
 
 mod command;
 mod dialect;
+mod plan;
 mod reply;
 mod scram;
 mod statement;
@@ -16,8 +17,7 @@ use base64::Engine as _;
 use bson::spec::BinarySubtype;
 use bson::{doc, Binary, Bson, Document};
 
-use self::command::{Command, Documents, Encoder};
-use self::dialect::MongoDialect;
+use self::command::{key_of, Command, Documents, Encoder, Field};
 use self::reply::MessageHeader;
 use self::scram::Scram;
 use super::frames::Frames;
@@ -26,11 +26,11 @@ use super::{
     BulkLoad, Connection, Failure, Reply, Request, ServerError, Session, Table, TextQueries,
     Traffic, Value, Wire,
 };
-use crate::protocol::job::Target;
+use crate::protocol::job::{Names, Target};
 
 pub const WIRE: Wire = Wire {
     connect: |target| Ok(Box::new(MongoConnection::connect(target)?)),
-    dialect: &MongoDialect,
+    dialect: &dialect::LONG_NAMES,
     in_process: false,
 };
 
@@ -46,8 +46,8 @@ pub struct MongoConnection {
     frames: Frames<MessageHeader>,
     encoder: Encoder,
     database: String,
+    names: Names,
     prepared: Vec<Command>,
-    sources: Vec<Document>,
 }
 
 impl MongoConnection {
@@ -62,8 +62,8 @@ impl MongoConnection {
             frames: Frames::new(),
             encoder: Encoder::default(),
             database: target.database.clone(),
+            names: target.names,
             prepared: Vec::new(),
-            sources: Vec::new(),
         };
         let hello = connection.run(&doc! { "isMaster": 1 }, "admin")?;
         match hello.get("maxWireVersion").and_then(number) {
@@ -111,10 +111,10 @@ impl MongoConnection {
         Ok(())
     }
 
-    /// Run a command on a database, and return the reply, which says that all is well.
+    /// Run a command on a database, unless it names another one itself, and return the reply, which
+    /// says that all is well.
     fn run(&mut self, command: &Document, database: &str) -> Result<Document, Failure> {
-        let mut command = command.clone();
-        command.insert("$db", database);
+        let command = on_database(command.clone(), database);
         self.socket.send(self.encoder.command(&command)?)?;
         self.answer()
     }
@@ -128,10 +128,21 @@ impl MongoConnection {
         }
     }
 
-    fn with_database(&self, mut command: Document) -> Document {
-        command.insert("$db", &self.database);
-        command
+    /// Return the command that a text is: a command as JSON, or a statement of a workload.
+    fn parse(&self, text: &str) -> Result<Document, Failure> {
+        if text.starts_with('{') {
+            serde_json::from_str(text).map_err(Failure::usage)
+        } else {
+            statement::command(text, self.names)
+        }
     }
+}
+
+fn on_database(mut command: Document, database: &str) -> Document {
+    if !command.contains_key("$db") {
+        command.insert("$db", database);
+    }
+    command
 }
 
 fn payload(message: &str) -> Binary {
@@ -165,19 +176,41 @@ fn number(value: &Bson) -> Option<i64> {
     }
 }
 
-/// Return the command that a text is: a command as JSON, or a statement of a workload.
-fn parse(text: &str) -> Result<Document, Failure> {
-    if text.starts_with('{') {
-        serde_json::from_str(text).map_err(Failure::usage)
-    } else {
-        statement::command(text)
+/// Return the documents of a reply as rows of their values.
+fn rows_of(reply: &Document) -> Result<Table, Failure> {
+    let cursor = reply.get_document("cursor").map_err(Failure::protocol)?;
+    let batch = cursor.get_array("firstBatch").map_err(Failure::protocol)?;
+    let mut table = Table::default();
+    for document in batch.iter().filter_map(Bson::as_document) {
+        table.columns = document.keys().cloned().collect();
+        table.rows.push(document.values().map(value_of).collect());
+    }
+    Ok(table)
+}
+
+/// Return a value as text; None for null.
+fn value_of(value: &Bson) -> Option<String> {
+    match value {
+        Bson::Null => None,
+        Bson::ObjectId(id) => Some(key_of(*id).to_string()),
+        Bson::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
     }
 }
 
+/// Return the reply as one row with one value, JSON.
+fn whole(reply: &Document) -> Result<Table, Failure> {
+    let json = serde_json::to_string(reply).map_err(Failure::protocol)?;
+    Ok(Table {
+        columns: vec!["reply".into()],
+        rows: vec![vec![Some(json)]],
+    })
+}
+
 impl TextQueries for MongoConnection {
-    /// Run a command; its reply is one row with one value, JSON. To drop what is not there is done.
+    /// Run a command; to drop what is not there is done. The documents of a query are rows.
     fn query(&mut self, text: &str) -> Result<Table, Failure> {
-        let command = parse(text)?;
+        let command = self.parse(text)?;
         let database = self.database.clone();
         let reply = match self.run(&command, &database) {
             Err(Failure::Server(ServerError { sqlstate, .. }))
@@ -187,11 +220,11 @@ impl TextQueries for MongoConnection {
             }
             other => other?,
         };
-        let json = serde_json::to_string(&reply).map_err(Failure::protocol)?;
-        Ok(Table {
-            columns: vec!["reply".into()],
-            rows: vec![vec![Some(json)]],
-        })
+        if command.contains_key("find") {
+            rows_of(&reply)
+        } else {
+            whole(&reply)
+        }
     }
 }
 
@@ -207,7 +240,10 @@ impl Connection for MongoConnection {
                 self.socket
                     .send(self.encoder.execution(command, values, text))
             }
-            Request::Text(_) => Err(Failure::usage("commands of MongoDB are not texts")),
+            Request::Text(text) => {
+                let command = on_database(self.parse(text)?, &self.database);
+                self.socket.send(self.encoder.command(&command)?)
+            }
         }
     }
 
@@ -243,16 +279,38 @@ impl Session for MongoConnection {
 
     fn prepare(&mut self, statements: &[String]) -> Result<(), Failure> {
         for statement in statements {
-            let command = self.with_database(parse(statement)?);
+            let command = on_database(self.parse(statement)?, &self.database);
             self.prepared.push(Command::compile(&command)?);
-            self.sources.push(command);
         }
         Ok(())
     }
 
-    /// Servers explain commands with values alone, each in words of its own: no plan is shown.
-    fn explain(&mut self, _: Request<'_>) -> Result<Option<String>, Failure> {
-        Ok(None)
+    /// Explain a read. What writes, and what a server does not explain, has no plan.
+    fn explain(&mut self, request: Request<'_>) -> Result<Option<String>, Failure> {
+        let Request::Prepared {
+            statement,
+            values,
+            text,
+        } = request
+        else {
+            return Ok(None);
+        };
+        let command = &self.prepared[statement];
+        let mut command = self.encoder.document(command, values, text)?;
+        if !["find", "aggregate", "distinct"]
+            .iter()
+            .any(|verb| command.contains_key(verb))
+        {
+            return Ok(None);
+        }
+        command.remove("$db");
+        let explain = doc! { "explain": command, "verbosity": "queryPlanner" };
+        let database = self.database.clone();
+        match self.run(&explain, &database) {
+            Ok(reply) => Ok(plan::text(&reply)),
+            Err(Failure::Server(_)) => Ok(None),
+            Err(failure) => Err(failure),
+        }
     }
 
     fn load<'a>(
@@ -260,13 +318,14 @@ impl Session for MongoConnection {
         table: &str,
         columns: &[&str],
     ) -> Result<Box<dyn BulkLoad + 'a>, Failure> {
-        let key = |column: &&str| {
-            let name = if *column == "id" { "_id" } else { column };
-            [name.as_bytes(), b"\0"].concat()
+        let field = |column: &&str| Field {
+            name: [statement::field(column, self.names).as_bytes(), b"\0"].concat(),
+            kind: statement::kind(column),
         };
-        let command = self.with_database(doc! { "insert": table, "ordered": true });
+        let insert = doc! { "insert": table, "ordered": true };
+        let command = on_database(insert, &self.database);
         Ok(Box::new(Inserts {
-            keys: columns.iter().map(key).collect(),
+            fields: columns.iter().map(field).collect(),
             command,
             documents: Documents::default(),
             bytes: 0,
@@ -279,8 +338,7 @@ impl Session for MongoConnection {
 struct Inserts<'a> {
     connection: &'a mut MongoConnection,
     command: Document,
-    /// The names of the fields, each with a zero.
-    keys: Vec<Vec<u8>>,
+    fields: Vec<Field>,
     documents: Documents,
     bytes: u64,
 }
@@ -300,7 +358,7 @@ impl Inserts<'_> {
 
 impl BulkLoad for Inserts<'_> {
     fn row(&mut self, values: &[Value], text: &[u8]) -> Result<(), Failure> {
-        self.documents.push(&self.keys, values, text);
+        self.documents.push(&self.fields, values, text);
         if self.documents.bytes.len() >= BYTES_PER_LOAD {
             self.send()?;
         }

@@ -23,7 +23,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::deletes::Deletes;
-    use super::inserts::Inserts;
+    use super::inserts::{Inserts, Keys};
     use super::queries::Queries;
     use super::tables::Table;
     use crate::allocations::assert_allocates_nothing;
@@ -43,7 +43,7 @@ mod tests {
             Queries::new(table.clone(), query, dialect, form, sequence).1
         };
         match role {
-            "insert" => Box::new(Inserts::new(table, gate, 1, 100, None, form).1),
+            "insert" => Box::new(Inserts::new(table, gate, 1, 100, None, Keys::Client, form).1),
             // The server deletes one row at a time.
             "delete" => Box::new(Deletes::new(table, gate, 1, form).1),
             "range" => Box::new(queries(Query::Range)),

@@ -1,8 +1,47 @@
 //! Commands as bytes of BSON with holes for values, made once when a statement is prepared.
 
+use bson::oid::ObjectId;
 use bson::{Bson, Document};
 
 use super::super::{Failure, Value};
+
+/// The kind of the values of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A key: the number is an ObjectId, as the keys that MongoDB makes itself are.
+    Key,
+    Other,
+}
+
+impl Kind {
+    /// Return the value that stands for a hole in a command that is not compiled yet.
+    pub fn hole(self) -> Bson {
+        match self {
+            Self::Key => Bson::MinKey,
+            Self::Other => Bson::Undefined,
+        }
+    }
+}
+
+/// The name of a field, with a zero, and the kind of its values.
+pub struct Field {
+    pub name: Vec<u8>,
+    pub kind: Kind,
+}
+
+/// Return the ObjectId that a key is. It is in the order of the numbers.
+pub fn object_id(number: u64) -> ObjectId {
+    let mut bytes = [0; OBJECT_ID_SIZE];
+    bytes[OBJECT_ID_SIZE - 8..].copy_from_slice(&number.to_be_bytes());
+    ObjectId::from_bytes(bytes)
+}
+
+/// Return the number of which a key was made.
+pub fn key_of(id: ObjectId) -> u64 {
+    let bytes = id.bytes();
+    let (_, number) = bytes.split_at(OBJECT_ID_SIZE - 8);
+    u64::from_be_bytes(number.try_into().expect("8 bytes"))
+}
 
 /// The element types that values have.
 mod element {
@@ -10,6 +49,7 @@ mod element {
     pub const STRING: u8 = 0x02;
     pub const DOCUMENT: u8 = 0x03;
     pub const ARRAY: u8 = 0x04;
+    pub const OBJECT_ID: u8 = 0x07;
     pub const DATE: u8 = 0x09;
     pub const INT: u8 = 0x10;
     pub const LONG: u8 = 0x12;
@@ -18,6 +58,9 @@ mod element {
 const MESSAGE: u32 = 2013;
 const BODY: u8 = 0;
 const HEADER_SIZE: usize = 16;
+/// Flags and the kind of the body stand before a message's document.
+const BODY_START: usize = HEADER_SIZE + 5;
+const OBJECT_ID_SIZE: usize = 12;
 
 /// A command without its values.
 pub struct Command {
@@ -32,12 +75,12 @@ enum Part {
     /// The length of a document, which is known at its end.
     Begin,
     End,
-    /// The next value. The bytes up to this place are its key, with a zero.
-    Hole(usize),
+    /// The next value. The bytes up to this place are its name, with a zero.
+    Hole(usize, Kind),
 }
 
 impl Command {
-    /// Compile a document, in which `Undefined` stands for a value.
+    /// Compile a document, in which `Kind::hole` stands for a value.
     pub fn compile(document: &Document) -> Result<Self, Failure> {
         let mut command = Self {
             parts: Vec::new(),
@@ -54,10 +97,8 @@ impl Command {
         self.parts.push(Part::Begin);
         for (key, value) in elements {
             match value {
-                Bson::Undefined => {
-                    self.key(key);
-                    self.parts.push(Part::Hole(self.bytes.len()));
-                }
+                Bson::Undefined => self.hole(key, Kind::Other),
+                Bson::MinKey => self.hole(key, Kind::Key),
                 Bson::Document(inner) => {
                     self.open(element::DOCUMENT, key);
                     self.document(&mut entries(inner))?;
@@ -77,6 +118,11 @@ impl Command {
         }
         self.parts.push(Part::End);
         Ok(())
+    }
+
+    fn hole(&mut self, key: &str, kind: Kind) {
+        self.key(key);
+        self.parts.push(Part::Hole(self.bytes.len(), kind));
     }
 
     fn open(&mut self, kind: u8, key: &str) {
@@ -102,9 +148,9 @@ impl Command {
                 }
                 Part::Begin => begin(output, open),
                 Part::End => end(output, open),
-                Part::Hole(end) => {
+                Part::Hole(end, kind) => {
                     let value = *values.next().expect("a value for each hole");
-                    write_element(value, text, &self.bytes[done..end], output);
+                    write_element(kind, value, text, &self.bytes[done..end], output);
                     done = end;
                 }
             }
@@ -129,6 +175,17 @@ impl Encoder {
     /// Return the message of a command with its values.
     pub fn execution(&mut self, command: &Command, values: &[Value], text: &[u8]) -> &[u8] {
         self.message(|output, open| command.write(values, text, output, open))
+    }
+
+    /// Return a command with its values as a document.
+    pub fn document(
+        &mut self,
+        command: &Command,
+        values: &[Value],
+        text: &[u8],
+    ) -> Result<Document, Failure> {
+        let message = self.execution(command, values, text);
+        bson::deserialize_from_slice(&message[BODY_START..]).map_err(Failure::usage)
     }
 
     /// Return the message of a complete command.
@@ -161,14 +218,14 @@ pub struct Documents {
 }
 
 impl Documents {
-    pub fn push(&mut self, keys: &[Vec<u8>], values: &[Value], text: &[u8]) {
+    pub fn push(&mut self, fields: &[Field], values: &[Value], text: &[u8]) {
         self.bytes.push(element::DOCUMENT);
         self.bytes
             .extend_from_slice(self.count.to_string().as_bytes());
         self.bytes.push(0);
         begin(&mut self.bytes, &mut self.open);
-        for (key, value) in keys.iter().zip(values) {
-            write_element(*value, text, key, &mut self.bytes);
+        for (field, value) in fields.iter().zip(values) {
+            write_element(field.kind, *value, text, &field.name, &mut self.bytes);
         }
         end(&mut self.bytes, &mut self.open);
         self.count += 1;
@@ -211,18 +268,24 @@ fn end(output: &mut Vec<u8>, open: &mut Vec<usize>) {
     output[start..start + 4].copy_from_slice(&length.to_le_bytes());
 }
 
-/// Append an element; its key ends with a zero.
+/// Append an element; its name ends with a zero.
 #[inline]
-fn write_element(value: Value, text: &[u8], key: &[u8], output: &mut Vec<u8>) {
-    let kind = match value {
+fn write_element(kind: Kind, value: Value, text: &[u8], name: &[u8], output: &mut Vec<u8>) {
+    if kind == Kind::Key {
+        output.push(element::OBJECT_ID);
+        output.extend_from_slice(name);
+        output.extend_from_slice(&object_id(value.number()).bytes());
+        return;
+    }
+    let element = match value {
         Value::Int(_) => element::INT,
         Value::BigInt(_) => element::LONG,
         Value::Real(_) => element::DOUBLE,
         Value::Timestamp(_) => element::DATE,
         Value::Text { .. } => element::STRING,
     };
-    output.push(kind);
-    output.extend_from_slice(key);
+    output.push(element);
+    output.extend_from_slice(name);
     match value {
         Value::Int(number) => output.extend_from_slice(&number.to_le_bytes()),
         Value::BigInt(number) => output.extend_from_slice(&number.to_le_bytes()),
@@ -251,7 +314,7 @@ mod tests {
         let template = doc! {
             "update": "t",
             "updates": [{ "u": { "$set": { "c": Bson::Undefined } },
-                          "q": { "_id": { "$in": [Bson::Undefined, Bson::Undefined] } } }],
+                          "q": { "_id": { "$in": [Bson::MinKey, Bson::Undefined] } } }],
             "$db": "d",
         };
         let command = Command::compile(&template).unwrap();
@@ -265,22 +328,40 @@ mod tests {
         let expected = doc! {
             "update": "t",
             "updates": [{ "u": { "$set": { "c": "yz" } },
-                          "q": { "_id": { "$in": [7, 1_i64 << 40] } } }],
+                          "q": { "_id": { "$in": [object_id(7), 1_i64 << 40] } } }],
             "$db": "d",
         };
         assert_eq!(message[..4], (message.len() as u32).to_le_bytes());
-        assert_eq!(message[21..], bson::serialize_to_vec(&expected).unwrap());
+        assert_eq!(
+            message[BODY_START..],
+            bson::serialize_to_vec(&expected).unwrap()
+        );
         let again = encoder.execution(&command, &values, b"xyz").to_vec();
         assert_eq!(again[4], 2, "the number of the request");
     }
 
     #[test]
+    fn keys_are_in_the_order_of_their_numbers() {
+        let numbers = [0, 1, 255, 256, 1 << 40, u64::MAX];
+        assert_eq!(numbers.map(|number| key_of(object_id(number))), numbers);
+        assert!(numbers.map(|number| object_id(number).bytes()).is_sorted());
+    }
+
+    #[test]
     fn documents_become_the_last_element_of_their_command() {
-        let keys = [b"_id\0".to_vec(), b"r\0".to_vec(), b"d\0".to_vec()];
+        let field = |name: &[u8], kind| Field {
+            name: name.to_vec(),
+            kind,
+        };
+        let fields = [
+            field(b"_id\0", Kind::Key),
+            field(b"r\0", Kind::Other),
+            field(b"d\0", Kind::Other),
+        ];
         let mut documents = Documents::default();
         for id in 1..=2 {
             let values = [Value::Int(id), Value::Real(0.5), Value::Timestamp(60)];
-            documents.push(&keys, &values, b"");
+            documents.push(&fields, &values, b"");
         }
         let body = documents
             .take_into(&doc! { "insert": "t", "$db": "d" }, "documents")
@@ -289,7 +370,10 @@ mod tests {
         let expected = doc! {
             "insert": "t",
             "$db": "d",
-            "documents": [{ "_id": 1, "r": 0.5, "d": at }, { "_id": 2, "r": 0.5, "d": at }],
+            "documents": [
+                { "_id": object_id(1), "r": 0.5, "d": at },
+                { "_id": object_id(2), "r": 0.5, "d": at },
+            ],
         };
         assert_eq!(body, bson::serialize_to_vec(&expected).unwrap());
         assert_eq!(documents.count, 0);

@@ -3,13 +3,22 @@
 use super::super::dialect::{ColumnTypes, Definitions, Dialect, Ranges};
 use super::super::{Connection, Failure};
 use super::statement;
+use crate::protocol::job::Names;
 
-pub struct MongoDialect;
+pub struct MongoDialect {
+    names: Names,
+}
+
+pub static LONG_NAMES: MongoDialect = MongoDialect { names: Names::Long };
+static SHORT_NAMES: MongoDialect = MongoDialect {
+    names: Names::Short,
+};
 
 impl Dialect for MongoDialect {
     /// Return the command; a statement that has none is refused when it is prepared.
     fn with_placeholders(&self, sql: &str) -> String {
-        statement::command(sql).map_or_else(|_| sql.to_owned(), |command| statement::text(&command))
+        statement::command(sql, self.names)
+            .map_or_else(|_| sql.to_owned(), |command| statement::text(&command))
     }
 
     /// A single server has no transactions of several commands.
@@ -20,6 +29,14 @@ impl Dialect for MongoDialect {
     /// Commands are sent whole each time.
     fn prepares(&self) -> bool {
         false
+    }
+
+    fn generates_keys(&self) -> bool {
+        false
+    }
+
+    fn with_short_names(&self) -> Option<&'static dyn Dialect> {
+        Some(&SHORT_NAMES)
     }
 
     fn definitions(&self, engine: Option<&str>) -> Result<Definitions, Failure> {

@@ -56,8 +56,10 @@ pub fn read(document: &[u8]) -> Result<Reply, Failure> {
             b"errmsg" => outcome.message = value.text(),
             b"values" => outcome.rows = Some(count(value.bytes)?),
             b"cursor" => for_each(value.bytes, |key, value| {
-                if key == b"firstBatch" {
-                    outcome.rows = Some(count(value.bytes)?);
+                match key {
+                    b"firstBatch" => outcome.rows = Some(count(value.bytes)?),
+                    b"id" if value.number() != Some(0.0) => return Err(unread()),
+                    _ => {}
                 }
                 Ok(())
             })?,
@@ -77,6 +79,11 @@ pub fn read(document: &[u8]) -> Result<Reply, Failure> {
         Ok(())
     })?;
     Ok(outcome.reply())
+}
+
+/// A command asks for as many documents as its test reads; more would be left on the server.
+fn unread() -> Failure {
+    Failure::protocol("the server returned only a part of the documents")
 }
 
 #[derive(Default)]
@@ -221,6 +228,13 @@ mod tests {
         assert_eq!(error.message, "duplicate key");
         let conflict = doc! { "ok": 0.0, "code": 112, "errmsg": "WriteConflict" };
         assert!(reply(&conflict).error.unwrap().collision);
+    }
+
+    #[test]
+    fn documents_that_stay_on_the_server_are_violations_of_the_protocol() {
+        let cursor = doc! { "firstBatch": [{ "_id": 1 }], "id": 7_i64, "ns": "d.t" };
+        let part = bson::serialize_to_vec(&doc! { "cursor": cursor, "ok": 1.0 }).unwrap();
+        assert_eq!(read(&part), Err(unread()));
     }
 
     #[test]

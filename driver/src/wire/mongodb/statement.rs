@@ -1,16 +1,30 @@
 //! The statements of the workloads as commands of MongoDB.
 //!
 //! Workloads are written in the SQL that every other DBMS takes. It has few forms, and each has one
-//! command: rows are documents, and the primary key `id` is `_id`. A value is `Undefined` in the
-//! command, in the place of its `?`; values keep their order.
+//! command: rows are documents, and the primary key, `id` or `transactionid`, is `_id`. A hole
+//! (`Kind::hole`) is in the command in the place of each `?`; values keep their order.
 
 use bson::{doc, Bson, Document};
 
 use super::super::Failure;
+use super::command::{object_id, Kind};
+use crate::protocol::job::Names;
+
+/// More documents than a statement of the workloads returns. FerretDB reserves memory for all.
+const BATCH_SIZE: i32 = 20_000;
+const SHORT_NAMES: [(&str, &str); 6] = [
+    ("dateandtime", "dt"),
+    ("cashregisterid", "cr"),
+    ("customerid", "cu"),
+    ("productid", "pr"),
+    ("price", "pc"),
+    ("data", "da"),
+];
 
 /// Return the command of a statement, without the name of its database.
-pub fn command(sql: &str) -> Result<Document, Failure> {
-    translated(sql)
+pub fn command(sql: &str, names: Names) -> Result<Document, Failure> {
+    Translator { names }
+        .command(sql)
         .ok_or_else(|| Failure::usage(format!("MongoDB has no command for this statement: {sql}")))
 }
 
@@ -18,163 +32,236 @@ pub fn command(sql: &str) -> Result<Document, Failure> {
 pub fn text(command: &Document) -> String {
     let json = serde_json::to_string(command).expect("documents are JSON");
     json.replace(r#"{"$undefined":true}"#, "?")
+        .replace(r#"{"$minKey":1}"#, "?")
 }
 
-fn translated(sql: &str) -> Option<Document> {
-    let (verb, rest) = sql.split_once(' ')?;
-    match verb {
-        "SELECT" => select(rest),
-        "UPDATE" => update(rest),
-        "DELETE" => delete(rest.strip_prefix("FROM ")?),
-        "INSERT" => insert(rest.strip_prefix("INTO ")?),
-        "CREATE" => create(rest),
-        "DROP" => Some(doc! { "drop": rest.strip_prefix("TABLE IF EXISTS ")? }),
-        _ => None,
+/// Return the name of a column's field.
+pub fn field(column: &str, names: Names) -> &str {
+    if kind(column) == Kind::Key {
+        return "_id";
+    }
+    let short = SHORT_NAMES.iter().find(|(long, _)| *long == column);
+    match (names, short) {
+        (Names::Short, Some((_, short))) => short,
+        _ => column,
     }
 }
 
-fn select(rest: &str) -> Option<Document> {
-    if rest == "1" {
-        return Some(doc! { "ping": 1 });
+/// Return the kind of a column's values.
+pub fn kind(column: &str) -> Kind {
+    match column {
+        "id" | "transactionid" => Kind::Key,
+        _ => Kind::Other,
     }
-    let (columns, rest) = rest.split_once(" FROM ")?;
-    let (table, condition) = rest.split_once(" WHERE ")?;
-    let (condition, order) = match condition.split_once(" ORDER BY ") {
-        None => (condition, None),
-        Some((condition, column)) => (condition, Some(column)),
-    };
-    let filter = filter(condition)?;
-    if let Some(column) = columns.strip_prefix("DISTINCT ") {
-        return Some(doc! { "distinct": table, "key": field(column), "query": filter });
+}
+
+struct Translator {
+    names: Names,
+}
+
+impl Translator {
+    fn command(&self, sql: &str) -> Option<Document> {
+        let (verb, rest) = sql.split_once(' ')?;
+        match verb {
+            "SELECT" => self.select(rest),
+            "UPDATE" => self.update(rest),
+            "DELETE" => self.delete(rest.strip_prefix("FROM ")?),
+            "INSERT" => self.insert(rest.strip_prefix("INTO ")?),
+            "CREATE" => self.create(rest),
+            "DROP" => Some(doc! { "drop": rest.strip_prefix("TABLE IF EXISTS ")? }),
+            _ => None,
+        }
     }
-    if let Some((function, column)) = columns.strip_suffix(')').and_then(|c| c.split_once('(')) {
+
+    fn select(&self, rest: &str) -> Option<Document> {
+        if rest == "1" {
+            return Some(doc! { "ping": 1 });
+        }
+        let (columns, rest) = rest.split_once(" FROM ")?;
+        let (rest, limit) = split_off(rest, " LIMIT ");
+        let (rest, order) = split_off(rest, " ORDER BY ");
+        let (table, condition) = split_off(rest, " WHERE ");
+        let filter = condition.map_or_else(|| Some(Document::new()), |test| self.filter(test))?;
+        if let Some(column) = columns.strip_prefix("DISTINCT ") {
+            return Some(doc! { "distinct": table, "key": self.field(column), "query": filter });
+        }
+        if let Some(call) = columns.strip_suffix(')') {
+            return self.aggregate(table, call.split_once('(')?, filter);
+        }
+        let mut find = doc! { "find": table, "filter": filter };
+        if columns != "*" {
+            find.insert("projection", self.projection(columns));
+        }
+        if let Some(columns) = order {
+            find.insert("sort", self.order(columns));
+        }
+        if let Some(limit) = limit {
+            find.insert("limit", limit.parse::<i32>().ok()?);
+        } else if !condition.is_some_and(is_of_one) {
+            // All documents in one reply, as all rows of SQL are.
+            find.insert("batchSize", BATCH_SIZE);
+        }
+        Some(find)
+    }
+
+    fn aggregate(
+        &self,
+        table: &str,
+        (function, column): (&str, &str),
+        filter: Document,
+    ) -> Option<Document> {
         let sum = match function.to_ascii_uppercase().as_str() {
-            "SUM" => Bson::String(format!("${}", field(column))),
+            "SUM" => Bson::String(format!("${}", self.field(column))),
             "COUNT" => Bson::Int32(1),
             _ => return None,
         };
         let group = doc! { "_id": Bson::Null, "result": { "$sum": sum } };
         let pipeline = [doc! { "$match": filter }, doc! { "$group": group }];
-        return Some(doc! { "aggregate": table, "pipeline": pipeline.to_vec(), "cursor": {} });
+        Some(doc! { "aggregate": table, "pipeline": pipeline.to_vec(), "cursor": {} })
     }
-    let mut find = doc! { "find": table, "filter": filter };
-    if columns != "*" {
-        find.insert("projection", projection(columns));
-    }
-    if let Some(column) = order {
-        find.insert("sort", doc! { field(column): 1 });
-    }
-    // All documents in one reply, as all rows of SQL are.
-    find.insert("batchSize", i32::MAX);
-    find.insert("singleBatch", true);
-    Some(find)
-}
 
-/// A document's key comes unless it is left out.
-fn projection(columns: &str) -> Document {
-    let mut projection: Document = columns
-        .split(", ")
-        .map(|column| (field(column).to_owned(), Bson::Int32(1)))
-        .collect();
-    if !projection.contains_key("_id") {
-        projection.insert("_id", 0);
-    }
-    projection
-}
-
-fn update(rest: &str) -> Option<Document> {
-    let (table, rest) = rest.split_once(" SET ")?;
-    let (assignment, condition) = rest.split_once(" WHERE ")?;
-    let (column, value) = assignment.split_once(" = ")?;
-    let change = match value.strip_prefix(column) {
-        Some(addition) => {
-            let added: i32 = addition.strip_prefix(" + ")?.parse().ok()?;
-            doc! { "$inc": { field(column): added } }
+    /// A document's key comes unless it is left out.
+    fn projection(&self, columns: &str) -> Document {
+        let mut projection = self.order(columns);
+        if !projection.contains_key("_id") {
+            projection.insert("_id", 0);
         }
-        None if value == "?" => doc! { "$set": { field(column): Bson::Undefined } },
-        None => return None,
-    };
-    // The change stands before the condition, as its value does in SQL.
-    let mut update = doc! { "u": change, "q": filter(condition)? };
-    if !is_of_one(condition) {
-        update.insert("multi", true);
+        projection
     }
-    Some(doc! { "update": table, "updates": [update] })
-}
 
-fn delete(rest: &str) -> Option<Document> {
-    let (table, condition) = rest.split_once(" WHERE ")?;
-    let limit = i32::from(is_of_one(condition));
-    Some(doc! { "delete": table, "deletes": [{ "q": filter(condition)?, "limit": limit }] })
-}
-
-fn insert(rest: &str) -> Option<Document> {
-    let (target, rows) = rest.split_once(" VALUES ")?;
-    let (table, columns) = target.strip_suffix(')')?.split_once(" (")?;
-    let keys: Vec<&str> = columns.split(", ").map(field).collect();
-    let documents = rows
-        .strip_prefix('(')?
-        .strip_suffix(')')?
-        .split("), (")
-        .map(|row| {
-            let holes = row.split(", ").filter(|value| *value == "?").count();
-            let document = keys.iter().map(|key| ((*key).to_owned(), Bson::Undefined));
-            (holes == keys.len()).then(|| document.collect::<Document>())
-        })
-        .collect::<Option<Vec<_>>>()?;
-    Some(doc! { "insert": table, "documents": documents })
-}
-
-fn create(rest: &str) -> Option<Document> {
-    if let Some(rest) = rest.strip_prefix("TABLE ") {
-        let (table, _) = rest.split_once(" (")?;
-        return Some(doc! { "create": table });
+    /// Return the fields of columns with 1, or -1 for those in descending order.
+    fn order(&self, columns: &str) -> Document {
+        let field = |column: &str| match column.strip_suffix(" DESC") {
+            Some(column) => (self.field(column).to_owned(), Bson::Int32(-1)),
+            None => (self.field(column).to_owned(), Bson::Int32(1)),
+        };
+        columns.split(", ").map(field).collect()
     }
-    let (name, rest) = rest.strip_prefix("INDEX ")?.split_once(" ON ")?;
-    let (table, columns) = rest.split_once(" (")?;
-    let (columns, _) = columns.split_once(')')?;
-    let key: Document = columns
-        .split(", ")
-        .map(|column| (field(column).to_owned(), Bson::Int32(1)))
-        .collect();
-    Some(doc! { "createIndexes": table, "indexes": [{ "key": key, "name": name }] })
-}
 
-/// Return the condition as a filter. The condition that no row fulfils is one that no index decides.
-fn filter(condition: &str) -> Option<Document> {
-    if let Some((column, _)) = condition
-        .strip_prefix("LENGTH(")
-        .and_then(|rest| rest.split_once(") < 0"))
-    {
-        return Some(doc! { field(column): { "$lt": "" } });
-    }
-    let (column, test) = condition.split_once(' ')?;
-    let test = match test {
-        "= ?" => Bson::Undefined,
-        "BETWEEN ? AND ?" => {
-            Bson::Document(doc! { "$gte": Bson::Undefined, "$lte": Bson::Undefined })
+    fn update(&self, rest: &str) -> Option<Document> {
+        let (table, rest) = rest.split_once(" SET ")?;
+        let (assignment, condition) = rest.split_once(" WHERE ")?;
+        let (column, value) = assignment.split_once(" = ")?;
+        let change = match value.strip_prefix(column) {
+            Some(addition) => {
+                let added: i32 = addition.strip_prefix(" + ")?.parse().ok()?;
+                doc! { "$inc": { self.field(column): added } }
+            }
+            None if value == "?" => doc! { "$set": { self.field(column): kind(column).hole() } },
+            None => return None,
+        };
+        // The change stands before the condition, as its value does in SQL.
+        let mut update = doc! { "u": change, "q": self.filter(condition)? };
+        if !is_of_one(condition) {
+            update.insert("multi", true);
         }
-        list => {
-            let list = list.strip_prefix("IN (")?.strip_suffix(')')?;
-            let holes = list
-                .split(", ")
-                .map(|value| (value == "?").then_some(Bson::Undefined));
-            Bson::Document(doc! { "$in": holes.collect::<Option<Vec<_>>>()? })
+        Some(doc! { "update": table, "updates": [update] })
+    }
+
+    fn delete(&self, rest: &str) -> Option<Document> {
+        let (table, condition) = rest.split_once(" WHERE ")?;
+        let limit = i32::from(is_of_one(condition));
+        Some(
+            doc! { "delete": table, "deletes": [{ "q": self.filter(condition)?, "limit": limit }] },
+        )
+    }
+
+    fn insert(&self, rest: &str) -> Option<Document> {
+        let (target, rows) = rest.split_once(" VALUES ")?;
+        let (table, columns) = target.strip_suffix(')')?.split_once(" (")?;
+        let columns: Vec<&str> = columns.split(", ").collect();
+        let hole = |column: &&str| (self.field(column).to_owned(), kind(column).hole());
+        let documents = rows
+            .strip_prefix('(')?
+            .strip_suffix(')')?
+            .split("), (")
+            .map(|row| {
+                let holes = row.split(", ").filter(|value| *value == "?").count();
+                (holes == columns.len()).then(|| columns.iter().map(hole).collect::<Document>())
+            })
+            .collect::<Option<Vec<_>>>()?;
+        Some(doc! { "insert": table, "documents": documents })
+    }
+
+    fn create(&self, rest: &str) -> Option<Document> {
+        if let Some(rest) = rest.strip_prefix("TABLE ") {
+            let (table, _) = rest.split_once(" (")?;
+            return Some(doc! { "create": table });
         }
-    };
-    Some(doc! { field(column): test })
+        let (name, rest) = rest.strip_prefix("INDEX ")?.split_once(" ON ")?;
+        let (table, columns) = rest.split_once(" (")?;
+        let (columns, _) = columns.split_once(')')?;
+        let key = self.order(columns);
+        Some(doc! { "createIndexes": table, "indexes": [{ "key": key, "name": name }] })
+    }
+
+    /// Return the condition as a filter.
+    fn filter(&self, condition: &str) -> Option<Document> {
+        // The condition that no row fulfils is one that no index decides.
+        let impossible = condition.strip_prefix("LENGTH(");
+        if let Some((column, _)) = impossible.and_then(|rest| rest.split_once(") < 0")) {
+            return Some(doc! { self.field(column): { "$lt": "" } });
+        }
+        if let Some(column) = condition.strip_suffix(" BETWEEN ? AND ?") {
+            let hole = kind(column).hole();
+            return Some(doc! { self.field(column): { "$gte": hole.clone(), "$lte": hole } });
+        }
+        if let Some((column, list)) = condition.split_once(" IN (") {
+            let holes = list.strip_suffix(')')?.split(", ");
+            let values = holes.map(|value| self.value(column, value));
+            let values = values.collect::<Option<Vec<_>>>()?;
+            return Some(doc! { self.field(column): { "$in": values } });
+        }
+        if let Some(column) = condition.strip_suffix(" = ?") {
+            return Some(doc! { self.field(column): kind(column).hole() });
+        }
+        self.range(condition)
+    }
+
+    /// Return a condition of one or two ends of a range: `a >= ? AND a < ?`.
+    fn range(&self, condition: &str) -> Option<Document> {
+        let mut filter = Document::new();
+        for test in condition.split(" AND ") {
+            let [column, operator, value] = test.split(' ').collect::<Vec<_>>().try_into().ok()?;
+            let operator = match operator {
+                ">=" => "$gte",
+                "<" => "$lt",
+                _ => return None,
+            };
+            let ends = filter.entry(self.field(column).to_owned());
+            let ends = ends.or_insert_with(|| Bson::Document(Document::new()));
+            ends.as_document_mut()?
+                .insert(operator, self.value(column, value)?);
+        }
+        Some(filter)
+    }
+
+    /// Return the hole of a `?`, or the key that a number is.
+    fn value(&self, column: &str, value: &str) -> Option<Bson> {
+        match (value, kind(column)) {
+            ("?", kind) => Some(kind.hole()),
+            (number, Kind::Key) => number.parse().ok().map(object_id).map(Bson::ObjectId),
+            _ => None,
+        }
+    }
+
+    fn field<'a>(&self, column: &'a str) -> &'a str {
+        field(column, self.names)
+    }
+}
+
+/// Split what follows the last `separator` off.
+fn split_off<'a>(text: &'a str, separator: &str) -> (&'a str, Option<&'a str>) {
+    match text.rsplit_once(separator) {
+        Some((before, after)) => (before, Some(after)),
+        None => (text, None),
+    }
 }
 
 /// Return whether a condition is fulfilled by one document at most.
 fn is_of_one(condition: &str) -> bool {
-    condition == "id = ?"
-}
-
-fn field(column: &str) -> &str {
-    match column {
-        "id" => "_id",
-        column => column,
-    }
+    let column = condition.strip_suffix(" = ?");
+    column.is_some_and(|column| kind(column) == Kind::Key)
 }
 
 #[cfg(test)]
@@ -183,12 +270,12 @@ mod tests {
 
     #[test]
     fn each_form_of_a_statement_has_its_command() {
-        let all = r#","batchSize":2147483647,"singleBatch":true}"#;
+        let all = r#","batchSize":20000}"#;
         for (sql, expected) in [
             ("SELECT 1", r#"{"ping":1}"#.to_owned()),
             (
                 "SELECT c FROM t WHERE id = ?",
-                format!(r#"{{"find":"t","filter":{{"_id":?}},"projection":{{"c":1,"_id":0}}{all}"#),
+                r#"{"find":"t","filter":{"_id":?},"projection":{"c":1,"_id":0}}"#.to_owned(),
             ),
             (
                 "SELECT id, c FROM t WHERE k IN (?, ?)",
@@ -230,6 +317,18 @@ mod tests {
                 "INSERT INTO t (id, k) VALUES (?, ?), (?, ?)",
                 r#"{"insert":"t","documents":[{"_id":?,"k":?},{"_id":?,"k":?}]}"#.to_owned(),
             ),
+            (
+                "DELETE FROM t WHERE transactionid >= ? AND transactionid < ?",
+                r#"{"delete":"t","deletes":[{"q":{"_id":{"$gte":?,"$lt":?}},"limit":0}]}"#.to_owned(),
+            ),
+            (
+                "SELECT price, data FROM t WHERE price >= ? ORDER BY price, data LIMIT 10",
+                r#"{"find":"t","filter":{"price":{"$gte":?}},"projection":{"price":1,"data":1,"_id":0},"sort":{"price":1,"data":1},"limit":10}"#.to_owned(),
+            ),
+            (
+                "SELECT transactionid FROM t ORDER BY transactionid DESC LIMIT 1",
+                r#"{"find":"t","filter":{},"projection":{"_id":1},"sort":{"_id":-1},"limit":1}"#.to_owned(),
+            ),
             ("DROP TABLE IF EXISTS t", r#"{"drop":"t"}"#.to_owned()),
             ("CREATE TABLE t (id INTEGER, PRIMARY KEY (id))", r#"{"create":"t"}"#.to_owned()),
             (
@@ -237,7 +336,8 @@ mod tests {
                 r#"{"createIndexes":"t","indexes":[{"key":{"k":1},"name":"k_1"}]}"#.to_owned(),
             ),
         ] {
-            assert_eq!(text(&command(sql).unwrap()), expected, "{sql}");
+            let command = command(sql, Names::Long).unwrap();
+            assert_eq!(text(&command), expected, "{sql}");
         }
     }
 
@@ -245,13 +345,30 @@ mod tests {
     fn what_has_no_command_is_refused() {
         for sql in [
             "BEGIN",
-            "SELECT c FROM t",
             "SELECT MAX(k) FROM t WHERE id = ?",
             "SELECT c FROM t WHERE id > ?",
+            "SELECT c FROM t WHERE c >= 7",
             "UPDATE t SET c = d WHERE id = ?",
             "INSERT INTO t (id) VALUES (1)",
         ] {
-            assert!(matches!(command(sql), Err(Failure::Usage(_))), "{sql}");
+            let refused = command(sql, Names::Long);
+            assert!(matches!(refused, Err(Failure::Usage(_))), "{sql}");
         }
+    }
+
+    #[test]
+    fn keys_are_object_ids_of_their_numbers() {
+        let sql = "SELECT transactionid FROM t WHERE transactionid >= 258 LIMIT 1";
+        let command = command(sql, Names::Long).unwrap();
+        let filter = r#""filter":{"_id":{"$gte":{"$oid":"000000000000000000000102"}}}"#;
+        assert!(text(&command).contains(filter), "{command}");
+    }
+
+    #[test]
+    fn documents_have_short_names_where_they_are_asked_for() {
+        let sql = "INSERT INTO t (transactionid, dateandtime, price) VALUES (?, ?, ?)";
+        let command = command(sql, Names::Short).unwrap();
+        let expected = r#"{"insert":"t","documents":[{"_id":?,"dt":?,"pc":?}]}"#;
+        assert_eq!(text(&command), expected);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::deletes::Deletes;
 use super::indexes::Indexes;
-use super::inserts::{Inserts, MOST_ROWS_PER_COMMIT};
+use super::inserts::{Inserts, Keys, MOST_ROWS_PER_COMMIT};
 use super::queries::{Queries, INDEXES};
 use super::tables::Table;
 use crate::client::gate::{Gate, GateSide, WakePolicy};
@@ -333,8 +333,9 @@ impl InsertStep {
         rows: Option<u64>,
     ) -> (Vec<String>, Inserts) {
         let (seed, form) = (self.job.seed, self.job.statements);
-        let (table, gate) = (table.clone(), gate.clone());
-        Inserts::new(table, gate, seed, rows_per_commit(&self.job), rows, form)
+        let (table, gate, keys) = (table.clone(), gate.clone(), Keys::of(self.dialect));
+        let per_commit = rows_per_commit(&self.job);
+        Inserts::new(table, gate, seed, per_commit, rows, keys, form)
     }
 
     fn deletes(&self, table: &Arc<Table>, gate: &Arc<Gate>) -> (Vec<String>, Deletes) {

@@ -32,7 +32,7 @@ impl Table {
     ) -> Result<Self, Failure> {
         let name = name(number);
         let first = least_key(connection, &name, 0)?;
-        let last = format!("SELECT MAX(transactionid) FROM {name}");
+        let last = format!("SELECT transactionid FROM {name} ORDER BY transactionid DESC LIMIT 1");
         let (first, last) = (first.unwrap_or(1), key(connection, &last)?.unwrap_or(0));
         Ok(Self::between(name, first, last, inserted))
     }
@@ -94,18 +94,21 @@ pub fn least_key(
     table: &str,
     from: u64,
 ) -> Result<Option<u64>, Failure> {
-    let sql = format!("SELECT MIN(transactionid) FROM {table} WHERE transactionid >= {from}");
+    let sql = format!(
+        "SELECT transactionid FROM {table} WHERE transactionid >= {from} \
+         ORDER BY transactionid LIMIT 1"
+    );
     key(connection, &sql)
 }
 
 fn key(connection: &mut dyn TextQueries, sql: &str) -> Result<Option<u64>, Failure> {
-    match connection.query(sql)?.into_value()? {
-        None => Ok(None),
-        Some(key) => key
-            .parse()
-            .map(Some)
-            .map_err(|_| Failure::protocol(format!("{key:?} is not a key"))),
+    let table = connection.query(sql)?;
+    if table.rows.is_empty() {
+        return Ok(None);
     }
+    let key = table.into_value()?.unwrap_or_default();
+    let number = key.parse().map(Some);
+    number.map_err(|_| Failure::protocol(format!("{key:?} is not a key")))
 }
 
 /// Drop and create the tables, empty and without secondary indexes.

@@ -11,11 +11,12 @@ struct Keys(BTreeSet<u64>);
 
 impl TextQueries for Keys {
     fn query(&mut self, sql: &str) -> Result<wire::Table, Failure> {
-        let from: u64 = sql.rsplit(' ').next().unwrap().parse().unwrap();
+        let (_, rest) = sql.split_once(">= ").unwrap();
+        let from: u64 = rest.split(' ').next().unwrap().parse().unwrap();
         let least = self.0.range(from..).next().map(u64::to_string);
         Ok(wire::Table {
-            columns: vec!["min".into()],
-            rows: vec![vec![least]],
+            columns: vec!["transactionid".into()],
+            rows: least.map(|key| vec![Some(key)]).into_iter().collect(),
         })
     }
 }

@@ -1,0 +1,74 @@
+//! Plans as servers explain them, in lines without values.
+
+use bson::{Bson, Document};
+
+const PLANNER: &str = "queryPlanner";
+
+/// Return the plan of a reply to `explain`; None where it has none that is known.
+pub fn text(reply: &Document) -> Option<String> {
+    let planner = planner(reply)?;
+    if let Ok(winner) = planner.get_document("winningPlan") {
+        // Since 6.0 the plan of the slot-based engine stands beside that of the stages.
+        let stages = winner.get_document("queryPlan").unwrap_or(winner);
+        let mut lines = String::new();
+        stage(stages, 0, &mut lines);
+        return Some(lines);
+    }
+    let plan = planner.get("Plan")?;
+    Some(match plan {
+        Bson::String(text) => text.clone(),
+        other => other.to_string(),
+    })
+}
+
+/// Return the planner's part, which an aggregation has in its first stage.
+fn planner(reply: &Document) -> Option<&Document> {
+    if let Ok(planner) = reply.get_document(PLANNER) {
+        return Some(planner);
+    }
+    let first = reply.get_array("stages").ok()?.first()?.as_document()?;
+    let cursor = first.get_document("$cursor").ok()?;
+    cursor.get_document(PLANNER).ok()
+}
+
+/// Append a line for a stage and each of its inputs.
+fn stage(plan: &Document, depth: usize, lines: &mut String) {
+    let word = |key| plan.get_str(key).ok();
+    if !lines.is_empty() {
+        lines.push('\n');
+    }
+    lines.push_str(&"  ".repeat(depth));
+    lines.push_str(word("stage").unwrap_or("?"));
+    for name in ["indexName", "direction"].into_iter().filter_map(word) {
+        lines.push(' ');
+        lines.push_str(name);
+    }
+    let inputs = plan.get_array("inputStages").into_iter().flatten();
+    let inputs = inputs.filter_map(Bson::as_document);
+    for input in plan.get_document("inputStage").into_iter().chain(inputs) {
+        stage(input, depth + 1, lines);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bson::doc;
+
+    #[test]
+    fn stages_are_lines_without_values() {
+        let scan = doc! { "stage": "IXSCAN", "indexName": "k_1", "direction": "forward",
+        "indexBounds": { "k": ["[7, 7]"] } };
+        let winner = doc! { "stage": "FETCH", "inputStage": scan };
+        let plan = doc! { "queryPlanner": { "winningPlan": winner.clone() } };
+        let expected = Some("FETCH\n  IXSCAN k_1 forward".to_owned());
+        assert_eq!(text(&plan), expected);
+        let slots = doc! { "queryPlan": winner, "slotBasedPlan": {} };
+        let cursor = doc! { "$cursor": { "queryPlanner": { "winningPlan": slots } } };
+        assert_eq!(
+            text(&doc! { "stages": [cursor, { "$group": {} }] }),
+            expected
+        );
+        assert_eq!(text(&doc! { "ok": 1.0 }), None);
+    }
+}
