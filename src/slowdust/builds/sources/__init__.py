@@ -13,7 +13,7 @@ from typing import Protocol
 
 from slowdust.builds.catalog import Origin
 from slowdust.builds.model import Progress, Unpacked
-from slowdust.builds.sources import amalgamation, archive, debian, maven, npm
+from slowdust.builds.sources import amalgamation, archive, debian, maven, module, npm
 from slowdust.builds.sources.client import SourceUnavailable
 from slowdust.errors import SlowdustError, UsageError
 
@@ -35,6 +35,7 @@ _SOURCES: Mapping[str, Source] = {
     archive.KIND: archive,
     "debian": debian,
     "maven": maven,
+    "module": module,
     "npm": npm,
 }
 

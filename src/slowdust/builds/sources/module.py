@@ -1,0 +1,90 @@
+"""Builds of programs in Go, compiled here from the module that their makers publish.
+
+Go fetches modules and verifies them by the checksum database, as far as it is set to.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from slowdust.builds.catalog import Origin
+from slowdust.builds.model import Progress, Unpacked
+from slowdust.builds.sources.client import one_line, run_client
+from slowdust.unpacking import inside
+
+_STATIC = ["env", "CGO_ENABLED=0"]
+"""Without C, so that the compiler of this machine does not matter, and with no libraries."""
+
+
+class Options(msgspec.Struct, forbid_unknown_fields=True):
+    """The module, and how its program is compiled."""
+
+    module: str
+    package: str
+    """The program's package, relative to the module: './cmd/ferretdb'."""
+    program: str
+    """The file that is made: 'bin/ferretdb'."""
+    files: dict[str, str] = {}
+    """Files that the module's makers generate -> their content, `{version}` for the version."""
+
+
+class _Download(msgspec.Struct):
+    """What `go mod download -json` tells of a module."""
+
+    folder: str = msgspec.field(name="Dir")
+
+
+def describe(origin: Origin) -> str:
+    """Describe an origin: 'Go module github.com/FerretDB/FerretDB@v1.24.0'."""
+    return f"Go module {_specifier(origin)}"
+
+
+def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
+    """Fetch a module with all that it needs, and compile its program below an empty folder."""
+    options = origin.options_as(Options)
+    progress(f"fetching {describe(origin)}")
+    answer = run_client(["go", "mod", "download", "-json", _specifier(origin)], folder, _complaint)
+    source = folder / "source"
+    _copy(Path(msgspec.json.decode(answer, type=_Download).folder), source)
+    for name, content in options.files.items():
+        inside(source, name).write_text(content.format(version=origin.version), encoding="utf-8")
+    run_client(["go", "mod", "download"], source, _complaint)
+    compiler = run_client(["go", "env", "GOVERSION"], source, _complaint).strip()
+    progress(f"compiling {describe(origin)} with {compiler}")
+    binaries = folder / "binaries"
+    program = binaries / options.program
+    program.parent.mkdir(parents=True)
+    build = ["go", "build", "-trimpath", "-o", str(program), options.package]
+    run_client([*_STATIC, *build], source, _complaint)
+    program.chmod(0o755)
+    shutil.rmtree(source)
+    return Unpacked(binaries, f"{describe(origin)}, {compiler}")
+
+
+def _specifier(origin: Origin) -> str:
+    return f"{origin.options_as(Options).module}@v{origin.version}"
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a module, of which Go lets nothing be written, as files that can be."""
+    target.mkdir()
+    for path in source.iterdir():
+        if path.is_dir():
+            _copy(path, target / path.name)
+        else:
+            shutil.copyfile(path, target / path.name)
+
+
+def _complaint(stdout: str, stderr: str) -> str | None:
+    told = re.findall(r'"Error": "(.*)"', stdout)
+    lines = [
+        line
+        for line in stderr.splitlines()
+        if line.strip() and not line.startswith(("go: downloading", "#"))
+    ]
+    complaints = [*told, *lines]
+    return one_line(complaints[0].removeprefix("go: ")) if complaints else None
