@@ -65,6 +65,13 @@ class Tls(msgspec.Struct, kw_only=True, frozen=True):
     key: str | None = None
 
 
+class Names(enum.Enum):
+    """The length of the names of columns, where every row holds them."""
+
+    LONG = "long"
+    SHORT = "short"
+
+
 class Target(msgspec.Struct, kw_only=True, frozen=True):
     """The address of an instance as the driver is given it."""
 
@@ -83,3 +90,4 @@ class Target(msgspec.Struct, kw_only=True, frozen=True):
     """Whether others started the server, whose processes may be those of another machine."""
     tls: Tls | None = None
     """How a TCP connection is encrypted; None where it is not."""
+    names: Names = Names.LONG

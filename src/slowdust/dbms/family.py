@@ -33,9 +33,8 @@ from slowdust.errors import UsageError
 from slowdust.units import Second
 from slowdust.wording import guess
 
-_MAX_CONNECTIONS = "max_connections"
 _CONNECTIONS_BY_DEFAULT = 100
-"""The smallest default of the servers for `max_connections`."""
+"""The smallest default of the servers for their `connections_setting`."""
 _SPARE_CONNECTIONS = 20
 
 Row = Sequence[str | None]
@@ -188,6 +187,8 @@ class Family(ABC):
     """Engines whose tables are empty after a restart."""
     by_url: ByUrl | None = None
     """How servers that run already are reached; None where they cannot be."""
+    connections_setting: str | None = None
+    """The setting that limits the connections; None where none has to be raised."""
     background_settings: tuple[str, ...] = ()
     """Settings of work beside the statements that a reader of results has to know."""
 
@@ -210,7 +211,7 @@ class Family(ABC):
         file = load_config(self.name, config)
         part = file.part_of(engine)
         sized = size_config(config, part, file.create, memory // side_by_side, self.render_bytes)
-        roomy = override(sized, _room_for(clients, sized))
+        roomy = override(sized, self._room_for(clients, sized))
         return override(roomy, {setting_name(key): v for key, v in overrides.items()})
 
     @abstractmethod
@@ -387,18 +388,25 @@ class Family(ABC):
 
     @abstractmethod
     def buffer_pool_statement(self, site: Served) -> str | None:
-        """Return the statement whose one value is the size of the server's page cache, in bytes.
+        """Return the statement whose rows `read_buffer_pool` reads.
 
-        None where the engine has no such cache.
+        None where the engine has no page cache that its sessions share.
         """
 
+    def read_buffer_pool(self, site: Served, rows: Sequence[Row]) -> int | None:
+        """Read the size of the server's page cache in bytes: one value; None for one not told."""
+        del site
+        ((size,),) = rows
+        return None if size is None else int(size)
 
-def _room_for(clients: int, settings: Settings) -> dict[str, str]:
-    """Return the setting that lets so many clients connect; empty where they can anyway."""
-    given = {**settings.optional, **settings.required}.get(
-        _MAX_CONNECTIONS, str(_CONNECTIONS_BY_DEFAULT)
-    )
-    needed = clients + _SPARE_CONNECTIONS
-    # A value that is not a number is for the server to refuse.
-    has_room = not given.isdigit() or int(given) >= needed
-    return {} if has_room else {_MAX_CONNECTIONS: str(needed)}
+    def _room_for(self, clients: int, settings: Settings) -> dict[str, str]:
+        """Return the setting that lets so many clients connect; empty where they can anyway."""
+        if self.connections_setting is None:
+            return {}
+        given = {**settings.optional, **settings.required}.get(
+            self.connections_setting, str(_CONNECTIONS_BY_DEFAULT)
+        )
+        needed = clients + _SPARE_CONNECTIONS
+        # A value that is not a number is for the server to refuse.
+        has_room = not given.isdigit() or int(given) >= needed
+        return {} if has_room else {self.connections_setting: str(needed)}

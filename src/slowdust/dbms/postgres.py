@@ -105,6 +105,7 @@ class Postgres(Family):
     database = "postgres"
     # Autovacuum goes by the clock: under valgrind it would come between other operations each time.
     options_when_counted: tuple[str, ...] = ("-c", "autovacuum=off")
+    connections_setting = "max_connections"
     background_settings = ("autovacuum", "jit")
     sessions_are_processes = True
     stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {

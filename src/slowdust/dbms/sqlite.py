@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
+from slowdust.dbms import pragmas
 from slowdust.dbms.access import Access, Auth, Listen
 from slowdust.dbms.family import (
     Commit,
@@ -34,41 +35,6 @@ _DATABASE = "slowdust.db"
 _READY = "ready"
 """The file in which the process says that it accepts commands; see driver/src/embedded.rs."""
 _SERVER = "slowdust-driver: "
-_FIRST = ("page_size", "auto_vacuum", "encoding", "journal_mode")
-"""Settings that decide about others, or about a database that is still empty, in their order."""
-_WORDS: Mapping[str, Sequence[str]] = {
-    "synchronous": ("off", "normal", "full", "extra"),
-    "temp_store": ("default", "file", "memory"),
-    "auto_vacuum": ("none", "full", "incremental"),
-}
-"""Setting -> the words for its values 0, 1, ..."""
-_TRUTHS = {"on": "1", "yes": "1", "true": "1", "off": "0", "no": "0", "false": "0"}
-_KNOWN = (
-    "analysis_limit",
-    "auto_vacuum",
-    "automatic_index",
-    "cache_size",
-    "cache_spill",
-    "cell_size_check",
-    "checkpoint_fullfsync",
-    "encoding",
-    "foreign_keys",
-    "fullfsync",
-    "journal_mode",
-    "journal_size_limit",
-    "locking_mode",
-    "mmap_size",
-    "page_size",
-    "read_uncommitted",
-    "recursive_triggers",
-    "reverse_unordered_selects",
-    "secure_delete",
-    "synchronous",
-    "temp_store",
-    "threads",
-    "wal_autocheckpoint",
-)
-"""Pragmas that are settings: others read, check or change the database."""
 _FATAL_STATES = {
     "SQLITE_CANTOPEN": "the database cannot be opened",
     "SQLITE_CORRUPT": "the database is damaged",
@@ -102,29 +68,25 @@ class Sqlite(Family):
     def commit(self, settings: Mapping[str, str], engine: str | None) -> Commit:
         """Return whether a commit waits for the disk: with a write-ahead log from `full` on."""
         del engine
-        level = _number("synchronous", settings.get("synchronous", "full"))
-        journal = settings.get("journal_mode", "delete").lower()
-        needed = 2 if journal == "wal" else 1
-        waits = level.isdigit() and int(level) >= needed and journal not in ("memory", "off")
-        return Commit(waits, f"synchronous={settings.get('synchronous', 'full')}")
+        return pragmas.commit(settings, journal_by_default="delete")
 
     def render_bytes(self, size: int) -> str:
         """Write a size as `cache_size` has it: KiB are negative, pages are positive."""
-        return f"-{max(1, size >> 10)}"
+        return pragmas.cache_size(size)
 
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
         """Ask the library, which says what each setting is after it was set."""
         for name in settings.create:
             raise UsageError(f"[create] of sqlite has nothing to choose: leave out {name!r}")
         for name in settings.required:
-            if name not in _KNOWN:
-                raise unknown_setting(build, name, _KNOWN)
+            if name not in pragmas.KNOWN:
+                raise unknown_setting(build, name, pragmas.KNOWN)
         values = {**settings.optional, **settings.required}
         reported = _reported(build, account, values)
         skipped = tuple(sorted(values.keys() - reported.keys()))
         for name in skipped:
             if name in settings.required:
-                raise unknown_setting(build, name, set(_KNOWN) - {name})
+                raise unknown_setting(build, name, set(pragmas.KNOWN) - {name})
         check_complaints(
             build,
             [
@@ -281,15 +243,7 @@ def _checkpoint() -> Statements:
 
 def _lines(values: Mapping[str, str]) -> str:
     """Write `name = value` lines; raise UsageError for a value that is not a word or a number."""
-    for name, value in values.items():
-        if not value.removeprefix("-").replace("_", "").isalnum():
-            raise UsageError(f"{name!r} = {value!r} cannot be a setting of sqlite")
-    ordered = sorted(values, key=lambda name: (_place(name), name))
-    return "".join(f"{name} = {values[name]}\n" for name in ordered)
-
-
-def _place(name: str) -> int:
-    return _FIRST.index(name) if name in _FIRST else len(_FIRST)
+    return "".join(f"{name} = {value}\n" for name, value in pragmas.ordered(values, "sqlite"))
 
 
 def _reported(build: Build, account: Account, values: Mapping[str, str]) -> dict[str, str]:
@@ -304,13 +258,5 @@ def _reported(build: Build, account: Account, values: Mapping[str, str]) -> dict
     return {name: value for name, _, value in pairs if name in values}
 
 
-def _number(name: str, value: str) -> str:
-    """Return a value as SQLite writes it: most words are numbers."""
-    word = value.lower()
-    if word in _WORDS.get(name, ()):
-        return str(_WORDS[name].index(word))
-    return _TRUTHS.get(word, word)
-
-
 def _is_same(name: str, given: str, reported: str) -> bool:
-    return _number(name, given) == _number(name, reported)
+    return pragmas.number(name, given) == pragmas.number(name, reported)

@@ -323,11 +323,11 @@ class Contenders:
 
     def measure_buffer_pool(self, contender: RunningContender) -> None:
         """Ask a contender how large its page cache is."""
-        statement = contender.family.buffer_pool_statement(contender.server.site)
+        site = contender.server.site
+        statement = contender.family.buffer_pool_statement(site)
         if statement is not None:
             (answer,) = self.driver.sql(contender.target, [statement])
-            ((size,),) = answer.rows
-            contender.buffer_pool_bytes = None if size is None else int(size)
+            contender.buffer_pool_bytes = contender.family.read_buffer_pool(site, answer.rows)
 
     def read_facts(self, contender: RunningContender, rows: int) -> dict[str, dict[str, float]]:
         """Ask a contender what its tables of so many `rows` are like; empty if it cannot tell."""

@@ -14,11 +14,11 @@ pub fn text(reply: &Document) -> Option<String> {
         stage(stages, 0, &mut lines);
         return Some(lines);
     }
-    let plan = planner.get("Plan")?;
-    Some(match plan {
-        Bson::String(text) => text.clone(),
-        other => other.to_string(),
-    })
+    // FerretDB's, of SQLite: `id=2 parent=0 notused=216 detail=SCAN t`.
+    let lines = planner.get_array("Plan").ok()?.iter();
+    let details = lines.filter_map(|line| line.as_str()?.split_once("detail="));
+    let details: Vec<_> = details.map(|(_, detail)| detail).collect();
+    (!details.is_empty()).then(|| details.join("\n"))
 }
 
 /// Return the planner's part, which an aggregation has in its first stage.
@@ -69,6 +69,12 @@ mod tests {
             text(&doc! { "stages": [cursor, { "$group": {} }] }),
             expected
         );
+        let lines = [
+            "id=2 parent=0 notused=216 detail=SCAN t",
+            "detail=USE B-TREE",
+        ];
+        let rows = doc! { "queryPlanner": { "Plan": lines.to_vec() } };
+        assert_eq!(text(&rows).as_deref(), Some("SCAN t\nUSE B-TREE"));
         assert_eq!(text(&doc! { "ok": 1.0 }), None);
     }
 }

@@ -90,6 +90,7 @@ class MysqldFamily(Family):
     )
     engines = tuple(ENGINES)
     volatile_engines = frozenset({"memory"})
+    connections_setting = "max_connections"
     background_settings = ("log_bin",)
 
     creates_users_since: tuple[int, ...]

@@ -1,0 +1,1 @@
+"""What the servers have in common that speak MongoDB's protocol."""
