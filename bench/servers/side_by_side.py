@@ -11,7 +11,7 @@ from pathlib import Path
 from slowdust.experiment.claims.claim import WhenBusy, claimed
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.process import Data, Driver
-from slowdust.experiment.driver.protocol import ForSeconds, Ran
+from slowdust.experiment.driver.protocol import Ran, Stop
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.setup import create_contenders, resolve_contenders
 from slowdust.experiment.slices.preparation import Preparations
@@ -49,7 +49,7 @@ class SideBySide:
 
     def run(self, contender: RunningContender, seconds: Second) -> Ran:
         """Carry out one run that nobody probes."""
-        return self.driver.run(contender.name, ForSeconds(seconds))
+        return self.driver.run(contender.name, Stop(seconds=seconds))
 
     def probed_run(self, contender: RunningContender, seconds: Second) -> Ran:
         """Carry out one run between two readings of all probes, as in a slice."""
@@ -88,5 +88,5 @@ def side_by_side(
             for contender in contenders.running():
                 opened = driver.open(contender.name, contender.target, data, test=test, clients=1)
                 serving[contender.name] = opened.server_processes
-                driver.run(contender.name, ForSeconds(WARM_UP))
+                driver.run(contender.name, Stop(seconds=WARM_UP))
             yield SideBySide(driver, contenders, serving)

@@ -63,10 +63,6 @@ fn paces(session: &Session, job: &Run) -> Result<Vec<Vec<Pace>>, Failure> {
             clients
                 .map(|client| {
                     let place = client.place;
-                    let end = match &job.stop {
-                        Stop::Seconds(seconds) => End::At(nanoseconds(*seconds)),
-                        Stop::Positions(ends) => End::Position(ends[place.client as usize]),
-                    };
                     let schedule = job.rate.map(|rate| {
                         let stream = arrivals.stream(place.operation(client.position()));
                         let Rate {
@@ -75,24 +71,36 @@ fn paces(session: &Session, job: &Run) -> Result<Vec<Vec<Pace>>, Failure> {
                         } = rate;
                         Schedule::new(per_second, arrivals, place.client, place.clients, stream)
                     });
-                    Pace::new(end, schedule)
+                    pace(&job.stop, place.client as usize, schedule)
                 })
                 .collect()
         })
         .collect())
 }
 
+fn pace(stop: &Stop, client: usize, schedule: Option<Schedule>) -> Pace {
+    let time = stop.seconds.map(|seconds| End::At(nanoseconds(seconds)));
+    let position = stop.positions.as_ref();
+    let position = position.map(|ends| End::Position(ends[client]));
+    let end = time.or(position).expect("an end, which was checked");
+    let mut pace = Pace::new(end, schedule);
+    pace.pause(position);
+    pace
+}
+
 fn check(session: &Session, job: &Run) -> Result<(), Failure> {
-    match &job.stop {
-        Stop::Seconds(seconds) if !is_duration(*seconds) => {
-            return Err(Failure::usage("a slice takes a positive number of seconds"));
-        }
-        Stop::Positions(ends) if ends.len() != session.clients().count() => {
-            return Err(Failure::usage(
-                "a slice ends at one position for each client",
-            ));
-        }
-        _ => {}
+    let Stop { seconds, positions } = &job.stop;
+    if seconds.is_none() && positions.is_none() {
+        return Err(Failure::usage("a slice ends at a time or at positions"));
+    }
+    if seconds.is_some_and(|seconds| !is_duration(seconds)) {
+        return Err(Failure::usage("a slice takes a positive number of seconds"));
+    }
+    let clients = session.clients().count();
+    if positions.as_ref().is_some_and(|ends| ends.len() != clients) {
+        return Err(Failure::usage(
+            "a slice ends at one position for each client",
+        ));
     }
     match job.rate {
         Some(rate) if !is_rate(rate.per_second) => {

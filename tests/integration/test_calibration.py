@@ -10,7 +10,7 @@ import pytest
 
 from slowdust.dbms.environment import Environment
 from slowdust.experiment.driver.process import Data, Driver
-from slowdust.experiment.driver.protocol import ForSeconds
+from slowdust.experiment.driver.protocol import Stop
 from slowdust.instances.delays import delay_library
 from slowdust.instances.programs import InstanceError
 from slowdust.probes.server.delay import DelayProbe
@@ -35,11 +35,11 @@ def test_every_reply_of_a_server_waits(
     with Driver() as driver:
         driver.load(instance.target(), DATA, lambda done, of: None)
         driver.open("s", instance.target(), DATA, test="point-query", clients=2)
-        driver.run("s", ForSeconds(0.1))
+        driver.run("s", Stop(seconds=0.1))
         probe = DelayProbe(instance.delay.totals)
         instance.delay.set(DELAY_US * 1000)
         before = probe.read()
-        ran = driver.run("s", ForSeconds(0.3))
+        ran = driver.run("s", Stop(seconds=0.3))
         use = probe.use(before, probe.read())
         driver.close("s")
     assert use["sends"] == ran.statements > 0

@@ -216,6 +216,21 @@ def test_positions_end_a_slice(loaded: Target, driver: Driver, clients: int) -> 
     assert (idle["operations"], idle["seconds"], idle["qps"]) == (0, 0, 0)
 
 
+@pytest.mark.parametrize("clients", [1, 40])
+def test_a_slice_ends_at_its_time_or_its_positions(
+    loaded: Target, driver: Driver, clients: int
+) -> None:
+    session = driver.open(loaded, "point-query", clients)
+    ends = [5] * clients
+    early = driver.run(session, stop={"seconds": 600.0, "positions": ends})
+    assert early["positions"] == ends
+    never = [1 << 40] * clients
+    timed = driver.run(session, stop={"seconds": 0.05, "positions": never})
+    assert 0 < timed["operations"] < sum(never)
+    endless = driver.expect("error", "run", session=session, stop={})
+    assert "a time or at positions" in endless["message"]
+
+
 @pytest.mark.parametrize("arrivals", ["uniform", "poisson"])
 @pytest.mark.parametrize("clients", [2, 40])
 def test_an_open_loop_keeps_its_rate(

@@ -18,7 +18,7 @@ from slowdust.experiment.counting.perf import PerfError, PerfWindow, counting, t
 from slowdust.experiment.counting.pmu import PmuCounter, usable_groups
 from slowdust.experiment.counting.starts import STARTS
 from slowdust.experiment.driver.process import Data, Driver
-from slowdust.experiment.driver.protocol import ToPositions
+from slowdust.experiment.driver.protocol import Stop
 from slowdust.experiment.journal import open_journal
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.setup import create_contenders, resolve_contenders
@@ -56,7 +56,7 @@ def test_a_window_has_the_operations_of_one_session(
         def run() -> None:
             nonlocal position
             position += OPERATIONS
-            driver.run("s", ToPositions([position]))
+            driver.run("s", Stop(positions=[position]))
 
         run()
         serving = opened.server_processes
@@ -82,7 +82,7 @@ def test_processes_that_start_in_the_window_are_counted(
         with PerfWindow(command) as window:
             with counting(window):
                 driver.open("new", instance.target(), data, test="point-query", clients=1)
-                driver.run("new", ToPositions([OPERATIONS]))
+                driver.run("new", Stop(positions=[OPERATIONS]))
             events = read_events(window.end())
     assert events["context-switches"] > 0.9 * OPERATIONS
 

@@ -13,7 +13,7 @@ from slowdust.analysis.waits.results import waits_of
 from slowdust.dbms.environment import SYNC_DELAY, Environment
 from slowdust.experiment.contenders import ResolvedContender, RunningContender
 from slowdust.experiment.driver.process import Data, Driver
-from slowdust.experiment.driver.protocol import ForSeconds
+from slowdust.experiment.driver.protocol import Stop
 from slowdust.experiment.journal import open_journal
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.setup import create_contenders, resolve_contenders
@@ -54,7 +54,7 @@ def window(instance: Instance, driver: Driver, seconds: float = 0.5) -> WaitWind
     opened = driver.open(
         "s", instance.target(), Data(1, ROWS, 1), test="update-one", clients=CLIENTS
     )
-    driver.run("s", ForSeconds(0.2))
+    driver.run("s", Stop(seconds=0.2))
     place = WaitPlace(
         benchmark="micro",
         test="update-one",

@@ -190,14 +190,16 @@ pub struct Run {
     pub rate: Option<Rate>,
 }
 
-/// The end of a slice.
+/// The end of a slice, whichever of the two comes first; one of them is there.
 #[derive(Clone, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Stop {
+#[serde(deny_unknown_fields)]
+pub struct Stop {
     /// No operation begins after this time.
-    Seconds(Second),
+    #[serde(default)]
+    pub seconds: Option<Second>,
     /// Each client runs until it has done that many operations since the session was opened.
-    Positions(Vec<u64>),
+    #[serde(default)]
+    pub positions: Option<Vec<u64>>,
 }
 
 /// An open loop: operations begin by a schedule, whether their predecessors are back or not.

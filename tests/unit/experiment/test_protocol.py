@@ -17,7 +17,6 @@ from slowdust.experiment.driver.protocol import (
     Command,
     Create,
     Explain,
-    ForSeconds,
     Load,
     Open,
     Partitions,
@@ -27,7 +26,7 @@ from slowdust.experiment.driver.protocol import (
     Run,
     Sample,
     Sql,
-    ToPositions,
+    Stop,
 )
 
 SCHEMA: dict[str, Any] = json.loads(
@@ -61,8 +60,9 @@ COMMANDS: list[Command] = [
     Load(target=TARGET, benchmark="sbtest", tables=1, rows=1000, seed=1, parallel=1),
     Open(session="s", target=TARGET, test="scan", clients=1, tables=1, rows=1000, seed=1),
     Explain(session="s"),
-    Run(session="s", stop=ForSeconds(0.25)),
-    Run(session="s", stop=ToPositions([3, 4]), rate=Rate(100.0, "poisson")),
+    Run(session="s", stop=Stop(seconds=0.25)),
+    Run(session="s", stop=Stop(seconds=0.25, positions=[3])),
+    Run(session="s", stop=Stop(positions=[3, 4]), rate=Rate(100.0, "poisson")),
     Close(session="s"),
     Sql(target=TARGET, statements=["CHECKPOINT"]),
     Sample(target=TARGET, statement="SELECT 1", every=0.01, seconds=1.0),

@@ -10,14 +10,15 @@ import pytest
 
 from slowdust.benchmarks.micro import MICRO
 from slowdust.experiment.driver.process import Data
-from slowdust.experiment.driver.protocol import ForSeconds
+from slowdust.experiment.driver.protocol import Stop
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.slices.blocks import Pace, StepSessions
 
 
 def test_all_contenders_run_as_long_as_the_record() -> None:
 
-    def run(session: str, stop: ForSeconds, _rate: object) -> object:
+    def run(session: str, stop: Stop, _rate: object) -> object:
+        assert stop.seconds is not None
         seconds[session] = seconds.get(session, 0.0) + stop.seconds
         return SimpleNamespace(operations=10, seconds=stop.seconds, positions=[1])
 

@@ -11,7 +11,7 @@ from slowdust.experiment.counting.incarnation import UntimedIncarnations
 from slowdust.experiment.counting.perf import PerfError
 from slowdust.experiment.counting.pmu import PmuCounter, usable_groups
 from slowdust.experiment.counting.starts import counted_steps, planned_starts
-from slowdust.experiment.driver.protocol import Ran, Stop, ToPositions
+from slowdust.experiment.driver.protocol import Ran, Stop
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.record import counts_of
@@ -86,7 +86,7 @@ class PmuLoop:
         def advance() -> None:
             nonlocal position
             position += work.operations
-            ran = run(ToPositions([position]))
+            ran = run(Stop(positions=[position]))
             contender.refuse_fatal_errors(ran.errors, "operations that were counted")
 
         server, serving = contender.instance.pid, work.sessions.serving(contender)

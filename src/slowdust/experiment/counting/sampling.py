@@ -18,7 +18,7 @@ from slowdust.experiment.counting.incarnation import UntimedIncarnations
 from slowdust.experiment.counting.method import Missing, check_sampling
 from slowdust.experiment.counting.perf import PerfError, PerfWindow, counting, processes_of
 from slowdust.experiment.driver.placement import usable_cpus
-from slowdust.experiment.driver.protocol import ForSeconds, Ran, Stop
+from slowdust.experiment.driver.protocol import Ran, Stop
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.slices.blocks import StepSessions
@@ -81,7 +81,7 @@ class Sampling:
             processes = _process_ids(contender)
             with PerfWindow(_record(samples)) as window:
                 with counting(window):
-                    ran = run(ForSeconds(seconds))
+                    ran = run(Stop(seconds=seconds))
                 processes |= _process_ids(contender)
                 window.end()
             text = _printed(samples, processes)

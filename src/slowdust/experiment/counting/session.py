@@ -9,7 +9,7 @@ from statistics import fmean
 
 from slowdust.experiment.contenders import RunningContender
 from slowdust.experiment.driver.process import Data, Driver
-from slowdust.experiment.driver.protocol import ToPositions
+from slowdust.experiment.driver.protocol import Stop
 from slowdust.experiment.plan import PlannedStep
 from slowdust.formats.callgrind import INSTRUCTIONS as IR
 from slowdust.formats.callgrind import read_totals
@@ -128,7 +128,7 @@ class CountedSession:
 
     def _run(self, operations: int) -> None:
         self._position += operations
-        ran = self._driver.run(self._name, ToPositions([self._position]))
+        ran = self._driver.run(self._name, Stop(positions=[self._position]))
         self._contender.refuse_fatal_errors(ran.errors, "operations that were counted")
 
 

@@ -13,7 +13,7 @@ from slowdust.experiment.counting.procedure import CountedServer, CountStep, Pro
 from slowdust.experiment.counting.session import REPEATS, WINDOWS_AT_MOST, CountedSession, Repeat
 from slowdust.experiment.counting.starts import counted_steps
 from slowdust.experiment.driver.process import Data, Driver
-from slowdust.experiment.driver.protocol import ToPositions
+from slowdust.experiment.driver.protocol import Stop
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.slices.preparation import Preparations
@@ -76,7 +76,7 @@ class SliceProcedure(Procedure):
             if age := self._age_of(step):
                 session = f"{contender.name}|{step.key}|age"
                 driver.open(session, contender.target, data, test=step.test.driver_test, clients=1)
-                driver.run(session, ToPositions([age]))
+                driver.run(session, Stop(positions=[age]))
                 driver.close(session)
 
     def _age_of(self, step: PlannedStep) -> int:

@@ -162,7 +162,7 @@ class Driver:
         self, session: str, stop: protocol.Stop, rate: protocol.Rate | None = None
     ) -> protocol.Ran:
         """Run the session's operations until `stop`."""
-        limit = stop.seconds if isinstance(stop, protocol.ForSeconds) else _MAINTENANCE_LIMIT
+        limit = _MAINTENANCE_LIMIT if stop.seconds is None else stop.seconds
         return self._ask(
             protocol.Run(session=session, stop=stop, rate=rate), protocol.Ran, limit + _GRACE
         )

@@ -14,19 +14,13 @@ from slowdust.store.step import RoleUse
 from slowdust.units import Second
 
 
-class ForSeconds(msgspec.Struct, forbid_unknown_fields=True):
-    """Run until this time has passed; operations under way are finished."""
+class Stop(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The end of a run, whichever of the two comes first."""
 
-    seconds: Second
-
-
-class ToPositions(msgspec.Struct, forbid_unknown_fields=True):
-    """Run until each client has done that many operations since its session was opened."""
-
-    positions: list[int]
-
-
-Stop = ForSeconds | ToPositions
+    seconds: Second | None = None
+    """The time after which no operation begins; operations under way are finished."""
+    positions: list[int] | None = None
+    """The operations that each client has done then since its session was opened."""
 
 
 class Rate(msgspec.Struct):

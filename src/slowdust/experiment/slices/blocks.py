@@ -14,10 +14,11 @@ import numpy as np
 from slowdust.analysis.comparison.verdict import MINIMUM_BLOCKS
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.process import Data
-from slowdust.experiment.driver.protocol import ForSeconds, PlanText, Ran, Rate, Stop, ToPositions
+from slowdust.experiment.driver.protocol import PlanText, Ran, Rate, Stop
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.record import slice_of
 from slowdust.experiment.slices.length import RUN, SpeedRecord
+from slowdust.experiment.slices.positions import Positions
 from slowdust.experiment.slices.schedule import block_order
 from slowdust.store.slice import Slice
 from slowdust.units import Second
@@ -56,7 +57,7 @@ class StepSessions:
         self._pace = pace
         self._data = data
         self._first = first
-        self._positions: dict[str, list[int]] = {}
+        self._positions = Positions()
         self._operations_of_last_block = 0
         self._serving: dict[str, list[int]] = {}
 
@@ -86,15 +87,17 @@ class StepSessions:
 
         Return the operations per second of the slowest contender.
         """
-        stop = ForSeconds(self._pace.warmup)
         speeds: list[float] = []
 
-        def run(contender: RunningContender) -> None:
-            ran = self._run(contender, stop)
+        def run(contender: RunningContender, seconds: Second) -> None:
+            ran = self._run_for(contender, seconds)
             speeds.append(ran.operations / ran.seconds if ran.seconds else 0.0)
 
-        self._contenders.for_each(run)
-        self._age_equally()
+        # In a moment no writer gets so far that the slowest could not catch up.
+        for seconds in (RUN, self._pace.warmup) if self._step.test.writes else (self._pace.warmup,):
+            speeds.clear()
+            self._contenders.for_each(partial(run, seconds=seconds))
+            self._age_equally()
         return min(speeds, default=0.0)
 
     def record_speed(self, seconds: Second) -> SpeedRecord | None:
@@ -105,12 +108,12 @@ class StepSessions:
         contender, *others = self._contenders.running()
         for other in others:
             with self._contenders.guard(other):
-                self._run(other, ForSeconds(seconds))
+                self._run_for(other, seconds)
         with self._contenders.guard(contender):
             end = time.monotonic() + seconds
             runs = []
             while time.monotonic() < end:
-                runs.append(self._run(contender, ForSeconds(RUN)))
+                runs.append(self._run_for(contender, RUN))
             record = SpeedRecord(
                 operations=np.array([float(ran.operations) for ran in runs]),
                 seconds=np.array([ran.seconds for ran in runs]),
@@ -125,7 +128,7 @@ class StepSessions:
         begun = time.monotonic()
         window = contender.window(self._contenders.running())
         window.open()
-        ran = self._run(contender, ForSeconds(RUN))
+        ran = self._run_for(contender, RUN)
         window.close()
         return time.monotonic() - begun - ran.seconds
 
@@ -136,17 +139,17 @@ class StepSessions:
     @property
     def next_operation(self) -> int:
         """Index of the first operation that no contender has done."""
-        return self._first + max(self.positions, default=0) * self._step.clients
+        return self._first + max(self._positions.furthest, default=0) * self._step.clients
 
     @property
     def positions(self) -> list[int]:
         """Operations per client that every contender has done."""
-        return [max(column) for column in zip(*self._positions.values(), strict=True)]
+        return self._positions.furthest
 
     @property
     def operations(self) -> dict[str, int]:
         """Operations that each contender has done in these sessions."""
-        return {name: sum(positions) for name, positions in self._positions.items()}
+        return self._positions.totals
 
     def used_up(self) -> bool:
         """Return whether one more block would want to delete more rows than there are."""
@@ -158,7 +161,7 @@ class StepSessions:
 
     def age(self, positions: list[int]) -> None:
         """Run every contender up to `positions`, measuring nothing."""
-        stop = ToPositions(positions)
+        stop = Stop(positions=positions)
         self._contenders.for_each(lambda contender: self._run(contender, stop))
 
     def each(
@@ -195,19 +198,24 @@ class StepSessions:
 
     def _slice(self, contender: RunningContender, length: Second, block: int, slot: int) -> Slice:
         # The first moments after a switch refill caches that the other contender emptied.
-        self._run(contender, ForSeconds(self._pace.discard))
+        self._run_for(contender, self._pace.discard)
         window = contender.window(self._contenders.running())
         window.open()
-        ran = self._run(contender, ForSeconds(length))
+        ran = self._run_for(contender, length)
         use = window.close()
         contender.refuse_fatal_errors(ran.errors, "operations of a slice")
         place = self._step.place(contender.name, self._incarnation, slot, block)
         return slice_of(place, ran, ran, use)
 
+    def _run_for(self, contender: RunningContender, seconds: Second) -> Ran:
+        writes = self._step.test.writes
+        limit = self._positions.limit(contender.name, seconds) if writes else None
+        return self._run(contender, Stop(seconds=seconds, positions=limit))
+
     def _run(self, contender: RunningContender, stop: Stop) -> Ran:
-        rate = self._pace.rate if isinstance(stop, ForSeconds) else None
+        rate = self._pace.rate if stop.seconds is not None else None
         ran = self._driver.run(self._session(contender), stop, rate)
-        self._positions[contender.name] = ran.positions
+        self._positions.note(contender.name, ran)
         return ran
 
     def _age_equally(self) -> None:
@@ -215,12 +223,12 @@ class StepSessions:
         if not self._step.test.writes:
             return
         running = self._contenders.running()
-        self._positions = {c.name: self._positions[c.name] for c in running}
-        furthest = self.positions
+        self._positions.keep([contender.name for contender in running])
+        furthest = self._positions.furthest
         for contender in running:
-            if self._positions[contender.name] != furthest:
+            if self._positions.of(contender.name) != furthest:
                 with self._contenders.guard(contender):
-                    self._run(contender, ToPositions(furthest))
+                    self._run(contender, Stop(positions=furthest))
 
     def _session(self, contender: RunningContender) -> str:
         return self._step.session(contender.name, self._incarnation)

@@ -12,11 +12,11 @@ from statistics import median
 from slowdust.analysis.results.latency import percentile_ns
 from slowdust.experiment.contenders import Contenders, RunningContender
 from slowdust.experiment.driver.process import Data
-from slowdust.experiment.driver.protocol import ForSeconds
+from slowdust.experiment.driver.protocol import Stop
 from slowdust.experiment.journal import Journal
 
 _TEST = "round-trip"
-_LOOK = ForSeconds(seconds=0.1)
+_LOOK = Stop(seconds=0.1)
 _NS = 1e-9
 
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 from slowdust.dbms.waits import SampledWaits, SessionSample, TotalledWaits
 from slowdust.experiment.contenders import RunningContender
 from slowdust.experiment.driver.process import Driver, TargetError
-from slowdust.experiment.driver.protocol import ForSeconds, Ran, ResultSet, Stop
+from slowdust.experiment.driver.protocol import Ran, ResultSet, Stop
 from slowdust.probes.server.sessions import RUNNING, SessionSampler
 from slowdust.store.waits import NOT_SEEN, Syncs, Wait, WaitPlace, WaitSource, WaitWindow
 from slowdust.units import Second, known
@@ -70,7 +70,7 @@ class Observer:
 
         def observed() -> Ran:
             with sessions:
-                return run(ForSeconds(window.seconds))
+                return run(Stop(seconds=window.seconds))
 
         seen: list[SeenWaits] = []
         for told in contender.family.waits(contender.server.site):

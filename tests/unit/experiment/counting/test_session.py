@@ -25,7 +25,7 @@ from slowdust.experiment.spec.spec import parse_spec
 if TYPE_CHECKING:
     from slowdust.experiment.contenders import RunningContender
     from slowdust.experiment.driver.process import Driver
-    from slowdust.experiment.driver.protocol import Ran, ToPositions
+    from slowdust.experiment.driver.protocol import Ran, Stop
     from slowdust.instances.callgrind import Callgrind
 
 HEADER = "version: 1\ncreator: callgrind-3.19.0\npid: 7\nthread: 1\n"
@@ -60,10 +60,11 @@ class PretendedDriver:
     def close(self, name: str) -> None:
         """Close nothing."""
 
-    def run(self, name: str, stop: ToPositions) -> Ran:
+    def run(self, name: str, stop: Stop) -> Ran:
         """Carry out operations up to a position."""
         del name
-        self.position = stop.positions[0]
+        assert stop.positions is not None
+        (self.position,) = stop.positions
         return cast("Ran", SimpleNamespace(errors={}))
 
 

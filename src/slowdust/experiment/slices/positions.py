@@ -1,0 +1,63 @@
+"""The positions of the contenders in a step's sequence of operations."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from slowdust.experiment.driver.protocol import Ran
+from slowdust.units import Second
+
+LEAD = 10
+"""How many times as many writes as the slowest a contender may do in a run.
+
+The slowest has to do them all, so that its data ages alike. One that scans a table where the others
+use an index would otherwise take hours for the operations that they do in a second.
+"""
+
+
+class Positions:
+    """The operations that each contender's clients have done since the step's sessions opened."""
+
+    def __init__(self) -> None:
+        self._done: dict[str, list[int]] = {}
+        self._speeds: dict[str, float] = {}
+        """Contender -> operations per second of one of its clients, in the fastest of its runs.
+
+        In the last one it may have stalled.
+        """
+
+    def note(self, name: str, ran: Ran) -> None:
+        """Note where a contender is after a run."""
+        self._done[name] = ran.positions
+        if ran.operations and ran.seconds:
+            speed = ran.operations / ran.seconds / len(ran.positions)
+            self._speeds[name] = max(speed, self._speeds.get(name, 0.0))
+
+    def keep(self, names: Collection[str]) -> None:
+        """Forget the contenders that have failed."""
+        self._done = {name: done for name, done in self._done.items() if name in names}
+        self._speeds = {name: speed for name, speed in self._speeds.items() if name in names}
+
+    def of(self, name: str) -> list[int]:
+        """Return the operations of each client of a contender."""
+        return self._done[name]
+
+    @property
+    def furthest(self) -> list[int]:
+        """The most operations of each client that a contender has done."""
+        return [max(column) for column in zip(*self._done.values(), strict=True)]
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """The operations of each contender."""
+        return {name: sum(done) for name, done in self._done.items()}
+
+    def limit(self, name: str, seconds: Second) -> list[int] | None:
+        """Return the positions at which a contender's run of writes ends, if not by its time.
+
+        None before its first run.
+        """
+        if not self._speeds or name not in self._done:
+            return None
+        more = max(1, round(LEAD * min(self._speeds.values()) * seconds))
+        return [position + more for position in self._done[name]]

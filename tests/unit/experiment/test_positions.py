@@ -1,0 +1,54 @@
+"""How far contenders get in the writes of a test, without servers."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from slowdust.experiment.driver.protocol import Ran
+from slowdust.experiment.slices.positions import LEAD, Positions
+
+
+def ran(positions: list[int], operations: int, seconds: float) -> Ran:
+    run = SimpleNamespace(positions=positions, operations=operations, seconds=seconds)
+    return cast("Ran", run)
+
+
+@pytest.fixture
+def positions() -> Positions:
+    """A contender with 500 operations per second and client, and one with 5."""
+    made = Positions()
+    made.note("quick", ran([40, 60], 100, 0.1))
+    made.note("slow", ran([2, 1], 3, 0.3))
+    return made
+
+
+def test_nobody_does_more_writes_than_the_slowest_can_catch_up_with(positions: Positions) -> None:
+    assert positions.furthest == [40, 60]
+    assert positions.limit("quick", 2.0) == [40 + LEAD * 10, 60 + LEAD * 10]
+    assert positions.limit("slow", 2.0) == [2 + LEAD * 10, 1 + LEAD * 10]
+
+
+def test_everybody_always_has_something_to_do(positions: Positions) -> None:
+    assert positions.limit("quick", 1e-6) == [41, 61]
+
+
+def test_a_stall_shortens_the_runs_of_nobody(positions: Positions) -> None:
+    before = positions.limit("quick", 0.5)
+    positions.note("slow", ran([2, 1], 1, 100.0))
+    assert positions.limit("quick", 0.5) == before
+
+
+def test_a_contender_that_failed_limits_nobody(positions: Positions) -> None:
+    positions.keep(["quick"])
+    assert positions.totals == {"quick": 100}
+    assert positions.limit("quick", 1.0) == [40 + LEAD * 500, 60 + LEAD * 500]
+
+
+def test_without_a_speed_there_is_no_limit(positions: Positions) -> None:
+    assert positions.limit("new", 1.0) is None
+    unknown = Positions()
+    unknown.note("idle", ran([0], 0, 0.1))
+    assert unknown.limit("idle", 1.0) is None
