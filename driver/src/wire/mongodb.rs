@@ -130,12 +130,17 @@ impl MongoConnection {
 
     /// Return the command that a text is: a command as JSON, or a statement of a workload.
     fn parse(&self, text: &str) -> Result<Document, Failure> {
-        if text.starts_with('{') {
+        if is_json(text) {
             serde_json::from_str(text).map_err(Failure::usage)
         } else {
             statement::command(text, self.names)
         }
     }
+}
+
+/// Return whether a text is a command, and not a statement of a workload.
+fn is_json(text: &str) -> bool {
+    text.starts_with('{')
 }
 
 fn on_database(mut command: Document, database: &str) -> Document {
@@ -176,22 +181,21 @@ fn number(value: &Bson) -> Option<i64> {
     }
 }
 
-/// Return the documents of a reply as rows of their values.
+/// Return the documents of a reply as rows of their values. The key of the only group is no value.
 fn rows_of(reply: &Document) -> Result<Table, Failure> {
     let cursor = reply.get_document("cursor").map_err(Failure::protocol)?;
     let batch = cursor.get_array("firstBatch").map_err(Failure::protocol)?;
     let mut table = Table::default();
     for document in batch.iter().filter_map(Bson::as_document) {
-        table.columns = document.keys().cloned().collect();
-        table.rows.push(document.values().map(value_of).collect());
+        let fields = || document.iter().filter(|(_, value)| **value != Bson::Null);
+        table.columns = fields().map(|(name, _)| name.clone()).collect();
+        table.rows.push(fields().map(|(_, value)| value_of(value)).collect());
     }
     Ok(table)
 }
 
-/// Return a value as text; None for null.
 fn value_of(value: &Bson) -> Option<String> {
     match value {
-        Bson::Null => None,
         Bson::ObjectId(id) => Some(key_of(*id).to_string()),
         Bson::String(text) => Some(text.clone()),
         other => Some(other.to_string()),
@@ -208,7 +212,7 @@ fn whole(reply: &Document) -> Result<Table, Failure> {
 }
 
 impl TextQueries for MongoConnection {
-    /// Run a command; to drop what is not there is done. The documents of a query are rows.
+    /// Run a command, or a statement, whose documents are rows. To drop what is not there is done.
     fn query(&mut self, text: &str) -> Result<Table, Failure> {
         let command = self.parse(text)?;
         let database = self.database.clone();
@@ -220,10 +224,10 @@ impl TextQueries for MongoConnection {
             }
             other => other?,
         };
-        if command.contains_key("find") {
-            rows_of(&reply)
-        } else {
+        if is_json(text) || !reply.contains_key("cursor") {
             whole(&reply)
+        } else {
+            rows_of(&reply)
         }
     }
 }
