@@ -177,6 +177,8 @@ class Family(ABC):
     """The database that holds the tables."""
     stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]]
     """The signals that stop a server, in the order in which they are sent."""
+    not_counted: str | None = None
+    """Why valgrind cannot count the work of its servers, as a sentence; None where it can."""
     options_when_counted: tuple[str, ...] = ()
     """Options at the end of the server's command while valgrind runs it."""
     sessions_are_processes: bool = False

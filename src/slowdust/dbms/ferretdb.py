@@ -40,6 +40,10 @@ class FerretDB(DocumentFamily):
     """FerretDB over SQLite."""
 
     name = "ferretdb"
+    not_counted = (
+        "valgrind cannot count the work of ferretdb: a program in Go receives its messages without "
+        "the C library, by which windows begin and end."
+    )
     background_settings = ("wal_autocheckpoint",)
 
     def bytes_per_row(self, engine: str | None) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -10,11 +10,12 @@ from typing import Protocol
 
 from slowdust.benchmarks.model import Measuring
 from slowdust.benchmarks.steps import StepBenchmark
+from slowdust.dbms import family
 from slowdust.dbms.settings_query import UnknownSettingError
 from slowdust.errors import UsageError
 from slowdust.experiment.claims.claim import WhenBusy, claimed
 from slowdust.experiment.claims.cpus import check_cpus
-from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.contenders import Contenders, ResolvedContender
 from slowdust.experiment.counting.loop import CountingLoop
 from slowdust.experiment.counting.method import choose_method
 from slowdust.experiment.counting.pmu_loop import PmuLoop
@@ -41,6 +42,7 @@ from slowdust.experiment.waits.loop import WaitsLoop
 from slowdust.instances.callgrind import SIMULATION
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import Counting
+from slowdust.units import known
 
 
 class Loop(Protocol):
@@ -74,6 +76,7 @@ def run_experiment(
     counting = counting_of(spec)
     check_same_source(folder, counting)
     resolved = named_as_before(resolve_contenders(spec, view), folder)
+    counting = counting_for(resolved, counting, spec)
     with ExitStack() as stack:
         writer = stack.enter_context(writing(folder))
         check_start(folder, mode)  # somebody may have run it meanwhile
@@ -133,6 +136,20 @@ def counting_of(spec: Spec) -> Counting:
     if wanted == "pmu":
         raise UsageError("the work of long steps is counted by valgrind, not with --count pmu")
     return choose_method(wanted, ["valgrind"])
+
+
+def counting_for(resolved: Sequence[ResolvedContender], counting: Counting, spec: Spec) -> Counting:
+    """Return how the work of these contenders is counted: by valgrind only where it can count all.
+
+    Raises:
+        UsageError: valgrind is asked for.
+    """
+    reasons = known(family(contender.dbms).not_counted for contender in resolved)
+    if counting.source != "valgrind" or not reasons:
+        return counting
+    if spec.simulate or spec.count == "valgrind":
+        raise UsageError(reasons[0].removesuffix("."))
+    return Counting(reason=reasons[0])
 
 
 def _counting_loop(
