@@ -68,6 +68,9 @@ pub struct Target {
     /// The length of the names of columns, where every row holds them.
     #[serde(default)]
     pub names: Names,
+    /// Whether each write asks to wait for the disk, where that is for the client to say.
+    #[serde(default)]
+    pub journaled: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -121,6 +124,7 @@ impl Target {
             foreign: false,
             tls: None,
             names: Names::Long,
+            journaled: false,
         }
     }
 }

@@ -47,6 +47,7 @@ pub struct MongoConnection {
     encoder: Encoder,
     database: String,
     names: Names,
+    journaled: bool,
     prepared: Vec<Command>,
 }
 
@@ -63,6 +64,7 @@ impl MongoConnection {
             encoder: Encoder::default(),
             database: target.database.clone(),
             names: target.names,
+            journaled: target.journaled,
             prepared: Vec::new(),
         };
         let hello = connection.run(&doc! { "isMaster": 1 }, "admin")?;
@@ -133,7 +135,17 @@ impl MongoConnection {
         if is_json(text) {
             serde_json::from_str(text).map_err(Failure::usage)
         } else {
-            statement::command(text, self.names)
+            let command = statement::command(text, self.names)?;
+            Ok(self.with_concern(command))
+        }
+    }
+
+    /// Return a command of a workload, which waits for the disk where that is wanted.
+    fn with_concern(&self, command: Document) -> Document {
+        if self.journaled {
+            statement::journaled(command)
+        } else {
+            command
         }
     }
 }
@@ -326,7 +338,7 @@ impl Session for MongoConnection {
             name: [statement::field(column, self.names).as_bytes(), b"\0"].concat(),
             kind: statement::kind(column),
         };
-        let insert = doc! { "insert": table, "ordered": true };
+        let insert = self.with_concern(doc! { "insert": table, "ordered": true });
         let command = on_database(insert, &self.database);
         Ok(Box::new(Inserts {
             fields: columns.iter().map(field).collect(),

@@ -91,3 +91,5 @@ class Target(msgspec.Struct, kw_only=True, frozen=True):
     tls: Tls | None = None
     """How a TCP connection is encrypted; None where it is not."""
     names: Names = Names.LONG
+    journaled: bool = False
+    """Whether each write asks to wait for the disk, where that is for the client to say."""

@@ -28,6 +28,15 @@ pub fn command(sql: &str, names: Names) -> Result<Document, Failure> {
         .ok_or_else(|| Failure::usage(format!("MongoDB has no command for this statement: {sql}")))
 }
 
+/// Return the command, of which a write waits until it is in the journal on disk.
+pub fn journaled(mut command: Document) -> Document {
+    let writes = ["insert", "update", "delete"];
+    if writes.iter().any(|verb| command.contains_key(verb)) {
+        command.insert("writeConcern", doc! { "w": 1, "j": true });
+    }
+    command
+}
+
 /// Return a command as people write it, with `?` for values.
 pub fn text(command: &Document) -> String {
     let json = serde_json::to_string(command).expect("documents are JSON");
@@ -354,6 +363,17 @@ mod tests {
             let refused = command(sql, Names::Long);
             assert!(matches!(refused, Err(Failure::Usage(_))), "{sql}");
         }
+    }
+
+    #[test]
+    fn writes_alone_wait_for_the_journal() {
+        let text_of = |sql| text(&journaled(command(sql, Names::Long).unwrap()));
+        let deleted = text_of("DELETE FROM t WHERE id = ?");
+        assert!(
+            deleted.ends_with(r#","writeConcern":{"w":1,"j":true}}"#),
+            "{deleted}"
+        );
+        assert_eq!(text_of("SELECT 1"), r#"{"ping":1}"#);
     }
 
     #[test]
