@@ -50,7 +50,10 @@ def test_groups_show_their_commands(slowdust: Slowdust, group: str) -> None:
     ("arguments", "complaint"),
     [
         (["get", "postgres"], "'postgres' is not a build: write DBMS@VERSION"),
-        (["get", "oracle@23"], "unknown dbms 'oracle': choose mariadb, mysql, postgres"),
+        (
+            ["get", "oracle@23"],
+            "unknown dbms 'oracle': choose ferretdb, mariadb, mongodb, mysql, postgres",
+        ),
         (["get", "postgres@99"], "postgres@99 is not in the catalog"),
         (["get", "allocator@hoard"], "unknown allocator 'hoard'"),
         (
@@ -62,7 +65,10 @@ def test_groups_show_their_commands(slowdust: Slowdust, group: str) -> None:
             "2 builds and 1 --sha256: give one for each, in the same order",
         ),
         (["add", "mine", "nowhere"], "nowhere is not a directory of binaries"),
-        (["add", "mine", "empty"], "empty is not a directory of binaries: it has no bin/mariadbd"),
+        (
+            ["add", "mine", "empty"],
+            "empty is not a directory of binaries: it has no bin/ferretdb or bin/mariadbd",
+        ),
         (["remove", "postgres"], "'postgres' is not a build: write DBMS@VERSION"),
         (["remove", "postgres@99"], "postgres@99 is not in the catalog"),
         (["remove", "allocator@hoard"], "unknown allocator 'hoard'"),

@@ -48,7 +48,7 @@ class Options(msgspec.Struct, forbid_unknown_fields=True):
     sha256: str | None = None
     """The hash in hexadecimal."""
     checksums: str | None = None
-    """The name of a file beside the archive with lines 'SHA256  NAME'."""
+    """The name, as in `path`, of a file beside the archive with lines 'SHA256  NAME'."""
     libraries: list[str] = []
     """Folders of shared libraries, relative to the folder of the binaries."""
 
@@ -100,7 +100,7 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
     """Fetch, verify and unpack an archive below an empty folder."""
     options = origin.options_as(Options)
     location = _location(origin)
-    expected = _expected(options, location)
+    expected = _expected(origin, location)
     name = location.rpartition("/")[2]
     progress(f"fetching {describe(origin)}")
     archive = folder / "archive"
@@ -122,17 +122,21 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
 
 def _location(origin: Origin) -> str:
     options = origin.options_as(Options)
+    base = (options.mirror and os.environ.get(options.mirror)) or options.base
+    return f"{base.rstrip('/')}/{_path(origin, options.path)}"
+
+
+def _path(origin: Origin, pattern: str) -> str:
     series = ".".join(origin.version.split(".")[:2])
     try:
-        path = options.path.format(version=origin.version, series=series)
+        return pattern.format(version=origin.version, series=series)
     except (LookupError, ValueError) as error:
-        raise UsageError(f"{options.path!r} is not the path of an archive: {error}") from error
-    base = (options.mirror and os.environ.get(options.mirror)) or options.base
-    return f"{base.rstrip('/')}/{path}"
+        raise UsageError(f"{pattern!r} is not the path of an archive: {error}") from error
 
 
-def _expected(options: Options, location: str) -> str | None:
+def _expected(origin: Origin, location: str) -> str | None:
     """Return the hash that the archive must have; None for a user's own file without one."""
+    options = origin.options_as(Options)
     if options.sha256 is not None:
         digest = options.sha256.lower()
         if not _SHA256.fullmatch(digest):
@@ -143,13 +147,14 @@ def _expected(options: Options, location: str) -> str | None:
         if not _is_url(location):
             return None
         raise SourceUnavailable("its vendor publishes no SHA-256", _GIVE_CHECKSUM)
-    with _opened(f"{folder}/{options.checksums}") as file:
+    checksums = _path(origin, options.checksums)
+    with _opened(f"{folder}/{checksums}") as file:
         lines = _read(file, _MAX_CHECKSUMS_BYTES).decode(errors="replace").splitlines()
     for line in lines:
         digest, _, published = line.partition(" ")
         if published.lstrip(" *").removeprefix("./") == name and _SHA256.fullmatch(digest):
             return digest
-    raise SourceUnavailable(f"{options.checksums} of its directory has no checksum of {name}")
+    raise SourceUnavailable(f"{checksums} of its directory has no checksum of {name}")
 
 
 def _fetch(location: str, destination: Path) -> None:
