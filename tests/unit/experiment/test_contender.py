@@ -20,6 +20,11 @@ def test_takes_engine_and_environment() -> None:
     assert name.environment.variables == {"MALLOC_CONF": "narenas:1,dirty:0"}
 
 
+def test_an_engine_may_have_a_digit_in_its_name() -> None:
+    name = parse_contender("mongodb@4.0.28/mmapv1:small")
+    assert (name.version, name.engine, name.config) == ("4.0.28", "mmapv1", "small")
+
+
 def test_engine_and_environment_may_be_left_out() -> None:
     name = parse_contender("mysql@9.7.4")
     assert (name.engine, name.environment.allocator, name.environment.written) == (None, None, [])

@@ -23,7 +23,7 @@ from slowdust.remote.url import ServerUrl, is_url, parse_url
 _CONFIG = r"(?::(?P<config>[A-Za-z0-9._/-]+))?"
 _NAMED = re.compile(
     rf"(?P<dbms>[a-z]+)@(?:(?P<source>(?:{GIT}|{DIRECTORY})[^\s:+|]+)"
-    r"|(?P<version>[A-Za-z0-9._-]+)(?:/(?P<engine>[a-z]+))?)"
+    r"|(?P<version>[A-Za-z0-9._-]+)(?:/(?P<engine>[a-z][a-z0-9]*))?)"
     rf"{_CONFIG}(?P<environment>(?:\+[^+|\s]+)*)"
 )
 _SURE_ENVIRONMENT = rf"\+(?:{'|'.join(ALLOCATORS)}|[A-Za-z_][A-Za-z0-9_]*=[^+|\s]*)"
