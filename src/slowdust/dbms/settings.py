@@ -11,6 +11,7 @@ that storage engine alone. A file may be `based_on` a shipped configuration, als
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -24,11 +25,15 @@ from slowdust.units import parse_size
 from slowdust.wording import guess
 
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+_CAMEL_CASE = re.compile(r"[a-z][A-Z]")
 
 
 def setting_name(text: str) -> str:
-    """Normalize a name: no DBMS distinguishes case, and MySQL reads dashes as underscores."""
-    return text.lower().replace("-", "_")
+    """Normalize a name: MySQL reads dashes as underscores, and MongoDB alone distinguishes case.
+
+    Its names are in camel case, which those of no other DBMS are.
+    """
+    return text if _CAMEL_CASE.search(text) else text.lower().replace("-", "_")
 
 
 class Share(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

@@ -52,6 +52,7 @@ FACTS: Mapping[str, Quantity] = {
     ),
     "rows": Quantity("rows", Kind.STATE, 100.0),
     "dead_rows": Quantity("dead rows", Kind.STATE, 100.0, whole="rows", ends=True),
+    "documents": Quantity("documents", Kind.STATE, 100.0),
     "height": Quantity("levels of the index", Kind.LAYOUT),
     # When a page is split depends on when the purge came by.
     "leaf_pages": Quantity("leaf pages", Kind.LAYOUT, 2 * _FEW_PAGES),
@@ -59,6 +60,8 @@ FACTS: Mapping[str, Quantity] = {
     "allocated_pages": Quantity("allocated pages", Kind.LAYOUT, 2 * _EXTENT),
     # A server keeps a few pages of its own dirty.
     "dirty_pages": Quantity("dirty pages", Kind.STATE, 100.0, ends=True),
+    # The floor is a guess: no mongod was at hand to measure what a checkpoint leaves.
+    "dirty_bytes": Quantity("dirty bytes in the cache", Kind.STATE, 16 * _MB),
     # Purged logs leave the list in batches, in MySQL 5.6 of thousands.
     "undo_logs": Quantity("undo logs", Kind.STATE, 20_000.0, ends=True),
     # Nothing lets a session merge the change buffer, so that preparation cannot wait for its end.
@@ -84,9 +87,16 @@ WORK: Mapping[str, str] = {
     "rows_fetched": "rows fetched",
     "row_reads": "rows read by the engine",
     "row_writes": "rows written by the engine",
+    "keys_examined": "index keys examined",
+    "documents_examined": "documents examined",
+    "documents_written": "documents written",
 }
 """Quantity of a server's work -> its words."""
 
-WORK_OF_READS: Mapping[str, str] = {**WORK, "page_reads": "pages read in the buffer pool"}
+WORK_OF_READS: Mapping[str, str] = {
+    **WORK,
+    "page_reads": "pages read in the buffer pool",
+    "page_requests": "pages requested from the cache",
+}
 """The same for tests that do not write. Where they do, those of the purge and of flushing are among
 the page reads of InnoDB: one build beside itself differed by 44%, in reading tests by 0.1%."""

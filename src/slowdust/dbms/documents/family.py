@@ -124,7 +124,12 @@ class DocumentFamily(Family):
 
 def socket_of(site: Site) -> Path:
     """Return the path of the socket, which has the port in its name."""
-    return site.socket_dir / f"mongodb-{site.port}.sock"
+    return socket_in(site.socket_dir, site.port)
+
+
+def socket_in(directory: Path, port: int) -> Path:
+    """Return the path of the socket in this directory of a server with this port."""
+    return directory / f"mongodb-{port}.sock"
 
 
 def check_trust(dbms: str, access: Access) -> None:

@@ -1,0 +1,1 @@
+"""What the family of MongoDB's server mongod is made of."""

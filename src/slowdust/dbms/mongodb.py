@@ -1,0 +1,184 @@
+"""MongoDB, 3.6 and newer: its server mongod, and Percona Server for MongoDB.
+
+The storage engine is a setting of the server, which all its collections have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from slowdust.accounts import Account, server_account
+from slowdust.builds.model import Build
+from slowdust.dbms.access import Access, Auth, Listen, Target
+from slowdust.dbms.documents.family import DocumentFamily
+from slowdust.dbms.documents.replies import ADMIN, command
+from slowdust.dbms.family import Commit, Row, Served, Site, Stage, Statements
+from slowdust.dbms.in_force import InForce, number
+from slowdust.dbms.mongod import config_file, settings_check, status
+from slowdust.dbms.mongod.listening import listening
+from slowdust.dbms.mongod.server_log import first_error
+from slowdust.dbms.mongod.versions import version_of, why_unusable
+from slowdust.dbms.settings import AcceptedSettings, Settings
+from slowdust.dbms.settings_query import query_server
+from slowdust.errors import UsageError
+from slowdust.units import Second
+
+_WIREDTIGER, _MMAPV1, _INMEMORY = "wiredtiger", "mmapv1", "inmemory"
+_NAMES = {_WIREDTIGER: "wiredTiger", _MMAPV1: "mmapv1", _INMEMORY: "inMemory"}
+"""Engine -> its name for the server."""
+_MMAPV1_UNTIL = (4, 2)
+_OPTION_OF_INMEMORY = "--inMemorySizeGB"
+_BYTES_PER_ROW = 300
+"""Added up from the fields of a document and of its entries in indexes, not measured."""
+_SMALLEST_CACHE_GB = 0.25
+"""The smallest that the server takes."""
+_SYNC_PERIOD: Second = 60.0
+"""The server's default."""
+_SOON: Second = 600.0
+_CHECKPOINT = Statements((command("fsync", ADMIN),))
+"""A command that returns when all pages are written: with WiredTiger, when a checkpoint is done."""
+
+
+class Mongodb(DocumentFamily):
+    """mongod."""
+
+    name = "mongodb"
+    engines = tuple(_NAMES)
+    volatile_engines = frozenset({_INMEMORY})
+    background_settings = (config_file.SYNC_PERIOD,)
+
+    def choose_engine(self, build: Build, wanted: str | None) -> str | None:
+        """Refuse builds with which the driver cannot speak, then choose among the engines."""
+        reason = why_unusable(build.facts.version)
+        if reason is not None:
+            raise UsageError(reason)
+        return super().choose_engine(build, wanted)
+
+    def missing_for_engine(self, build: Build, engine: str) -> str | None:
+        """Know how long there was mmapv1; ask the server whether it has the engine in memory."""
+        version = build.facts.version
+        if engine == _MMAPV1 and version_of(version) >= _MMAPV1_UNTIL:
+            return f"mongodb {version} has no engine mmapv1: 4.0 is the last version with it"
+        if engine == _INMEMORY:
+            options = query_server(build, server_account(), ["--help"]).stdout
+            if _OPTION_OF_INMEMORY not in options:
+                return (
+                    f"mongodb {version} has no engine inmemory: choose a build of Percona Server "
+                    "for MongoDB, which has it"
+                )
+        return None
+
+    def bytes_per_row(self, engine: str | None) -> int:
+        """Return the bytes of documents without compression."""
+        del engine
+        return _BYTES_PER_ROW
+
+    def commit(self, settings: Mapping[str, str], engine: str | None) -> Commit | None:
+        """Return whether each write asks to wait for the journal."""
+        if engine == _INMEMORY:
+            return None
+        waits = config_file.journaled(settings)
+        return Commit(waits, f"{config_file.JOURNALED}={'true' if waits else 'false'}")
+
+    def render_bytes(self, size: int) -> str:
+        """Write a size in gigabytes, of which the server takes fractions."""
+        gigabytes = max(_SMALLEST_CACHE_GB, size / 2**30)
+        return f"{gigabytes:.3f}".rstrip("0").rstrip(".")
+
+    def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
+        """Ask the server, which checks its settings before it looks for its data."""
+        self.check_created(settings.create)
+        return settings_check.accepted_settings(build, account, settings)
+
+    def check_access(self, build: Build, access: Access) -> None:
+        """Accept trust: only a client could make a user, when the server runs."""
+        del build
+        if access.auth is not Auth.TRUST:
+            raise UsageError(
+                f"{self.name} has no authentication by {access.auth.value}: no user can be made "
+                "before its server runs"
+            )
+
+    def configuration(self, site: Site) -> str:
+        """Write the settings as YAML."""
+        return config_file.text(site.settings.values)
+
+    def server_command(self, site: Site) -> list[str]:
+        """Return the command of the server, which stays in the foreground."""
+        loopback = site.access.listen is Listen.LOOPBACK
+        return [
+            *site.build.command(site.build.server),
+            f"--config={site.config_file}",
+            f"--dbpath={site.data_dir}",
+            f"--storageEngine={_NAMES[site.engine or _WIREDTIGER]}",
+            *listening(site.socket_dir, site.port, "127.0.0.1" if loopback else None),
+        ]
+
+    def target(self, site: Site) -> Target:
+        """Return the address, and whether writes wait; the engine is no matter of the client's."""
+        journaled = config_file.journaled(site.settings.values)
+        return msgspec.structs.replace(super().target(site), engine=None, journaled=journaled)
+
+    def error_line(self, log: Sequence[str]) -> str | None:
+        """Return the first error, since the later ones follow from it."""
+        return first_error(log)
+
+    def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
+        """Write what is only in memory; there are no statistics of the planner."""
+        del tables
+        return [] if site.engine == _INMEMORY else [_CHECKPOINT]
+
+    def after_step(self, site: Served, tables: Sequence[str]) -> list[Stage]:
+        """Do the checkpoint that the server would soon do by itself."""
+        period = number(site.settings.values.get(config_file.SYNC_PERIOD, ""), {})
+        comes_soon = (_SYNC_PERIOD if period is None else period) <= _SOON
+        return self.after_load(site, tables) if comes_soon else []
+
+    def before_sizes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
+        """Write what is only in memory: the sizes are those of the files."""
+        return self.after_load(site, tables)
+
+    def facts_statements(self, site: Served) -> Sequence[str]:
+        """Ask for the documents and for what is still to be written."""
+        del site
+        return status.FACTS
+
+    def read_facts(
+        self, site: Served, answers: Sequence[Sequence[Row]]
+    ) -> dict[str, dict[str, float]]:
+        """Read the replies."""
+        del site
+        return status.read_facts(answers)
+
+    def counters_statement(self, site: Served) -> str:
+        """Ask for the status, which has the counters."""
+        del site
+        return status.STATUS
+
+    def read_counters(self, site: Served, rows: Sequence[Row]) -> dict[str, float]:
+        """Read the counters."""
+        del site
+        return status.read_counters(rows)
+
+    def settings_statement(self, site: Served) -> str:
+        """Ask for the settings that the server has read."""
+        del site
+        return status.OPTIONS
+
+    def read_settings(self, site: Served, rows: Sequence[Row]) -> dict[str, InForce]:
+        """Compare them with those given."""
+        return status.read_settings(config_file.of_server(site.settings.values), rows)
+
+    def buffer_pool_statement(self, site: Served) -> str | None:
+        """Return the command for the cache; mmapv1 has that of the operating system alone."""
+        return None if site.engine == _MMAPV1 else status.STATUS
+
+    def read_buffer_pool(self, site: Served, rows: Sequence[Row]) -> int | None:
+        """Read the size of the cache."""
+        del site
+        return status.read_cache_size(rows)
+
+
+FAMILY = Mongodb()
