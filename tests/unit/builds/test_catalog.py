@@ -164,7 +164,8 @@ def test_own_catalog_that_is_wrong(
     [
         (
             'kind = "pip"',
-            "unknown kind of source 'pip': choose amalgamation, archive, debian, maven, module, npm",
+            "unknown kind of source 'pip': "
+            "choose amalgamation, archive, debian, maven, module, npm",
         ),
         (
             'kind = "npm"\npackage = "x"',
