@@ -285,6 +285,10 @@ class Family(ABC):
     def server_command(self, site: Site) -> list[str]:
         """Return the command that runs the server in the foreground."""
 
+    def programs(self, site: Site) -> Sequence[Path]:
+        """Return the programs of the server, which may outlive it when it is killed."""
+        return (Path(self.server_command(site)[0]),)
+
     @abstractmethod
     def is_ready(self, site: Site, pid: int) -> bool:
         """Return whether the server with this process id accepts connections."""

@@ -1,102 +1,130 @@
-"""FerretDB 1, which keeps its documents in SQLite: its library is part of the server.
-
-The settings are SQLite's pragmas, which the server sets on each of its connections.
-"""
+"""FerretDB 1, which keeps its documents in SQLite or in Postgres: these are its engines."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from urllib.parse import quote
+from pathlib import Path
+
+import msgspec
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms import pragmas
-from slowdust.dbms.access import USER, Access, Auth
-from slowdust.dbms.documents.family import (
-    DocumentFamily,
-    address,
-    analyze,
-    check_trust,
-    last_line,
-    socket_of,
-)
+from slowdust.dbms.access import USER, Access, Auth, Listen
+from slowdust.dbms.documents.family import DocumentFamily, socket_of
 from slowdust.dbms.documents.replies import command
-from slowdust.dbms.family import Commit, Row, Served, Site, Stage
-from slowdust.dbms.settings import AcceptedSettings, Settings
-from slowdust.dbms.settings_query import check_complaints, unknown_setting
+from slowdust.dbms.family import Commit, Row, Run, Served, Site, Stage, Statements
+from slowdust.dbms.ferret.backend import Backend
+from slowdust.dbms.ferret.postgres import DEFAULT_VERSION, VERSION, Postgres
+from slowdust.dbms.ferret.sqlite import Sqlite
+from slowdust.dbms.in_force import InForce
+from slowdust.dbms.postgres import FAMILY as POSTGRES
+from slowdust.dbms.settings import AcceptedSettings, Settings, setting_name
 from slowdust.errors import UsageError
 from slowdust.versions import version_order
 
+_SQLITE, _POSTGRES = "sqlite", "postgres"
+_IN_POSTGRES = Postgres()
+_BACKENDS: Mapping[str, Backend] = {_SQLITE: Sqlite(), _POSTGRES: _IN_POSTGRES}
 _SCRAM_SINCE = "1.21.0"
-_KNOWN = tuple(name for name in pragmas.KNOWN if name != "encoding")
-"""The text of documents is JSON in UTF-8."""
-_BYTES_PER_ROW = 460
+_COMPACT_SINCE = "1.14.0"
 _NOTHING = command("ping")
-_JOURNAL = "wal"
 _ERRORS = ("FATAL", "panic:", "ERROR", "ferretdb: error:")
 
 
 class FerretDB(DocumentFamily):
-    """FerretDB over SQLite."""
+    """FerretDB over SQLite or Postgres."""
 
     name = "ferretdb"
+    engines = tuple(_BACKENDS)
     not_counted = (
         "valgrind cannot count the work of ferretdb: a program in Go receives its messages without "
         "the C library, by which windows begin and end."
     )
-    background_settings = ("wal_autocheckpoint",)
+    background_settings = ("wal_autocheckpoint", *POSTGRES.background_settings)
+
+    def settings(
+        self,
+        config: str,
+        overrides: Mapping[str, str],
+        side_by_side: int,
+        *,
+        engine: str | None = None,
+        clients: int = 1,
+        memory_bytes: int | None = None,
+    ) -> Settings:
+        """Return the settings of the back end; those of Postgres have Postgres' configurations."""
+        own = {setting_name(key): value for key, value in overrides.items()}
+        version = own.pop(VERSION, None)
+        if engine == _POSTGRES:
+            beneath = POSTGRES.settings(
+                config, own, side_by_side, clients=clients, memory_bytes=memory_bytes
+            )
+            return _IN_POSTGRES.settings(beneath, version or DEFAULT_VERSION)
+        if version is not None:
+            raise UsageError(
+                f"{VERSION}={version} is for ferretdb@VERSION/{_POSTGRES}: this one is over SQLite"
+            )
+        return super().settings(
+            config, own, side_by_side, engine=engine, clients=clients, memory_bytes=memory_bytes
+        )
 
     def bytes_per_row(self, engine: str | None) -> int:
-        """Return the bytes in SQLite's B-trees: a document is JSON with the types of its values."""
-        del engine
-        return _BYTES_PER_ROW
+        """Return the bytes in the back end."""
+        return _backend(engine).bytes_per_row
 
-    def commit(self, settings: Mapping[str, str], engine: str | None) -> Commit:
-        """Return whether a command waits for SQLite's log on disk."""
-        del engine
-        return pragmas.commit(settings, _JOURNAL)
+    def commit(self, settings: Mapping[str, str], engine: str | None) -> Commit | None:
+        """Return what a command that writes waits for in the back end."""
+        return _backend(engine).commit(settings)
 
     def render_bytes(self, size: int) -> str:
-        """Write a size as `cache_size` has it."""
+        """Write a size as `cache_size` of SQLite has it."""
         return pragmas.cache_size(size)
 
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
-        """Check the settings here: the server passes them on, and SQLite ignores what is wrong."""
-        self.check_created(settings.create)
-        for name in settings.required:
-            if name not in _KNOWN:
-                raise unknown_setting(build, name, _KNOWN)
-        known = {name: v for name, v in settings.optional.items() if name in _KNOWN}
-        skipped = tuple(sorted(settings.optional.keys() - known.keys()))
-        values = {**known, **settings.required}
-        told = (pragmas.complaint(name, value) for name, value in values.items())
-        check_complaints(build, [complaint for complaint in told if complaint is not None])
-        pragmas.ordered(values, self.name)
-        return AcceptedSettings(values, skipped, settings.create)
+        """Let the back end check the settings; only those for Postgres have its version."""
+        engine = _POSTGRES if VERSION in settings.required else _SQLITE
+        if engine == _SQLITE:
+            self.check_created(settings.create)
+        return _backend(engine).accept(build, account, settings)
 
     def check_access(self, build: Build, access: Access) -> None:
-        """Accept trust, and SCRAM where the server has it without a server beside it."""
-        check_trust(self.name, access)
-        version = build.facts.version
-        if access.auth is Auth.SCRAM and version_order(version) < version_order(_SCRAM_SINCE):
-            raise UsageError(f"ferretdb {version} has no authentication by scram")
+        """Accept trust, and SCRAM from the version on that keeps users itself."""
+        known = {Auth.TRUST}
+        if _is_since(_SCRAM_SINCE, build.facts.version):
+            known.add(Auth.SCRAM)
+        if access.auth not in known:
+            version = build.facts.version
+            raise UsageError(f"ferretdb {version} has no authentication by {access.auth.value}")
+
+    def create(self, site: Site, run: Run) -> None:
+        """Let the back end fill the directory."""
+        _backend(site.engine).create(site, run)
+
+    def configuration(self, site: Site) -> str:
+        """Return that of the back end; FerretDB has its options in its command."""
+        return _backend(site.engine).configuration(site)
 
     def server_command(self, site: Site) -> list[str]:
         """Return the command of the server, without reports to its makers."""
-        settings = pragmas.ordered(site.settings.values, self.name)
-        set_each = "&".join(f"_pragma={quote(f'{name}({value})')}" for name, value in settings)
-        return [
+        backend = _backend(site.engine)
+        loopback = site.access.listen is Listen.LOOPBACK
+        ferretdb = [
             *site.build.command(site.build.server),
-            "--handler=sqlite",
-            f"--sqlite-url=file:{site.data_dir}/{set_each and f'?{set_each}'}",
+            *backend.options(site),
             f"--state-dir={site.data_dir}",
             f"--listen-unix={socket_of(site)}",
-            f"--listen-addr={address(site)}",
+            f"--listen-addr={f'127.0.0.1:{site.port}' if loopback else ''}",
             "--debug-addr=-",
             "--telemetry=disable",
             "--log-level=error",
             *self._credentials(site),
         ]
+        return backend.command(site, ferretdb)
+
+    def programs(self, site: Site) -> Sequence[Path]:
+        """Return the server and what runs beneath it."""
+        return (site.build.server, *_backend(site.engine).programs(site))
 
     def _credentials(self, site: Site) -> list[str]:
         """Return the options that make the only user, whose password ends with the server."""
@@ -111,12 +139,16 @@ class FerretDB(DocumentFamily):
 
     def error_line(self, log: Sequence[str]) -> str | None:
         """Return the last error."""
-        return last_line(log, _ERRORS)
+        errors = [line for line in log if any(mark in line for mark in _ERRORS)]
+        return errors[-1].strip() if errors else None
 
     def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Gather the statistics of SQLite's planner, which comes with a report of each size."""
-        del site
-        return analyze(tables)
+        """Gather the statistics of the planner, with a report of sizes; vacuum Postgres' tables."""
+        names = ["collStats"]
+        if site.engine == _POSTGRES and _is_since(_COMPACT_SINCE, site.version):
+            names.append("compact")
+        commands = ({name: table} for table in tables for name in names)
+        return [Statements((msgspec.json.encode(each).decode(),)) for each in commands]
 
     def before_sizes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Return no stages: the sizes are those of the pages in use."""
@@ -146,13 +178,26 @@ class FerretDB(DocumentFamily):
         return {}
 
     def settings_statement(self, site: Served) -> str:
-        """Return a command without an answer: the server does not tell SQLite's settings."""
+        """Return a command without an answer: the server does not tell the back end's settings."""
         del site
         return _NOTHING
 
+    def read_settings(self, site: Served, rows: Sequence[Row]) -> dict[str, InForce]:
+        """Return nothing."""
+        del site, rows
+        return {}
+
     def buffer_pool_statement(self, site: Served) -> None:
-        """Return none: each connection of the server to SQLite has a cache of its own."""
+        """Return none: FerretDB does not tell, and each connection to SQLite has its own cache."""
         del site
 
 
 FAMILY = FerretDB()
+
+
+def _backend(engine: str | None) -> Backend:
+    return _BACKENDS[engine or _SQLITE]
+
+
+def _is_since(first: str, version: str) -> bool:
+    return version_order(version) >= version_order(first)

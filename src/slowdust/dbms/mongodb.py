@@ -117,9 +117,9 @@ class Mongodb(DocumentFamily):
         ]
 
     def target(self, site: Site) -> Target:
-        """Return the address, and whether writes wait; the engine is no matter of the client's."""
+        """Return the address, and whether writes wait."""
         journaled = config_file.journaled(site.settings.values)
-        return msgspec.structs.replace(super().target(site), engine=None, journaled=journaled)
+        return msgspec.structs.replace(super().target(site), journaled=journaled)
 
     def error_line(self, log: Sequence[str]) -> str | None:
         """Return the first error, since the later ones follow from it."""

@@ -329,7 +329,8 @@ class Instance:
         command = self._family.server_command(self._site)
         if self._observed:
             command += self._family.options_when_observed(self._site)
-        self._run.record_program(Path(command[0]))
+        for program in self._family.programs(self._site):
+            self._run.record_program(program)
         variables = self._server_variables()
         if self.callgrind is not None:
             # Whoever clears up after a crash looks for this program.
@@ -374,8 +375,9 @@ class Instance:
 
     def _clear_remains(self) -> None:
         # Child processes of a killed server use its data until they notice its end.
-        program = Path(self._family.server_command(self._site)[0])
-        programs = [program] if self.callgrind is None else [program, self.callgrind.program]
+        programs = [*self._family.programs(self._site)]
+        if self.callgrind is not None:
+            programs.append(self.callgrind.program)
         kill_programs([str(path.resolve()) for path in programs], self.data_dir)
 
     def _end_callgrind(self) -> None:

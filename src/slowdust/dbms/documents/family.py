@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from slowdust.dbms.access import Access, Auth, Listen, Names, Target
+from slowdust.dbms.access import Names, Target
 from slowdust.dbms.documents.replies import command, number, reply
 from slowdust.dbms.family import (
     Family,
@@ -23,9 +23,7 @@ from slowdust.dbms.family import (
     Site,
     Sizes,
     Stage,
-    Statements,
 )
-from slowdust.dbms.in_force import InForce
 from slowdust.errors import SlowdustError, UsageError
 
 SHORT_NAMES = "short_names"
@@ -58,12 +56,6 @@ class DocumentFamily(Family):
     def create(self, site: Site, run: Run) -> None:
         """Do nothing: the server fills its directory when it is started."""
 
-    def configuration(self, site: Site) -> str:
-        """Return a line for each setting; the server has them as options of its command."""
-        return "".join(
-            f"{name} = {value}\n" for name, value in sorted(site.settings.values.items())
-        )
-
     def is_ready(self, site: Site, pid: int) -> bool:
         """Connect to the socket, on which the server listens when it is ready."""
         del pid
@@ -76,10 +68,10 @@ class DocumentFamily(Family):
         return True
 
     def target(self, site: Site) -> Target:
-        """Return the address, with the length of the names in documents."""
+        """Return the address, with the length of names; engines are no matter of the client's."""
         short = site.settings.create.get(SHORT_NAMES, False)
         names = Names.SHORT if short else Names.LONG
-        return msgspec.structs.replace(super().target(site), names=names)
+        return msgspec.structs.replace(super().target(site), engine=None, names=names)
 
     def fatal_error(self, state: str) -> str | None:
         """Look up the number."""
@@ -116,11 +108,6 @@ class DocumentFamily(Family):
             int(collections + indexes if total is None else total), int(collections), int(indexes)
         )
 
-    def read_settings(self, site: Served, rows: Sequence[Row]) -> dict[str, InForce]:
-        """Return nothing: the server does not report the settings in force."""
-        del site, rows
-        return {}
-
 
 def socket_of(site: Site) -> Path:
     """Return the path of the socket, which has the port in its name."""
@@ -130,25 +117,3 @@ def socket_of(site: Site) -> Path:
 def socket_in(directory: Path, port: int) -> Path:
     """Return the path of the socket in this directory of a server with this port."""
     return directory / f"mongodb-{port}.sock"
-
-
-def check_trust(dbms: str, access: Access) -> None:
-    """Raise UsageError for a kind of authentication that MongoDB's protocol does not have."""
-    if access.auth not in (Auth.TRUST, Auth.SCRAM):
-        raise UsageError(f"{dbms} has no authentication by {access.auth.value}")
-
-
-def address(site: Site) -> str:
-    """Return the TCP address; empty where the server is not to listen on one."""
-    return f"127.0.0.1:{site.port}" if site.access.listen is Listen.LOOPBACK else ""
-
-
-def last_line(log: Sequence[str], marks: Sequence[str]) -> str | None:
-    """Return the last line of a log with one of the marks."""
-    marked = [line for line in log if any(mark in line for mark in marks)]
-    return marked[-1].strip() if marked else None
-
-
-def analyze(tables: Sequence[str]) -> list[Stage]:
-    """Return the stages in which the server gathers the statistics of each collection."""
-    return [Statements((msgspec.json.encode({"collStats": table}).decode(),)) for table in tables]

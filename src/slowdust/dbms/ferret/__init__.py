@@ -1,0 +1,1 @@
+"""The back ends in which FerretDB keeps its documents."""
