@@ -13,7 +13,8 @@ use crate::client::operation::Generator;
 use crate::client::readiness::Readiness;
 use crate::client::{blocking, readiness, Client, Context, Place};
 use crate::measure::{Clock, End, Nanosecond, Pace, Recorder};
-use crate::wire::{mysql, postgres, Connection};
+use crate::wire::dialect::Dialect;
+use crate::wire::{mongodb, mysql, postgres, Connection};
 use crate::workload::{self, Shape};
 
 struct Counting;
@@ -55,18 +56,24 @@ impl Clock for RealClock {
     fn sleep_until(&self, _: Nanosecond) {}
 }
 
+/// A connection, and the other end of its socket.
+type Connected = (Box<dyn Connection>, UnixStream);
+
 /// A protocol with a server that answers every request with one row.
 struct MockProtocol {
-    connect: fn(usize) -> (Box<dyn Connection>, UnixStream),
+    /// The dialect of the tests' statements.
+    dialect: &'static dyn Dialect,
+    connect: fn(&[String]) -> Connected,
     /// Return the size of the message at the start of the bytes, if its header is there.
     size: fn(&[u8]) -> Option<usize>,
     answer: fn(&[u8]) -> &'static [u8],
 }
 
-static PROTOCOLS: [MockProtocol; 2] = [
+static PROTOCOLS_OF_SQL: [MockProtocol; 2] = [
     MockProtocol {
+        dialect: mysql::WIRE.dialect,
         connect: |statements| {
-            let (connection, server) = postgres::test_connection(statements);
+            let (connection, server) = postgres::test_connection(statements.len());
             (Box::new(connection), server)
         },
         size: |bytes| {
@@ -79,8 +86,9 @@ static PROTOCOLS: [MockProtocol; 2] = [
         },
     },
     MockProtocol {
+        dialect: mysql::WIRE.dialect,
         connect: |statements| {
-            let (connection, server) = mysql::test_connection(statements as u32);
+            let (connection, server) = mysql::test_connection(statements.len() as u32);
             (Box::new(connection), server)
         },
         size: |bytes| {
@@ -94,6 +102,25 @@ static PROTOCOLS: [MockProtocol; 2] = [
         },
     },
 ];
+
+/// Complete statements are no text of this protocol: they are translated, which allocates.
+static MONGODB: MockProtocol = MockProtocol {
+    dialect: mongodb::WIRE.dialect,
+    connect: |statements| {
+        let (connection, server) = mongodb::test_connection(statements);
+        (Box::new(connection), server)
+    },
+    size: |bytes| Some(u32::from_le_bytes(*bytes.first_chunk()?) as usize),
+    // {cursor: {firstBatch: [{c: 1}], id: 0}, n: 1, ok: 1}
+    answer: |_| {
+        b"\x5e\0\0\0\0\0\0\0\0\0\0\0\xdd\x07\0\0\0\0\0\0\0\
+          \x49\0\0\0\x03cursor\0\
+          \x2d\0\0\0\x04firstBatch\0\
+          \x14\0\0\0\x030\0\
+          \x0c\0\0\0\x10c\0\x01\0\0\0\0\0\
+          \x10id\0\0\0\0\0\0\x10n\0\x01\0\0\0\x10ok\0\x01\0\0\0\0"
+    },
+};
 
 impl MockProtocol {
     fn serve(&self, mut stream: UnixStream) {
@@ -123,14 +150,13 @@ impl MockProtocol {
             clients: place.clients,
             seed: 1,
         };
-        let dialect = mysql::WIRE.dialect;
-        let test = workload::test(test, shape, dialect).unwrap();
-        self.client_of(test.prepared().len(), test.generator(), place)
+        let test = workload::test(test, shape, self.dialect).unwrap();
+        self.client_of(&test.prepared(), test.generator(), place)
     }
 
     fn client_of(
         &'static self,
-        statements: usize,
+        statements: &[String],
         generator: Box<dyn Generator>,
         place: Place,
     ) -> Client {
@@ -142,8 +168,9 @@ impl MockProtocol {
 
 /// Return each protocol with each test.
 fn protocols_and_tests() -> impl Iterator<Item = (&'static MockProtocol, &'static str)> {
-    PROTOCOLS
+    PROTOCOLS_OF_SQL
         .iter()
+        .chain([&MONGODB])
         .flat_map(|protocol| TESTS.map(|test| (protocol, test)))
 }
 
@@ -196,8 +223,9 @@ pub fn assert_allocates_nothing(
     statements: usize,
     generator: impl Fn() -> Box<dyn Generator>,
 ) {
-    for protocol in &PROTOCOLS {
-        let client = protocol.client_of(statements, generator(), Place::ALONE);
+    let statements = vec![String::new(); statements];
+    for protocol in &PROTOCOLS_OF_SQL {
+        let client = protocol.client_of(&statements, generator(), Place::ALONE);
         assert_eq!(allocations_of_client(client), 0, "{name}");
     }
 }

@@ -58,15 +58,8 @@ impl MongoConnection {
         if target.tls.is_some() {
             socket = socket.secure(target)?;
         }
-        let mut connection = Self {
-            socket,
-            frames: Frames::new(),
-            encoder: Encoder::default(),
-            database: target.database.clone(),
-            names: target.names,
-            journaled: target.journaled,
-            prepared: Vec::new(),
-        };
+        let mut connection = Self::over(socket, &target.database, target.names);
+        connection.journaled = target.journaled;
         let hello = connection.run(&doc! { "isMaster": 1 }, "admin")?;
         match hello.get("maxWireVersion").and_then(number) {
             Some(version) if version >= OLDEST_WIRE_VERSION => {}
@@ -80,6 +73,18 @@ impl MongoConnection {
             connection.authenticate(&target.user, password)?;
         }
         Ok(connection)
+    }
+
+    fn over(socket: Socket, database: &str, names: Names) -> Self {
+        Self {
+            socket,
+            frames: Frames::new(),
+            encoder: Encoder::default(),
+            database: database.to_owned(),
+            names,
+            journaled: false,
+            prepared: Vec::new(),
+        }
     }
 
     fn authenticate(&mut self, user: &str, password: &str) -> Result<(), Failure> {
@@ -385,4 +390,15 @@ impl BulkLoad for Inserts<'_> {
         self.send()?;
         Ok(self.bytes)
     }
+}
+
+/// Return a connection to a test that has prepared these statements.
+#[cfg(test)]
+pub fn test_connection(statements: &[String]) -> (MongoConnection, std::os::unix::net::UnixStream) {
+    let (socket, server) = Socket::pair();
+    let mut connection = MongoConnection::over(socket, "slowdust", Names::Long);
+    connection
+        .prepare(statements)
+        .expect("statements of a workload");
+    (connection, server)
 }

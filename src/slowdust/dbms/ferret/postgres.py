@@ -51,7 +51,7 @@ exit $code
 class Postgres:
     """A Postgres server beneath FerretDB, in the same tree of processes."""
 
-    bytes_per_row = 620
+    bytes_per_row = 1370
     """In heap and B-trees: a document is JSONB with the types of its values."""
 
     def settings(self, settings: Settings, version: str) -> Settings:

@@ -25,7 +25,7 @@ _JOURNAL = "wal"
 class Sqlite:
     """SQLite within FerretDB's own process."""
 
-    bytes_per_row = 460
+    bytes_per_row = 590
     """In SQLite's B-trees: a document is JSON with the types of its values."""
 
     def commit(self, settings: Mapping[str, str]) -> Commit:
