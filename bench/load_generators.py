@@ -10,7 +10,6 @@ its server share one CPU with them, too.
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.clients import point_queries
+from bench.clients.peers import Peer, Runs, compare, compile_loop, row
 from bench.clients.process import check_programs
 from bench.results.ratios import Ratio, alternate, ratio
 from bench.results.rows import Row, show
@@ -33,18 +33,15 @@ SMALLEST = (
 )
 BUILDS = ("postgres@17.6", "mysql@9.7.4")
 CLIENTS = (1, 4, 16, 64, 256)
-SOURCE = Path(point_queries.__file__).with_name("point_query.c")
 ROWS = 100_000
 """Rows of the table of the point queries."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """The number of pairs of runs, and the size of each run."""
+    """The runs of point queries and how many clients they have, and the same for loads."""
 
-    pairs: int
-    seconds: int
-    """Length of one run of point queries."""
+    runs: Runs
     clients: Sequence[int]
     load_pairs: int
     load_rows: int
@@ -53,12 +50,12 @@ class Size:
 def rows(server: Server, program: Path, size: Size) -> Iterator[Row]:
     """Measure the driver `program` beside its peers."""
     load = _load_ratio(server, program, size)
-    yield _row(f"load of {size.load_rows:,} rows, seconds / sysbench's", load, at_most=1.0)
+    yield row(f"load of {size.load_rows:,} rows, seconds / sysbench's", load, at_most=1.0)
     point_queries.load(server, program, ROWS)
     with tempfile.TemporaryDirectory() as directory:
         for peer in _peers(server, program, Path(directory)):
             if peer.clients in size.clients:
-                yield from _compare(server, point_queries.driver(program), peer, size)
+                yield from compare(server, point_queries.driver(program), peer, size.runs)
 
 
 def _peers(server: Server, program: Path, directory: Path) -> list[Peer]:
@@ -74,58 +71,9 @@ def _peers(server: Server, program: Path, directory: Path) -> list[Peer]:
         *(Peer("unplaced driver", unplaced, clients) for clients in (16, 64, 256)),
     ]
     if server.target.dbms == "postgres":
-        loop = point_queries.loop_in_c(_compile(SOURCE, directory / "point_query"))
+        loop = compile_loop("point_query", directory)
         peers.insert(1, Peer("loop in C", loop, 1, most_cpu=1.15))
     return peers
-
-
-def _row(
-    quantity: str, measured: Ratio, at_most: float | None = None, at_least: float | None = None
-) -> Row:
-    if at_most is not None:
-        return Row(quantity, str(measured), f"at most {at_most:g}", measured.median <= at_most)
-    if at_least is not None:
-        return Row(quantity, str(measured), f"at least {at_least:g}", measured.median >= at_least)
-    return Row(quantity, str(measured), "", met=True)
-
-
-def _compile(source: Path, program: Path) -> Path:
-    subprocess.run(["cc", "-O2", "-o", program, source], check=True)
-    return program
-
-
-@dataclass(frozen=True)
-class Peer:
-    """A client that the driver is compared with, and with how many connections."""
-
-    name: str
-    client: point_queries.Client
-    clients: int
-    most_cpu: float | None = None
-    least_qps: float | None = None
-
-
-def _compare(server: Server, driver: point_queries.Client, peer: Peer, size: Size) -> Iterator[Row]:
-    processors = frozenset(os.sched_getaffinity(0))
-    used = frozenset({min(processors)}) if peer.clients == 1 else processors
-    server.use_processors(used)
-    workload = point_queries.Workload(ROWS, peer.clients, size.seconds, used)
-    measured = alternate(
-        lambda: driver(server, workload), lambda: peer.client(server, workload), size.pairs
-    )
-    cpu = ratio(
-        [ours.cpu_per_operation for ours, _ in measured],
-        [theirs.cpu_per_operation for _, theirs in measured],
-    )
-    qps = ratio([ours.qps for ours, _ in measured], [theirs.qps for _, theirs in measured])
-    title = f"point-query, {peer.clients} clients" if peer.clients > 1 else "point-query, 1 client"
-    yield _row(f"{title}, client CPU per operation / {peer.name}'s", cpu, at_most=peer.most_cpu)
-    yield _row(f"{title}, QPS / {peer.name}'s", qps, at_least=peer.least_qps)
-    switches = ratio(
-        [ours.switches_per_operation for ours, _ in measured],
-        [theirs.switches_per_operation for _, theirs in measured],
-    )
-    yield _row(f"{title}, context switches / {peer.name}'s", switches)
 
 
 def _load_ratio(server: Server, program: Path, size: Size) -> Ratio:
@@ -157,9 +105,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--load-rows", type=int, default=1_000_000)
     options = parser.parse_args(arguments)
     check_programs("sysbench", "cc", "taskset")
-    size = Size(
-        options.pairs, options.seconds, options.clients, options.load_pairs, options.load_rows
-    )
+    runs = Runs(ROWS, options.pairs, options.seconds)
+    size = Size(runs, options.clients, options.load_pairs, options.load_rows)
     all_met = True
     for build in options.builds:
         with scratch_server(build) as server:
