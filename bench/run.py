@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, cast
 
-from bench.clients.process import PACKAGES, check_programs
+from bench.clients.process import LIBRARIES, PACKAGES, check_programs, options_of_library
 
 SMALLEST = ("--smallest", "probe_cost")
 
@@ -50,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"no benchmark is called {', '.join(sorted(unknown))}")
     if not options.names:
         check_programs(*PACKAGES)
+        for library in LIBRARIES:
+            options_of_library(library)
     codes = []
     for name in options.names or names:
         print(f"\n{name}", flush=True)

@@ -7,12 +7,20 @@ import shutil
 import subprocess
 from typing import Any
 
-PACKAGES = {"sysbench": "sysbench", "cc": "build-essential", "taskset": "util-linux"}
+PACKAGES = {
+    "sysbench": "sysbench",
+    "cc": "build-essential",
+    "taskset": "util-linux",
+    "pkg-config": "pkg-config",
+    "go": "golang-go",
+}
 """Debian's package of each program that a benchmark runs."""
+LIBRARIES = {"libmongoc-1.0": "libmongoc-dev"}
+"""Debian's package of each library, by its name for pkg-config, that a benchmark links."""
 
 
 class MissingProgramError(SystemExit):
-    """A benchmark needs a program that this machine lacks."""
+    """A benchmark needs a program or a library that this machine lacks."""
 
 
 class ClientFailedError(Exception):
@@ -24,6 +32,16 @@ def check_programs(*programs: str) -> None:
     for program in programs:
         if shutil.which(program) is None:
             raise MissingProgramError(f"{program} is missing: apt-get install {PACKAGES[program]}")
+
+
+def options_of_library(library: str) -> list[str]:
+    """Return the compiler's options for a library; raise MissingProgramError where it is none."""
+    check_programs("pkg-config")
+    command = ["pkg-config", "--cflags", "--libs", library]
+    found = subprocess.run(command, check=False, capture_output=True, text=True)
+    if found.returncode != 0:
+        raise MissingProgramError(f"{library} is missing: apt-get install {LIBRARIES[library]}")
+    return found.stdout.split()
 
 
 def execute(process: subprocess.Popen[str], command: dict[str, object]) -> dict[str, Any]:
