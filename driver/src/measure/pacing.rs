@@ -8,6 +8,7 @@ use crate::protocol::job::{Arrivals, Second};
 pub type Nanosecond = u64;
 
 pub const NANOSECONDS: f64 = 1e9;
+pub const SECOND: Nanosecond = 1_000_000_000;
 /// The longest slice or step, a year: one that is meant to run for ever still fits a clock.
 const LONGEST: Second = 365.0 * 86_400.0;
 
@@ -148,6 +149,7 @@ impl Pace {
     /// loop the next one begins right then, so that no clock has to be read; in an open loop all
     /// operations that are due before the end begin, however late they are, unless there is a
     /// cutoff.
+    #[inline(always)] // every operation of every loop asks
     pub fn next(&mut self, clock: &impl Clock, finished: Nanosecond, position: u64) -> Next {
         let due = self.schedule.as_ref().map(Schedule::due);
         let reaches = |end| self.reaches(end, clock, finished, position);

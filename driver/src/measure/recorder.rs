@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 
-use super::pacing::Nanosecond;
+use super::pacing::{Nanosecond, SECOND};
 use crate::protocol::event::Latency;
 
 /// The upper bound of response times, 137 s; bounds are fixed, so that histograms of any two slices
 /// can be added.
 const LONGEST: Nanosecond = 1 << 37;
 const SIGNIFICANT_DIGITS: u8 = 2;
-const SECOND: Nanosecond = 1_000_000_000;
 const EXPECTED_SECONDS: usize = 64;
 
 pub const WRONG_ROW_COUNT: &str = "wrong-row-count";
@@ -91,6 +90,7 @@ impl Recorder {
     }
 
     /// Record that an operation ended at `finished`, `latency` after it began or was due.
+    #[inline(always)] // of every operation
     pub fn completed(&mut self, finished: Nanosecond, latency: Nanosecond, rows: u64) {
         self.operations += 1;
         self.rows += rows;

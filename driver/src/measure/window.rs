@@ -2,11 +2,12 @@
 //! between windows.
 
 use std::sync::OnceLock;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use nix::time::{clock_gettime, ClockId};
 use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
 
-use super::pacing::{Clock, Nanosecond};
+use super::pacing::{Clock, Nanosecond, SECOND};
 use crate::wire::Failure;
 
 /// A window, opened by the first thread that leaves the barrier.
@@ -20,8 +21,8 @@ pub struct Window {
 /// The clock of an open window.
 #[derive(Clone, Copy)]
 pub struct WindowClock {
-    opened: Instant,
-    before: Nanosecond,
+    /// The monotonic clock's reading at which the measurement would have begun without a pause.
+    zero: Nanosecond,
     /// Unix time at which the window opened.
     pub started: f64,
 }
@@ -40,21 +41,28 @@ impl Window {
             started: SystemTime::now()
                 .duration_since(UNIX_EPOCH)
                 .map_or(0.0, |age| age.as_secs_f64()),
-            before: self.before,
-            opened: Instant::now(),
+            zero: monotonic().wrapping_sub(self.before),
         })
     }
 }
 
 impl Clock for WindowClock {
     fn now(&self) -> Nanosecond {
-        self.before + self.opened.elapsed().as_nanos() as Nanosecond
+        monotonic().wrapping_sub(self.zero)
     }
 
     /// Sleep until `time`, or until another thread unparks this one.
     fn sleep_until(&self, time: Nanosecond) {
         std::thread::park_timeout(Duration::from_nanos(time.saturating_sub(self.now())));
     }
+}
+
+/// Read the clock of `Instant`, as one number: a difference of two instants costs more than to read
+/// them, and every operation reads two.
+#[inline]
+fn monotonic() -> Nanosecond {
+    let time = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("Linux has this clock");
+    time.tv_sec() as Nanosecond * SECOND + time.tv_nsec() as Nanosecond
 }
 
 /// Ask the kernel for exact timers. By default it may combine timers within 50 us, which an open

@@ -88,6 +88,7 @@ impl SqliteConnection {
     }
 
     /// Execute a statement whose values are bound; return its reply.
+    #[inline(always)] // of every operation, as `bind` is
     fn execute(handle: &Handle, prepared: &mut Prepared) -> Reply {
         let statement = &mut prepared.statement;
         let mut rows = 0;
@@ -152,6 +153,7 @@ fn in_words_of_today(step: &str) -> String {
 }
 
 /// Bind the values of an execution. Texts and `times` stay in place until it has ended.
+#[inline(always)]
 fn bind(statement: &mut Statement, values: &[Value], text: &[u8], times: &mut Vec<u8>) {
     const SIZE: usize = "2026-01-01 00:00:00".len();
     times.clear();

@@ -184,8 +184,8 @@ unsafe impl Send for Handle {}
 pub struct Statement {
     functions: &'static Functions,
     prepared: *mut Prepared,
-    /// Columns of its rows; 0 for one that returns none.
-    pub columns: c_int,
+    /// The type of each column's first value that is not NULL; empty if it returns no rows.
+    types: Vec<c_int>,
 }
 
 // SAFETY: as for `Handle`.
@@ -245,7 +245,7 @@ impl Handle {
             functions: self.functions,
             prepared,
             // SAFETY: the statement was prepared.
-            columns: unsafe { (self.functions.column_count)(prepared) },
+            types: vec![NULL; unsafe { (self.functions.column_count)(prepared) } as usize],
         });
         Ok((statement, &sql[used..]))
     }
@@ -321,12 +321,16 @@ impl Statement {
         unsafe { (self.functions.reset)(self.prepared) };
     }
 
-    /// Read all values of the row, as a program does that uses them. Texts are not copied.
+    /// Read all values of the row, as a program does that uses them and knows their types. Texts are
+    /// not copied.
     pub fn read_row(&mut self) {
-        for column in 0..self.columns {
+        for (column, kind) in (0..).zip(&mut self.types) {
             // SAFETY: the statement is at a row, which has this column.
             unsafe {
-                match (self.functions.column_type)(self.prepared, column) {
+                if *kind == NULL {
+                    *kind = (self.functions.column_type)(self.prepared, column);
+                }
+                match *kind {
                     INTEGER => {
                         (self.functions.column_int64)(self.prepared, column);
                     }
@@ -342,8 +346,12 @@ impl Statement {
         }
     }
 
+    fn columns(&self) -> c_int {
+        self.types.len() as c_int
+    }
+
     pub fn column_names(&self) -> Vec<String> {
-        (0..self.columns)
+        (0..self.columns())
             // SAFETY: the statement has this column.
             .map(|column| unsafe { text((self.functions.column_name)(self.prepared, column)) })
             .collect()
@@ -351,7 +359,7 @@ impl Statement {
 
     /// Return the values of the row as text.
     pub fn texts(&mut self) -> Vec<Option<String>> {
-        (0..self.columns)
+        (0..self.columns())
             .map(|column| {
                 // SAFETY: the statement is at a row, which has this column; text comes before size.
                 unsafe {
