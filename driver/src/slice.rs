@@ -34,12 +34,26 @@ pub fn run(session: &mut Session, job: &Run) -> Result<Ran, Failure> {
         _ => run_workers,
     };
     let uses = run(&mut session.workers, paces, &window).inspect_err(|_| session.broken = true)?;
-    session.total.reset();
-    for worker in &session.workers {
-        session.total.merge(&worker.recorder);
-    }
+    add_up(session);
     let started = window.clock().started;
     Ok(report(session, job, started, traffic, &uses))
+}
+
+/// Add the records of several workers; that of the only one is the total already.
+fn add_up(session: &mut Session) {
+    if session.workers.len() > 1 {
+        session.total.reset();
+        for worker in &session.workers {
+            session.total.merge(&worker.recorder);
+        }
+    }
+}
+
+fn total(session: &Session) -> &Recorder {
+    match session.workers.as_slice() {
+        [alone] => &alone.recorder,
+        _ => &session.total,
+    }
 }
 
 fn open_windows(session: &mut Session) {
@@ -200,7 +214,7 @@ fn run_worker(
 }
 
 fn report(session: &Session, job: &Run, started: f64, before: Traffic, uses: &[ThreadUse]) -> Ran {
-    let total = &session.total;
+    let total = total(session);
     let after = traffic(session);
     let apart = !is_in_process(&session.target.dbms);
     let last_completion = session

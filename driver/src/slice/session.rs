@@ -20,6 +20,7 @@ const OWN_THREADS_PER_CORE: usize = 3;
 pub struct Session {
     pub test: Box<dyn Test>,
     pub workers: Vec<Worker>,
+    /// The sum of the records of several workers.
     pub total: Recorder,
     /// True if a client has failed in the middle of an operation.
     pub broken: bool,
