@@ -17,15 +17,10 @@ pub fn run(job: &Sql) -> Result<Vec<Table>, Failure> {
     }
     let connections = job.statements.len().min(job.parallel as usize);
     let next = AtomicUsize::new(0);
-    let mut results = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..connections)
-            .map(|_| scope.spawn(|| run_some(job, &next)))
-            .collect();
-        threads
-            .into_iter()
-            .flat_map(|thread| thread.join().expect("a worker does not panic"))
-            .collect::<Vec<_>>()
-    });
+    let mut results = match wire::most_parallel(&job.target.dbms, connections) {
+        1 => run_some(job, &next),
+        connections => run_in_threads(job, &next, connections),
+    };
     results.sort_by_key(|(place, _)| *place);
     results.into_iter().map(|(_, result)| result).collect()
 }
@@ -54,6 +49,18 @@ pub fn sample(job: &Sample) -> Result<Vec<Table>, Failure> {
 }
 
 type Placed = (usize, Result<Table, Failure>);
+
+fn run_in_threads(job: &Sql, next: &AtomicUsize, connections: usize) -> Vec<Placed> {
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..connections)
+            .map(|_| scope.spawn(|| run_some(job, next)))
+            .collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().expect("a worker does not panic"))
+            .collect()
+    })
+}
 
 fn run_some(job: &Sql, next: &AtomicUsize) -> Vec<Placed> {
     let mut connection = match wire::connect(&job.target) {

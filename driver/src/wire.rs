@@ -276,6 +276,15 @@ pub fn connect(target: &Target) -> Result<Box<dyn Session>, Failure> {
     (wire(&target.dbms)?.connect)(target)
 }
 
+/// Return how many of so many connections can work at the same time outside of measurements. A DBMS
+/// in this process has one writer at a time, and runs faster in a process that has no second thread.
+pub fn most_parallel(dbms: &str, connections: usize) -> usize {
+    match is_in_process(dbms) {
+        true => connections.min(1),
+        false => connections,
+    }
+}
+
 /// Return whether a DBMS runs in the process of its client.
 pub fn is_in_process(dbms: &str) -> bool {
     wire(dbms).is_ok_and(|wire| wire.in_process)

@@ -75,6 +75,17 @@ def test_errors_have_the_codes_of_sqlite(server: Server, driver: Driver) -> None
     assert 'near "SELEC": syntax error' in failed["message"]
 
 
+def test_two_drivers_take_turns(server: Server, driver: Driver) -> None:
+    session = driver.open(server.target(), "point-query")
+    with Driver() as other:
+        others = other.open(server.target(), "point-query")
+        for _ in range(2):
+            assert driver.run(session, 0.01)["operations"] > 0
+            assert other.run(others, 0.01)["operations"] > 0
+    assert driver.run(session, 0.01)["errors"] == {}
+    driver.close(session)
+
+
 def test_a_process_that_ends_fails_its_commands_alone(builds: GetBuildOf, driver: Driver) -> None:
     build = builds(*NEW.split("@"))
     with new_instance(build, {}) as instance:

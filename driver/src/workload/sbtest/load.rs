@@ -26,26 +26,16 @@ pub fn load(job: &Load, progress: &mut dyn FnMut(u64)) -> Result<Loaded, Failure
         ));
     }
     let begin = Instant::now();
-    let next_table = AtomicU64::new(0);
-    let (report, reports) = mpsc::channel();
-    let bytes = std::thread::scope(|scope| {
-        let loaders: Vec<_> = (0..job.parallel.min(job.tables))
-            .map(|_| {
-                let loader = Loader {
-                    job,
-                    next_table: &next_table,
-                    report: report.clone(),
-                };
-                scope.spawn(move || loader.run())
-            })
-            .collect();
-        drop(report);
-        relay(&reports, progress);
-        loaders
-            .into_iter()
-            .map(|loader| loader.join().expect("a loader does not panic"))
-            .sum::<Result<u64, Failure>>()
-    })?;
+    let loader = Loader {
+        job,
+        next_table: &AtomicU64::new(0),
+    };
+    let mut reports = Reports::to(progress);
+    let wanted = job.parallel.min(job.tables) as usize;
+    let bytes = match wire::most_parallel(&job.target.dbms, wanted) {
+        1 => loader.run(|rows| reports.add(rows)),
+        loaders => run_in_threads(loader, loaders, &mut reports),
+    }?;
     Ok(Loaded {
         rows: u64::from(job.tables) * u64::from(job.rows),
         bytes,
@@ -53,28 +43,67 @@ pub fn load(job: &Load, progress: &mut dyn FnMut(u64)) -> Result<Loaded, Failure
     })
 }
 
-/// Pass the loaders' reports on, not too often, until all loaders have finished.
-fn relay(reports: &mpsc::Receiver<u64>, progress: &mut dyn FnMut(u64)) {
-    let mut done = 0;
-    let mut last = Instant::now();
-    for rows in reports {
-        done += rows;
-        if last.elapsed() >= PROGRESS_INTERVAL {
-            progress(done);
-            last = Instant::now();
+fn run_in_threads(
+    loader: Loader<'_>,
+    loaders: usize,
+    reports: &mut Reports<'_>,
+) -> Result<u64, Failure> {
+    let (report, reported) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..loaders)
+            .map(|_| {
+                let report = report.clone();
+                scope.spawn(move || {
+                    loader.run(|rows| {
+                        // The receiver is gone only if the load has failed already.
+                        let _ = report.send(rows);
+                    })
+                })
+            })
+            .collect();
+        drop(report);
+        reported.iter().for_each(|rows| reports.add(rows));
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("a loader does not panic"))
+            .sum()
+    })
+}
+
+/// The rows loaded so far, which are passed on, not too often.
+struct Reports<'a> {
+    progress: &'a mut dyn FnMut(u64),
+    done: u64,
+    last: Instant,
+}
+
+impl<'a> Reports<'a> {
+    fn to(progress: &'a mut dyn FnMut(u64)) -> Self {
+        Self {
+            progress,
+            done: 0,
+            last: Instant::now(),
+        }
+    }
+
+    fn add(&mut self, rows: u64) {
+        self.done += rows;
+        if self.last.elapsed() >= PROGRESS_INTERVAL {
+            (self.progress)(self.done);
+            self.last = Instant::now();
         }
     }
 }
 
+#[derive(Clone, Copy)]
 struct Loader<'a> {
     job: &'a Load,
     next_table: &'a AtomicU64,
-    report: mpsc::Sender<u64>,
 }
 
 impl Loader<'_> {
-    /// Load tables until none is left; return the bytes sent.
-    fn run(self) -> Result<u64, Failure> {
+    /// Load tables until none is left; return the bytes sent. `report` is called with every few rows.
+    fn run(self, mut report: impl FnMut(u64)) -> Result<u64, Failure> {
         let definitions =
             wire::dialect(&self.job.target)?.definitions(self.job.target.engine.as_deref())?;
         let mut session = wire::connect(&self.job.target)?;
@@ -84,7 +113,7 @@ impl Loader<'_> {
             if table >= u64::from(self.job.tables) {
                 return Ok(bytes);
             }
-            bytes += self.load_table(session.as_mut(), &definitions, table)?;
+            bytes += self.load_table(session.as_mut(), &definitions, table, &mut report)?;
         }
     }
 
@@ -93,6 +122,7 @@ impl Loader<'_> {
         session: &mut dyn Session,
         definitions: &Definitions,
         table: u64,
+        report: &mut impl FnMut(u64),
     ) -> Result<u64, Failure> {
         let name = table_name(table);
         let Definitions {
@@ -113,8 +143,7 @@ impl Loader<'_> {
             let values = rows.row(id);
             load.row(&values, &rows.text)?;
             if id % ROWS_PER_REPORT == 0 {
-                // The receiver is gone only if the load has failed already.
-                let _ = self.report.send(ROWS_PER_REPORT);
+                report(ROWS_PER_REPORT);
             }
         }
         let bytes = load.finish()?;
