@@ -101,7 +101,10 @@ class Sqlite(Family):
     def check_access(self, build: Build, access: Access) -> None:
         """Refuse what needs a server."""
         if access.listen is not Listen.SOCKET or access.auth is not Auth.TRUST:
-            raise UsageError("sqlite has no server: nobody connects to it or is authenticated")
+            raise UsageError(
+                "sqlite has no server: it cannot be reached by TCP, and so not stand beside a URL, "
+                "and authenticates nobody"
+            )
 
     def create(self, site: Site, run: Run) -> None:
         """Do nothing: the process makes the database when it is started."""
