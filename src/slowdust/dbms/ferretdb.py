@@ -81,11 +81,11 @@ class FerretDB(DocumentFamily):
         """Write a size as `cache_size` of SQLite has it."""
         return pragmas.cache_size(size)
 
-    def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
+    def accept_of_server(
+        self, build: Build, account: Account, settings: Settings
+    ) -> AcceptedSettings:
         """Let the back end check the settings; only those for Postgres have its version."""
         engine = _POSTGRES if VERSION in settings.required else _SQLITE
-        if engine == _SQLITE:
-            self.check_created(settings.create)
         return _backend(engine).accept(build, account, settings)
 
     def check_access(self, build: Build, access: Access) -> None:

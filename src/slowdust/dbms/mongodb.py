@@ -21,7 +21,7 @@ from slowdust.dbms.mongod.listening import listening
 from slowdust.dbms.mongod.server_log import first_error
 from slowdust.dbms.mongod.versions import version_of, why_unusable
 from slowdust.dbms.settings import AcceptedSettings, Settings
-from slowdust.dbms.settings_query import query_server
+from slowdust.dbms.settings_query import check_nothing_created, query_server
 from slowdust.errors import UsageError
 from slowdust.units import Second
 
@@ -87,9 +87,11 @@ class Mongodb(DocumentFamily):
         gigabytes = max(_SMALLEST_CACHE_GB, size / 2**30)
         return f"{gigabytes:.3f}".rstrip("0").rstrip(".")
 
-    def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
+    def accept_of_server(
+        self, build: Build, account: Account, settings: Settings
+    ) -> AcceptedSettings:
         """Ask the server, which checks its settings before it looks for its data."""
-        self.check_created(settings.create)
+        check_nothing_created(self.name, settings)
         return settings_check.accepted_settings(build, account, settings)
 
     def check_access(self, build: Build, access: Access) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
+from slowdust.dbms.settings import Settings
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.wording import nearest
 
@@ -34,6 +35,12 @@ def check_complaints(build: Build, complaints: Sequence[str]) -> None:
     if complaints:
         reasons = "; ".join(complaints)
         raise UsageError(f"{build.dbms} {build.facts.version} refuses the settings: {reasons}")
+
+
+def check_nothing_created(dbms: str, settings: Settings) -> None:
+    """Raise UsageError for an entry of `[create]` of a DBMS that has nothing to choose there."""
+    for name in settings.create:
+        raise UsageError(f"[create] of {dbms} has nothing to choose: leave out {name!r}")
 
 
 def unknown_setting(build: Build, name: str, known: Iterable[str]) -> UnknownSettingError:

@@ -28,7 +28,12 @@ from slowdust.dbms.family import (
 )
 from slowdust.dbms.in_force import InForce
 from slowdust.dbms.settings import AcceptedSettings, Settings
-from slowdust.dbms.settings_query import check_complaints, query_server, unknown_setting
+from slowdust.dbms.settings_query import (
+    check_complaints,
+    check_nothing_created,
+    query_server,
+    unknown_setting,
+)
 from slowdust.errors import UsageError
 
 _DATABASE = "slowdust.db"
@@ -76,8 +81,7 @@ class Sqlite(Family):
 
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
         """Ask the library, which says what each setting is after it was set."""
-        for name in settings.create:
-            raise UsageError(f"[create] of sqlite has nothing to choose: leave out {name!r}")
+        check_nothing_created(self.name, settings)
         for name in settings.required:
             if name not in pragmas.KNOWN:
                 raise unknown_setting(build, name, pragmas.KNOWN)

@@ -239,7 +239,7 @@ def test_a_server_that_says_nothing_takes_nothing(
         ({"net.port": "1"}, {}, "net.port cannot be set"),
         ({"storage.engine": "inMemory"}, {}, "storage.engine cannot be set"),
         ({"writeConcern.j": "perhaps"}, {}, "writeConcern.j = 'perhaps': write true or false"),
-        ({}, {"checksums": True}, "can only have short_names, not 'checksums'"),
+        ({}, {"checksums": True}, "has nothing to choose: leave out 'checksums'"),
     ],
 )
 def test_what_is_refused_without_asking_the_server(

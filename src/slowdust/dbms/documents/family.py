@@ -5,29 +5,24 @@ Statements of the workloads become commands in the driver (driver/src/wire/mongo
 
 from __future__ import annotations
 
+import dataclasses
 import signal
 import socket
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from slowdust.dbms.access import Names, Target
+from slowdust.accounts import Account
+from slowdust.builds.model import Build
+from slowdust.dbms.access import Target
+from slowdust.dbms.documents.client import NAMES, names, without_names
 from slowdust.dbms.documents.replies import command, number, reply
-from slowdust.dbms.family import (
-    Family,
-    Row,
-    Run,
-    Served,
-    Shutdown,
-    Site,
-    Sizes,
-    Stage,
-)
-from slowdust.errors import SlowdustError, UsageError
+from slowdust.dbms.family import Family, Row, Run, Served, Shutdown, Site, Sizes, Stage
+from slowdust.dbms.settings import AcceptedSettings, Settings
+from slowdust.errors import SlowdustError
 
-SHORT_NAMES = "short_names"
-"""The entry of `[create]` with which documents hold short names of their fields."""
 _CONNECT_TIMEOUT_S = 5.0
 _SIZES = command("dbStats")
 _FATAL_STATES = {
@@ -48,10 +43,24 @@ class DocumentFamily(Family):
         Shutdown.AT_ONCE: (signal.SIGKILL,),
     }
 
-    def check_created(self, create: Mapping[str, bool]) -> None:
-        """Raise UsageError for an entry of `[create]` that is not known."""
-        for name in sorted(create.keys() - {SHORT_NAMES}):
-            raise UsageError(f"[create] of {self.name} can only have {SHORT_NAMES}, not {name!r}")
+    def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
+        """Check the settings of the client here; the server, or the family, checks the others."""
+        own = {**settings.optional, **settings.required}
+        names(own)
+        others = dataclasses.replace(
+            settings,
+            required=without_names(settings.required),
+            optional=without_names(settings.optional),
+        )
+        accepted = self.accept_of_server(build, account, others)
+        chosen = {NAMES: own[NAMES]} if NAMES in own else {}
+        return dataclasses.replace(accepted, values={**accepted.values, **chosen})
+
+    @abstractmethod
+    def accept_of_server(
+        self, build: Build, account: Account, settings: Settings
+    ) -> AcceptedSettings:
+        """Return the settings that the server of this build accepts. Raises UsageError."""
 
     def create(self, site: Site, run: Run) -> None:
         """Do nothing: the server fills its directory when it is started."""
@@ -69,9 +78,9 @@ class DocumentFamily(Family):
 
     def target(self, site: Site) -> Target:
         """Return the address, with the length of names; engines are no matter of the client's."""
-        short = site.settings.create.get(SHORT_NAMES, False)
-        names = Names.SHORT if short else Names.LONG
-        return msgspec.structs.replace(super().target(site), engine=None, names=names)
+        return msgspec.structs.replace(
+            super().target(site), engine=None, names=names(site.settings.values)
+        )
 
     def fatal_error(self, state: str) -> str | None:
         """Look up the number."""

@@ -15,7 +15,7 @@ from slowdust import builds
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import USER, Access
-from slowdust.dbms.documents.family import SHORT_NAMES
+from slowdust.dbms.documents.client import without_names
 from slowdust.dbms.family import Commit, Run, Site
 from slowdust.dbms.postgres import FAMILY as POSTGRES
 from slowdust.dbms.settings import AcceptedSettings, Settings
@@ -67,7 +67,7 @@ class Postgres:
         del build
         version = settings.required[VERSION]
         others = {name: v for name, v in settings.required.items() if name != VERSION}
-        asked = dataclasses.replace(settings, required=others, create=_created(settings.create))
+        asked = dataclasses.replace(settings, required=others)
         accepted = POSTGRES.accept(_build(version), account, asked)
         return AcceptedSettings(
             {**accepted.values, VERSION: version}, accepted.skipped, settings.create
@@ -106,11 +106,6 @@ class Postgres:
         return (Path(POSTGRES.server_command(_beneath(site))[0]), _SHELL)
 
 
-def _created(create: Mapping[str, bool]) -> dict[str, bool]:
-    """Return what Postgres is told of `[create]`."""
-    return {name: value for name, value in create.items() if name != SHORT_NAMES}
-
-
 @cache
 def _build(version: str) -> Build:
     return builds.resolve(POSTGRES.name, version, lambda _: None)
@@ -118,12 +113,13 @@ def _build(version: str) -> Build:
 
 def _beneath(site: Site) -> Site:
     """Return the facts about the Postgres beneath an instance of FerretDB."""
-    values = {name: v for name, v in site.settings.values.items() if name != VERSION}
+    own = without_names(site.settings.values)
+    values = {name: value for name, value in own.items() if name != VERSION}
     return dataclasses.replace(
         site,
         build=_build(site.settings.values[VERSION]),
         data_dir=site.data_dir / POSTGRES.name,
         access=Access(),
-        settings=AcceptedSettings(values, site.settings.skipped, _created(site.settings.create)),
+        settings=AcceptedSettings(values, site.settings.skipped, site.settings.create),
         engine=None,
     )

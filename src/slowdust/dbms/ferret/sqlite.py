@@ -12,9 +12,10 @@ from urllib.parse import quote
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms import pragmas
+from slowdust.dbms.documents.client import without_names
 from slowdust.dbms.family import Commit, Run, Site
 from slowdust.dbms.settings import AcceptedSettings, Settings
-from slowdust.dbms.settings_query import check_complaints, unknown_setting
+from slowdust.dbms.settings_query import check_complaints, check_nothing_created, unknown_setting
 
 _DBMS = "ferretdb"
 _KNOWN = tuple(name for name in pragmas.KNOWN if name != "encoding")
@@ -35,6 +36,7 @@ class Sqlite:
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
         """Check the settings here: the server passes them on, and SQLite ignores what is wrong."""
         del account
+        check_nothing_created(_DBMS, settings)
         for name in settings.required:
             if name not in _KNOWN:
                 raise unknown_setting(build, name, _KNOWN)
@@ -51,12 +53,12 @@ class Sqlite:
 
     def configuration(self, site: Site) -> str:
         """Return a line for each setting, to be read; the server has them in its command."""
-        values = sorted(site.settings.values.items())
+        values = sorted(without_names(site.settings.values).items())
         return "".join(f"{name} = {value}\n" for name, value in values)
 
     def options(self, site: Site) -> list[str]:
         """Return the directory of the databases, with the settings as its query."""
-        settings = pragmas.ordered(site.settings.values, _DBMS)
+        settings = pragmas.ordered(without_names(site.settings.values), _DBMS)
         set_each = "&".join(f"_pragma={quote(f'{name}({value})')}" for name, value in settings)
         return [
             "--handler=sqlite",

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 
+from slowdust.dbms.documents.client import without_names
 from slowdust.dbms.in_force import truth
 from slowdust.errors import UsageError
 
@@ -73,7 +74,7 @@ _Tree = dict[str, "str | _Tree"]
 
 def of_server(values: Mapping[str, str]) -> dict[str, str]:
     """Return the settings without those of the client."""
-    return {name: value for name, value in values.items() if name != JOURNALED}
+    return {name: v for name, v in without_names(values).items() if name != JOURNALED}
 
 
 def journaled(values: Mapping[str, str]) -> bool:
