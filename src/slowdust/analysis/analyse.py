@@ -107,7 +107,7 @@ def _report(
         results=results,
         tldr=[],
         contender_info=infos,
-        step_runs=step_runs_of(results, slices),
+        step_runs=step_runs_of(results, slices, base),
         failed_steps=manifest.failed_steps,
         concurrency=courses_of(results),
         memory=memory_of(results, infos),

@@ -38,6 +38,18 @@ def test_each_contender_and_incarnation_has_its_run_in_order() -> None:
     ]
 
 
+def test_sizes_are_compared_with_those_of_the_base_in_the_same_incarnation() -> None:
+    manifest, slices = insert_experiment(["a", "b"], ["l.i0"], incarnations=2)
+    sizes = {("a", 1): 100, ("b", 1): 80, ("a", 2): None, ("b", 2): 90}
+    for record in slices:
+        assert record.step is not None
+        record.step.data_bytes = sizes[record.place.contender, record.place.incarnation]
+
+    ratios = [run.size_ratio for run in analyse(manifest, slices).step_runs]
+
+    assert ratios == [1.0, None, 0.8, None]
+
+
 @pytest.mark.parametrize(
     ("test", "units"),
     [

@@ -142,7 +142,7 @@ def test_response_times_are_in_the_classic_buckets() -> None:
 def test_sizes_of_tables_and_indexes_are_shown_for_each_step() -> None:
     rows = table_rows(section(rendered(), "Sizes at the end of each step"))
 
-    assert rows[2] == ["l.i0", "1", A, "500,000", "0.059", "0.029", "0.879", "3.5"]
+    assert rows[2] == ["l.i0", "1", A, "500,000", "0.059", "0.029", "0.879", "1.000", "3.5"]
     assert len(rows) == 2 + 2 * len(STEPS)
 
 
@@ -159,8 +159,8 @@ def test_each_hold_has_tables_and_shows_what_it_left() -> None:
     assert "## Rates, no hold" in text
     assert "## Rates, hold 60 s" in text
     rows = table_rows(section(text, "Sizes at the end of each step"))
-    assert rows[0][7:9] == ["history list", "dead rows"]
-    assert [row[7:9] for row in rows[2:]] == [["-", "20"], ["0", "-"], ["-", "5,000"], ["0", "-"]]
+    assert rows[0][8:10] == ["history list", "dead rows"]
+    assert [row[8:10] for row in rows[2:]] == [["-", "20"], ["0", "-"], ["-", "5,000"], ["0", "-"]]
     relative = section(text, "Relative to the same contender without a hold, hold 60 s")
     assert [row[0] for row in table_rows(relative)[2:]] == [A, B]
     assert not any(line.startswith("Marks:") for line in relative)

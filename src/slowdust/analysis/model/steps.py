@@ -88,6 +88,8 @@ class StepRun(msgspec.Struct, kw_only=True, omit_defaults=True):
     data_bytes: int | None = None
     table_bytes: int | None = None
     index_bytes: int | None = None
+    size_ratio: float | None = None
+    """`data_bytes` relative to the base's, at the end of the same step of the same incarnation."""
     history_length: int | None = None
     """Undo logs in InnoDB's history list at the end of the step, before any maintenance."""
     dead_rows: int | None = None

@@ -34,15 +34,25 @@ _NS_PER_S = 1e9
 _US_PER_S = 1e6
 
 
-def step_runs_of(results: Iterable[Result], slices: Sequence[Slice]) -> list[StepRun]:
+def step_runs_of(results: Iterable[Result], slices: Sequence[Slice], base: str) -> list[StepRun]:
     """Return the slices that are long steps, in the order of `results`, then by incarnation."""
     by_result: dict[tuple[Step, str], list[StepRun]] = {}
     for record in sorted(slices, key=lambda record: record.place.incarnation):
         if record.step is not None:
             key = step_of(record), record.place.contender
             by_result.setdefault(key, []).append(_step_run(record, record.step))
+    for (step, _), runs in by_result.items():
+        _compare_sizes(runs, by_result.get((step, base), []))
     keys = ((Step(each.benchmark, each.test, each.clients), each.contender) for each in results)
     return [run for key in keys for run in by_result.get(key, ())]
+
+
+def _compare_sizes(runs: Sequence[StepRun], base: Sequence[StepRun]) -> None:
+    """Set the ratios of sizes to those of the base."""
+    sizes = {run.incarnation: run.data_bytes for run in base}
+    for run in runs:
+        if run.data_bytes is not None and (of_base := sizes.get(run.incarnation)):
+            run.size_ratio = run.data_bytes / of_base
 
 
 def _step_run(record: Slice, step: StepDetail) -> StepRun:

@@ -235,6 +235,7 @@ def sizes(report: Report) -> list[str]:
                 _median((getattr(run, name) for run in runs), _PER_GB, ".3f")
                 for name in ("table_bytes", "index_bytes", "data_bytes")
             ),
+            _median((run.size_ratio for run in runs), 1, ".3f"),
             *(_median((getattr(run, name) for run in runs), 1, ",.0f") for name, _ in left),
             _median((run.settled_s for run in runs), 1, ".1f"),
         ]
@@ -242,7 +243,7 @@ def sizes(report: Report) -> list[str]:
     ]
     if not any(cell != ABSENT for row in rows for cell in row[len(_STEP) :]):
         return []
-    header = [*_STEP, "rows", "tables GB", "indexes GB", "database GB"]
+    header = [*_STEP, "rows", "tables GB", "indexes GB", "database GB", "/ base"]
     header += [*(title for _, title in left), "settling s"]
     lead = [*([_OF_SIZES] if runs_of(report).repeated else []), *(_OF_OLD_VERSIONS if left else [])]
     return [
