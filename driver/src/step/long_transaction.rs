@@ -34,6 +34,12 @@ impl LongTransaction {
     ) -> Result<Self, Failure> {
         let mut session = wire::connect(target)?;
         let dialect = wire::dialect(target)?;
+        if !dialect.has_transactions() {
+            return Err(Failure::usage(format!(
+                "{} has no transactions to hold open: leave out hold",
+                target.dbms
+            )));
+        }
         if let Some(isolation) = dialect.session_isolation() {
             session.query(isolation)?;
         }

@@ -27,7 +27,6 @@ _SQLITE, _POSTGRES = "sqlite", "postgres"
 _IN_POSTGRES = Postgres()
 _BACKENDS: Mapping[str, Backend] = {_SQLITE: Sqlite(), _POSTGRES: _IN_POSTGRES}
 _SCRAM_SINCE = "1.21.0"
-_COMPACT_SINCE = "1.14.0"
 _NOTHING = command("ping")
 _ERRORS = ("FATAL", "panic:", "ERROR", "ferretdb: error:")
 
@@ -145,7 +144,7 @@ class FerretDB(DocumentFamily):
     def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Gather the statistics of the planner, with a report of sizes; vacuum Postgres' tables."""
         names = ["collStats"]
-        if site.engine == _POSTGRES and _is_since(_COMPACT_SINCE, site.version):
+        if site.engine == _POSTGRES:
             names.append("compact")
         commands = ({name: table} for table in tables for name in names)
         return [Statements((msgspec.json.encode(each).decode(),)) for each in commands]

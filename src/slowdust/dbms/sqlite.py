@@ -60,6 +60,7 @@ class Sqlite(Family):
     name = "sqlite"
     database = "main"
     background_settings = ("wal_autocheckpoint",)
+    without: Mapping[str, str] = {"partitions": "SQLite has no partitioned tables"}
     stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {
         Shutdown.ORDERLY: (signal.SIGTERM, signal.SIGKILL),
         Shutdown.AT_ONCE: (signal.SIGKILL,),

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from enum import Enum
 
 from slowdust import builds
+from slowdust.benchmarks.steps import StepTable
 from slowdust.builds import Build, Choices, allocators
 from slowdust.dbms import engine_names, family
 from slowdust.dbms.access import Access, Listen
@@ -22,7 +23,7 @@ from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.remote_server import RemoteServer
 from slowdust.experiment.spec.contender_name import ENGINE_OF_A_DIRECTORY, ContenderName, distinct
 from slowdust.experiment.spec.contenders import PlannedContender
-from slowdust.experiment.spec.errors import at
+from slowdust.experiment.spec.errors import AtKeysError, at
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.instances.delays import delay_library
@@ -64,7 +65,20 @@ def resolve_contenders(spec: Spec, view: View) -> list[ResolvedContender]:
     for name, (contender, build) in zip(names, pairs, strict=True):
         with at("contenders", contender.place):
             resolved.append(_resolved(name, contender, build, spec))
+    _check_options(resolved, spec)
     return resolved
+
+
+def _check_options(resolved: Sequence[ResolvedContender], spec: Spec) -> None:
+    """Refuse what is asked of a benchmark's steps and a contender's DBMS does not have."""
+    table = getattr(spec, spec.benchmark, None)
+    if not isinstance(table, StepTable):
+        return
+    defaults = type(table)()
+    for contender in resolved:
+        for key, reason in family(contender.dbms).without.items():
+            if getattr(table, key) != getattr(defaults, key):
+                raise AtKeysError(f"{contender.name}: {reason}", (spec.benchmark, key))
 
 
 def named_as_before(resolved: list[ResolvedContender], folder: Folder) -> list[ResolvedContender]:

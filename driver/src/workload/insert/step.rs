@@ -59,6 +59,12 @@ fn check(job: &Prepare) -> Result<(), Failure> {
     if job.inserted.len() != job.tables as usize {
         return usage("say for each table how many rows were ever inserted".to_owned());
     }
+    if job.statements == Statements::Text && !wire::dialect(&job.target)?.prepares() {
+        return usage(format!(
+            "{} gets its commands whole each time: leave out `statements = \"text\"`",
+            job.target.dbms
+        ));
+    }
     if !(1..=MOST_ROWS_PER_COMMIT as u64).contains(&rows_per_commit(job)) {
         return usage(format!("a commit has 1 to {MOST_ROWS_PER_COMMIT} rows"));
     }

@@ -38,6 +38,11 @@ class DocumentFamily(Family):
     """A server that speaks MongoDB's protocol."""
 
     database = "slowdust"
+    without: Mapping[str, str] = {
+        "partitions": "MongoDB has no partitioned collections",
+        "hold": "a single server of MongoDB's protocol has no transactions to hold open",
+        "statements": "commands of MongoDB are sent whole each time: there is nothing to prepare",
+    }
     stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {
         Shutdown.ORDERLY: (signal.SIGTERM, signal.SIGKILL),
         Shutdown.AT_ONCE: (signal.SIGKILL,),
