@@ -43,6 +43,7 @@ class DocumentFamily(Family):
     """A server that speaks MongoDB's protocol."""
 
     database = "slowdust"
+    round_trip = "ping"
     stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {
         Shutdown.ORDERLY: (signal.SIGTERM, signal.SIGKILL),
         Shutdown.AT_ONCE: (signal.SIGKILL,),
