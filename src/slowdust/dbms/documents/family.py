@@ -42,8 +42,8 @@ _FATAL_STATES = {
 class DocumentFamily(Family):
     """A server that speaks MongoDB's protocol."""
 
-    database = "slowdust"
     round_trip = "ping"
+    database = "slowdust"
     stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {
         Shutdown.ORDERLY: (signal.SIGTERM, signal.SIGKILL),
         Shutdown.AT_ONCE: (signal.SIGKILL,),
