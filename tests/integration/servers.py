@@ -53,10 +53,13 @@ def new_instance(
     *,
     engine: str | None = None,
     access: Access | None = None,
+    environment: Environment | None = None,
 ) -> Iterator[Instance]:
     """An instance that is not started yet, in a run of its own."""
     with RunDirectory.open("driver-tests") as run:
-        yield small_instance(run, build, overrides, engine=engine, access=access)
+        yield small_instance(
+            run, build, overrides, engine=engine, access=access, environment=environment
+        )
 
 
 @dataclass(frozen=True)

@@ -3,90 +3,25 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
-import subprocess
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from slowdust.dbms.access import Access, Auth, Listen, Target
+from slowdust.dbms.access import Access, Auth, Listen
 from slowdust.errors import SlowdustError
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.remote_server import RemoteServer
-from slowdust.instances.instance import Instance
 from slowdust.remote.url import parse_url
 from tests.integration.conftest import GetBuildOf
+from tests.integration.running_servers import Certificates, Running
 from tests.integration.servers import new_instance
 from tests.integration.slowdust_command import Workplace, stop_after_slices
 
 TINY = ("--tests", "point-query,update-index", "--rows", "1000", "--budget", "4s")
 QUICK = ("--tests", "point-query", "--rows", "1000", "--budget", "2s")
-
-
-@dataclass(frozen=True)
-class Running:
-    """A server that others started, as seen from outside."""
-
-    target: Target
-
-    def url(self, options: str = "", host: str = "127.0.0.1") -> str:
-        at = f"{self.target.user}@{host}:{self.target.port}"
-        return f"{self.target.dbms}://{at}/{self.target.database}{options}"
-
-    def ask(self, statement: str) -> list[str]:
-        """Return the first column of a statement's rows."""
-        with Driver() as driver:
-            (answer,) = driver.sql(self.target, [statement])
-        return [str(row[0]) for row in answer.rows]
-
-    def schemas(self) -> list[str]:
-        return self.ask(
-            "SELECT schema_name FROM information_schema.schemata "
-            "WHERE schema_name LIKE 'slowdust\\_%'"
-        )
-
-
-@dataclass(frozen=True)
-class Certificates:
-    """An authority, another one, and a server's certificate for 127.0.0.1 alone."""
-
-    folder: Path
-
-    @classmethod
-    def make(cls, folder: Path) -> Certificates:
-        if shutil.which("openssl") is None:
-            pytest.skip("openssl is not installed")
-        made = cls(folder)
-        folder.mkdir()
-        folder.chmod(0o755)
-        new = ["-newkey", "rsa:2048", "-nodes"]
-        for name in ("ca", "other"):
-            keys = ["-keyout", f"{name}.key", "-out", f"{name}.pem"]
-            made.openssl("req", "-x509", *new, "-days", "2", "-subj", f"/CN={name}", *keys)
-        made.openssl("req", *new, "-subj", "/CN=s", "-keyout", "server.key", "-out", "server.csr")
-        (folder / "names").write_text("subjectAltName=IP:127.0.0.1\nbasicConstraints=CA:FALSE\n")
-        signer = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2"]
-        request = ["-req", "-in", "server.csr", "-extfile", "names", "-out", "server.pem"]
-        made.openssl("x509", *request, *signer)
-        return made
-
-    def openssl(self, *arguments: str) -> None:
-        subprocess.run(["openssl", *arguments], cwd=self.folder, check=True, capture_output=True)
-
-    def path(self, name: str) -> str:
-        return str(self.folder / name)
-
-    def give_key_to(self, instance: Instance) -> None:
-        files = instance.site.files
-        assert files is not None
-        owner = files.stat()
-        key = self.folder / "server.key"
-        key.chmod(0o600)
-        shutil.chown(key, owner.st_uid, owner.st_gid)
 
 
 @pytest.fixture

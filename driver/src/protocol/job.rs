@@ -71,6 +71,9 @@ pub struct Target {
     /// Whether each write asks to wait for the disk, where that is for the client to say.
     #[serde(default)]
     pub journaled: bool,
+    /// The database that has the user, where users are of databases; absent: `admin`.
+    #[serde(default)]
+    pub auth_source: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -125,6 +128,7 @@ impl Target {
             tls: None,
             names: Names::Long,
             journaled: false,
+            auth_source: None,
         }
     }
 }

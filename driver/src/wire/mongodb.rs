@@ -40,6 +40,8 @@ const BYTES_PER_LOAD: usize = 1 << 20;
 const OLDEST_WIRE_VERSION: i64 = 6;
 const NOT_FOUND: &str = "mongodb/26";
 const NONCE_SIZE: usize = 18;
+/// The database of the commands that concern the whole server, which has most users.
+const ADMIN: &str = "admin";
 
 pub struct MongoConnection {
     socket: Socket,
@@ -60,7 +62,7 @@ impl MongoConnection {
         }
         let mut connection = Self::over(socket, &target.database, target.names);
         connection.journaled = target.journaled;
-        let hello = connection.run(&doc! { "isMaster": 1 }, "admin")?;
+        let hello = connection.run(&doc! { "isMaster": 1 }, ADMIN)?;
         match hello.get("maxWireVersion").and_then(number) {
             Some(version) if version >= OLDEST_WIRE_VERSION => {}
             _ => {
@@ -70,7 +72,8 @@ impl MongoConnection {
             }
         }
         if let Some(password) = &target.password {
-            connection.authenticate(&target.user, password)?;
+            let source = target.auth_source.as_deref().unwrap_or(ADMIN);
+            connection.authenticate(&target.user, password, source)?;
         }
         Ok(connection)
     }
@@ -87,7 +90,8 @@ impl MongoConnection {
         }
     }
 
-    fn authenticate(&mut self, user: &str, password: &str) -> Result<(), Failure> {
+    /// Prove to the server that the user of the database `source` is the one who connects.
+    fn authenticate(&mut self, user: &str, password: &str, source: &str) -> Result<(), Failure> {
         let mut nonce = [0; NONCE_SIZE];
         getrandom::fill(&mut nonce).map_err(Failure::usage)?;
         let scram = Scram::new(user, password, &STANDARD.encode(nonce));
@@ -97,7 +101,7 @@ impl MongoConnection {
             "payload": payload(&scram.first_message()),
             "options": { "skipEmptyExchange": true },
         };
-        let challenge = self.run(&start, "admin").map_err(refused)?;
+        let challenge = self.run(&start, source).map_err(refused)?;
         let proof = scram.answer(&text_of(&challenge)?)?;
         let conversation = challenge
             .get("conversationId")
@@ -110,10 +114,10 @@ impl MongoConnection {
                 "payload": payload(message),
             }
         };
-        let mut last = self.run(&next(&proof.message), "admin").map_err(refused)?;
+        let mut last = self.run(&next(&proof.message), source).map_err(refused)?;
         proof.verify(&text_of(&last)?)?;
         while matches!(last.get_bool("done"), Ok(false)) {
-            last = self.run(&next(""), "admin").map_err(refused)?;
+            last = self.run(&next(""), source).map_err(refused)?;
         }
         Ok(())
     }
@@ -206,7 +210,9 @@ fn rows_of(reply: &Document) -> Result<Table, Failure> {
     for document in batch.iter().filter_map(Bson::as_document) {
         let fields = || document.iter().filter(|(_, value)| **value != Bson::Null);
         table.columns = fields().map(|(name, _)| name.clone()).collect();
-        table.rows.push(fields().map(|(_, value)| value_of(value)).collect());
+        table
+            .rows
+            .push(fields().map(|(_, value)| value_of(value)).collect());
     }
     Ok(table)
 }

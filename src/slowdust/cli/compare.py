@@ -180,10 +180,11 @@ def command(
     """Measure contenders side by side and say what got slower.
 
     A contender is DBMS@VERSION[/ENGINE][:CONFIG][+ENV...], a directory with binaries,
-    ./pg-patched[:CONFIG], or a server that runs already, postgres://USER@HOST/DATABASE. The first
-    one is the base. `slowdust builds list` shows every DBMS and version; ENGINE is a storage
-    engine, where the DBMS has several (innodb, rocksdb, memory); ENV is an allocator (glibc,
-    jemalloc, tcmalloc) or NAME=VALUE. `slowdust tests` lists the tests.
+    ./pg-patched[:CONFIG], or a server that runs already, postgres://USER@HOST/DATABASE, and the
+    same with mysql, mariadb or mongodb. The first one is the base. `slowdust builds list` shows
+    every DBMS and version; ENGINE is a storage engine, where the DBMS has several (innodb, rocksdb,
+    memory); ENV is an allocator (glibc, jemalloc, tcmalloc) or NAME=VALUE. `slowdust tests` lists
+    the tests.
 
     \b
     slowdust compare postgres@15.8 postgres@17.6

@@ -10,7 +10,7 @@ from slowdust.builds.catalog import catalog_of, known_dbms
 from slowdust.dbms.family import Family
 from slowdust.errors import UsageError
 
-__all__ = ["Family", "engine_names", "family"]
+__all__ = ["Family", "engine_names", "family", "family_if_known"]
 
 
 @cache
@@ -24,6 +24,14 @@ def family(dbms: str) -> Family:
     if known is None:
         raise UsageError(f"this version of Slowdust cannot start {dbms}")
     return known
+
+
+def family_if_known(dbms: str) -> Family | None:
+    """Return the family; None of a DBMS that this version of Slowdust does not know."""
+    try:
+        return family(dbms)
+    except UsageError:
+        return None
 
 
 def known_families() -> list[Family]:

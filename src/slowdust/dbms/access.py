@@ -93,3 +93,5 @@ class Target(msgspec.Struct, kw_only=True, frozen=True):
     names: Names = Names.LONG
     journaled: bool = False
     """Whether each write asks to wait for the disk, where that is for the client to say."""
+    auth_source: str | None = None
+    """The database that has the user, where users are of databases; None for `admin`."""

@@ -2,56 +2,152 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from slowdust.dbms.access import Verify
+
+PREFIX = "slowdust_"
+"""The beginning of the names of Slowdust's own schemas."""
+
+_Rows = Sequence[Sequence[str | None]]
+
+
+@dataclass(frozen=True)
+class Introduction:
+    """What a running server says of itself, and of what the URL's database has."""
+
+    version: str
+    product: str
+    """The server's name: 'PostgreSQL', 'MySQL Community Server - GPL'."""
+    foreign_tables: Sequence[str]
+    """The tables of the URL's database that are not of Slowdust."""
+
+
+class Dialect(ABC):
+    """The statements by which a running server introduces itself, and has a schema made."""
+
+    table = "table"
+    """The word for a table."""
+    engine: str | None = None
+    """The statement whose rows `read_engine` reads; None where the family knows the engine."""
+    schema_is_database: bool
+    """Whether a schema is a database of its own; else it lies within the URL's."""
+
+    @property
+    @abstractmethod
+    def introduction(self) -> Sequence[str]:
+        """The statements whose answers `read_introduction` reads; one needs the user's rights."""
+
+    @abstractmethod
+    def read_introduction(self, answers: Sequence[_Rows], database: str) -> Introduction:
+        """Read what the server and this database, that of the URL, say."""
+
+    def read_engine(self, rows: _Rows) -> str | None:
+        """Read the storage engine; None where the server does not tell one that is known."""
+        del rows
+        return None
+
+    @abstractmethod
+    def create(self, schema: str) -> list[str]:
+        """Return the statements that make an empty schema."""
+
+    @abstractmethod
+    def drop(self, schema: str) -> list[str]:
+        """Return the statements that drop a schema with all that it has."""
+
+
+@dataclass(frozen=True)
+class SqlDialect(Dialect):
+    """Statements of SQL."""
+
+    identity: str
+    """The statement whose row is the version, and the name of the product."""
+    foreign_tables: str
+    """The statement that lists the tables of the URL's database that are not of Slowdust."""
+    schema_is_database: bool
+
+    @property
+    def introduction(self) -> Sequence[str]:
+        """The two statements."""
+        return (self.identity, self.foreign_tables)
+
+    def read_introduction(self, answers: Sequence[_Rows], database: str) -> Introduction:
+        """Read the rows; builders write more than the number into some versions."""
+        del database
+        identity, tables = answers
+        ((version, product),) = identity
+        return Introduction(
+            str(version).partition(" ")[0], str(product), [str(name) for (name,) in tables]
+        )
+
+    def create(self, schema: str) -> list[str]:
+        """Drop what is there, and make it."""
+        return [*self.drop(schema), f"CREATE SCHEMA {schema}"]
+
+    def drop(self, schema: str) -> list[str]:
+        """Drop it with its tables."""
+        return [f"DROP SCHEMA IF EXISTS {schema}{'' if self.schema_is_database else ' CASCADE'}"]
 
 
 @dataclass(frozen=True)
 class ByUrl:
-    """The words of a DBMS's URLs, and the statements by which its servers are set up."""
+    """The words of a DBMS's URLs, and what is said to its servers."""
 
     schemes: tuple[str, ...]
     port: int
     database: str
     """The database to connect to where a URL names none; every server has it."""
     password_variable: str
-    """The environment variable that its own programs read a password from."""
-    socket_option: str
-    """The option of a URL that names the directory or file of a Unix socket."""
+    """The environment variable that a password is read from: that of its own programs, if any."""
+    password_states: frozenset[str]
+    """The states of errors by which a server refuses a password, or a connection without one."""
     tls_option: str
     """The option of a URL that says how the connection is encrypted: 'sslmode'."""
     tls_words: Mapping[str, Verify | None]
     """The values of that option; None is for no encryption."""
     file_options: tuple[str, str, str]
     """The options that name the authorities, the client's certificate and its key."""
-    identity: str
-    """The statement whose row is the version, and the name of the product."""
-    foreign_tables: str
-    """The statement that lists the tables of the URL's database that are not of Slowdust."""
     settings: tuple[str, ...]
     """The settings that tell most of how a server works; those that it has are in the report."""
-    is_database: bool
-    """Whether a schema is a database of its own; else it lies within the URL's."""
+    dialect: Dialect
+    unproven_states: frozenset[str] = frozenset()
+    """The states by which it refuses a statement over a connection that needed no password."""
+    password_file: str | None = None
+    """The file of passwords, as it is told to users; None where there is none."""
+    socket_option: str | None = None
+    """The option of a URL that names the directory or file of a Unix socket.
 
-    def create(self, schema: str) -> list[str]:
-        """Return the statements that make an empty schema."""
-        return [*self.drop(schema), f"CREATE SCHEMA {schema}"]
+    None where the host is the file, with %2F for each slash.
+    """
+    laxer_options: Mapping[str, Verify] = field(default_factory=dict)
+    """The options that, when they are true, have no more than this verified."""
+    auth_source_option: str | None = None
+    """The option that names the database that has the user; None where no database has users."""
+    fixed_options: Mapping[str, str] = field(default_factory=dict)
+    """The options that may be given, with the only value that they can have."""
+    several_hosts_schemes: tuple[str, ...] = ()
+    """The schemes of URLs that stand for all hosts of a cluster."""
+    settings_tell_commits: bool = True
+    """Whether the settings found say what a commit waits for."""
 
-    def drop(self, schema: str) -> list[str]:
-        """Return the statements that drop a schema with all that it has."""
-        return [f"DROP SCHEMA IF EXISTS {schema}{'' if self.is_database else ' CASCADE'}"]
+    def tls_text(self, verify: Verify | None) -> str:
+        """Return the options that have a connection verified so: 'sslmode=require'."""
+        words = {each: word for word, each in self.tls_words.items()}
+        if verify in words:
+            return f"{self.tls_option}={words[verify]}"
+        laxer = next(option for option, each in self.laxer_options.items() if each is verify)
+        return f"{self.tls_option}={words[Verify.IDENTITY]}&{laxer}=true"
 
-
-PREFIX = "slowdust_"
-"""The beginning of the names of Slowdust's own schemas."""
 
 POSTGRES = ByUrl(
     schemes=("postgres", "postgresql"),
     port=5432,
     database="postgres",
     password_variable="PGPASSWORD",
+    password_file="~/.pgpass",
+    password_states=frozenset({"28P01", "28000"}),
     socket_option="host",
     tls_option="sslmode",
     tls_words={
@@ -61,15 +157,6 @@ POSTGRES = ByUrl(
         "verify-full": Verify.IDENTITY,
     },
     file_options=("sslrootcert", "sslcert", "sslkey"),
-    identity="SELECT current_setting('server_version'), 'PostgreSQL'",
-    foreign_tables=(
-        "SELECT n.nspname || '.' || c.relname FROM pg_class c "
-        "JOIN pg_namespace n ON n.oid = c.relnamespace "
-        "WHERE c.relkind IN ('r', 'p', 'm', 'f') AND n.nspname <> 'information_schema' "
-        "AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname NOT LIKE 'slowdust\\_%' "
-        "AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e') "
-        "ORDER BY 1"
-    ),
     settings=(
         "autovacuum",
         "checkpoint_timeout",
@@ -90,7 +177,18 @@ POSTGRES = ByUrl(
         "wal_level",
         "work_mem",
     ),
-    is_database=False,
+    dialect=SqlDialect(
+        identity="SELECT current_setting('server_version'), 'PostgreSQL'",
+        foreign_tables=(
+            "SELECT n.nspname || '.' || c.relname FROM pg_class c "
+            "JOIN pg_namespace n ON n.oid = c.relnamespace "
+            "WHERE c.relkind IN ('r', 'p', 'm', 'f') AND n.nspname <> 'information_schema' "
+            "AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname NOT LIKE 'slowdust\\_%' "
+            "AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e') "
+            "ORDER BY 1"
+        ),
+        schema_is_database=False,
+    ),
 )
 
 
@@ -100,6 +198,8 @@ def _mysqld(scheme: str) -> ByUrl:
         port=3306,
         database="information_schema",
         password_variable="MYSQL_PWD",
+        password_file="~/.my.cnf",
+        password_states=frozenset({"HY000/1045"}),
         socket_option="socket",
         tls_option="ssl-mode",
         tls_words={
@@ -109,13 +209,6 @@ def _mysqld(scheme: str) -> ByUrl:
             "VERIFY_IDENTITY": Verify.IDENTITY,
         },
         file_options=("ssl-ca", "ssl-cert", "ssl-key"),
-        identity="SELECT VERSION(), @@version_comment",
-        foreign_tables=(
-            "SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables "
-            "WHERE table_schema = DATABASE() AND table_schema NOT IN ('information_schema', "
-            "'mysql', 'performance_schema', 'sys') AND table_schema NOT LIKE 'slowdust\\_%' "
-            "ORDER BY 1"
-        ),
         settings=(
             "binlog_format",
             "binlog_row_image",
@@ -138,7 +231,16 @@ def _mysqld(scheme: str) -> ByUrl:
             "thread_handling",
             "transaction_isolation",
         ),
-        is_database=True,
+        dialect=SqlDialect(
+            identity="SELECT VERSION(), @@version_comment",
+            foreign_tables=(
+                "SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables "
+                "WHERE table_schema = DATABASE() AND table_schema NOT IN ('information_schema', "
+                "'mysql', 'performance_schema', 'sys') AND table_schema NOT LIKE 'slowdust\\_%' "
+                "ORDER BY 1"
+            ),
+            schema_is_database=True,
+        ),
     )
 
 

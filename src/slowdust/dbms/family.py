@@ -191,6 +191,8 @@ class Family(ABC):
     """Engines whose tables are empty after a restart."""
     by_url: ByUrl | None = None
     """How servers that run already are reached; None where they cannot be."""
+    round_trip = "SELECT 1"
+    """What the driver asks a server for that asks for nothing, as users know it."""
     connections_setting: str | None = None
     """The setting that limits the connections; None where none has to be raised."""
     background_settings: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ import msgspec
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms import pragmas
-from slowdust.dbms.access import USER, Access, Auth, Listen
+from slowdust.dbms.access import USER, Access, Auth, Listen, Target
 from slowdust.dbms.documents.family import DocumentFamily, socket_of
 from slowdust.dbms.documents.replies import command
 from slowdust.dbms.family import Commit, Row, Run, Served, Site, Stage, Statements
@@ -124,6 +124,10 @@ class FerretDB(DocumentFamily):
     def programs(self, site: Site) -> Sequence[Path]:
         """Return the server and what runs beneath it."""
         return (site.build.server, *_backend(site.engine).programs(site))
+
+    def target(self, site: Site) -> Target:
+        """Return the address, with the database that has the user."""
+        return msgspec.structs.replace(super().target(site), auth_source=self.database)
 
     def _credentials(self, site: Site) -> list[str]:
         """Return the options that make the only user, whose password ends with the server."""

@@ -17,6 +17,7 @@ from slowdust.dbms.documents.replies import ADMIN, command
 from slowdust.dbms.family import Commit, Row, Served, Site, Stage, Statements
 from slowdust.dbms.in_force import InForce, number
 from slowdust.dbms.mongod import config_file, settings_check, status
+from slowdust.dbms.mongod.by_url import by_url
 from slowdust.dbms.mongod.listening import listening
 from slowdust.dbms.mongod.server_log import first_error
 from slowdust.dbms.mongod.versions import version_of, why_unusable
@@ -47,6 +48,7 @@ class Mongodb(DocumentFamily):
     name = "mongodb"
     engines = tuple(_NAMES)
     volatile_engines = frozenset({_INMEMORY})
+    by_url = by_url(_NAMES)
     background_settings = (config_file.SYNC_PERIOD,)
 
     def choose_engine(self, build: Build, wanted: str | None) -> str | None:

@@ -325,9 +325,9 @@ class Contenders:
         """Ask a contender how large its page cache is."""
         site = contender.server.site
         statement = contender.family.buffer_pool_statement(site)
-        if statement is not None:
-            (answer,) = self.driver.sql(contender.target, [statement])
-            contender.buffer_pool_bytes = contender.family.read_buffer_pool(site, answer.rows)
+        answers = None if statement is None else self._answers(contender, [statement])
+        if answers is not None:
+            contender.buffer_pool_bytes = contender.family.read_buffer_pool(site, answers[0])
 
     def read_facts(self, contender: RunningContender, rows: int) -> dict[str, dict[str, float]]:
         """Ask a contender what its tables of so many `rows` are like; empty if it cannot tell."""

@@ -10,7 +10,8 @@ import msgspec
 
 from slowdust.dbms import family
 from slowdust.dbms.access import Target
-from slowdust.dbms.family import Shutdown
+from slowdust.dbms.by_url import Introduction
+from slowdust.dbms.family import Row, Shutdown
 from slowdust.dbms.settings import AcceptedSettings
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.driver.process import Driver, TargetError
@@ -21,7 +22,6 @@ from slowdust.remote.url import ServerUrl
 from slowdust.store.manifest import BuildFacts
 from slowdust.wording import counted
 
-_WRONG_PASSWORD = ("28P01", "28000", "HY000/1045")
 _MOST_TABLES = 3
 
 
@@ -52,7 +52,7 @@ class RemoteServer:
     ) -> None:
         self.url = url
         self.product = product
-        """What the server says of itself: 'PostgreSQL', 'MySQL Community Server - GPL'."""
+        """The name that the server has for itself, as in `Introduction`."""
         self._outside = target
         self._schema: str | None = None
         self._site = site
@@ -63,23 +63,27 @@ class RemoteServer:
     def connect(cls, url: ServerUrl, engine: str | None, driver: Driver) -> RemoteServer:
         """Connect, and refuse a database with tables that are not of Slowdust.
 
+        `engine` is that of servers which do not have to be asked for it.
+
         Raises:
             UsageError: the database has other tables.
             SlowdustError: the server cannot be reached, or refuses the user.
         """
-        target = _authenticated(url, driver)
-        (identity, tables) = driver.sql(target, [url.words.identity, url.words.foreign_tables])
-        ((version, product),) = identity.rows
-        names = [str(name) for (name,) in tables.rows]
+        dialect = url.words.dialect
+        target, introduction = _introduced(url, driver)
+        names = introduction.foreign_tables
         if names:
             shown = ", ".join(names[:_MOST_TABLES]) + (", ..." if names[_MOST_TABLES:] else "")
             raise UsageError(
-                f"{url.text} has {counted(len(names), 'table')} that Slowdust did not make "
+                f"{url.text} has {counted(len(names), dialect.table)} that Slowdust did not make "
                 f"({shown}): name an empty database"
             )
-        site = RemoteSite(str(version).partition(" ")[0], engine)
+        if dialect.engine is not None:
+            status = _if_told(target, dialect.engine, driver)
+            engine = None if status is None else dialect.read_engine(status)
+        site = RemoteSite(introduction.version, engine)
         values = _settings(url, site, target, driver)
-        return cls(url, target, replace(site, settings=values), str(product), driver)
+        return cls(url, target, replace(site, settings=values), introduction.product, driver)
 
     @property
     def facts(self) -> BuildFacts:
@@ -94,7 +98,7 @@ class RemoteServer:
             SlowdustError: the user may not.
         """
         try:
-            self._driver.sql(self._outside, self.url.words.create(schema))
+            self._driver.sql(self._outside, self.url.words.dialect.create(schema))
         except TargetError as error:
             raise SlowdustError(f"{self.url.text}: cannot make a schema: {error}") from error
         self._schema = schema
@@ -107,7 +111,7 @@ class RemoteServer:
     def target(self) -> Target:
         """Return the address of the schema for the driver."""
         assert self._schema is not None
-        if self.url.words.is_database:
+        if self.url.words.dialect.schema_is_database:
             return _replaced(self._outside, database=self._schema)
         return _replaced(self._outside, schema=self._schema)
 
@@ -162,11 +166,14 @@ class RemoteServer:
         schema, self._schema = self._schema, None
         if schema is not None:
             with suppress(SlowdustError):
-                self._driver.sql(self._outside, self.url.words.drop(schema))
+                self._driver.sql(self._outside, self.url.words.dialect.drop(schema))
 
 
-def _authenticated(url: ServerUrl, driver: Driver) -> Target:
-    """Return the address with a password that the server accepts; ask the user for it last."""
+def _introduced(url: ServerUrl, driver: Driver) -> tuple[Target, Introduction]:
+    """Return the address with a password that the server accepts, and what the server says.
+
+    The user is asked for a password last.
+    """
     target = Target(
         dbms=url.dbms,
         host=url.host,
@@ -177,23 +184,53 @@ def _authenticated(url: ServerUrl, driver: Driver) -> Target:
         database=url.database or url.words.database,
         foreign=True,
         tls=url.tls,
+        auth_source=url.auth_source,
     )
     try:
-        driver.sql(target, ["SELECT 1"])
+        return target, _introduction(url, target, driver)
     except TargetError as error:
-        if error.sqlstate not in _WRONG_PASSWORD:
+        if not _wants_password(url, target, error):
             raise SlowdustError(f"{url.text}: {error}") from error
         password = ask_password(url)
         if password is None:
-            raise SlowdustError(
-                f"{url.text}: {error}; set {url.words.password_variable} or use a password file"
-            ) from error
+            raise SlowdustError(f"{url.text}: {error}; {_remedy(url)}") from error
         target = _replaced(target, password=password)
         try:
-            driver.sql(target, ["SELECT 1"])
+            return target, _introduction(url, target, driver)
         except TargetError as again:
             raise SlowdustError(f"{url.text}: {again}") from again
-    return target
+
+
+def _wants_password(url: ServerUrl, target: Target, error: TargetError) -> bool:
+    states = url.words.password_states
+    if target.password is None:
+        states |= url.words.unproven_states
+    return error.sqlstate in states
+
+
+def _remedy(url: ServerUrl) -> str:
+    """Say where the password is looked for, and for whose it is taken."""
+    words = url.words
+    file = f" or use {words.password_file}" if words.password_file else ""
+    source = f"; {url.user} is looked for in {url.auth_source} ({words.auth_source_option}=)"
+    return f"set {words.password_variable}{file}{source if url.auth_source else ''}"
+
+
+def _introduction(url: ServerUrl, target: Target, driver: Driver) -> Introduction:
+    dialect = url.words.dialect
+    answers = driver.sql(target, dialect.introduction)
+    return dialect.read_introduction([answer.rows for answer in answers], target.database)
+
+
+def _if_told(target: Target, statement: str, driver: Driver) -> Sequence[Row] | None:
+    """Return the answer to a question; None where the server does not know or tell it."""
+    try:
+        (answer,) = driver.sql(target, [statement])
+    except TargetError as error:
+        if error.kind == "connection":
+            raise
+        return None
+    return answer.rows
 
 
 def _settings(url: ServerUrl, site: RemoteSite, target: Target, driver: Driver) -> AcceptedSettings:
@@ -201,8 +238,8 @@ def _settings(url: ServerUrl, site: RemoteSite, target: Target, driver: Driver) 
     known = family(url.dbms)
     wanted = AcceptedSettings(dict.fromkeys(url.words.settings, ""), (), {})
     asked = replace(site, settings=wanted)
-    (answer,) = driver.sql(target, [known.settings_statement(asked)])
-    in_force = known.read_settings(asked, answer.rows)
+    rows = _if_told(target, known.settings_statement(asked), driver)
+    in_force = {} if rows is None else known.read_settings(asked, rows)
     return AcceptedSettings({name: value.text for name, value in in_force.items()}, (), {})
 
 

@@ -201,7 +201,8 @@ def _connect(
     view.phase(f"connecting to {resolved.name}")
     server = RemoteServer.connect(url, resolved.engine, driver)
     server.create_schema(schema)
-    return RunningContender(resolved, handle=server)
+    found = dataclasses.replace(resolved, engine=server.site.engine)
+    return RunningContender(found, handle=server)
 
 
 def _leave(contenders: Sequence[RunningContender], keep: Keep, view: View) -> None:

@@ -25,7 +25,8 @@ def find_password(url: ServerUrl) -> str | None:
     Raises:
         UsageError: a file with passwords cannot be used.
     """
-    return os.environ.get(url.words.password_variable) or _FILES[url.dbms](url)
+    in_file = _FILES.get(url.dbms)
+    return os.environ.get(url.words.password_variable) or (in_file(url) if in_file else None)
 
 
 def ask_password(url: ServerUrl) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import ipaddress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
@@ -36,6 +37,8 @@ class ServerUrl:
     database: str | None
     """None where the URL names none."""
     tls: Tls | None
+    auth_source: str | None = None
+    """The database that has the user, where users are of databases."""
 
     @property
     def text(self) -> str:
@@ -51,8 +54,7 @@ class ServerUrl:
         verify = None if self.tls is None else self.tls.verify
         if verify is default_verify(self.host):
             return address
-        word = next(word for word, each in self.words.tls_words.items() if each is verify)
-        return f"{address}?{self.words.tls_option}={word}"
+        return f"{address}?{self.words.tls_text(verify)}"
 
     @property
     def encryption(self) -> str:
@@ -80,19 +82,17 @@ def parse_url(written: str) -> ServerUrl:
     """
     try:
         parts = urlsplit(written)
+        if "," in _place(parts):
+            raise UsageError(f"'{_without_password(written)}' names several hosts: choose one")
         port = parts.port
     except ValueError as error:
         raise UsageError(f"'{_without_password(written)}' is not a URL: {error}") from None
-    if parts.password is not None:
-        raise UsageError(_refused_password(written, parts))
     dbms, words = _family_of(parts)
+    if parts.password is not None:
+        raise UsageError(_refused_password(written, words))
     options = _options(parts, words)
-    socket = options.pop(words.socket_option, None)
-    host = parts.hostname
-    if (host is None) == (socket is None):
-        raise UsageError(
-            f"'{written}': name either a host or a Unix socket (?{words.socket_option}=PATH)"
-        )
+    host, socket = _end(written, parts, words, options)
+    database = unquote(parts.path.strip("/")) or None
     return ServerUrl(
         dbms=dbms,
         words=words,
@@ -100,9 +100,39 @@ def parse_url(written: str) -> ServerUrl:
         host=host,
         socket=socket,
         port=port or words.port,
-        database=unquote(parts.path.strip("/")) or None,
+        database=database,
         tls=_tls(written, words, host, options),
+        auth_source=_auth_source(words, database, options),
     )
+
+
+def _place(parts: SplitResult) -> str:
+    """Return what a URL has between its user and its database, as it is written."""
+    return parts.netloc.rpartition("@")[2]
+
+
+def _end(
+    written: str, parts: SplitResult, words: ByUrl, options: Mapping[str, str]
+) -> tuple[str | None, str | None]:
+    """Return the host, or the path of the Unix socket."""
+    host = parts.hostname
+    if words.socket_option is None:
+        path = unquote(_place(parts))
+        host, socket = (None, path) if path.startswith("/") else (host, None)
+        how = "with %2F for each /"
+    else:
+        socket = options.get(words.socket_option)
+        how = f"?{words.socket_option}=PATH"
+    if (host is None) == (socket is None):
+        raise UsageError(f"'{written}': name either a host or a Unix socket ({how})")
+    return host, socket
+
+
+def _auth_source(words: ByUrl, database: str | None, options: Mapping[str, str]) -> str | None:
+    """Return the database that has the user: by default the URL's, as MongoDB has it."""
+    if words.auth_source_option is None:
+        return None
+    return options.get(words.auth_source_option) or database or words.database
 
 
 def _family_of(parts: SplitResult) -> tuple[str, ByUrl]:
@@ -112,6 +142,12 @@ def _family_of(parts: SplitResult) -> tuple[str, ByUrl]:
         if family.by_url is not None
         for scheme in family.by_url.schemes
     }
+    for _, words in by_scheme.values():
+        if parts.scheme in words.several_hosts_schemes:
+            raise UsageError(
+                f"'{parts.scheme}://' stands for all hosts of a cluster: write "
+                f"{words.schemes[0]}:// and the host and port of one"
+            )
     if parts.scheme not in by_scheme:
         raise UsageError(
             f"no server can be reached by a URL with '{parts.scheme}://': write one of "
@@ -122,26 +158,30 @@ def _family_of(parts: SplitResult) -> tuple[str, ByUrl]:
 
 
 def _options(parts: SplitResult, words: ByUrl) -> dict[str, str]:
-    known = (words.socket_option, words.tls_option, *words.file_options)
+    single = (words.socket_option, words.tls_option, words.auth_source_option)
+    several = (*words.laxer_options, *words.file_options, *words.fixed_options)
+    known = [*dict.fromkeys(filter(None, (*single, *several)))]
     options: dict[str, str] = {}
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
         if name not in known:
             raise UsageError(
                 f"'{parts.geturl()}' has the unknown option {name!r}: choose "
-                f"{listing(list(known))}{guess(name, known)}"
+                f"{listing(known)}{guess(name, known)}"
             )
+        only = words.fixed_options.get(name, value)
+        if value != only:
+            raise UsageError(f"'{parts.geturl()}': {name} can only be {only}")
         options[name] = value
     return options
 
 
-def _tls(written: str, words: ByUrl, host: str | None, options: dict[str, str]) -> Tls | None:
+def _tls(written: str, words: ByUrl, host: str | None, options: Mapping[str, str]) -> Tls | None:
     """Return how a connection is encrypted: beyond this machine as strictly as can be."""
-    word = options.get(words.tls_option)
     files = [options.get(name) for name in words.file_options]
     for file in filter(None, files):
         if not Path(file).expanduser().is_file():
             raise UsageError(f"'{written}': there is no file {file}")
-    verify = _verify(written, words, host, word)
+    verify = _verify(written, words, host, options)
     if verify is None:
         if any(files):
             raise UsageError(f"'{written}' names certificates, but no {words.tls_option}")
@@ -152,9 +192,30 @@ def _tls(written: str, words: ByUrl, host: str | None, options: dict[str, str]) 
     return Tls(verify=verify, authorities=authorities, certificate=certificate, key=key)
 
 
-def _verify(written: str, words: ByUrl, host: str | None, word: str | None) -> Verify | None:
-    if word is None:
-        return default_verify(host)
+def _verify(
+    written: str, words: ByUrl, host: str | None, options: Mapping[str, str]
+) -> Verify | None:
+    word = options.get(words.tls_option)
+    strictest = default_verify(host) if word is None else _worded(written, words, host, word)
+    most = [
+        verify
+        for option, verify in words.laxer_options.items()
+        if _is_true(written, option, options.get(option, "false"))
+    ]
+    if not most:
+        return strictest
+    if strictest is None:
+        raise UsageError(f"'{written}' says what is not verified, but no {words.tls_option}")
+    return min(strictest, *most, key=list(Verify).index)
+
+
+def _is_true(written: str, option: str, word: str) -> bool:
+    if word not in ("true", "false"):
+        raise UsageError(f"'{written}': {option} cannot be {word!r}: choose true or false")
+    return word == "true"
+
+
+def _worded(written: str, words: ByUrl, host: str | None, word: str) -> Verify | None:
     known = {name.lower(): verify for name, verify in words.tls_words.items()}
     if word.lower() in known:
         verify = known[word.lower()]
@@ -186,11 +247,11 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _refused_password(written: str, parts: SplitResult) -> str:
-    _, words = _family_of(parts)
+def _refused_password(written: str, words: ByUrl) -> str:
+    file = f", use {words.password_file}," if words.password_file else ""
     return (
         f"'{_without_password(written)}': a password in a URL is seen in process lists; set "
-        f"{words.password_variable}, use the password file of {parts.scheme}, or wait to be asked"
+        f"{words.password_variable}{file} or wait to be asked"
     )
 
 

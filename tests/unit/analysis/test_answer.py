@@ -96,6 +96,17 @@ def test_conditions_say_what_a_commit_does(settings: dict[str, str], words: str)
     assert words in answer_of(analyse(manifest, slices)).conditions
 
 
+def test_what_writes_wait_for_on_a_running_mongodb_is_not_claimed() -> None:
+    manifest, slices = synthetic_experiment(["mongodb@7.0.14", "mongodb@8.0.6"], TESTS)
+    started = answer_of(analyse(manifest, slices)).conditions
+    manifest.contenders[1].running = True
+
+    found = answer_of(analyse(manifest, slices)).conditions
+
+    assert "no commit waits for the disk (writeConcern.j=false)" in started
+    assert "for the disk" not in found
+
+
 def test_a_setting_that_differs_is_no_condition() -> None:
     manifest, slices = synthetic_experiment([A, B], TESTS)
     for contender, value in zip(manifest.contenders, ("on", "off"), strict=True):

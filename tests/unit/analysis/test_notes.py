@@ -244,3 +244,26 @@ def test_contenders_without_a_server_are_told_with_what_they_lack() -> None:
     [note] = notes_about_report(report)
     assert note.startswith("sqlite@3.50.2 runs in the threads of the client, without a server.")
     assert "no CPU time is the client's own" in note
+
+
+@pytest.mark.parametrize(
+    ("names", "asked"),
+    [
+        (["postgres@17.6", "mysql@9.7.4"], "SELECT 1"),
+        (["mongodb@7.0.14", "mongodb@8.0.6"], "ping"),
+        (["postgres@17.6", "ferretdb@1.24.2"], "SELECT 1 or ping"),
+    ],
+)
+def test_a_round_trip_is_that_of_what_was_asked(names: list[str], asked: str) -> None:
+    contenders = infos(*names, running=[True, True], round_trip_us=[61.0, 2000.0])
+    report = Report(
+        experiment="e",
+        base=names[0],
+        contenders=names,
+        margin=0.03,
+        results=[],
+        tldr=[],
+        contender_info=contenders,
+    )
+    notes = " ".join(notes_about_report(report))
+    assert f"A round trip ({asked}, one client, median) takes 61 us to {names[0]}" in notes

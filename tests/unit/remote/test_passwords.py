@@ -14,7 +14,7 @@ from slowdust.remote.url import parse_url
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("PGPASSWORD", "PGPASSFILE", "MYSQL_PWD"):
+    for name in ("PGPASSWORD", "PGPASSFILE", "MYSQL_PWD", "MONGODB_PASSWORD"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 
@@ -32,6 +32,13 @@ def found(url: str) -> str | None:
 def test_none_is_found_where_there_is_none() -> None:
     assert found("postgres://ann@db") is None
     assert found("mysql://ann@db") is None
+    assert found("mongodb://ann@db") is None
+
+
+def test_mongodb_has_a_variable_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MONGODB_PASSWORD", "of-the-variable")
+    assert found("mongodb://ann@db") == "of-the-variable"
+    assert found("postgres://ann@db") is None
 
 
 def test_variable_comes_before_the_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

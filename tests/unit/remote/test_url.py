@@ -47,6 +47,30 @@ from slowdust.remote.url import is_url, parse_url
             Verify.AUTHORITY,
         ),
         ("mariadb://a%40b@db:3307", "mariadb://a@b@db:3307", 3307, None, Verify.IDENTITY),
+        ("mongodb://ann@db/x", "mongodb://ann@db/x", 27017, "x", Verify.IDENTITY),
+        ("mongodb://ann@127.0.0.1:27018", "mongodb://ann@127.0.0.1:27018", 27018, None, None),
+        ("mongodb://ann@db?tls=false", "mongodb://ann@db?tls=false", 27017, None, None),
+        (
+            "mongodb://ann@localhost?tls=true&tlsAllowInvalidCertificates=false",
+            "mongodb://ann@localhost?tls=true",
+            27017,
+            None,
+            Verify.IDENTITY,
+        ),
+        (
+            "mongodb://ann@db?directConnection=true&tlsAllowInvalidHostnames=true",
+            "mongodb://ann@db?tls=true&tlsAllowInvalidHostnames=true",
+            27017,
+            None,
+            Verify.AUTHORITY,
+        ),
+        (
+            "mongodb://ann@db?tlsAllowInvalidHostnames=true&tlsAllowInvalidCertificates=true",
+            "mongodb://ann@db?tls=true&tlsAllowInvalidCertificates=true",
+            27017,
+            None,
+            Verify.NOTHING,
+        ),
     ],
 )
 def test_parts_of_a_url(
@@ -65,6 +89,30 @@ def test_unix_sockets_are_named_by_the_option_of_each_world() -> None:
     assert postgres.text == "postgres://ann@/run/postgresql/x"
     mysql = parse_url("mysql://ann@/?socket=/run/mysqld/mysqld.sock")
     assert mysql.socket == "/run/mysqld/mysqld.sock"
+    mongodb = parse_url("mongodb://ann@%2Frun%2FMongo%2Fmongodb-27017.sock/x")
+    assert (mongodb.host, mongodb.socket) == (None, "/run/Mongo/mongodb-27017.sock")
+    assert (mongodb.database, mongodb.tls) == ("x", None)
+
+
+@pytest.mark.parametrize(
+    ("written", "source"),
+    [
+        ("mongodb://ann@db", "admin"),
+        ("mongodb://ann@db/shop", "shop"),
+        ("mongodb://ann@db/shop?authSource=people", "people"),
+        ("postgres://ann@db/shop", None),
+    ],
+)
+def test_user_is_one_of_the_database_that_mongodb_takes(written: str, source: str | None) -> None:
+    assert parse_url(written).auth_source == source
+
+
+def test_one_file_may_have_the_certificate_and_its_key(tmp_path: Path) -> None:
+    file = tmp_path / "both.pem"
+    file.touch()
+    tls = parse_url(f"mongodb://ann@db?tlsCertificateKeyFile={file}").tls
+    assert tls is not None
+    assert (tls.authorities, tls.certificate, tls.key) == (None, str(file), str(file))
 
 
 def test_files_of_certificates_are_absolute(
@@ -83,6 +131,18 @@ def test_files_of_certificates_are_absolute(
     [
         ("postgres://ann:secret@db", "PGPASSWORD"),
         ("mysql://ann:secret@db", "MYSQL_PWD"),
+        ("mongodb://ann:secret@db", "set MONGODB_PASSWORD or wait to be asked"),
+        ("mongodb://ann:secret@a:1,b:2/x", "'mongodb://ann@a:1,b:2/x' names several hosts"),
+        ("postgres://ann:secret@a,b/x", "names several hosts"),
+        ("mongodb+srv://ann:secret@cluster/x", "stands for all hosts of a cluster"),
+        ("mongodb://ann@", "name either a host or a Unix socket (with %2F for each /)"),
+        ("mongodb://ann@db?directConnection=false", "directConnection can only be true"),
+        ("mongodb://ann@db?tls=yes", "tls cannot be 'yes'"),
+        ("mongodb://ann@db?tlsAllowInvalidHostnames=1", "choose true or false"),
+        ("mongodb://ann@db?replicaSet=x", "unknown option 'replicaSet'"),
+        ("mongodb://ann@db?tls=false&tlsAllowInvalidHostnames=true", "but no tls"),
+        ("mongodb://ann@localhost?tlsAllowInvalidCertificates=true", "but no tls"),
+        ("mongodb://ann@%2Frun%2Fm.sock?tls=true", "a Unix socket is not encrypted"),
         ("postgre://ann@db", "did you mean postgres"),
         ("oracle://ann@db", "no server can be reached by a URL with 'oracle://'"),
         ("postgres://ann@", "name either a host or a Unix socket"),

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from slowdust.analysis.model import Noise
-from slowdust.dbms import Family, family
+from slowdust.dbms import family_if_known
 from slowdust.dbms.family import Commit
-from slowdust.errors import UsageError
 from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.units import known
 from slowdust.wording import counted, listing, share, short_names, shortened
@@ -38,21 +37,24 @@ def conditions_of(manifest: Manifest, noise: Noise | None) -> str:
 
 
 def commits_waiting(contenders: Sequence[ContenderFacts]) -> dict[str, Commit]:
-    """Return contender -> what its commits do; without those that have no disk to wait for."""
+    """Return contender -> what its commits do; without those that have no disk to wait for.
+
+    Empty where that of one of them is not known.
+    """
+    if any(each.running and not _tells_commits(each.dbms) for each in contenders):
+        return {}
     commits = {
         each.name: known_family.commit(each.settings, each.engine)
         for each in contenders
-        if (known_family := _family(each.dbms)) is not None
+        if (known_family := family_if_known(each.dbms)) is not None
     }
     return {name: commit for name, commit in commits.items() if commit is not None}
 
 
-def _family(dbms: str) -> Family | None:
-    """Return the family; None of a DBMS that this version of Slowdust does not know."""
-    try:
-        return family(dbms)
-    except UsageError:
-        return None
+def _tells_commits(dbms: str) -> bool:
+    known_family = family_if_known(dbms)
+    by_url = None if known_family is None else known_family.by_url
+    return by_url is None or by_url.settings_tell_commits
 
 
 def _clients(levels: Sequence[int]) -> list[str]:
@@ -116,7 +118,7 @@ def _background(contenders: Sequence[ContenderFacts]) -> list[str]:
     """Return 'autovacuum=off' and its like, as far as all contenders that have them are alike."""
     values: dict[str, set[str]] = {}
     for contender in contenders:
-        known_family = _family(contender.dbms)
+        known_family = family_if_known(contender.dbms)
         for name in () if known_family is None else known_family.background_settings:
             if name in contender.settings:
                 values.setdefault(name, set()).add(contender.settings[name])

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from slowdust.analysis.model import ContenderInfo, Report
 from slowdust.analysis.origin import has_single_runs
+from slowdust.dbms import family_if_known
+from slowdust.units import known
 from slowdust.wording import listing, shortened
 
 _ISOLATION = "transaction_isolation"
@@ -59,8 +61,10 @@ def _running(report: Report) -> list[str]:
     ]
     if all(info.round_trip_us is not None for info in infos):
         times = [f"{info.round_trip_us:,.0f} us to {info.name}" for info in infos]
+        families = known(family_if_known(info.dbms) for info in infos)
+        asked = listing(_distinct(each.round_trip for each in families), "or")
         notes.append(
-            f"A round trip (SELECT 1, one client, median) takes {listing(times)}. Rates and "
+            f"A round trip ({asked}, one client, median) takes {listing(times)}. Rates and "
             "response times contain one for each statement; what differs by it is the way to the "
             "server, not its work."
         )

@@ -37,6 +37,7 @@ _FATAL_STATES = {
 class DocumentFamily(Family):
     """A server that speaks MongoDB's protocol."""
 
+    round_trip = "ping"
     database = "slowdust"
     without: Mapping[str, str] = {
         "partitions": "MongoDB has no partitioned collections",

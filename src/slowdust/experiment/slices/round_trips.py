@@ -1,8 +1,8 @@
 """The time of a round trip to each server, where some were not started here.
 
 Between a client and a server by URL lies a network, which is part of every response. A statement
-that asks for nothing (`SELECT 1`) tells how large that part is; METHOD's verdicts are about all of
-the time.
+that asks for nothing (`SELECT 1`, `ping`) tells how large that part is; METHOD's verdicts are about
+all of the time.
 """
 
 from __future__ import annotations

@@ -1,0 +1,118 @@
+"""Servers that speak MongoDB's protocol and run already: the words of their URLs, and commands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from slowdust.dbms.access import Verify
+from slowdust.dbms.by_url import PREFIX, ByUrl, Dialect, Introduction
+from slowdust.dbms.documents.replies import ADMIN, command, reply
+from slowdust.dbms.family import Row
+from slowdust.dbms.mongod import status
+
+_OF_THE_SERVER = "system."
+"""The beginning of the names of collections that a server makes itself."""
+_UNAUTHORIZED, _AUTHENTICATION_FAILED = "mongodb/13", "mongodb/18"
+
+
+class CommandDialect(Dialect):
+    """Commands, whose replies are documents. A database comes into being with its collections."""
+
+    table = "collection"
+    engine = status.STATUS
+    schema_is_database = True
+
+    def __init__(self, engine_names: Mapping[str, str]) -> None:
+        """Take the names that servers have for the engines."""
+        self._engines = {name: engine for engine, name in engine_names.items()}
+
+    @property
+    def introduction(self) -> Sequence[str]:
+        """The commands; a server says what it is to anybody, and lists collections to its users."""
+        collections = command("listCollections", nameOnly=True, authorizedCollections=True)
+        return (command("buildInfo", ADMIN), collections)
+
+    def read_introduction(self, answers: Sequence[Sequence[Row]], database: str) -> Introduction:
+        """Read the replies."""
+        build, collections = map(reply, answers)
+        names = [str(each["name"]) for each in collections["cursor"]["firstBatch"]]
+        foreign = [name for name in names if not name.startswith(_OF_THE_SERVER)]
+        return Introduction(
+            version=str(build["version"]),
+            product=_product(build),
+            foreign_tables=[]
+            if database.startswith(PREFIX)
+            else [f"{database}.{name}" for name in sorted(foreign)],
+        )
+
+    def read_engine(self, rows: Sequence[Row]) -> str | None:
+        """Read the status, which has the engine's name."""
+        engine = reply(rows).get("storageEngine")
+        name = engine.get("name") if isinstance(engine, dict) else None
+        return self._engines.get(str(name))
+
+    def create(self, schema: str) -> list[str]:
+        """Drop what is there: the first collection makes the database."""
+        return self.drop(schema)
+
+    def drop(self, schema: str) -> list[str]:
+        """Drop the database."""
+        return [command("dropDatabase", schema)]
+
+
+def _product(build: Mapping[str, Any]) -> str:
+    """Return who made the server, where it says that it is not MongoDB's own."""
+    ferretdb = build.get("ferretdbVersion")
+    if ferretdb is not None:
+        return f"FerretDB {str(ferretdb).removeprefix('v')}"
+    return "Percona Server for MongoDB" if "psmdbVersion" in build else "MongoDB"
+
+
+def by_url(engine_names: Mapping[str, str]) -> ByUrl:
+    """Return the words; `engine_names` is engine -> its name for servers.
+
+    The options are those of MongoDB's connection strings.
+    """
+    key_file = "tlsCertificateKeyFile"
+    return ByUrl(
+        schemes=("mongodb",),
+        several_hosts_schemes=("mongodb+srv",),
+        port=27017,
+        database=ADMIN,
+        password_variable="MONGODB_PASSWORD",
+        password_states=frozenset({_AUTHENTICATION_FAILED}),
+        unproven_states=frozenset({_UNAUTHORIZED}),
+        tls_option="tls",
+        tls_words={"true": Verify.IDENTITY, "false": None},
+        laxer_options={
+            "tlsAllowInvalidHostnames": Verify.AUTHORITY,
+            "tlsAllowInvalidCertificates": Verify.NOTHING,
+        },
+        file_options=("tlsCAFile", key_file, key_file),
+        auth_source_option="authSource",
+        fixed_options={"directConnection": "true"},
+        settings=(
+            "net.compression.compressors",
+            "net.maxIncomingConnections",
+            "operationProfiling.mode",
+            "replication.replSetName",
+            "security.authorization",
+            "setParameter.wiredTigerEngineRuntimeConfig",
+            "sharding.clusterRole",
+            "storage.directoryPerDB",
+            "storage.engine",
+            "storage.inMemory.engineConfig.inMemorySizeGB",
+            "storage.journal.commitIntervalMs",
+            "storage.journal.enabled",
+            "storage.syncPeriodSecs",
+            "storage.wiredTiger.collectionConfig.blockCompressor",
+            "storage.wiredTiger.engineConfig.cacheSizeGB",
+            "storage.wiredTiger.engineConfig.configString",
+            "storage.wiredTiger.engineConfig.journalCompressor",
+            "storage.wiredTiger.indexConfig.prefixCompression",
+        ),
+        # A replica set has a default of its own for what writes wait for.
+        settings_tell_commits=False,
+        dialect=CommandDialect(engine_names),
+    )
