@@ -27,7 +27,7 @@ class Sqlite:
     """SQLite within FerretDB's own process."""
 
     bytes_per_row = 590
-    """In SQLite's B-trees: a document is JSON with the types of its values."""
+    """The size in B-trees, of JSON with the types of the values; measured with 1.18.0."""
 
     def commit(self, settings: Mapping[str, str]) -> Commit:
         """Return whether a command waits for SQLite's log on disk."""
