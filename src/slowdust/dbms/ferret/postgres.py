@@ -1,6 +1,7 @@
 """Postgres as a back end: a server of any build of Slowdust, started and ended with FerretDB.
 
-Its configurations and settings are those of Postgres. One more setting, `postgres`, is the version.
+Its settings are those of Postgres and one more, `postgres`, which is the version. Its
+configurations are those of Postgres and `short-names`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from slowdust.dbms.settings import AcceptedSettings, Settings
 
 VERSION = "postgres"
 """The setting that names the version of Postgres."""
-DEFAULT_VERSION = "17.6"
+_DEFAULT_VERSION = "17.6"
+_SHORT, _SHORT_BASE = "short-names", "insert"
 _SHELL = Path("/bin/sh")
 _CONNECTIONS_BY_DEFAULT = 100
 _RESERVED_CONNECTIONS = 10
@@ -52,11 +54,35 @@ class Postgres:
     """A Postgres server beneath FerretDB, in the same tree of processes."""
 
     bytes_per_row = 1370
-    """In heap and B-trees: a document is JSONB with the types of its values."""
+    """Measured in heap and B-trees: a document is JSONB with the types of its values."""
 
-    def settings(self, settings: Settings, version: str) -> Settings:
-        """Complete Postgres' settings by the version."""
-        return dataclasses.replace(settings, required={**settings.required, VERSION: version})
+    def settings(
+        self,
+        config: str,
+        overrides: Mapping[str, str],
+        side_by_side: int,
+        *,
+        clients: int,
+        memory_bytes: int | None,
+    ) -> Settings:
+        """Return a configuration of Postgres, completed by the version where it has none.
+
+        FerretDB's `short-names` is Postgres' `insert` with short names.
+        """
+        is_short = config == _SHORT
+        settings = POSTGRES.settings(
+            _SHORT_BASE if is_short else config,
+            overrides,
+            side_by_side,
+            clients=clients,
+            memory_bytes=memory_bytes,
+        )
+        return dataclasses.replace(
+            settings,
+            config=config,
+            required={VERSION: _DEFAULT_VERSION, **settings.required},
+            create={**settings.create, SHORT_NAMES: True} if is_short else settings.create,
+        )
 
     def commit(self, settings: Mapping[str, str]) -> Commit:
         """Return whether a commit of Postgres waits for the disk."""

@@ -26,7 +26,7 @@ class Sqlite:
     """SQLite within FerretDB's own process."""
 
     bytes_per_row = 590
-    """In SQLite's B-trees: a document is JSON with the types of its values."""
+    """Measured in SQLite's B-trees: a document is JSON with the types of its values."""
 
     def commit(self, settings: Mapping[str, str]) -> Commit:
         """Return whether a command waits for SQLite's log on disk."""
