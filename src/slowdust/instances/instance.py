@@ -385,6 +385,9 @@ class Instance:
         if self.callgrind is not None:
             programs.append(self.callgrind.program)
         kill_programs([str(path.resolve()) for path in programs], self.data_dir)
+        for path in self.socket_dir.iterdir():
+            if path.is_socket():  # some servers do not listen where there is one
+                path.unlink()
 
     def _end_callgrind(self) -> None:
         if self.callgrind is not None:
