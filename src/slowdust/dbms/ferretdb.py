@@ -12,7 +12,7 @@ from slowdust.builds.model import Build
 from slowdust.dbms import pragmas
 from slowdust.dbms.access import USER, Access, Auth, Listen
 from slowdust.dbms.documents.family import DocumentFamily, socket_of
-from slowdust.dbms.documents.replies import command
+from slowdust.dbms.documents.replies import ADMIN, command
 from slowdust.dbms.family import Commit, Row, Run, Served, Site, Stage, Statements
 from slowdust.dbms.ferret.backend import Backend
 from slowdust.dbms.ferret.postgres import VERSION, Postgres
@@ -30,6 +30,8 @@ _SCRAM_SINCE = "1.21.0"
 _COMPACT_SINCE = "1.14.0"
 _NOTHING = command("ping")
 _ERRORS = ("FATAL", "panic:", "ERROR", "ferretdb: error:")
+_ENDED_BY_US = "terminating connection due to administrator command"
+"""What Postgres writes when it is stopped, since FerretDB has ended."""
 
 
 class FerretDB(DocumentFamily):
@@ -131,19 +133,20 @@ class FerretDB(DocumentFamily):
         return (site.build.server, *_backend(site.engine).programs(site))
 
     def _credentials(self, site: Site) -> list[str]:
-        """Return the options that make the only user, whose password ends with the server."""
+        """Return the options that make the only user, in the database in which clients look."""
         if site.access.password is None:
             return []
         return [
             "--test-enable-new-auth",
-            f"--setup-database={self.database}",
+            f"--setup-database={ADMIN}",
             f"--setup-username={USER}",
             f"--setup-password={site.access.password}",
         ]
 
     def error_line(self, log: Sequence[str]) -> str | None:
         """Return the last error."""
-        errors = [line for line in log if any(mark in line for mark in _ERRORS)]
+        lines = (line for line in log if _ENDED_BY_US not in line)
+        errors = [line for line in lines if any(mark in line for mark in _ERRORS)]
         return errors[-1].strip() if errors else None
 
     def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:

@@ -210,7 +210,7 @@ def test_a_password_makes_the_only_user(tmp_path: Path) -> None:
         FERRETDB.check_access(build_of(version), PASSWORD)
     command = FERRETDB.server_command(site_of(tmp_path, access=PASSWORD))
     assert command[-4:] == [
-        "--test-enable-new-auth", "--setup-database=slowdust", "--setup-username=slowdust",
+        "--test-enable-new-auth", "--setup-database=admin", "--setup-username=slowdust",
         "--setup-password=pencil",
     ]  # fmt: skip
     with pytest.raises(UsageError, match="has no authentication by md5"):
@@ -286,6 +286,7 @@ def test_reasons_are_found() -> None:
         "2026-01-01T10:00:00Z\tINFO\tListening",
         "2026-01-01T10:00:00Z\tFATAL\tsqlite: database is locked",
         "goroutine 1 [running]:",
+        "2026-01-01 10:00:00 UTC [7] FATAL:  terminating connection due to administrator command",
     ]
     assert FERRETDB.error_line(log) == log[1]
     assert FERRETDB.error_line(log[:1]) is None
