@@ -15,9 +15,10 @@ from slowdust.dbms import family
 from slowdust.instances.instance import Instance
 from slowdust.instances.rundir import RunDirectory
 dbms, version = sys.argv[1:3]
+version, _, engine = version.partition("/")
 with RunDirectory.open("child") as run:
     build = resolve(dbms, version, str)
-    engine = family(dbms).choose_engine(build, None)
+    engine = family(dbms).choose_engine(build, engine or None)
     settings = family(dbms).settings("small", {}, 1, engine=engine)
     instance = Instance.create(run, "a", build, settings, engine=engine)
     if "signals" in sys.argv:
@@ -36,7 +37,10 @@ with RunDirectory.open("child") as run:
 def start_owner(
     dbms: str, version: str, *arguments: str
 ) -> tuple[subprocess.Popen[str], int, Path, Path]:
-    """The owner, its server's process id, its directory of sockets and its run directory."""
+    """The owner, its server's process id, its directory of sockets and its run directory.
+
+    The version may have an engine behind it: '1.24.2/postgres'.
+    """
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, dbms, version, *arguments],
         stdout=subprocess.PIPE,

@@ -38,6 +38,8 @@ pub const WIRE: Wire = Wire {
 const BYTES_PER_LOAD: usize = 1 << 20;
 /// The wire version of 3.6, the first with OP_MSG.
 const OLDEST_WIRE_VERSION: i64 = 6;
+/// A statement of which MongoDB has no result where there are no documents, since there is no group.
+const COUNT: &str = "SELECT COUNT(";
 const NOT_FOUND: &str = "mongodb/26";
 const NONCE_SIZE: usize = 18;
 /// The database of the commands that concern the whole server, which has most users.
@@ -248,10 +250,14 @@ impl TextQueries for MongoConnection {
             other => other?,
         };
         if is_json(text) || !reply.contains_key("cursor") {
-            whole(&reply)
-        } else {
-            rows_of(&reply)
+            return whole(&reply);
         }
+        let mut table = rows_of(&reply)?;
+        let start = text.get(..COUNT.len());
+        if table.rows.is_empty() && start.is_some_and(|start| start.eq_ignore_ascii_case(COUNT)) {
+            table.rows.push(vec![Some("0".into())]);
+        }
+        Ok(table)
     }
 }
 

@@ -15,11 +15,11 @@ from slowdust.dbms.documents.family import DocumentFamily, socket_of
 from slowdust.dbms.documents.replies import command
 from slowdust.dbms.family import Commit, Row, Run, Served, Site, Stage, Statements
 from slowdust.dbms.ferret.backend import Backend
-from slowdust.dbms.ferret.postgres import DEFAULT_VERSION, VERSION, Postgres
+from slowdust.dbms.ferret.postgres import VERSION, Postgres
 from slowdust.dbms.ferret.sqlite import Sqlite
 from slowdust.dbms.in_force import InForce
 from slowdust.dbms.postgres import FAMILY as POSTGRES
-from slowdust.dbms.settings import AcceptedSettings, Settings, setting_name
+from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.errors import UsageError
 from slowdust.versions import version_order
 
@@ -29,6 +29,8 @@ _BACKENDS: Mapping[str, Backend] = {_SQLITE: Sqlite(), _POSTGRES: _IN_POSTGRES}
 _SCRAM_SINCE = "1.21.0"
 _NOTHING = command("ping")
 _ERRORS = ("FATAL", "panic:", "ERROR", "ferretdb: error:")
+_ENDED_BY_US = "terminating connection due to administrator command"
+"""What Postgres writes when it is stopped, since FerretDB has ended."""
 
 
 class FerretDB(DocumentFamily):
@@ -53,20 +55,24 @@ class FerretDB(DocumentFamily):
         memory_bytes: int | None = None,
     ) -> Settings:
         """Return the settings of the back end; those of Postgres have Postgres' configurations."""
-        own = {setting_name(key): value for key, value in overrides.items()}
-        version = own.pop(VERSION, None)
         if engine == _POSTGRES:
-            beneath = POSTGRES.settings(
-                config, own, side_by_side, clients=clients, memory_bytes=memory_bytes
+            return _IN_POSTGRES.settings(
+                config, overrides, side_by_side, clients=clients, memory_bytes=memory_bytes
             )
-            return _IN_POSTGRES.settings(beneath, version or DEFAULT_VERSION)
-        if version is not None:
-            raise UsageError(
-                f"{VERSION}={version} is for ferretdb@VERSION/{_POSTGRES}: this one is over SQLite"
-            )
-        return super().settings(
-            config, own, side_by_side, engine=engine, clients=clients, memory_bytes=memory_bytes
+        settings = super().settings(
+            config,
+            overrides,
+            side_by_side,
+            engine=engine,
+            clients=clients,
+            memory_bytes=memory_bytes,
         )
+        if VERSION in settings.required:
+            raise UsageError(
+                f"{VERSION}={settings.required[VERSION]} is for ferretdb@VERSION/{_POSTGRES}: "
+                "this one is over SQLite"
+            )
+        return settings
 
     def bytes_per_row(self, engine: str | None) -> int:
         """Return the bytes in the back end."""
@@ -130,7 +136,7 @@ class FerretDB(DocumentFamily):
         return msgspec.structs.replace(super().target(site), auth_source=self.database)
 
     def _credentials(self, site: Site) -> list[str]:
-        """Return the options that make the only user, whose password ends with the server."""
+        """Return the options that make the only user, in the database of the tables."""
         if site.access.password is None:
             return []
         return [
@@ -142,7 +148,8 @@ class FerretDB(DocumentFamily):
 
     def error_line(self, log: Sequence[str]) -> str | None:
         """Return the last error."""
-        errors = [line for line in log if any(mark in line for mark in _ERRORS)]
+        lines = (line for line in log if _ENDED_BY_US not in line)
+        errors = [line for line in lines if any(mark in line for mark in _ERRORS)]
         return errors[-1].strip() if errors else None
 
     def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:

@@ -47,7 +47,7 @@ def slice_of(
         unit=totals.unit,
         measured=Measured(
             started=answer.started,
-            seconds=answer.seconds,
+            seconds=answer.seconds or None,  # where no operation was completed
             operations=totals.operations,
             statements=totals.statements,
             rows=totals.rows,

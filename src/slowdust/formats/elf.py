@@ -49,6 +49,18 @@ def is_elf(path: Path) -> bool:
         return file.read(len(_MAGIC)) == _MAGIC
 
 
+def is_static(path: Path) -> bool:
+    """Return whether a file is a program that the dynamic loader has nothing to do with.
+
+    Raises OSError if it cannot be read.
+    """
+    if not is_elf(path):
+        return False
+    with path.open("rb") as file:
+        segments = ELFFile(file).iter_segments()
+        return not any(segment["p_type"] == "PT_DYNAMIC" for segment in segments)
+
+
 def read_sizes(path: Path) -> ElfSizes:
     """Read the sizes of a 64-bit ELF file.
 

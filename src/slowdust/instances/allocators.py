@@ -17,6 +17,7 @@ from pathlib import Path
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.instances.preloads import check_preloadable
 
 _BINDING = re.compile(r"binding file \S+ \[0\] to (\S+) \[0\]: normal symbol `(malloc\w*)'")
 _JEMALLOC_SYMBOL = "malloc_conf"
@@ -71,6 +72,7 @@ def malloc_of(bindings: Sequence[tuple[str, str]], server: Path) -> Malloc | Non
 
 def check_replaceable(build: Build, account: Account, wanted: str) -> None:
     """Raise UsageError for a build whose malloc is built in, which no library can replace."""
+    check_preloadable(build, [build.server], f"have {wanted}")
     own = find_malloc(build, account, {})
     if own is not None and own.is_built_in:
         raise UsageError(

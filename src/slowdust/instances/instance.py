@@ -30,6 +30,7 @@ from slowdust.instances.delays import DelayFile
 from slowdust.instances.freezing import Freezable, freezable
 from slowdust.instances.leftovers import kill_programs, remove_tree
 from slowdust.instances.memory_limits import MemoryLimit
+from slowdust.instances.preloads import check_preloadable
 from slowdust.instances.processes import ProcessMark
 from slowdust.instances.programs import LOG_TAIL_LINES, InstanceError, Programs
 from slowdust.instances.rundir import RunDirectory
@@ -106,8 +107,8 @@ class Instance:
         A server with a delay library can be slowed down by `delay`; `memory_bytes` limits its
         memory, with the pages of files that the kernel keeps for it.
 
-        Raises UsageError for settings that the build refuses, a malloc library that it cannot have,
-        and paths that its dynamic loader cannot read; InstanceError when no data can be created.
+        Raises UsageError for settings that the build refuses, libraries that it cannot have, and
+        paths that its dynamic loader cannot read; InstanceError when no data can be created.
         """
         account = server_account()
         access = access or Access.make()
@@ -117,6 +118,8 @@ class Instance:
         family_of(build.dbms).check_access(build, access)
         if environment.allocator is not None:
             check_replaceable(build, account, environment.allocator)
+        if delay_library is not None:
+            check_preloadable(build, [build.server], "be slowed down")
         accepted = family_of(build.dbms).accept(build, account, settings)
         directory = run.make_contender_directory(name)
         site = Site(
@@ -130,6 +133,9 @@ class Instance:
             settings=accepted,
             engine=engine,
         )
+        if SYNC_DELAY in environment.variables:
+            programs = family_of(build.dbms).programs(site)
+            check_preloadable(build, programs, f"have {SYNC_DELAY}")
         instance = cls(name, run, directory, site, environment)
         run.remove_on_close(instance)
         try:
@@ -379,6 +385,9 @@ class Instance:
         if self.callgrind is not None:
             programs.append(self.callgrind.program)
         kill_programs([str(path.resolve()) for path in programs], self.data_dir)
+        for path in self.socket_dir.iterdir():
+            if path.is_socket():  # some servers do not listen where there is one
+                path.unlink()
 
     def _end_callgrind(self) -> None:
         if self.callgrind is not None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import resources
 from pathlib import Path
 
 from slowdust.builds import staging
-from slowdust.errors import SlowdustError
+from slowdust.builds.model import Build
+from slowdust.errors import SlowdustError, UsageError
+from slowdust.formats.elf import is_static
 from slowdust.places import cache_root
 
 _COMPILER = ("cc", "-O2", "-Wall", "-fPIC", "-shared", "-ftls-model=initial-exec")
@@ -38,6 +40,18 @@ def compiled(
             beside.chmod(0o755)
             beside.replace(library)
     return library
+
+
+def check_preloadable(build: Build, programs: Iterable[Path], purpose: str) -> None:
+    """Raise UsageError when no library can be loaded into any of the programs of a server.
+
+    `purpose` is what the library is for, as in 'the server cannot have jemalloc'.
+    """
+    if all(is_static(program) for program in programs):
+        raise UsageError(
+            f"{build.dbms} {build.facts.version} cannot {purpose}: it is a static program, into "
+            "which no library can be loaded"
+        )
 
 
 def _compile(command: Sequence[str], source: bytes, purpose: str) -> None:

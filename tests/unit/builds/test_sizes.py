@@ -15,7 +15,7 @@ from slowdust.analysis.sizes import report_of
 from slowdust.builds.sizes.selection import chosen_builds
 from slowdust.builds.sizes.tree import sizes_of_tree
 from slowdust.errors import UsageError
-from slowdust.formats.elf import read_sizes
+from slowdust.formats.elf import is_static, read_sizes
 from slowdust.report.formats import SIZES, render_as
 from slowdust.report.sizes.markdown import brief
 from slowdust.store.sizes import BuildSizes, ServerSizes
@@ -65,6 +65,14 @@ def test_symbols_are_counted_where_there_are_any(program: Path, tmp_path: Path) 
     (tmp_path / "text").write_text("no program")
     with pytest.raises(ValueError, match="not an ELF file"):
         read_sizes(tmp_path / "text")
+
+
+def test_programs_that_the_loader_has_nothing_to_do_with_are_static(tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text(SOURCE)
+    for kind in ("-static", "-pie", "-no-pie", "-shared"):
+        subprocess.run(["cc", kind, "-fPIC", "a.c", "-o", kind[1:]], cwd=tmp_path, check=True)
+        assert is_static(tmp_path / kind[1:]) == (kind == "-static")
+    assert not is_static(tmp_path / "a.c")
 
 
 def test_a_build_tree_is_summed_up_by_directory(program: Path) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from slowdust.accounts import ends_with_this_process
@@ -26,9 +27,12 @@ class SourceUnavailable(SlowdustError):  # noqa: N818 - a state of the world, no
 
 
 def run_client(
-    command: Sequence[str], folder: Path, complaint: Callable[[str, str], str | None]
+    command: Sequence[str],
+    folder: Path,
+    complaint: Callable[[str, str], str | None],
+    variables: Mapping[str, str] | None = None,
 ) -> str:
-    """Run a client in a folder and return its output.
+    """Run a client in a folder, with more variables in its environment, and return its output.
 
     `complaint` finds the client's error in its standard output and standard error. Raises
     SourceUnavailable with that, or else with the last line of the client's messages.
@@ -38,6 +42,7 @@ def run_client(
         done = subprocess.run(
             command,
             cwd=folder,
+            env={**os.environ, **(variables or {})},
             capture_output=True,
             encoding="utf-8",
             errors="replace",

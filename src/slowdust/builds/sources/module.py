@@ -16,7 +16,7 @@ from slowdust.builds.model import Progress, Unpacked
 from slowdust.builds.sources.client import one_line, run_client
 from slowdust.unpacking import inside
 
-_STATIC = ["env", "CGO_ENABLED=0"]
+_STATIC = {"CGO_ENABLED": "0"}
 """Without C, so that the compiler of this machine does not matter, and with no libraries."""
 
 
@@ -59,7 +59,7 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
     program = binaries / options.program
     program.parent.mkdir(parents=True)
     build = ["go", "build", "-trimpath", "-o", str(program), options.package]
-    run_client([*_STATIC, *build], source, _complaint)
+    run_client(build, source, _complaint, _STATIC)
     program.chmod(0o755)
     shutil.rmtree(source)
     return Unpacked(binaries, f"{describe(origin)}, {compiler}")
@@ -80,7 +80,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _complaint(stdout: str, stderr: str) -> str | None:
-    told = re.findall(r'"Error": "(.*)"', stdout)
+    told = [msgspec.json.decode(text, type=str) for text in re.findall(r'"Error": (".*")', stdout)]
     lines = [
         line
         for line in stderr.splitlines()

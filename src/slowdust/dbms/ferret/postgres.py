@@ -22,7 +22,7 @@ from slowdust.dbms.settings import AcceptedSettings, Settings
 
 VERSION = "postgres"
 """The setting that names the version of Postgres."""
-DEFAULT_VERSION = "17.6"
+_DEFAULT_VERSION = "17.6"
 _SHELL = Path("/bin/sh")
 _CONNECTIONS_BY_DEFAULT = 100
 _RESERVED_CONNECTIONS = 10
@@ -36,16 +36,25 @@ until [ "$(head -n 1 {state} 2>/dev/null)" = $postgres ] && grep -q '^ready' {st
   kill -0 $postgres 2>/dev/null || exit 1
   sleep 0.05
 done
-{ferretdb} &
-ferretdb=$!
-trap 'kill -TERM $ferretdb; wait $ferretdb; kill -INT $postgres; wait $postgres; exit 0' TERM
-wait $ferretdb
-code=$?
-kill -INT $postgres
+(
+  {ferretdb} &
+  ferretdb=$!
+  trap 'kill -TERM $ferretdb' TERM
+  wait $ferretdb
+  code=$?
+  wait $ferretdb  # again: a signal ends a wait
+  kill -INT $postgres 2>/dev/null
+  exit $code
+) &
+above=$!
+trap 'kill -TERM $above; wait $above; wait $postgres; exit 0' TERM
 wait $postgres
-exit $code
+kill -TERM $above 2>/dev/null
+wait $above
 """
-"""A shell's commands: Postgres begins before FerretDB and ends after it."""
+"""A shell's commands: Postgres begins before FerretDB and ends after it, and neither outlives the
+other.
+"""
 
 
 class Postgres:
@@ -54,9 +63,21 @@ class Postgres:
     bytes_per_row = 1370
     """The size in heap and B-trees, of JSONB with the types of the values; measured with 1.18.0."""
 
-    def settings(self, settings: Settings, version: str) -> Settings:
-        """Complete Postgres' settings by the version."""
-        return dataclasses.replace(settings, required={**settings.required, VERSION: version})
+    def settings(
+        self,
+        config: str,
+        overrides: Mapping[str, str],
+        side_by_side: int,
+        *,
+        clients: int,
+        memory_bytes: int | None,
+    ) -> Settings:
+        """Return a configuration of Postgres, completed by the version where it has none."""
+        settings = POSTGRES.settings(
+            config, overrides, side_by_side, clients=clients, memory_bytes=memory_bytes
+        )
+        required = {VERSION: _DEFAULT_VERSION, **settings.required}
+        return dataclasses.replace(settings, required=required)
 
     def commit(self, settings: Mapping[str, str]) -> Commit:
         """Return whether a commit of Postgres waits for the disk."""
