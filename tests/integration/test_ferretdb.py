@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import signal
 import threading
 from collections.abc import Iterator
@@ -55,11 +54,6 @@ ROWS_OF_OPERATIONS = {
 }
 """Test -> the rows that each of its operations returns or changes."""
 SMALL = ("--tests", "point-query", "--rows", "2000", "--slice", "25ms", "--budget", "6s")
-
-
-pytestmark = pytest.mark.skipif(
-    shutil.which("go") is None, reason="go, which compiles FerretDB, is not installed"
-)
 
 
 @contextlib.contextmanager
