@@ -246,7 +246,7 @@ def test_a_killed_server_ends_the_slice_and_can_be_started_again(
         processes = psutil.Process(instance.pid)
         (killed,) = [
             process
-            for process in [processes, *processes.children()]
+            for process in [processes, *processes.children(recursive=True)]
             if process.name() == "ferretdb"
         ]
         timer = threading.Timer(0.3, killed.kill)
@@ -262,6 +262,16 @@ def test_a_killed_server_ends_the_slice_and_can_be_started_again(
         assert driver.count(server.target()) == TABLES * ROWS, "what was committed is there"
 
 
+def test_a_postgres_that_dies_ends_ferretdb(builds: GetBuildOf) -> None:
+    with running_server(OVER_POSTGRES, builds) as server:
+        tree = psutil.Process(server.instance.pid)
+        (postmaster,) = [child for child in tree.children() if child.name() == "postgres"]
+        postmaster.kill()
+        wait_until(lambda: not server.instance.alive())
+        server.instance.start()
+        assert server.instance.alive()
+
+
 def test_slowdusts_end_leaves_nothing_of_postgres_beneath(
     data_root: Path, builds: GetBuildOf
 ) -> None:
@@ -269,8 +279,8 @@ def test_slowdusts_end_leaves_nothing_of_postgres_beneath(
         builds(*contender.split("@"))
     owner, server, sockets, directory = start_owner("ferretdb", "1.24.2/postgres", "no-watchdog")
     marks = [ProcessMark.of(each.pid) for each in psutil.Process(server).children(recursive=True)]
-    names = {process.name() for process in psutil.Process(server).children()}
-    assert names == {"postgres", "ferretdb"}
+    names = {process.name() for process in psutil.Process(server).children(recursive=True)}
+    assert names >= {"postgres", "ferretdb"}
     owner.kill()
     owner.wait()
     clean_leftovers()
@@ -314,9 +324,9 @@ def test_a_killed_experiment_over_postgres_goes_on_where_it_was(workplace: Workp
 
 def test_the_insert_benchmark_with_short_names(workplace: Workplace) -> None:
     sizes = ("--rows", "400,200,100", "--seconds", "1s", "--rates", "50")
-    contenders = (f"{NEW}:insert", f"{NEW}:short-names")
+    names = ("--set", "names=long", "--set", "names=short")
     workplace.run(
-        "compare", *contenders, "--benchmark", "insert", "--count", "off", *sizes,
+        "compare", NEW, *names, "--benchmark", "insert", "--count", "off", *sizes,
         "--incarnations", "1", "--name", "insert",
     )  # fmt: skip
     records = [json.loads(line) for line in workplace.slice_lines("insert")]
@@ -325,8 +335,12 @@ def test_the_insert_benchmark_with_short_names(workplace: Workplace) -> None:
         detail = record["step"]
         assert detail["rows_expected"] == detail["rows_counted"] == 400
         assert "errors" not in record["measured"]
-    long, short = (info["data_bytes"] for info in workplace.report("insert")["contender_info"])
+    report = workplace.report("insert")
+    long, short = (info["data_bytes"] for info in report["contender_info"])
     assert short < long
+    assert all(
+        (run["size_ratio"] < 1) == run["contender"].endswith("short") for run in report["step_runs"]
+    )
     assert workplace.nothing_is_left()
 
 
