@@ -18,10 +18,11 @@ from slowdust.remote.url import parse_url
 from tests.integration.conftest import GetBuildOf
 from tests.integration.running_servers import Certificates, Running
 from tests.integration.servers import new_instance
-from tests.integration.slowdust_command import Workplace, stop_after_slices
+from tests.integration.slowdust_command import Workplace, stop_after_slices, wait_for_line
 
 TINY = ("--tests", "point-query,update-index", "--rows", "1000", "--budget", "4s")
 QUICK = ("--tests", "point-query", "--rows", "1000", "--budget", "2s")
+STEPS = ("--benchmark", "insert", "--seconds", "1s", "--rates", "100")
 
 
 @pytest.fixture
@@ -157,6 +158,80 @@ def test_more_goes_on_with_running_servers(workplace: Workplace, postgres: Runni
     workplace.run("more", "two", "--tests", "point-query", "--budget", "2s")
     assert len(workplace.slice_lines("two")) > before
     assert postgres.schemas() == []
+
+
+def test_the_insert_benchmark_takes_turns_with_running_servers(
+    workplace: Workplace, postgres: Running, mysql: Running
+) -> None:
+    urls = (postgres.url(), postgres.url("?sslmode=require"), mysql.url())
+    rows = ("--rows", "4000,1000,200")
+    workplace.run("compare", *urls, "postgres@17.6", *STEPS, *rows, "--name", "steps", "--keep")
+
+    records = [json.loads(line) for line in workplace.slice_lines("steps")]
+    names = [*urls, "postgres@17.6"]
+    tests = ["l.i0", "l.x", "l.i1", "l.i2", "qr100", "qp100"]
+    places = [(record["place"]["test"], record["place"]["contender"]) for record in records]
+    assert sorted(places) == sorted((test, name) for test in tests for name in names)
+    for record in records:
+        detail, uses = record["step"], record["measured"].get("uses", {})
+        is_build = record["place"]["contender"] == "postgres@17.6"
+        assert detail["rows_expected"] == detail["rows_counted"] == 4000
+        assert len(detail["chunks"]) >= 3
+        assert detail["table_bytes"] > 4000 * 30
+        assert ("server" in uses) == is_build
+        assert "history_length" not in detail
+        assert ("dead_rows" in detail) == is_build
+        assert "errors" not in record["measured"]
+    # Each has its own tables alone, although two are in one database.
+    loaded = [
+        record["step"]["table_bytes"]
+        for record in records
+        if record["place"]["test"] == "l.i0" and "postgres" in record["place"]["contender"]
+    ]
+    assert len(loaded) == 3
+    assert max(loaded) < 1.2 * min(loaded)
+    manifest = workplace.manifest("steps")
+    frozen = {facts["name"]: facts.get("frozen_by") for facts in manifest["contenders"]}
+    assert [frozen[url] for url in urls] == [None] * 3
+    assert frozen["postgres@17.6"]
+    assert manifest["method"]["incarnations"] == 1
+    assert not [text for text in manifest.get("warnings", []) if "should have" in text]
+
+    report = workplace.report("steps")
+    notes = " ".join(report["notes"])
+    assert notes.count("cannot be made to stand still") == 1
+    assert "A round trip (SELECT 1, one client, median) takes" in notes
+    queries = [result for result in report["results"] if result["test"] == "qr100"]
+    assert all(result["writers"]["sla_met"] for result in queries)
+    assert all(run["roles"][0]["buckets"] for run in report["step_runs"])
+    (kept,) = mysql.schemas()
+    assert mysql.ask(f"SELECT count(*) FROM {kept}.purchases1") == ["4000"]
+    assert len(postgres.schemas()) == 2
+
+
+def test_steps_on_running_servers_are_made_anew_after_a_kill(
+    workplace: Workplace, mysql: Running, postgres: Running
+) -> None:
+    urls = (postgres.url(), mysql.url())
+    rows = ("--rows", "4000,60000,200", "--tests", "l.*")
+    process = workplace.start("compare", *urls, *STEPS, *rows, "--name", "killed")
+    wait_for_line(process, "l.i1 on ")
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    before = workplace.slice_lines("killed")
+    assert len(before) == 4
+    assert len(postgres.schemas()) == len(mysql.schemas()) == 1
+
+    workplace.run("run", str(workplace.folder / "results" / "killed"), "--resume")
+    assert workplace.slice_lines("killed")[:4] == before
+    again = [json.loads(line) for line in workplace.slice_lines("killed")[4:]]
+    assert [record["place"]["test"] for record in again] == [
+        test for test in ("l.i0", "l.x", "l.i1", "l.i2") for _ in urls
+    ]
+    for record in again:
+        assert record["place"]["incarnation"] == 2
+        assert record["step"]["rows_expected"] == record["step"]["rows_counted"] == 4000
+    assert postgres.schemas() == mysql.schemas() == []
 
 
 @pytest.mark.parametrize(

@@ -133,6 +133,8 @@ class Server:
     """Size of a row in its table and in its indexes."""
     buffer_pool_bytes: int | None
     """Size of the server's own page cache; None where it has none."""
+    is_remote: bool = False
+    """Whether others started it: its data is on a disk of which nothing is known."""
 
 
 class StepTable(Table):
@@ -218,7 +220,7 @@ class Workload(ABC):
 
     @abstractmethod
     def check_room(self, levels: Sequence[int], free_bytes: int) -> None:
-        """Refuse what would fill the disk on which all contenders have their data.
+        """Refuse what would fill the disk on which contenders have their data that are not remote.
 
         Raises:
             UsageError: says what is needed, and what is there.

@@ -237,10 +237,15 @@ class Postgres(Family):
         return []
 
     def sizes_statement(self, site: Served) -> str:
-        """Return a statement with one row of bytes: database, tables with their TOAST, indexes."""
+        """Return a statement with one row of bytes: database, tables with their TOAST, indexes.
+
+        A running server may have another contender's tables in another schema: they do not count.
+        """
         return (
-            "SELECT pg_database_size(current_database()), "
-            "coalesce(sum(pg_table_size(c.oid)), 0), coalesce(sum(pg_indexes_size(c.oid)), 0) "
+            "SELECT pg_database_size(current_database()) - coalesce(sum("
+            "pg_total_relation_size(c.oid)) FILTER (WHERE n.nspname <> current_schema()), 0), "
+            "coalesce(sum(pg_table_size(c.oid)) FILTER (WHERE n.nspname = current_schema()), 0), "
+            "coalesce(sum(pg_indexes_size(c.oid)) FILTER (WHERE n.nspname = current_schema()), 0) "
             "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
             "WHERE c.relkind IN ('r', 'm') AND n.nspname <> 'information_schema' "
             "AND n.nspname NOT LIKE 'pg\\_%'"

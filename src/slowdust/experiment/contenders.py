@@ -16,7 +16,7 @@ from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Target
 from slowdust.dbms.environment import Environment
-from slowdust.dbms.family import Family, Row, Shutdown, Sizes, Stage
+from slowdust.dbms.family import Family, Row, Shutdown, Sizes, Stage, WithSettings
 from slowdust.dbms.in_force import InForce
 from slowdust.dbms.settings import Settings
 from slowdust.errors import SlowdustError
@@ -37,6 +37,7 @@ from slowdust.probes.window import Window
 from slowdust.remote.url import ServerUrl
 from slowdust.store.manifest import BuildFacts
 from slowdust.units import Second
+from slowdust.wording import listing
 
 _LOG_LINES = 8
 _DYING: Second = 1.0
@@ -306,12 +307,24 @@ class Contenders:
         def warn(text: str) -> None:
             self.warn(f"{contender.name}: {text}")
 
+        if contender.is_remote:
+            stages = self._without_settings(contender, stages)
         try:
             carry_out(driver or self.driver, contender.target, stages, rows, warn)
         except TargetError as error:
             if not contender.is_remote or error.kind == "connection":
                 raise
             self._warn_of_silence(contender, f"does not let Slowdust maintain its tables: {error}")
+
+    def _without_settings(self, contender: RunningContender, stages: list[Stage]) -> list[Stage]:
+        """Leave out what changes settings for a time: a kill would leave a server of others so."""
+        left_out = [stage for stage in stages if isinstance(stage, WithSettings)]
+        if left_out:
+            names = listing(sorted({name for stage in left_out for name in stage.values}))
+            self._warn_of_silence(
+                contender, f"runs already: maintenance that changes {names} for a time is left out"
+            )
+        return [stage for stage in stages if stage not in left_out]
 
     def measure_sizes(self, contender: RunningContender, tables: Sequence[str], rows: int) -> None:
         """Let a contender bring its numbers up to date, and ask it how much it stores."""

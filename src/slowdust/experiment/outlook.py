@@ -179,7 +179,7 @@ def _time_of_steps(spec: Spec, earlier: Sequence[_Earlier], contenders: int) -> 
         return spec.budget_of_steps
     lengths = [each.spent_s / each.starts for each in earlier if each.turns_done]
     length = median(lengths) if lengths else _USUAL_SEQUENCE
-    return contenders * (spec.incarnations or 3) * length
+    return contenders * spec.planned_incarnations(3) * length
 
 
 def _earlier(results: Path, system: str, measuring: Measuring) -> list[_Earlier]:

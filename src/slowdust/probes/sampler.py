@@ -65,9 +65,10 @@ class Sampler:
     sample: a server that died has no more readings.
     """
 
-    def __init__(self, probes: Sequence[AnyProbe], log: Path) -> None:
+    def __init__(self, probes: Sequence[AnyProbe], log: Path | None) -> None:
+        """`log` is the file of the server's log; None where it is out of reach."""
         self._probes = list(probes)
-        self._log = LogReader(log)
+        self._log = None if log is None else LogReader(log)
         self._end = threading.Event()
         self._samples: list[Sample] = []
         self._thread = threading.Thread(target=self._sample, name="sampler", daemon=True)
@@ -117,7 +118,7 @@ class Sampler:
                 start=before.at,
                 seconds=now.at - before.at,
                 uses={name: use for name, use in uses.items() if use is not None},
-                log=self._log.new_lines(),
+                log=[] if self._log is None else self._log.new_lines(),
             )
         )
 

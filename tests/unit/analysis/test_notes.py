@@ -3,6 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import ContenderInfo, Report
 from slowdust.analysis.results.contenders import contender_info
 from slowdust.analysis.results.notes import notes_about_others, notes_about_writes_of_others
@@ -17,6 +18,7 @@ from slowdust.store.slice import Slice
 from slowdust.store.step import Chunk, StepDetail
 from tests.unit.analysis.results import a_result
 from tests.unit.synthetic import synthetic_manifest, synthetic_slice
+from tests.unit.synthetic_steps import insert_experiment
 
 
 def infos(*names: str, **differing: object) -> list[ContenderInfo]:
@@ -267,3 +269,50 @@ def test_a_round_trip_is_that_of_what_was_asked(names: list[str], asked: str) ->
     )
     notes = " ".join(notes_about_report(report))
     assert f"A round trip ({asked}, one client, median) takes 61 us to {names[0]}" in notes
+
+
+URL, BUILD = "postgres://ann@db/bench", "postgres@17.6"
+
+
+def steps_by_url(*names: str, chunks: int, incarnations: int = 1) -> Report:
+    """Return the report of long steps on contenders, of which the first ran already."""
+    manifest, slices = insert_experiment(names, incarnations=incarnations)
+    assert manifest.method.steps is not None
+    manifest.method.steps.turns = "chunks" if chunks else "whole-steps"
+    manifest.contenders[0].running = True
+    for record in slices:
+        assert record.step is not None
+        record.step.chunks = [
+            Chunk(block=number // 2, slot=0, started=0.0, amount=100 + number % 3, seconds=1.0)
+            for number in range(chunks)
+        ]
+    return analyse(manifest, slices)
+
+
+def test_a_running_server_that_goes_on_in_the_turns_of_others_is_told_once() -> None:
+    report = steps_by_url(URL, BUILD, chunks=8)
+    told = [note for note in report.notes if "stand still" in note]
+    assert told == [
+        f"{URL} cannot be made to stand still while another contender has its turn in a step: "
+        "background work (checkpoints, vacuum, purge) goes on then, in time that nobody counts."
+    ]
+    assert "but for those that ran already" in report.method["turns"]
+    assert [note for note in report.notes if "ne incarnation" in note] == [
+        note for note in report.notes if note.startswith(f"{URL} was a server that ran already")
+    ]
+
+
+def test_in_whole_steps_and_alone_no_server_has_to_stand_still() -> None:
+    for report in (
+        steps_by_url(URL, BUILD, chunks=0, incarnations=2),
+        steps_by_url(URL, chunks=8),
+    ):
+        assert report.notes
+        assert not any("stand still" in note for note in report.notes)
+
+
+def test_a_single_whole_step_is_not_said_to_have_intervals() -> None:
+    notes = steps_by_url(URL, BUILD, chunks=0).notes
+    [ran] = (note for note in notes if "was a server that ran already" in note)
+    assert "intervals" not in ran
+    assert any("neither intervals nor verdicts" in note for note in notes)

@@ -21,6 +21,7 @@ from slowdust.experiment.journal import Journal, new_manifest
 from slowdust.experiment.judging import Judge
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.plan import plan
+from slowdust.experiment.round_trips import RoundTrips
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.experiment.steps.forecast import Forecast
 from slowdust.experiment.steps.loop import StepLoop
@@ -66,6 +67,7 @@ class PretendedServer:
     settings_in_force: dict[str, InForce] = field(default_factory=dict)
     starts: int = 0
     failed: None = None
+    is_remote: bool = False
 
     def settings_not_as_given(self) -> list[str]:
         return []
@@ -183,17 +185,25 @@ def pretend_to_measure(monkeypatch: pytest.MonkeyPatch, *steps: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "error",
+    ("error", "is_remote", "again"),
     [
-        TargetError(Failed(kind="server", message="it went away")),
-        InstanceError("it went away"),
+        (TargetError(Failed(kind="server", message="it went away")), False, "server was started"),
+        (TargetError(Failed(kind="server", message="it went away")), True, "clients connected"),
+        (InstanceError("it went away"), False, "server was started"),
     ],
 )
 def test_a_step_stays_measured_whatever_its_tables_say(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+    *,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    is_remote: bool,
+    again: str,
 ) -> None:
     pretend_to_measure(monkeypatch)
     pretended = PretendedContenders(error)
+    pretended.all[0].is_remote = is_remote
+    monkeypatch.setattr(RoundTrips, "measure", lambda _: None)
     benchmark = SPEC.configured_benchmark()
     assert isinstance(benchmark, StepBenchmark)
     workload = benchmark.workload([Server(200, None)])
@@ -221,7 +231,7 @@ def test_a_step_stays_measured_whatever_its_tables_say(
     finished, restarted = manifest.warnings
     assert finished.startswith(f"{NAME} finished l.x@1 of incarnation 1, and failed in what")
     assert "it went away" in finished
-    assert "started again after l.x@1, before these steps: l.i1@1" in restarted
+    assert f"its {again} again after l.x@1, before these steps: l.i1@1" in restarted
     assert pretended.all[0].starts == 1
 
 

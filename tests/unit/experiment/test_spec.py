@@ -149,7 +149,7 @@ def test_unknown_keys_of_a_file_are_named(tmp_path: Path) -> None:
         ({"memory": "512MB"}, "leave out memory"),
         ({"profile": True}, "leave out profile"),
         ({"waits": True}, "leave out waits"),
-        ({"benchmark": "insert"}, "insert cannot measure running servers yet"),
+        ({"benchmark": "insert", "memory": "512MB"}, "leave out memory"),
         (
             {"contenders": [{"contender": "postgres://ann@db", "set": {"work_mem": "8MB"}}]},
             "leave out set",
@@ -164,6 +164,14 @@ def test_unknown_keys_of_a_file_are_named(tmp_path: Path) -> None:
 def test_running_servers_are_taken_as_they_are(data: dict[str, object], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
         parse_spec({"name": "x", "contenders": ["postgres://ann@db", "postgres@17.6"], **data})
+
+
+def test_running_servers_are_measured_in_long_steps_too() -> None:
+    contenders = ["postgres://ann@db", "postgres@17.6"]
+    data: dict[str, object] = {"name": "x", "contenders": contenders, "benchmark": "insert"}
+    assert parse_spec(data).planned_incarnations(usual=3) == 1
+    assert parse_spec({**data, "incarnations": 2}).planned_incarnations(usual=3) == 2
+    assert parse_spec({**data, "contenders": contenders[1:]}).planned_incarnations(usual=3) == 3
 
 
 def test_running_servers_have_one_incarnation_unless_more_are_wanted() -> None:

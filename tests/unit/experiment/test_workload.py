@@ -77,6 +77,13 @@ def test_what_the_disk_has_no_room_for_is_refused() -> None:
         workload(server, server, rows=10**12).check_room([1, 8], GB)
 
 
+def test_a_disk_that_is_out_of_sight_is_not_filled() -> None:
+    remote, rows = Server(200, GB, is_remote=True), 2_000_000
+    workload(remote, remote, rows=rows).check_room([1], 0)
+    with pytest.raises(UsageError, match=r"for 1 contender\(s\), and 1\.0 GB are free"):
+        workload(remote, Server(200, GB), rows=rows).check_room([1], GB)
+
+
 def test_a_hold_needs_room_for_the_rows_that_it_keeps() -> None:
     rows, free = [1_000_000, 2_000_000], 1_500_000_000
     workload(Server(200, GB), rows=rows).check_room([1], free)

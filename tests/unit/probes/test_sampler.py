@@ -59,6 +59,15 @@ def test_a_server_that_ended_leaves_gaps_and_no_zeros(fake_proc: FakeProc, tmp_p
     assert all(sample.uses.keys() == {"host"} for sample in samples)
 
 
+@pytest.mark.usefixtures("quick")
+def test_a_log_out_of_reach_leaves_no_lines(tmp_path: Path) -> None:
+    with Sampler([HostProbe(tmp_path)], None) as sampler:
+        time.sleep(0.3)
+    samples = sampler.samples(time.time())
+    assert samples
+    assert all(sample.log == [] for sample in samples)
+
+
 def test_a_log_tells_its_first_new_lines(tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     reader = LogReader(log)

@@ -96,6 +96,8 @@ class StepRun(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Dead rows in all tables at that time, as Postgres counts them."""
     settled_s: Second | None = None
     """Time of maintenance and waiting after it."""
+    chunks: int | None = None
+    """Chunks in which contenders took turns; absent where each step ran whole."""
     writes_of_others_bytes: float | None = None
     """Bytes that the disk wrote in its chunks and its server did not: at least so many were of
     servers that stood still, or of other programs."""

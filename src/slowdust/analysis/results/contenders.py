@@ -89,7 +89,7 @@ def describe_method(manifest: Manifest) -> dict[str, str]:
     method = manifest.method
     return {
         **describe_import(manifest),
-        **(_slices(method) if method.steps is None else _steps(method.steps)),
+        **(_slices(method) if method.steps is None else _steps(method.steps, manifest)),
         **_known_value("budget", method.budget_s or None, "g", " s"),
         "clients": ", ".join(map(str, manifest.clients)),
         **_memory(method),
@@ -152,13 +152,16 @@ def _known_value(label: str, value: float | None, form: str, unit: str = "") -> 
     return {} if value is None else {label: f"{value:{form}}{unit}"}
 
 
-_TURNS = {
-    "chunks": "after each chunk of a step; meanwhile the servers of the others stand still",
-    "whole-steps": "after each step",
-}
+def _turns(method: StepsMethod, manifest: Manifest) -> str:
+    if method.turns == "whole-steps":
+        return "after each step"
+    if method.turns != "chunks":
+        return method.turns
+    but = ", but for those that ran already" if any(c.running for c in manifest.contenders) else ""
+    return f"after each chunk of a step; meanwhile the servers of the others stand still{but}"
 
 
-def _steps(method: StepsMethod) -> dict[str, str]:
+def _steps(method: StepsMethod, manifest: Manifest) -> dict[str, str]:
     facts = {
         "workload": method.workload,
         "rows inserted by each client": _by_step(method.rows),
@@ -166,7 +169,7 @@ def _steps(method: StepsMethod) -> dict[str, str]:
         "steps with queries": f"{method.seconds:g} s",
         "tables": "one for all clients" if method.shared_table else "one for each client",
         "statements": method.statements,
-        "turns": _TURNS.get(method.turns, method.turns),
+        "turns": _turns(method, manifest),
     }
     if method.partitions:
         facts["partitions of each table"] = str(method.partitions)

@@ -75,6 +75,7 @@ def _step_run(record: Slice, step: StepDetail) -> StepRun:
         history_length=step.history_length,
         dead_rows=step.dead_rows,
         settled_s=step.settled_s,
+        chunks=len(step.chunks) or None,
         writes_of_others_bytes=writes_of_others(record),
     )
 

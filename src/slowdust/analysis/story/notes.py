@@ -52,13 +52,21 @@ def _running(report: Report) -> list[str]:
     ran = "ran" if len(names) > 1 else "was a server that ran"
     loads = max((result.incarnations or 1 for result in report.results), default=1)
     tables = "" if loads == 1 else f", whose tables were made {loads} times"
+    allows = (
+        "The intervals allow for what a restart usually changes, and not for what it changed here. "
+    )
     notes = [
         f"{shortened(names)} {ran} already, and {'were' if len(names) > 1 else 'was'} not "
-        f"restarted: one incarnation{tables}. The intervals allow for what a restart usually "
-        "changes, and not for what it changed here. Settings and caches are those that were found; "
-        "the server's CPU time, memory and disk are unknown, and the facts about the host are "
-        "those of the client."
+        f"restarted: one incarnation{tables}. {'' if _lacks_intervals(report) else allows}"
+        "Settings and caches are those that were found; the server's CPU time, memory and disk are "
+        "unknown, and the facts about the host are those of the client."
     ]
+    if len(infos) > 1 and any(run.chunks for run in report.step_runs):
+        notes.append(
+            f"{shortened(names)} cannot be made to stand still while another contender has its "
+            "turn in a step: background work (checkpoints, vacuum, purge) goes on then, in time "
+            "that nobody counts."
+        )
     if all(info.round_trip_us is not None for info in infos):
         times = [f"{info.round_trip_us:,.0f} us to {info.name}" for info in infos]
         families = known(family_if_known(info.dbms) for info in infos)
@@ -88,12 +96,19 @@ def _embedded(report: Report) -> list[str]:
     ]
 
 
+def _lacks_intervals(report: Report) -> bool:
+    """Return whether the results are of long steps and none has an interval."""
+    return bool(report.step_runs) and all(result.low is None for result in report.results)
+
+
 def _notes_about_steps(report: Report) -> list[str]:
     """Return a note on what a single incarnation of long steps leaves open."""
     most = max((run.incarnation for run in report.step_runs), default=0)
     if most != 1 or len(report.contenders) < 2:
         return []
-    if any(result.low is not None for result in report.results):
+    if not _lacks_intervals(report):
+        if any(info.running for info in report.contender_info):
+            return []  # the note on running servers says it
         return [
             "One incarnation: the intervals allow for what a restart of the servers and new tables "
             "usually change, and not for what they changed here; more incarnations show it."

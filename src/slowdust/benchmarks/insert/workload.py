@@ -132,14 +132,16 @@ class InsertWorkload(Workload):
         """Refuse what would fill the disk, by an estimate without a margin.
 
         The logs of changes count as often as the tables, up to 10 GB each; a binlog that grows
-        beyond that, error logs, results and what other programs write meanwhile do not count.
+        beyond that, error logs, results and what other programs write meanwhile do not count. Nor
+        do servers whose disk is out of sight.
         """
         rows = max(self._most_rows(clients) * clients for clients in levels)
-        needed = sum(_bytes_of_server(rows * server.bytes_per_row) for server in self.servers)
+        here = [server for server in self.servers if not server.is_remote]
+        needed = sum(_bytes_of_server(rows * server.bytes_per_row) for server in here)
         if needed > free_bytes:
             raise UsageError(
                 f"{rows:,} rows take about {needed / _GB:,.1f} GB with indexes, logs and what is "
-                f"deleted, for {len(self.servers)} contender(s), and {free_bytes / _GB:,.1f} GB "
+                f"deleted, for {len(here)} contender(s), and {free_bytes / _GB:,.1f} GB "
                 f"are free: choose fewer --rows, a smaller --workload or buffer pool, or another "
                 f"disk (SLOWDUST_DATA)"
             )

@@ -19,6 +19,7 @@ from slowdust.experiment.driver.protocol import Rate
 from slowdust.experiment.journal import OpenJournal
 from slowdust.experiment.judging import Judge, all_settled
 from slowdust.experiment.plan import PlannedStep, plan
+from slowdust.experiment.round_trips import RoundTrips
 from slowdust.experiment.slices import schedule
 from slowdust.experiment.slices.blocks import Pace, StepSessions, measure
 from slowdust.experiment.slices.counters import Counters
@@ -26,7 +27,6 @@ from slowdust.experiment.slices.delays import Delays
 from slowdust.experiment.slices.length import USUAL, choose_length, record_seconds, usual_length
 from slowdust.experiment.slices.preparation import Preparations
 from slowdust.experiment.slices.remaining import Remaining
-from slowdust.experiment.slices.round_trips import RoundTrips
 from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import Status, View
@@ -76,7 +76,7 @@ class SliceLoop:
         )
         self._tables = LoadedTables(contenders, data, self._preparations, view)
         self._counters = Counters(contenders, self.journal)
-        self._round_trips = RoundTrips(contenders, self.journal, data)
+        self._round_trips = RoundTrips(contenders, self.journal)
         self._delays = Delays(contenders) if spec.is_calibration else None
         rate = Rate(spec.rate.per_second, spec.rate.arrivals) if spec.rate else None
         self._pace = Pace(spec.discard, spec.warmup, rate)

@@ -44,13 +44,8 @@ def rounds(budget: Second, tests: int) -> int:
 
 
 def incarnations(spec: Spec, tests: int) -> int:
-    """Return how many incarnations a specification has for so many tests.
-
-    A server that runs already has one, and so has whoever is beside it, unless its tables are to be
-    made anew.
-    """
-    starts = 1 if spec.has_running_servers else rounds(spec.budget, tests)
-    return spec.incarnations or starts
+    """Return how many incarnations a specification has for so many tests."""
+    return spec.planned_incarnations(rounds(spec.budget, tests))
 
 
 @dataclass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from slowdust.benchmarks.model import Benchmark, Measuring
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.contenders import PlannedContender
 from slowdust.experiment.spec.errors import AtKeysError, at
@@ -12,13 +11,11 @@ from slowdust.experiment.spec.errors import AtKeysError, at
 _KEYS_OF_OWN_SERVERS = ("memory", "profile", "set", "waits")
 
 
-def check_running_servers(
-    planned: Sequence[PlannedContender], benchmark: Benchmark, given: Iterable[str]
-) -> None:
+def check_running_servers(planned: Sequence[PlannedContender], given: Iterable[str]) -> None:
     """Refuse what cannot be had of servers that run already; `given` are the keys with a value.
 
     Raises:
-        AtKeysError: a key, a benchmark or a setting of a contender that they cannot have.
+        AtKeysError: a key or a setting of a contender that they cannot have.
     """
     running = [contender for contender in planned if contender.name.url is not None]
     if not running:
@@ -29,11 +26,6 @@ def check_running_servers(
         return
     assert running[0].name.url is not None
     first = running[0].name.url.text
-    if benchmark.measuring is Measuring.STEPS:
-        raise AtKeysError(
-            f"{benchmark.name} cannot measure running servers yet, and {first} is one",
-            ("benchmark",),
-        )
     for key in _KEYS_OF_OWN_SERVERS:
         if key in given:
             raise AtKeysError(_refusal(first, key), (key,))

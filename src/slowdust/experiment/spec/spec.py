@@ -116,6 +116,14 @@ class Spec(Table):
         """Whether a contender is a server that runs already."""
         return any(contender.name.url for contender in self.planned_contenders())
 
+    def planned_incarnations(self, usual: int) -> int:
+        """Return how many incarnations are planned, where builds have so many as `usual`.
+
+        A server that runs already has one, and so has whoever is beside it, unless its tables are
+        to be made anew.
+        """
+        return self.incarnations or (1 if self.has_running_servers else usual)
+
     @field_validator("contenders", mode="before")
     @classmethod
     def _plain_names(cls, value: object) -> object:
@@ -202,7 +210,7 @@ class Spec(Table):
         if len(planned) > MOST_CONTENDERS:
             raise ValueError(f"{len(planned):,} contenders: a report has at most {MOST_CONTENDERS}")
         given = {key for key in self.model_fields_set if getattr(self, key)}
-        check_running_servers(planned, benchmark, given)
+        check_running_servers(planned, given)
         if self.slice and self.budget > (self.slice + self.discard) * MOST_SLICES:
             shortest = format_duration(self.budget / MOST_SLICES)
             raise AtKeysError(

@@ -167,14 +167,15 @@ class Aftermath:
                 f"are not complete"
             )
             return
-        self._view.phase(f"starting {contender.name} again")
+        self._view.phase(f"{'using' if contender.is_remote else 'starting'} {contender.name} again")
         contender.start()
         turn.tables.rows = self._runner.count_rows(turn)
         self._wait_until_idle(contender, _BETWEEN_TURNS)
         steps = self._steps(turn.step)
         if later := [step.key for step in steps[steps.index(turn.step) + 1 :]]:
+            again = "clients connected" if contender.is_remote else "server was started"
             self.warn(
-                f"{contender.name} in incarnation {turn.incarnation}: its server was started again "
+                f"{contender.name} in incarnation {turn.incarnation}: its {again} again "
                 f"after {turn.step.key}, before these steps: {', '.join(later)}"
             )
 

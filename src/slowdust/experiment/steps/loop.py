@@ -2,9 +2,10 @@
 
 An incarnation starts the servers, makes the tables, and goes through the steps: each is carried
 out on every contender before the next begins. Contenders take turns, after each chunk of the step
-or after all of it; while one has its turn in a chunk, the others' servers stand still. Who begins
-alternates by step and by incarnation. A contender that does not finish a step goes on with the next
-one, on a server that is started again, unless the step made the tables that the next ones need.
+or after all of it; while one has its turn in a chunk, the others' servers stand still, but for
+those that ran already. Who begins alternates by step and by incarnation. A contender that does not
+finish a step goes on with the next one, on a server that is started again, unless the step made the
+tables that the next ones need.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from slowdust.experiment.driver.protocol import Create, Partitions
 from slowdust.experiment.journal import OpenJournal
 from slowdust.experiment.judging import Judge
 from slowdust.experiment.plan import PlannedStep
+from slowdust.experiment.round_trips import RoundTrips
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.steps.forecast import Forecast
 from slowdust.experiment.steps.freezer import Freezer, MakeFreezer
@@ -45,6 +47,7 @@ def sized_workload(spec: Spec, benchmark: StepBenchmark, contenders: Contenders)
             Server(
                 contender.family.bytes_per_row(contender.resolved.engine),
                 contender.buffer_pool_bytes,
+                contender.is_remote,
             )
             for contender in contenders.running()
         ]
@@ -63,7 +66,7 @@ def method_of_steps(spec: Spec, workload: Workload) -> Method:
         budget_s=spec.budget_of_steps or 0.0,
         margin=spec.margin,
         memory_bytes=spec.memory,
-        incarnations=spec.incarnations or workload.incarnations,
+        incarnations=spec.planned_incarnations(workload.incarnations),
     )
     workload.add_to(method, spec.clients)
     return method
@@ -111,6 +114,7 @@ class StepLoop:
         self._levels = list(dict.fromkeys(map(level_of, self.journal.steps)))
         runner = StepRunner(contenders, self._benchmark.driver_benchmark, workload, spec.seed)
         self._turns = Turns(contenders, runner, workload, self.journal, view, freezer=freezer)
+        self._round_trips = RoundTrips(contenders, self.journal)
         self._judge = Judge(contenders.names, spec.margin, self.journal)
         self._forecast = Forecast(self.journal.steps, workload.seconds, self.journal.spent)
         self._budget = spec.budget_of_steps
@@ -181,6 +185,7 @@ class StepLoop:
     def _sequence(self, level: Level, number: int) -> None:
         """Run all steps of a level, which begin with tables of their own."""
         steps = self._steps(level)
+        self._round_trips.measure()
         tables = self._make_tables(steps, level.clients)
         for place, step in enumerate(steps):
             order = turn_order(len(self._contenders.all), place, number)

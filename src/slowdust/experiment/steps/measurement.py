@@ -55,7 +55,7 @@ class Measurement:
         turn = self.turn
         whole_tables = turn.test.counted is Counted.TABLE_ROWS  # no server says how far it is
         limit = maintenance_limit(turn.tables.rows) if whole_tables else STANDSTILL
-        sampler = Sampler(turn.contender.probes, turn.contender.instance.log_path)
+        sampler = Sampler(turn.contender.probes, turn.contender.server.log_path)
         self._window.open()
         with sampler:
             performed = self._driver.perform(turn.session, until, limit, on_progress)
