@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 from collections.abc import Iterator
@@ -123,6 +124,41 @@ def test_two_versions_are_compared_counted_and_reported(workplace: Workplace) ->
     assert all(info["data_bytes"] > 0 for info in infos)
     assert workplace.nothing_is_left()
     assert "client_cpu_us" in workplace.run("report", "pair", "--csv").splitlines()[0]
+
+
+def test_flags_are_compared_and_named(workplace: Workplace) -> None:
+    tests = ("--tests", "point-query", *SMALL, "--count", "off")
+    workplace.run("compare", NEW, "--flags", "o2,o3", *tests, "--name", "flags")
+    report = workplace.report("flags")
+    assert [result["errors"] for result in report["results"]] == [0, 0]
+    infos = report["contender_info"]
+    assert [info["name"] for info in infos] == [f"{NEW}+o2", f"{NEW}+o3"]
+    assert [re.findall(r"-O\d", info["source"]) for info in infos] == [["-O2"], ["-O3"]]
+    assert infos[0]["sha256"] != infos[1]["sha256"]
+    shown = workplace.run("builds", "show", f"{NEW}+o3")
+    assert re.search(r"^flags +o3: -O3 -DSQLITE_", shown, re.MULTILINE)
+    assert re.search(rf"^sha256 +{infos[1]['sha256']}$", shown, re.MULTILINE)
+    assert re.search(r"^compiler +\S+", shown, re.MULTILINE)
+    assert re.search(rf"^{NEW}\+o3 +compiled ", workplace.run("builds", "list"), re.MULTILINE)
+    assert workplace.nothing_is_left()
+
+
+@pytest.mark.parametrize(
+    ("contenders", "message"),
+    [
+        ((NEW, f"{NEW}+lto"), "an amalgamation is one: choose o2, o2nofp, o3, debug"),
+        ((NEW, "--flags", "o2,lto"), "an amalgamation is one: choose o2, o2nofp, o3, debug"),
+        (("mysql@9.7.4+o3",), "'+o3' is not an environment"),
+    ],
+)
+def test_flags_that_are_refused(
+    workplace: Workplace, contenders: tuple[str, ...], message: str
+) -> None:
+    process = workplace.start("compare", *contenders)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2, errors
+    (line,) = errors.splitlines()
+    assert message in line
 
 
 def test_a_killed_experiment_goes_on_where_it_was(workplace: Workplace) -> None:

@@ -7,10 +7,11 @@ import dataclasses
 from slowdust.builds import cache, directories
 from slowdust.builds.catalog import Entry, catalog_of, version_parts
 from slowdust.builds.compiling.compile import Choices, compiled
+from slowdust.builds.compiling.flags import DEFAULT_FLAGS, flag_set
 from slowdust.builds.detection import from_directory
 from slowdust.builds.model import Build, Progress
 from slowdust.builds.revisions.revision import is_source
-from slowdust.builds.sources import archive
+from slowdust.builds.sources import amalgamation, archive
 from slowdust.errors import UsageError
 
 __all__ = ["Build", "Choices", "Progress", "from_directory", "resolve", "resolve_archive"]
@@ -19,16 +20,22 @@ __all__ = ["Build", "Choices", "Progress", "from_directory", "resolve", "resolve
 def resolve(dbms: str, version: str, progress: Progress, choices: Choices | None = None) -> Build:
     """Return the build of `DBMS@VERSION`, fetched into the cache if it is not there yet.
 
-    `git:REF` and `source:PATH` are versions that are compiled, as `choices` say.
+    `git:REF` and `source:PATH` are versions that are compiled, as `choices` say; so are those of
+    the catalog that come as an amalgamation.
 
     `version` is a version of the catalog ('17.6'), the beginning of one ('17': the newest of
     them), one that is in the cache, or the name of a registered directory. A cached build needs no
-    network. Raises UsageError for an unknown version, SlowdustError when no source has it.
+    network. Raises UsageError for an unknown version, or flags of what is not compiled;
+    SlowdustError when no source has it.
     """
     catalog = catalog_of(dbms)
     if is_source(version):
         return compiled(dbms, version, choices or Choices(), progress)
     directory = directories.registered(dbms).get(version)
+    if choices is not None and choices.flags is not None:
+        if directory is not None:
+            raise _not_compiled(f"{dbms}@{version}", choices.flags)
+        return cache.obtain(catalog, _with_flags(catalog.find(version), choices.flags), progress)
     if directory is not None:
         return dataclasses.replace(from_directory(directory), version=version)
     # Archives of the user's own are in the cache, but not in the catalog.
@@ -57,6 +64,21 @@ def resolve_archive(
     if cache.cached(dbms, entry.version):
         raise UsageError(f"{name} is already cached: run 'slowdust builds remove {name}' first")
     return cache.obtain(catalog, entry, progress)
+
+
+def _with_flags(entry: Entry, name: str) -> Entry:
+    flags = flag_set(name)
+    origins = [origin for origin in entry.origins if origin.kind == amalgamation.KIND]
+    if not origins:
+        raise _not_compiled(entry.name, name)
+    varied = tuple(amalgamation.with_flags(origin, flags) for origin in origins)
+    if name == DEFAULT_FLAGS:
+        return entry
+    return dataclasses.replace(entry, origins=varied, flags=name)
+
+
+def _not_compiled(build: str, flags: str) -> UsageError:
+    return UsageError(f"{build} is not compiled here, so it cannot have the flags {flags}")
 
 
 def _with_checksum(entry: Entry, sha256: str | None) -> Entry:

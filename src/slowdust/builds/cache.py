@@ -1,6 +1,6 @@
 """The cache of builds: a folder each with the binaries and `build.json`.
 
-Fetched ones are in `builds/DBMS/VERSION/`, those compiled from source in `compiled/DBMS/CONTENT/`.
+Fetched ones are in `builds/DBMS/VERSION/`, those compiled with named flags in `compiled/DBMS/KEY/`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ import msgspec
 
 from slowdust.builds import sources, staging
 from slowdust.builds.catalog import Catalog, Entry, catalog_of
+from slowdust.builds.compiling.flags import with_flags
 from slowdust.builds.detection import find_server, hosted
 from slowdust.builds.fingerprint import fingerprint, programs_in, sha256_of
 from slowdust.builds.model import Build, Progress, Runtime, Unpacked
 from slowdust.errors import SlowdustError
 from slowdust.places import cache_root
-from slowdust.store.manifest import BuildFacts, Compiled
+from slowdust.store.manifest import BuildFacts
 from slowdust.unpacking import open_to_all
 
 _RECORD = "build.json"
@@ -93,12 +94,12 @@ def load(dbms: str, version: str) -> Build | None:
 
 def obtain(catalog: Catalog, entry: Entry, progress: Progress) -> Build:
     """Return the build of an entry, from the cache or else from the first source that has it."""
-    build = load(entry.dbms, entry.version)
-    if build is None:
-        with staging.lock(fetched_folder(entry.dbms, entry.version)):
-            record = cached(entry.dbms, entry.version) or _fetch(catalog, entry, progress)
-            build = _checked(record, fetched_folder(entry.dbms, entry.version))
-    return build
+    folder = _folder(entry)
+    record = _read(folder)
+    if record is None:
+        with staging.lock(folder):
+            record = _read(folder) or _fetch(catalog, entry, progress)
+    return _checked(record, folder)
 
 
 def remove(dbms: str, version: str) -> None:
@@ -135,7 +136,6 @@ def fill_compiled(
     folder: Path,
     catalog: Catalog,
     version: str,
-    facts: Compiled,
     make: Callable[[Path], Unpacked],
 ) -> None:
     """Fill the folder of a compiled build; `make` leaves its binaries in the folder it is given.
@@ -144,9 +144,7 @@ def fill_compiled(
     """
 
     def fill(staged: Path) -> None:
-        record = _kept(catalog, version, make(staged), staged)
-        record.facts.compiled = facts
-        _write(record, staged)
+        _write(_kept(catalog, version, make(staged), staged), staged)
 
     staging.fill(folder, fill)
 
@@ -160,18 +158,24 @@ def remove_compiled(folder: Path) -> None:
 def _fetch(catalog: Catalog, entry: Entry, progress: Progress) -> Record:
     def make(folder: Path) -> Record:
         download = folder / _DOWNLOAD
-        unpacked = sources.provide_first(_name(entry), entry.origins, download, progress)
+        unpacked = sources.provide_first(entry.name, entry.origins, download, progress)
         record = _kept(catalog, entry.version, unpacked, folder)
         shutil.rmtree(download, ignore_errors=True)
         if record.facts.version != entry.version:
             raise SlowdustError(
-                f"{unpacked.source} is not {_name(entry)}: its server reports version "
+                f"{unpacked.source} is not {entry.name}: its server reports version "
                 f"{record.facts.version}"
             )
         _write(record, folder)
         return record
 
-    return staging.fill(fetched_folder(entry.dbms, entry.version), make)
+    return staging.fill(_folder(entry), make)
+
+
+def _folder(entry: Entry) -> Path:
+    if entry.flags is None:
+        return fetched_folder(entry.dbms, entry.version)
+    return compiled_folder(entry.dbms, f"{entry.version}-{entry.flags}")
 
 
 def _kept(catalog: Catalog, version: str, unpacked: Unpacked, folder: Path) -> Record:
@@ -191,7 +195,7 @@ def _moved(unpacked: Unpacked, place: Path) -> Unpacked:
     unpacked.binaries.rename(place)
     old = unpacked.runtime
     runtime = Runtime(there(old.loader) if old.loader else None, tuple(map(there, old.libraries)))
-    return Unpacked(place, unpacked.source, runtime)
+    return dataclasses.replace(unpacked, binaries=place, runtime=runtime)
 
 
 def _recorded(catalog: Catalog, version: str, unpacked: Unpacked) -> Record:
@@ -226,7 +230,7 @@ def _checked(record: Record, folder: Path) -> Build:
     recorded = {**record.programs, record.server: record.facts.sha256}
     for path, sha256 in recorded.items():
         if not (root / path).is_file() or sha256_of(root / path) != sha256:
-            name = f"{record.dbms}@{record.version}"
+            name = f"{record.dbms}@{with_flags(record.version, record.facts)}"
             raise SlowdustError(
                 f"{path} of the cached build {name} has changed since it was fetched: run "
                 f"'slowdust builds remove {name}', and it is fetched again at its next use"
@@ -246,7 +250,3 @@ def _checked(record: Record, folder: Path) -> Build:
             ),
         ),
     )
-
-
-def _name(entry: Entry) -> str:
-    return f"{entry.dbms}@{entry.version}"

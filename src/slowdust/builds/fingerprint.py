@@ -24,6 +24,7 @@ def fingerprint(server: Path, kind: ServerBinary, unpacked: Unpacked) -> BuildFa
         sha256=sha256_of(server),
         binary_bytes=server.stat().st_size,
         stripped_bytes=_stripped_bytes(server),
+        compiled=unpacked.compiled,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowdust.store.manifest import BuildFacts
+from slowdust.store.manifest import BuildFacts, Compiled
 
 SYSTEM_LOADER = Path("/lib64/ld-linux-x86-64.so.2")
 """The dynamic loader of this machine's C library; the ABI of x86-64 fixes its path."""
@@ -48,6 +48,8 @@ class Unpacked:
     source: str
     """The origin of the binaries, as in `BuildFacts.source`."""
     runtime: Runtime = Runtime()
+    compiled: Compiled | None = None
+    """How they were compiled with a named set of flags, if they were."""
 
 
 @dataclass(frozen=True)

@@ -104,9 +104,11 @@ def get_builds(
     slowdust builds get mysql@8.0.40 mysql@8.4.5 --sha256 HEX --sha256 HEX
     slowdust builds get postgres@git:REL_17_6+o3 --repo ./postgres
     slowdust builds get mariadb@source:./server
+    slowdust builds get sqlite@3.50.2+o3
 
-    DBMS@git:REF and DBMS@source:PATH, a directory or an archive, are compiled here; +FLAGS is one
-    of the sets of compiler flags o2, o2nofp, o3, lto and debug (docs/builds-from-source.md).
+    DBMS@git:REF and DBMS@source:PATH, a directory or an archive, are compiled here, and so is
+    SQLite; +FLAGS is one of the sets of compiler flags o2, o2nofp, o3, lto (not for SQLite) and
+    debug (docs/builds-from-source.md).
 
     Where a vendor publishes no SHA-256 of its archives, as MySQL for 5.7 to 9.4, give the one that
     you trust, or a file that you have verified.
@@ -236,7 +238,7 @@ def _facts_of(name: str, folder: Path, record: cache.Record) -> dict[str, str]:
             "content": compiled.content,
             "flags": f"{compiled.flags}: {' '.join(compiled.options)}",
             "compiler": compiled.compiler,
-            "log": str(folder / LOG),
+            "log": str(folder / LOG) if (folder / LOG).exists() else None,
         }
     shown = {
         "build": name,
@@ -258,13 +260,14 @@ def _bytes(count: int | None) -> str | None:
 
 def _remove_build(dbms: str, version: str) -> None:
     name = f"{dbms}@{version}"
-    if is_source(version):
-        folders = list(_compiled(dbms, name))
-        if not folders:
-            raise UsageError(f"{name} is not in the cache: `slowdust builds list` shows what is")
+    folders = list(_compiled(dbms, name))
+    if is_source(version) and not folders:
+        raise UsageError(f"{name} is not in the cache: `slowdust builds list` shows what is")
+    if folders:
         for folder in folders:
             cache.remove_compiled(folder)
-        click.echo(f"{name}: removed from the cache; its objects stay for the next commit")
+        kept = "; its objects stay for the next commit" if is_source(version) else ""
+        click.echo(f"{name}: removed from the cache{kept}")
         return
     catalog = catalog_of(dbms)
     if version in directories.registered(dbms):

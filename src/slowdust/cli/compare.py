@@ -90,7 +90,7 @@ _GENERAL = (
     Option(
         "--flags",
         "LIST",
-        "Sets of compiler flags, each a contender, for those that are built from source: "
+        "Sets of compiler flags, each a contender, for those that are compiled here: "
         f"{', '.join(FLAG_SETS)}.  [{DEFAULT_FLAGS}]",
     ),
     Option("--name", "NAME", "Name of the experiment.  [from contenders and time]"),

@@ -15,12 +15,13 @@ from slowdust.units import Second
 
 
 class Compiled(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """How a build was compiled from source."""
+    """How a build was compiled with a named set of flags."""
 
     place: str
-    """The repository's path or URL, or the path of the directory or archive."""
+    """The repository's path or URL, the path of the directory or archive, or the crate."""
     content: str
-    """The hash of git's tree, or the SHA-256 of the sources' names and contents."""
+    """The hash of git's tree, or the SHA-256 of the sources' names and contents; of a crate that of
+    the file that is compiled."""
     flags: str
     """The name of the set of flags: 'o2nofp'."""
     options: list[str]

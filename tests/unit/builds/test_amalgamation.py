@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
 
-from slowdust.builds import from_directory, resolve
-from slowdust.errors import SlowdustError
+from slowdust.builds import Choices, directories, from_directory, resolve
+from slowdust.builds.cache import cached, compiled_records
+from slowdust.cli.builds import command
+from slowdust.errors import SlowdustError, UsageError
 
 if TYPE_CHECKING:
     Registry = Any  # of conftest.py, which cannot be imported
@@ -31,6 +36,7 @@ while [ "$1" != -o ]; do shift; done
 DRIVER = """#!/bin/sh
 [ "$1$3" = --library--version ] && echo 'SQLite 3.50.2'
 """
+DEFINES = "-DSQLITE_ENABLE_DBSTAT_VTAB -DSQLITE_MAX_VARIABLE_NUMBER=32766"
 
 
 @pytest.fixture
@@ -50,10 +56,24 @@ def write(registry: Registry, name: str, text: str) -> None:
     program.chmod(0o755)
 
 
+def invoke(*arguments: str) -> str:
+    result = CliRunner().invoke(command, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def make_library(folder: Path) -> Path:
+    library = folder / "lib/libsqlite3.so"
+    library.parent.mkdir(parents=True)
+    library.write_bytes(b"a library")
+    library.chmod(0o755)
+    return library
+
+
 def test_an_amalgamation_is_fetched_and_compiled_once(sources: Registry) -> None:
     shown: list[str] = []
     build = resolve("sqlite", "3.50.2", shown.append)
-    flags = "-O2 -DSQLITE_ENABLE_DBSTAT_VTAB -DSQLITE_MAX_VARIABLE_NUMBER=32766"
+    flags = f"-O2 {DEFINES}"
     assert (build.version, build.facts.version) == ("3.50.2", "3.50.2")
     assert build.source == f"crate libsqlite3-sys@0.35.0, cc 12.2 {flags}"
     assert build.server.relative_to(build.root) == Path("lib/libsqlite3.so")
@@ -68,11 +88,90 @@ def test_an_amalgamation_is_fetched_and_compiled_once(sources: Registry) -> None
     assert sources.calls() == calls, "it is in the cache"
 
 
+@pytest.mark.parametrize(
+    ("flags", "options"),
+    [
+        ("o2nofp", "-O2 -fno-omit-frame-pointer {defines}"),
+        ("o3", "-O3 {defines}"),
+        ("debug", "-Og -g -fno-omit-frame-pointer {defines} -DSQLITE_DEBUG"),
+    ],
+)
+def test_named_flags_are_a_build_of_their_own(
+    sources: Registry, open_dir: Path, flags: str, options: str
+) -> None:
+    plain = resolve("sqlite", "3.50.2", print)
+    build = resolve("sqlite", "3.50", print, Choices(flags=flags))
+    wanted = options.format(defines=DEFINES)
+    assert build.source == f"crate libsqlite3-sys@0.35.0, cc 12.2 {wanted}"
+    assert f"cc {wanted} -shared" in sources.calls()[-1]
+    facts = build.facts.compiled
+    assert facts is not None
+    assert (facts.place, facts.compiler) == ("crate libsqlite3-sys@0.35.0", "cc 12.2")
+    assert facts.content == hashlib.sha256(b"int x;\n").hexdigest()
+    assert (facts.flags, facts.options) == (flags, wanted.split())
+    assert (build.version, build.facts.version) == ("3.50.2", "3.50.2")
+
+    calls = sources.calls()
+    assert resolve("sqlite", "3.50.2", print, Choices(flags=flags)) == build
+    assert resolve("sqlite", "3.50.2", print) == plain
+    assert sources.calls() == calls, "both are in the cache"
+    assert list(compiled_records("sqlite")) == [open_dir / f"cache/compiled/sqlite/3.50.2-{flags}"]
+
+
+def test_a_build_with_flags_is_shown_listed_and_removed_by_its_name(
+    sources: Registry, open_dir: Path
+) -> None:
+    name = "sqlite@3.50.2+o3"
+    invoke("get", "sqlite@3.50.2", name)
+    shown = dict(line.split(maxsplit=1) for line in invoke("show", name).splitlines())
+    assert shown["build"] == name
+    assert shown["sources"] == "crate libsqlite3-sys@0.35.0"
+    assert shown["flags"] == f"o3: -O3 {DEFINES}"
+    assert shown["compiler"] == "cc 12.2"
+    assert shown["sha256"] == hashlib.sha256(b"int x;\n").hexdigest()
+    assert "log" not in shown, "what cc printed is not kept"
+    assert f"{name}  compiled" in re.sub(" {2,}", "  ", invoke("list"))
+
+    (open_dir / "cache/compiled/sqlite/3.50.2-o3/binaries/lib/libsqlite3.so").write_text("other")
+    with pytest.raises(SlowdustError, match=r"run 'slowdust builds remove sqlite@3\.50\.2\+o3'"):
+        resolve("sqlite", "3.50.2", print, Choices(flags="o3"))
+    assert invoke("remove", name) == f"{name}: removed from the cache\n"
+    assert compiled_records("sqlite") == {}
+    assert cached("sqlite", "3.50.2") is not None, "the build without flags stays"
+
+
+def test_the_default_flags_are_the_build_without_any(sources: Registry, open_dir: Path) -> None:
+    build = resolve("sqlite", "3.50.2", print, Choices(flags="o2"))
+    assert build.root == open_dir / "cache/builds/sqlite/3.50.2/binaries"
+    assert build.facts.compiled is None
+    assert resolve("sqlite", "3.50.2", print) == build
+
+
+def test_the_default_flags_are_refused_where_the_catalog_has_others(
+    sources: Registry, open_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLOWDUST_DATA", str(open_dir / "data"))
+    (open_dir / "data/catalog").mkdir(parents=True)
+    (open_dir / "data/catalog/sqlite.toml").write_text(
+        '[sources.own]\nkind = "amalgamation"\ncrate = "libsqlite3-sys"\n'
+        'file = "sqlite3/sqlite3.c"\nflags = ["-Os", "-DX"]\n'
+        '[versions]\n"3.50.2" = { own = "0.35.0" }\n'
+    )
+    with pytest.raises(UsageError, match=r"with -Os -DX, not with o2: leave out \+o2"):
+        resolve("sqlite", "3.50.2", print, Choices(flags="o2"))
+    faster = resolve("sqlite", "3.50.2", print, Choices(flags="o3"))
+    assert faster.source.endswith("cc 12.2 -O3 -DX")
+
+
+def test_a_registered_directory_has_no_flags(sources: Registry, open_dir: Path) -> None:
+    make_library(open_dir / "mine")
+    directories.register("patched", open_dir / "mine")
+    with pytest.raises(UsageError, match="sqlite@patched is not compiled here"):
+        resolve("sqlite", "patched", print, Choices(flags="o3"))
+
+
 def test_a_directory_with_a_library_is_a_build(sources: Registry, open_dir: Path) -> None:
-    library = open_dir / "mine/lib/libsqlite3.so"
-    library.parent.mkdir(parents=True)
-    library.write_bytes(b"a library")
-    library.chmod(0o755)
+    library = make_library(open_dir / "mine")
     build = from_directory(open_dir / "mine")
     assert (build.dbms, build.version, build.server) == ("sqlite", "3.50.2", library)
     assert build.runtime.host == sources.bin / "slowdust-driver"

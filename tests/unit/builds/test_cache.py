@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from slowdust.builds import Build, directories, from_directory, resolve, staging
+from slowdust.builds import Build, Choices, directories, from_directory, resolve, staging
 from slowdust.builds.cache import cached, damaged, remove, versions
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.errors import SlowdustError, UsageError
@@ -275,6 +275,12 @@ def test_every_program_of_a_build_is_checked(registry: Registry, open_dir: Path)
     library.write_bytes(b"\x7fELF")
     with pytest.raises(SlowdustError, match=r"lib/libx\.so of the cached build postgres@17\.6 has"):
         get()
+
+
+def test_flags_are_not_for_what_comes_compiled(registry: Registry) -> None:
+    with pytest.raises(UsageError, match=r"postgres@17\.6 is not compiled here, so it cannot have"):
+        resolve("postgres", "17.6", print, Choices(flags="o3"))
+    assert registry.calls() == []
 
 
 def test_remove_of_what_is_not_there(registry: Registry) -> None:

@@ -109,6 +109,11 @@ def test_numbers_repeated_contenders() -> None:
             "postgres@source:/src/pg.tar.gz:small",
             {"version": "source:/src/pg.tar.gz", "config": "small"},
         ),
+        ("sqlite@3.50.2+jemalloc", {"version": "3.50.2"}),
+        (
+            "sqlite@3.50:durable+jemalloc+o3",
+            {"version": "3.50", "config": "durable", "flags": "o3"},
+        ),
     ],
 )
 def test_takes_a_contender_apart_that_is_compiled(written: str, parts: dict[str, str]) -> None:
@@ -134,6 +139,24 @@ def test_flags_are_for_what_is_compiled() -> None:
         parse_contender("postgres@git:master+o7")
     with pytest.raises(UsageError, match=r"'\+o3' is not an environment"):
         parse_contender("postgres@17.6+o3")
+
+
+def test_flags_are_for_sqlite_too() -> None:
+    name = parse_contender("sqlite@3.50:small+X=1")
+    varied = name.with_parts({"flags": "o3"})
+    assert varied.text == "sqlite@3.50:small+o3+X=1"
+    assert varied.at_version("3.50.2") == "sqlite@3.50.2:small+o3+X=1"
+    for refused in ("sqlite@3.50.2+lto", "sqlite@3.50.2+jemalloc+lto"):
+        with pytest.raises(UsageError, match=r"\+lto is for .* choose o2, o2nofp, o3, debug$"):
+            parse_contender(refused)
+    with pytest.raises(UsageError, match=r"\+lto is for programs of several files"):
+        name.with_parts({"flags": "lto"})
+    with pytest.raises(UsageError, match="one set of flags, not o2 and o3"):
+        parse_contender("sqlite@3.50.2+o2+o3")
+    with pytest.raises(UsageError, match=r"'\+hoard' is neither a set of flags \(o2, "):
+        parse_contender("sqlite@3.50.2+hoard")
+    with pytest.raises(UsageError, match="is not compiled here"):
+        parse_contender("./lib").with_parts({"flags": "o3"})
 
 
 def test_sources_are_where_they_were_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -66,6 +66,13 @@ class Entry:
     version: str
     origins: tuple[Origin, ...]
     """The sources of the version, in the order in which they are tried."""
+    flags: str | None = None
+    """The name of the set of flags with which it is compiled; None for those of the catalog."""
+
+    @property
+    def name(self) -> str:
+        """The name: 'postgres@17.6', 'sqlite@3.50.2+o3'."""
+        return f"{self.dbms}@{self.version}" + (f"+{self.flags}" if self.flags else "")
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ def compiled(dbms: str, version: str, choices: Choices, progress: Progress) -> B
             build = cache.load_compiled(place)
             if build is None:
                 work = _Work(dbms, version, revision, flags, compiler, progress)
-                cache.fill_compiled(place, catalog_of(dbms), version, facts, work.fill)
+                cache.fill_compiled(place, catalog_of(dbms), version, work.fill)
                 build = cache.load_compiled(place)
     assert build is not None
     # Another commit may have the same content: the one that was asked for is reported.
@@ -145,7 +145,8 @@ class _Work:
             shutil.copytree(installed, binaries, symlinks=True)
             shutil.rmtree(place / _INSTALL)
             shutil.copy(place / LOG, folder / LOG)
-        return Unpacked(binaries, describe(_facts(revision, self.flags, self.compiler)))
+        facts = _facts(revision, self.flags, self.compiler)
+        return Unpacked(binaries, describe(facts), compiled=facts)
 
     def _made(self, place: Path) -> Path:
         """Configure, compile and install in a tree; return the directory of the installation."""

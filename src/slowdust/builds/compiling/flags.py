@@ -19,6 +19,8 @@ class FlagSet:
     """Whether the server's own assertions are compiled in."""
     archiver: str = "ar"
     """The program that makes static libraries of the compiler's objects."""
+    across_files: bool = False
+    """Whether it is for programs of several files."""
 
 
 FLAG_SETS = {
@@ -31,7 +33,13 @@ FLAG_SETS = {
             "-O2 that keeps frame pointers, for cheap call stacks",
         ),
         FlagSet("o3", ("-O3",), "more inlining, and loops with vector instructions"),
-        FlagSet("lto", ("-O2", "-flto=auto"), "-O2 across files, when linking", archiver="gcc-ar"),
+        FlagSet(
+            "lto",
+            ("-O2", "-flto=auto"),
+            "-O2 across files, when linking",
+            archiver="gcc-ar",
+            across_files=True,
+        ),
         FlagSet(
             "debug",
             ("-Og", "-g", "-fno-omit-frame-pointer"),

@@ -31,7 +31,7 @@ class Source(Protocol):
 
 
 _SOURCES: Mapping[str, Source] = {
-    "amalgamation": amalgamation,
+    amalgamation.KIND: amalgamation,
     archive.KIND: archive,
     "debian": debian,
     "maven": maven,

@@ -7,15 +7,21 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
-from slowdust.builds.catalog import Origin
+from slowdust.builds.catalog import Origin, catalog_of, known_dbms
+from slowdust.builds.compiling.flags import DEFAULT_FLAGS, FLAG_SETS, FlagSet
+from slowdust.builds.fingerprint import sha256_of
 from slowdust.builds.model import Progress, Unpacked
 from slowdust.builds.sources.client import SourceUnavailable, one_line, run_client
+from slowdust.errors import UsageError
+from slowdust.store.manifest import Compiled
 from slowdust.unpacking import inside
 
+KIND = "amalgamation"
 _PACKAGE = """[package]
 name = "amalgamation"
 version = "0.0.0"
@@ -28,6 +34,7 @@ path = "lib.rs"
 {crate} = {{ version = "={version}", default-features = false }}
 """
 _LIBRARY = "lib/libsqlite3.so"
+_ASSERTIONS = "-DSQLITE_DEBUG"
 
 
 class Options(msgspec.Struct, forbid_unknown_fields=True):
@@ -38,6 +45,44 @@ class Options(msgspec.Struct, forbid_unknown_fields=True):
     """The amalgamation, below the crate's folder."""
     flags: list[str]
     """Options of the C compiler."""
+    flag_set: str | None = None
+    """The name of the set that `flags` were varied by, if they were."""
+
+
+def is_compiled(dbms: str) -> bool:
+    """Return whether the catalog's versions of a DBMS are compiled here, of an amalgamation."""
+    entries = catalog_of(dbms).entries if dbms in known_dbms() else ()
+    return any(origin.kind == KIND for entry in entries for origin in entry.origins)
+
+
+def check_flags(flags: FlagSet) -> None:
+    """Raise UsageError for a set of flags that is not for one file."""
+    if flags.across_files:
+        others = ", ".join(name for name, other in FLAG_SETS.items() if not other.across_files)
+        raise UsageError(
+            f"+{flags.name} is for programs of several files, and an amalgamation is one: choose "
+            f"{others}"
+        )
+
+
+def with_flags(origin: Origin, flags: FlagSet) -> Origin:
+    """Return an origin that is compiled with a set of flags in place of its own level.
+
+    Raises UsageError for the default set where the catalog has another level.
+    """
+    options = origin.options_as(Options)
+    kept = [option for option in options.flags if not option.startswith("-O")]
+    added = [_ASSERTIONS] if flags.assertions else []
+    varied = [*flags.options, *kept, *added]
+    if flags.name != DEFAULT_FLAGS:
+        changes = {"flags": varied, "flag_set": flags.name}
+        return replace(origin, options={**origin.options, **changes})
+    if set(varied) != set(options.flags):
+        raise UsageError(
+            f"the catalog compiles {describe(origin)} with {' '.join(options.flags)}, not with "
+            f"{flags.name}: leave out +{flags.name}"
+        )
+    return origin
 
 
 def describe(origin: Origin) -> str:
@@ -61,8 +106,17 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
         [compiler, *options.flags, *shared, "-lpthread", "-ldl", "-lm"], source.parent, _complaint
     )
     library.chmod(0o755)
-    flags = " ".join(options.flags)
-    return Unpacked(binaries, f"{describe(origin)}, {version} {flags}")
+    made = Unpacked(binaries, f"{describe(origin)}, {version} {' '.join(options.flags)}")
+    if options.flag_set is None:
+        return made
+    facts = Compiled(
+        place=describe(origin),
+        content=sha256_of(source),
+        flags=options.flag_set,
+        options=options.flags,
+        compiler=version,
+    )
+    return replace(made, compiled=facts)
 
 
 def _fetched(options: Options, version: str, folder: Path) -> Path:

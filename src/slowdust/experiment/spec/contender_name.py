@@ -1,8 +1,8 @@
 """The name of a contender.
 
 `DBMS@VERSION[/ENGINE][:CONFIG][+ENV...]`, `DIRECTORY[:CONFIG][+ENV...]`, or the URL of a server
-that runs already. A VERSION that is
-compiled, `git:REF` or `source:PATH`, may be followed by the name of a set of compiler flags: `+o3`.
+that runs already. A VERSION that is compiled, `git:REF`, `source:PATH` or one of SQLite, may be
+followed by the name of a set of compiler flags: `+o3`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from slowdust.builds.compiling.flags import FLAG_SETS, flag_set
 from slowdust.builds.revisions.revision import DIRECTORY, GIT, is_source
+from slowdust.builds.sources import amalgamation
 from slowdust.dbms import engine_names
 from slowdust.dbms.environment import ALLOCATORS, Environment, parse_environment
 from slowdust.errors import UsageError
@@ -144,6 +145,10 @@ def parse_contender(written: str) -> ContenderName:
     if named["source"] is not None:
         version, engine = _without_engine(named["source"])
         flags, additions = _without_flags(additions)
+    elif amalgamation.is_compiled(named["dbms"]):
+        flags, additions = _without_flags(additions)
+        if flags is not None:
+            amalgamation.check_flags(flag_set(flags))
     return ContenderName(
         written,
         dbms=named["dbms"],
@@ -178,12 +183,15 @@ def _without_flags(additions: str) -> tuple[str | None, str]:
 
 
 def _checked_flags(name: ContenderName, flags: str | None) -> str | None:
-    if flags and (name.version is None or not is_source(name.version)):
+    if not flags:
+        return None
+    is_compiled = name.dbms is not None and amalgamation.is_compiled(name.dbms)
+    if not is_compiled and (name.version is None or not is_source(name.version)):
         raise UsageError(
             f"'{name.written}' is not compiled here, so it cannot have the flags {flags}: write "
             "DBMS@git:REF or DBMS@source:PATH"
         )
-    return flag_set(flags).name if flags else None
+    return flag_set(flags).name
 
 
 def _environment(written: str, text: str) -> Environment:
