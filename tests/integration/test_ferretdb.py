@@ -301,6 +301,7 @@ def test_a_regression_is_found_with_its_plans(workplace: Workplace) -> None:
     assert difference["plans"][NEW].startswith("SCAN")
     assert any("its plan differs" in line for line in report["tldr"])
     assert not any("work" in result for result in report["results"])
+    assert any(note.startswith("FerretDB tells no facts") for note in report["notes"])
     assert all(info["data_bytes"] > 0 for info in report["contender_info"])
     assert "a program in Go receives its messages without" in workplace.page("pair")
     assert workplace.nothing_is_left()

@@ -15,7 +15,7 @@ use super::tls::{self, TlsStream};
 use super::{Failure, Traffic};
 use crate::protocol::job::Target;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub struct Socket {
     stream: Stream,

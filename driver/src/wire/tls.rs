@@ -3,6 +3,7 @@
 use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::WebPkiServerVerifier;
@@ -14,6 +15,7 @@ use rustls::{
     SignatureScheme, StreamOwned,
 };
 
+use super::socket::CONNECT_TIMEOUT;
 use super::Failure;
 use crate::protocol::job::{Tls, Verify};
 
@@ -25,12 +27,31 @@ pub fn secure(mut stream: TcpStream, host: &str, tls: &Tls) -> Result<TlsStream,
     let config = config(tls)?;
     let mut connection =
         ClientConnection::new(Arc::new(config), name).map_err(Failure::connection)?;
+    shake_hands(&mut connection, &mut stream, CONNECT_TIMEOUT)
+        .map_err(|what| Failure::connection(format!("TLS with {host} failed: {what}")))?;
+    Ok(StreamOwned::new(connection, stream))
+}
+
+/// Do the handshake, with a server that may not know TLS and wait for more of what it takes for a
+/// command.
+fn shake_hands(
+    connection: &mut ClientConnection,
+    stream: &mut TcpStream,
+    limit: Duration,
+) -> Result<(), String> {
+    let wait = |stream: &TcpStream, limit| stream.set_read_timeout(limit);
+    wait(stream, Some(limit)).map_err(|error| error.to_string())?;
     while connection.is_handshaking() {
         connection
-            .complete_io(&mut stream)
-            .map_err(|error| Failure::connection(format!("TLS with {host} failed: {error}")))?;
+            .complete_io(stream)
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                    format!("no answer in {} s: does it speak TLS?", limit.as_secs())
+                }
+                _ => error.to_string(),
+            })?;
     }
-    Ok(StreamOwned::new(connection, stream))
+    wait(stream, None).map_err(|error| error.to_string())
 }
 
 /// Return whether bytes of the server are decrypted already, for which no one has to wait.
@@ -157,5 +178,27 @@ impl ServerCertVerifier for Lenient {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.schemes.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_does_not_answer_is_not_waited_for() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut stream = TcpStream::connect(silent.local_addr().unwrap()).unwrap();
+        let tls = Tls {
+            verify: Verify::Nothing,
+            authorities: None,
+            certificate: None,
+            key: None,
+        };
+        let name = ServerName::try_from("127.0.0.1").unwrap();
+        let mut connection = ClientConnection::new(Arc::new(config(&tls).unwrap()), name).unwrap();
+        let limit = Duration::from_millis(50);
+        let failure = shake_hands(&mut connection, &mut stream, limit).unwrap_err();
+        assert!(failure.contains("does it speak TLS?"), "{failure}");
     }
 }

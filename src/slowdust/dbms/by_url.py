@@ -129,6 +129,8 @@ class ByUrl:
     """The options that may be given, with the only value that they can have."""
     several_hosts_schemes: tuple[str, ...] = ()
     """The schemes of URLs that stand for all hosts of a cluster."""
+    not_in_names: str = ""
+    """The characters that the name of a database cannot have."""
     settings_tell_commits: bool = True
     """Whether the settings found say what a commit waits for."""
 

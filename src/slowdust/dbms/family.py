@@ -179,6 +179,8 @@ class Family(ABC):
     """The signals that stop a server, in the order in which they are sent."""
     without: Mapping[str, str] = {}
     """Key of the table of a benchmark of long steps -> why servers of the family lack it."""
+    untold: str | None = None
+    """What its servers do not tell and others do, as a sentence; None where they tell all."""
     not_counted: str | None = None
     """Why valgrind cannot count the work of its servers, as a sentence; None where it can."""
     options_when_counted: tuple[str, ...] = ()

@@ -38,6 +38,10 @@ class FerretDB(DocumentFamily):
 
     name = "ferretdb"
     engines = tuple(_BACKENDS)
+    untold = (
+        "FerretDB tells no facts about its pages, does not count rows or blocks, names no settings "
+        "in force and explains no writes: all of these are absent."
+    )
     not_counted = (
         "valgrind cannot count the work of ferretdb: a program in Go receives its messages without "
         "the C library, by which windows begin and end."

@@ -10,6 +10,7 @@ import msgspec
 
 from slowdust import __version__
 from slowdust.builds.fingerprint import sha256_of
+from slowdust.dbms import family
 from slowdust.errors import UsageError
 from slowdust.experiment import host_calibrations
 from slowdust.experiment.claims.cpus import format_cpus
@@ -296,6 +297,7 @@ def _facts(contender: RunningContender) -> ContenderFacts:
         environment=resolved.environment.written,
         allocator_sha256=None if library is None else sha256_of(library),
         slowed=resolved.slowed,
+        untold=family(resolved.dbms).untold,
         running=contender.is_remote,
     )
 

@@ -93,6 +93,11 @@ def parse_url(written: str) -> ServerUrl:
     options = _options(parts, words)
     host, socket = _end(written, parts, words, options)
     database = unquote(parts.path.strip("/")) or None
+    if database is not None and (wrong := sorted({*database} & {*words.not_in_names})):
+        raise UsageError(
+            f"'{_without_password(written)}' names the database {database!r}, whose name cannot "
+            f"have {wrong[0]!r}"
+        )
     return ServerUrl(
         dbms=dbms,
         words=words,
@@ -151,7 +156,7 @@ def _family_of(parts: SplitResult) -> tuple[str, ByUrl]:
     if parts.scheme not in by_scheme:
         raise UsageError(
             f"no server can be reached by a URL with '{parts.scheme}://': write one of "
-            f"{listing([f'{scheme}://' for scheme in by_scheme])}"
+            f"{listing([f'{scheme}://' for scheme in by_scheme], 'or')}"
             f"{guess(parts.scheme, by_scheme)}"
         )
     return by_scheme[parts.scheme]
@@ -166,7 +171,7 @@ def _options(parts: SplitResult, words: ByUrl) -> dict[str, str]:
         if name not in known:
             raise UsageError(
                 f"'{parts.geturl()}' has the unknown option {name!r}: choose "
-                f"{listing(known)}{guess(name, known)}"
+                f"{listing(known, 'or')}{guess(name, known)}"
             )
         only = words.fixed_options.get(name, value)
         if value != only:
@@ -229,7 +234,7 @@ def _worded(written: str, words: ByUrl, host: str | None, word: str) -> Verify |
         )
     raise UsageError(
         f"'{written}': {words.tls_option} cannot be {word!r}: choose "
-        f"{listing(list(words.tls_words))}{guess(word, words.tls_words)}"
+        f"{listing(list(words.tls_words), 'or')}{guess(word, words.tls_words)}"
     )
 
 

@@ -84,6 +84,9 @@ class ContenderFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     archived: str | None = None
     """The name of an archived run: its directory, or its column in a table."""
     failed: str | None = None
+    untold: str | None = None
+    """What servers of the DBMS do not tell, as a sentence; absent where they tell all that others
+    do."""
     data_bytes: int | None = None
     table_bytes: int | None = None
     index_bytes: int | None = None

@@ -138,6 +138,8 @@ def test_files_of_certificates_are_absolute(
         ("mongodb://ann@", "name either a host or a Unix socket (with %2F for each /)"),
         ("mongodb://ann@db?directConnection=false", "directConnection can only be true"),
         ("mongodb://ann@db?tls=yes", "tls cannot be 'yes'"),
+        ("mongodb://ann@db/bench/c", "the database 'bench/c', whose name cannot have '/'"),
+        ("mongodb://ann@db/be%20nch", "the database 'be nch', whose name cannot have ' '"),
         ("mongodb://ann@db?tlsAllowInvalidHostnames=1", "choose true or false"),
         ("mongodb://ann@db?replicaSet=x", "unknown option 'replicaSet'"),
         ("mongodb://ann@db?tls=false&tlsAllowInvalidHostnames=true", "but no tls"),

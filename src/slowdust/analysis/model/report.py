@@ -47,6 +47,8 @@ class ContenderInfo(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A contender as the report lists it."""
 
     name: str
+    untold: str | None = None
+    """What servers of its DBMS do not tell, as a sentence."""
     dbms: str
     version: str
     """The version that the server itself prints."""

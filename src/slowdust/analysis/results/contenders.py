@@ -43,6 +43,7 @@ def contender_info(facts: ContenderFacts, base: ContenderFacts) -> ContenderInfo
         allocator=facts.allocator,
         buffer_pool_bytes=facts.buffer_pool_bytes,
         failed=facts.failed,
+        untold=facts.untold,
         data_bytes=facts.data_bytes,
         running=facts.running,
         round_trip_us=None if facts.round_trip_s is None else facts.round_trip_s * 1e6,

@@ -23,6 +23,7 @@ def notes_about_report(report: Report) -> list[str]:
         *notes_about_contenders(report.contender_info),
         *_running(report),
         *_embedded(report),
+        *_distinct(known(info.untold for info in report.contender_info)),
         *_notes_about_steps(report),
     ]
 

@@ -92,6 +92,7 @@ def by_url(engine_names: Mapping[str, str]) -> ByUrl:
         file_options=("tlsCAFile", key_file, key_file),
         auth_source_option="authSource",
         fixed_options={"directConnection": "true"},
+        not_in_names='/\\. "$',
         settings=(
             "net.compression.compressors",
             "net.maxIncomingConnections",

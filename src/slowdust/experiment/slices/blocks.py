@@ -143,7 +143,7 @@ class StepSessions:
 
     @property
     def positions(self) -> list[int]:
-        """Operations per client that every contender has done."""
+        """Operations per client of the contender that has done most."""
         return self._positions.furthest
 
     @property

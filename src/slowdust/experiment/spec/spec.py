@@ -205,7 +205,10 @@ class Spec(Table):
                 raise AtKeysError(no_such("chosen test", name, names), ("only", place))
         widest = max(tests, key=lambda test: test.least_rows)
         if self.rows < widest.least_rows:
-            raise AtKeysError(f"{widest.name} needs at least {widest.least_rows}", ("rows",))
+            raise AtKeysError(
+                f"{widest.name} needs at least {widest.least_rows}: choose other tests for fewer",
+                ("rows",),
+            )
         planned = self.planned_contenders()  # refuses matrices that cannot be crossed
         if len(planned) > MOST_CONTENDERS:
             raise ValueError(f"{len(planned):,} contenders: a report has at most {MOST_CONTENDERS}")
