@@ -5,6 +5,7 @@
 
 mod command;
 mod dialect;
+mod load;
 mod plan;
 mod reply;
 mod scram;
@@ -17,14 +18,15 @@ use base64::Engine as _;
 use bson::spec::BinarySubtype;
 use bson::{doc, Binary, Bson, Document};
 
-use self::command::{key_of, Command, Documents, Encoder, Field};
+use self::command::{key_of, Command, Encoder, Field};
+use self::load::Inserts;
 use self::reply::MessageHeader;
 use self::scram::Scram;
 use super::frames::Frames;
 use super::socket::Socket;
 use super::{
     BulkLoad, Connection, Failure, Reply, Request, ServerError, Session, Table, TextQueries,
-    Traffic, Value, Wire,
+    Traffic, Wire,
 };
 use crate::protocol::job::{Names, Target};
 
@@ -34,8 +36,6 @@ pub const WIRE: Wire = Wire {
     in_process: false,
 };
 
-/// Commands of a load have about so many bytes: far less than the 16 MB that a document may have.
-const BYTES_PER_LOAD: usize = 1 << 20;
 /// The wire version of 3.6, the first with OP_MSG.
 const OLDEST_WIRE_VERSION: i64 = 6;
 /// A statement of which MongoDB has no result where there are no documents, since there is no group.
@@ -357,50 +357,8 @@ impl Session for MongoConnection {
         };
         let insert = self.with_concern(doc! { "insert": table, "ordered": true });
         let command = on_database(insert, &self.database);
-        Ok(Box::new(Inserts {
-            fields: columns.iter().map(field).collect(),
-            command,
-            documents: Documents::default(),
-            bytes: 0,
-            connection: self,
-        }))
-    }
-}
-
-/// A load by commands that insert many documents each.
-struct Inserts<'a> {
-    connection: &'a mut MongoConnection,
-    command: Document,
-    fields: Vec<Field>,
-    documents: Documents,
-    bytes: u64,
-}
-
-impl Inserts<'_> {
-    fn send(&mut self) -> Result<(), Failure> {
-        if self.documents.count == 0 {
-            return Ok(());
-        }
-        let body = self.documents.take_into(&self.command, "documents")?;
-        self.bytes += body.len() as u64;
-        let connection = &mut self.connection;
-        connection.socket.send(connection.encoder.encoded(&body))?;
-        connection.answer().map(drop)
-    }
-}
-
-impl BulkLoad for Inserts<'_> {
-    fn row(&mut self, values: &[Value], text: &[u8]) -> Result<(), Failure> {
-        self.documents.push(&self.fields, values, text);
-        if self.documents.bytes.len() >= BYTES_PER_LOAD {
-            self.send()?;
-        }
-        Ok(())
-    }
-
-    fn finish(mut self: Box<Self>) -> Result<u64, Failure> {
-        self.send()?;
-        Ok(self.bytes)
+        let fields = columns.iter().map(field).collect();
+        Ok(Box::new(Inserts::new(self, command, fields)))
     }
 }
 
