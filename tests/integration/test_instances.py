@@ -375,7 +375,7 @@ def shared_memory() -> set[str]:
 
 
 def shared_memory_of(pid: int) -> set[str]:
-    """Those that a process has mapped: others start servers at the same time."""
+    """Return those that a process has mapped: others start servers at the same time."""
     names = set()
     for line in Path(f"/proc/{pid}/maps").read_text(encoding="utf-8").splitlines():
         _, _, _, _, inode, *path = line.split(maxsplit=5)
