@@ -30,13 +30,13 @@ import numpy as np
 from slowdust.analysis.results.latency import latency_us
 from slowdust.benchmarks.steps import Counted, LongStep, StepBenchmark
 from slowdust.experiment.claims.claim import WhenBusy, claimed
-from slowdust.experiment.contenders import RunningContender
+from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.driver.process import Driver
+from slowdust.experiment.freezer import Freezer, MakeFreezer
 from slowdust.experiment.journal import open_journal
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.setup import create_contenders, resolve_contenders
 from slowdust.experiment.spec.spec import Spec, parse_spec
-from slowdust.experiment.steps.freezer import Freezer, MakeFreezer
 from slowdust.experiment.steps.loop import StepLoop, sized_workload
 from slowdust.store.folder import Folder, writing
 from slowdust.store.slice import Slice

@@ -27,7 +27,8 @@ from slowdust.analysis.work.cost import instructions_per_operation
 from slowdust.analysis.work.estimate import counts_by_step, judge_work
 from slowdust.dbms.environment import Environment
 from slowdust.experiment.claims.claim import WhenBusy, claimed
-from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.counting.session import WINDOWS_AT_MOST, CountedSession
 from slowdust.experiment.counting.starts import STARTS
 from slowdust.experiment.driver.placement import usable_cpus

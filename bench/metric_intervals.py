@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from slowdust.analysis.metrics import COMPARED, Metric, Percentile
+from slowdust.analysis.metrics import METRICS, PERCENTILES, Metric, Percentile
 from slowdust.analysis.model import Verdict
 from slowdust.analysis.results.compared import Pair, judge_quantity, pairs_of
 from tests.unit.synthetic import Noise
@@ -131,7 +131,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     layout = Layout(options.experiments, options.tests, options.blocks)
-    quantities = [q for q in COMPARED if isinstance(q, Percentile) or q.key == "server_cpu_us"]
+    server_cpu = next(metric for metric in METRICS if metric.key == "server_cpu_us")
+    quantities: list[Metric | Percentile] = [server_cpu, *PERCENTILES]
     print(
         f"| operations in a slice | noise | metric | compared | covers | half-width "
         f"| experiments with a false verdict | same | more, of a true {SLOWER:.2f} "

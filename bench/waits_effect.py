@@ -13,7 +13,7 @@ from functools import partial
 from bench.results.ratios import alternate, ratio
 from bench.results.rows import Row, show
 from bench.servers.side_by_side import ROWS, SideBySide, side_by_side
-from slowdust.experiment.contenders import RunningContender
+from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.driver.protocol import Ran, Stop
 from slowdust.experiment.waits.window import Observer, PlannedWindow

@@ -20,9 +20,10 @@ from bench.coverage.experiments import (
     print_header,
     print_row,
 )
-from slowdust.analysis.comparison.estimate import Estimate, estimate_all
+from slowdust.analysis.comparison.estimate import estimate_all
 from slowdust.analysis.comparison.location import trimmed_mean
 from slowdust.analysis.comparison.posterior import RESTARTS
+from slowdust.analysis.comparison.ratio import Estimate
 from slowdust.analysis.comparison.relative import BlockRatios
 from slowdust.analysis.comparison.together import independent_share
 from slowdust.analysis.comparison.verdict import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from slowdust.analysis.comparison.estimate import Estimate, Interval
+from slowdust.analysis.comparison.ratio import Estimate, Interval
 from slowdust.analysis.comparison.relative import BlockRatios
 from slowdust.analysis.comparison.verdict import DIFFERENT, judge_estimates
 from slowdust.analysis.model import Verdict

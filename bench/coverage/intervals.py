@@ -18,7 +18,8 @@ from bench.coverage.experiments import (
     print_header,
     print_row,
 )
-from slowdust.analysis.comparison.estimate import Interval, estimate_all
+from slowdust.analysis.comparison.estimate import estimate_all
+from slowdust.analysis.comparison.ratio import Interval
 from slowdust.analysis.comparison.relative import BlockRatios
 from tests.unit.synthetic import FloatArray, Noise
 

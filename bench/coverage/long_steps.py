@@ -8,7 +8,8 @@ import numpy as np
 
 from bench.coverage.experiments import MARGIN, Tally
 from bench.coverage.intervals import student
-from slowdust.analysis.comparison.estimate import Estimate, estimate_all
+from slowdust.analysis.comparison.estimate import estimate_all
+from slowdust.analysis.comparison.ratio import Estimate
 from slowdust.analysis.comparison.verdict import DIFFERENT, judge_estimates
 from tests.unit.synthetic_pairs import PairNoise, synthetic_pairs
 

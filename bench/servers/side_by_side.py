@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slowdust.experiment.claims.claim import WhenBusy, claimed
-from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import Ran, Stop
 from slowdust.experiment.live import PlainView

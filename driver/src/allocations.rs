@@ -9,13 +9,14 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use crate::client::gate::Unconditional;
 use crate::client::operation::Generator;
 use crate::client::readiness::Readiness;
 use crate::client::{blocking, readiness, Client, Context, Place};
 use crate::measure::{Clock, End, Nanosecond, Pace, Recorder};
 use crate::wire::dialect::Dialect;
 use crate::wire::{mongodb, mysql, postgres, Connection};
-use crate::workload::{self, Shape};
+use crate::workload::{self, Shape, TestRequest};
 
 struct Counting;
 
@@ -150,7 +151,12 @@ impl MockProtocol {
             clients: place.clients,
             seed: 1,
         };
-        let test = workload::test(test, shape, self.dialect).unwrap();
+        let request = TestRequest {
+            benchmark: "sbtest",
+            test,
+            described: None,
+        };
+        let test = workload::test(&request, shape, self.dialect).unwrap();
         self.client_of(&test.prepared(), test.generator(), place)
     }
 
@@ -253,7 +259,15 @@ fn a_thread_with_many_clients_allocates_only_for_the_slice() {
                 .collect();
             let abandoned = AtomicBool::new(false);
             allocations_of(|| {
-                readiness::run(&mut clients, &mut paces, &ready, context, &abandoned).unwrap();
+                readiness::run_when(
+                    &Unconditional,
+                    &mut clients,
+                    &mut paces,
+                    &ready,
+                    context,
+                    &abandoned,
+                )
+                .unwrap();
             })
         };
         run_to(WARM);

@@ -7,7 +7,7 @@ pub mod operation;
 pub mod readiness;
 
 use self::operation::{Generator, NextCall, Operation};
-use crate::measure::{Clock, Nanosecond, Pace, Recorder, WRONG_ROW_COUNT};
+use crate::measure::{Clock, Nanosecond, Pace, Recorder, NANOSECONDS, WRONG_ROW_COUNT};
 use crate::wire::{Connection, Failure, Reply, Request, ServerError};
 
 /// Attempts after which an operation that collides every time counts as failed.
@@ -24,7 +24,8 @@ pub struct Client {
     error_policy: ErrorPolicy,
     /// Rows of the operation under way.
     rows: u64,
-    /// Operations done since the session was opened, failed ones too.
+    /// The place of the next operation in the client's sequence: the operations done since the
+    /// session was opened, failed ones too, unless it was sent to another place.
     position: u64,
     began: Nanosecond,
     finished: Nanosecond,
@@ -58,6 +59,21 @@ impl Place {
 pub struct Tally {
     pub operations: u64,
     pub last_completion: Nanosecond,
+}
+
+impl Tally {
+    /// Return the operations that were completed by a time from which none began.
+    pub fn until(self, time: Nanosecond) -> u64 {
+        self.operations - u64::from(self.last_completion > time)
+    }
+
+    /// Return the operations per second up to the last completion; 0 if there is none.
+    pub fn rate(self) -> f64 {
+        if self.operations == 0 {
+            return 0.0;
+        }
+        self.operations as f64 * NANOSECONDS / self.last_completion as f64
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,6 +147,11 @@ impl Client {
 
     pub fn position(&self) -> u64 {
         self.position
+    }
+
+    /// Let the next operation be that of this position in the client's sequence.
+    pub fn go_to(&mut self, position: u64) {
+        self.position = position;
     }
 
     pub fn connection(&self) -> &dyn Connection {

@@ -1,11 +1,12 @@
 //! The execution of commands.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use crate::fetch;
 use crate::protocol::event::{ErrorEvent, ErrorKind, Event, Rows};
 use crate::protocol::job::{Close, Command, Explain, Load, Open, Perform, Prepare, Run};
-use crate::slice;
 use crate::slice::session::Session;
+use crate::slice::{self, Companion};
 use crate::sql;
 use crate::step::Step;
 use crate::wire::{Failure, Table};
@@ -64,6 +65,14 @@ impl Driver {
                 id: job.id,
                 results: sql::sample(&job)?.into_iter().map(rows_of).collect(),
             }),
+            Command::Fetch(job) => {
+                let fetched = fetch::fetch(&job)?;
+                Ok(Event::Fetched {
+                    id: job.id,
+                    reads: fetched.reads,
+                    seconds: fetched.seconds,
+                })
+            }
         }
     }
 
@@ -119,10 +128,31 @@ impl Driver {
     }
 
     fn run(&mut self, job: &Run) -> Result<Event, Failure> {
-        let OpenSession::Slices(session) = self.session(&job.session)? else {
-            return Err(wrong_kind(&job.session, "perform"));
+        let named = || job.beside.iter().map(|beside| &beside.session);
+        let is_named = |name: &String| named().any(|other| other == name);
+        if is_named(&job.session) || named().collect::<HashSet<_>>().len() < job.beside.len() {
+            return Err(Failure::usage("a session runs once in a slice"));
+        }
+        let mut open: HashMap<&String, &mut OpenSession> = self
+            .sessions
+            .iter_mut()
+            .filter(|(name, _)| **name == job.session || is_named(name))
+            .collect();
+        let mut take = |name: &String| match open.remove(name) {
+            Some(OpenSession::Slices(session)) => Ok(session),
+            Some(OpenSession::Step(_)) => Err(wrong_kind(name, "perform")),
+            None => Err(unknown(name)),
         };
-        Ok(Event::Ran(Box::new(slice::run(session, job)?)))
+        let session = take(&job.session)?;
+        let mut companions = Vec::new();
+        for beside in &job.beside {
+            companions.push(Companion {
+                session: take(&beside.session)?,
+                job: beside,
+            });
+        }
+        let ran = slice::run(session, &mut companions, job)?;
+        Ok(Event::Ran(Box::new(ran)))
     }
 
     fn close(&mut self, job: Close) -> Result<Event, Failure> {
@@ -149,7 +179,7 @@ impl Driver {
 
 fn load_tables(job: &Load, emit: &mut dyn FnMut(&Event)) -> Result<Event, Failure> {
     let id = job.id;
-    let total = u64::from(job.tables) * u64::from(job.rows);
+    let total = job.all_rows();
     let loaded = workload::load(job, &mut |done| emit(&Event::Progress { id, done, total }))?;
     Ok(Event::Loaded {
         id,

@@ -7,6 +7,7 @@ mod allocations;
 mod client;
 mod driver;
 mod embedded;
+mod fetch;
 mod keys;
 mod measure;
 mod protocol;

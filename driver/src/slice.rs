@@ -1,73 +1,148 @@
-//! One slice: all clients of a session run at the same time, and are idle before and after it.
+//! One slice: all clients of a session run at the same time, and are idle before and after it. Other
+//! sessions may run beside them.
 
+pub mod freshness;
+mod report;
 pub mod session;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Barrier;
+use std::thread::{Scope, ScopedJoinHandle};
 
+use crate::client::gate::{self, StartCondition, Unconditional};
 use crate::client::{blocking, readiness, Context};
 use crate::keys::Sequence;
 use crate::measure::{
-    client_use, is_duration, is_rate, nanoseconds, prefer_punctual_sleep, run_on, stay_on, End,
-    Nanosecond, Pace, Recorder, Schedule, ThreadUse, Window, WindowClock, NANOSECONDS,
+    is_duration, is_rate, nanoseconds, prefer_punctual_sleep, run_on, stay_on, Clock, End,
+    Nanosecond, Pace, Schedule, ThreadUse, Window, WindowClock,
 };
-use crate::protocol::event::{Ran, Schedule as ScheduleKept};
-use crate::protocol::job::{Rate, Run, Stop};
+use crate::protocol::event::Ran;
+use crate::protocol::job::{Beside, Rate, Run, Stop};
 use crate::slice::session::{Session, Waits, Worker};
 use crate::wire::{is_in_process, Failure, Traffic};
-use crate::workload::Unit;
 
-/// Run a slice of the session, and return its measurements.
-pub fn run(session: &mut Session, job: &Run) -> Result<Ran, Failure> {
-    if session.broken {
-        return Err(Failure::connection(
-            "the session failed in an earlier slice: close it and open another",
+/// A session that runs beside the one that the slice is of.
+pub struct Companion<'a> {
+    pub session: &'a mut Session,
+    pub job: &'a Beside,
+}
+
+/// A session in a slice.
+struct Side<'a> {
+    session: &'a mut Session,
+    rate: Option<Rate>,
+    /// The pace of each client of each worker.
+    paces: Vec<Vec<Pace>>,
+    /// The traffic of its connections before the slice.
+    traffic: Traffic,
+}
+
+/// What the threads of all sides share.
+struct Shared<'a> {
+    window: &'a Window,
+    barrier: Barrier,
+    /// True if a client has failed, so that the slice is void.
+    abandoned: AtomicBool,
+    /// True if the session has ended beside which the others run.
+    ended: AtomicBool,
+}
+
+type Running<'scope> = Vec<ScopedJoinHandle<'scope, Result<ThreadUse, Failure>>>;
+
+/// Run a slice of the session, with others beside it, and return its measurements.
+pub fn run(
+    session: &mut Session,
+    companions: &mut [Companion<'_>],
+    job: &Run,
+) -> Result<Ran, Failure> {
+    begin_at(session, job.begin.as_deref())?;
+    let mut sides = vec![Side::new(session, &job.stop, job.rate)?];
+    for Companion { session, job } in companions {
+        sides.push(Side::beside(session, job)?);
+    }
+    for side in &mut sides {
+        side.open_window();
+    }
+    let window = Window::default();
+    let alone = sides.len() == 1 && sides[0].session.workers.len() == 1;
+    let run = match alone && is_in_process(&sides[0].session.target.dbms) {
+        // valgrind counts the thread that receives the commands.
+        true => run_here,
+        false => run_workers,
+    };
+    let outcome = run(&mut sides, &window);
+    if outcome.is_err() {
+        for side in &mut sides {
+            side.session.broken = true;
+        }
+    }
+    let (uses, ended) = outcome?;
+    for side in &mut sides {
+        side.session.add_up();
+    }
+    Ok(report::report(&sides, job, window.clock(), ended, &uses))
+}
+
+impl<'a> Side<'a> {
+    fn new(session: &'a mut Session, stop: &Stop, rate: Option<Rate>) -> Result<Self, Failure> {
+        if session.broken {
+            return Err(Failure::connection(
+                "the session failed in an earlier slice: close it and open another",
+            ));
+        }
+        Ok(Self {
+            paces: paces(session, stop, rate)?,
+            traffic: traffic(session),
+            rate,
+            session,
+        })
+    }
+
+    /// Return the side of a session that ends with another one, if not at its positions.
+    fn beside(session: &'a mut Session, job: &Beside) -> Result<Self, Failure> {
+        begin_at(session, job.begin.as_deref())?;
+        let positions = job.positions.clone();
+        let endless = || vec![u64::MAX; session.clients().count()];
+        let stop = Stop {
+            seconds: None,
+            positions: Some(positions.unwrap_or_else(endless)),
+        };
+        Self::new(session, &stop, job.rate)
+    }
+
+    fn open_window(&mut self) {
+        if let Some(freshness) = &self.session.freshness {
+            freshness.open_window();
+        }
+        for worker in &mut self.session.workers {
+            worker.recorder.reset();
+            for client in &mut worker.clients {
+                client.open_window();
+            }
+        }
+    }
+}
+
+/// Let each client of a session begin at a position of its sequence, if they are given.
+fn begin_at(session: &mut Session, positions: Option<&[u64]>) -> Result<(), Failure> {
+    let Some(positions) = positions else {
+        return Ok(());
+    };
+    if positions.len() != session.clients().count() {
+        return Err(Failure::usage(
+            "a slice begins at one position for each client",
         ));
     }
-    let paces = paces(session, job)?;
-    let traffic = traffic(session);
-    open_windows(session);
-    let window = Window::default();
-    let run = match session.workers.len() {
-        // valgrind counts the thread that receives the commands.
-        1 if is_in_process(&session.target.dbms) => run_here,
-        _ => run_workers,
-    };
-    let uses = run(&mut session.workers, paces, &window).inspect_err(|_| session.broken = true)?;
-    add_up(session);
-    let started = window.clock().started;
-    Ok(report(session, job, started, traffic, &uses))
-}
-
-/// Add the records of several workers; that of the only one is the total already.
-fn add_up(session: &mut Session) {
-    if session.workers.len() > 1 {
-        session.total.reset();
-        for worker in &session.workers {
-            session.total.merge(&worker.recorder);
-        }
+    let workers = session.workers.iter_mut();
+    for client in workers.flat_map(|worker| &mut worker.clients) {
+        client.go_to(positions[client.place.client as usize]);
     }
-}
-
-fn total(session: &Session) -> &Recorder {
-    match session.workers.as_slice() {
-        [alone] => &alone.recorder,
-        _ => &session.total,
-    }
-}
-
-fn open_windows(session: &mut Session) {
-    for worker in &mut session.workers {
-        worker.recorder.reset();
-        for client in &mut worker.clients {
-            client.open_window();
-        }
-    }
+    Ok(())
 }
 
 /// Return the pace of each client of each worker.
-fn paces(session: &Session, job: &Run) -> Result<Vec<Vec<Pace>>, Failure> {
-    check(session, job)?;
+fn paces(session: &Session, stop: &Stop, rate: Option<Rate>) -> Result<Vec<Vec<Pace>>, Failure> {
+    check(session, stop, rate)?;
     let arrivals = Sequence::new(session.seed, "arrivals");
     Ok(session
         .workers
@@ -77,7 +152,7 @@ fn paces(session: &Session, job: &Run) -> Result<Vec<Vec<Pace>>, Failure> {
             clients
                 .map(|client| {
                     let place = client.place;
-                    let schedule = job.rate.map(|rate| {
+                    let schedule = rate.map(|rate| {
                         let stream = arrivals.stream(place.operation(client.position()));
                         let Rate {
                             per_second,
@@ -85,7 +160,7 @@ fn paces(session: &Session, job: &Run) -> Result<Vec<Vec<Pace>>, Failure> {
                         } = rate;
                         Schedule::new(per_second, arrivals, place.client, place.clients, stream)
                     });
-                    pace(&job.stop, place.client as usize, schedule)
+                    pace(stop, place.client as usize, schedule)
                 })
                 .collect()
         })
@@ -102,8 +177,8 @@ fn pace(stop: &Stop, client: usize, schedule: Option<Schedule>) -> Pace {
     pace
 }
 
-fn check(session: &Session, job: &Run) -> Result<(), Failure> {
-    let Stop { seconds, positions } = &job.stop;
+fn check(session: &Session, stop: &Stop, rate: Option<Rate>) -> Result<(), Failure> {
+    let Stop { seconds, positions } = stop;
     if seconds.is_none() && positions.is_none() {
         return Err(Failure::usage("a slice ends at a time or at positions"));
     }
@@ -116,7 +191,7 @@ fn check(session: &Session, job: &Run) -> Result<(), Failure> {
             "a slice ends at one position for each client",
         ));
     }
-    match job.rate {
+    match rate {
         Some(rate) if !is_rate(rate.per_second) => {
             Err(Failure::usage("a rate is a positive number per second"))
         }
@@ -129,158 +204,130 @@ fn traffic(session: &Session) -> Traffic {
     clients.map(|client| client.connection().traffic()).sum()
 }
 
-/// Run the only worker in this thread.
+/// Run the only worker of the only side in this thread.
 fn run_here(
-    workers: &mut [Worker],
-    paces: Vec<Vec<Pace>>,
+    sides: &mut [Side<'_>],
     window: &Window,
-) -> Result<Vec<ThreadUse>, Failure> {
+) -> Result<(Vec<ThreadUse>, Nanosecond), Failure> {
     let abandoned = AtomicBool::new(false);
-    workers
+    let [side] = sides else {
+        unreachable!("one side runs here")
+    };
+    let paces = std::mem::take(&mut side.paces);
+    let uses: Result<_, Failure> = side
+        .session
+        .workers
         .iter_mut()
         .zip(paces)
         .map(|(worker, paces)| {
             let allowed = worker.cpu.map(stay_on).transpose()?;
             let before = ThreadUse::now();
-            let outcome = run_worker(worker, paces, &window.clock(), &abandoned);
+            let clock = window.clock();
+            let outcome = run_worker(worker, paces, &clock, &Unconditional, &abandoned);
             let used = ThreadUse::now().since(before);
             if let Some(allowed) = allowed {
                 run_on(&allowed)?;
             }
             outcome.map(|()| used)
         })
-        .collect()
+        .collect();
+    Ok((uses?, window.clock().now()))
 }
 
-/// Run each worker in a thread. Threads are new in each slice: the scheduler places them again, so
-/// that an unlucky placement is the noise of one slice and not the bias of a session.
+/// Run each worker in a thread, and return the use of all, and the time at which the first side ended.
+/// Threads are new in each slice: the scheduler places them again, so that an unlucky placement is
+/// the noise of one slice and not the bias of a session.
 fn run_workers(
-    workers: &mut [Worker],
-    paces: Vec<Vec<Pace>>,
+    sides: &mut [Side<'_>],
     window: &Window,
-) -> Result<Vec<ThreadUse>, Failure> {
-    let barrier = Barrier::new(workers.len());
-    let abandoned = AtomicBool::new(false);
+) -> Result<(Vec<ThreadUse>, Nanosecond), Failure> {
+    let workers = sides.iter().map(|side| side.session.workers.len());
+    let shared = &Shared {
+        window,
+        barrier: Barrier::new(workers.sum()),
+        abandoned: AtomicBool::new(false),
+        ended: AtomicBool::new(false),
+    };
+    let (main, beside) = sides.split_first_mut().expect("a side");
     std::thread::scope(|scope| {
-        let threads: Vec<_> = workers
+        let main = start(scope, main, shared, || Unconditional);
+        let beside: Running<'_> = beside
             .iter_mut()
-            .zip(paces)
-            .map(|(worker, paces)| {
-                let (barrier, abandoned) = (&barrier, &abandoned);
-                scope.spawn(move || {
-                    prefer_punctual_sleep();
-                    let placed = worker.cpu.map(stay_on).transpose();
-                    barrier.wait();
-                    placed?;
-                    let clock = window.clock();
-                    let before = ThreadUse::now();
-                    let outcome = run_worker(worker, paces, &clock, abandoned);
-                    if outcome.is_err() {
-                        abandoned.store(true, Ordering::Relaxed);
-                    }
-                    outcome.map(|()| ThreadUse::now().since(before))
+            .flat_map(|side| {
+                start(scope, side, shared, || gate::Beside {
+                    ended: &shared.ended,
                 })
             })
             .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().expect("a worker does not panic"))
-            .collect()
+        let uses = join(main);
+        shared.ended.store(true, Ordering::SeqCst);
+        let ended = window.clock().now();
+        for thread in &beside {
+            thread.thread().unpark();
+        }
+        let beside = join(beside)?;
+        Ok((uses?.into_iter().chain(beside).collect(), ended))
     })
+}
+
+/// Start a thread for each worker of a side.
+fn start<'scope, S: StartCondition + Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    side: &'scope mut Side<'_>,
+    shared: &'scope Shared<'scope>,
+    condition: impl Fn() -> S,
+) -> Running<'scope> {
+    let paces = std::mem::take(&mut side.paces);
+    let workers = side.session.workers.iter_mut().zip(paces);
+    workers
+        .map(|(worker, paces)| {
+            let condition = condition();
+            scope.spawn(move || {
+                prefer_punctual_sleep();
+                let placed = worker.cpu.map(stay_on).transpose();
+                shared.barrier.wait();
+                placed?;
+                let clock = shared.window.clock();
+                let before = ThreadUse::now();
+                let abandoned = &shared.abandoned;
+                let outcome = run_worker(worker, paces, &clock, &condition, abandoned);
+                if outcome.is_err() {
+                    abandoned.store(true, Ordering::Relaxed);
+                }
+                outcome.map(|()| ThreadUse::now().since(before))
+            })
+        })
+        .collect()
+}
+
+fn join(threads: Running<'_>) -> Result<Vec<ThreadUse>, Failure> {
+    threads
+        .into_iter()
+        .map(|thread| thread.join().expect("a worker does not panic"))
+        .collect()
 }
 
 fn run_worker(
     worker: &mut Worker,
     mut paces: Vec<Pace>,
     clock: &WindowClock,
+    condition: &impl StartCondition,
     abandoned: &AtomicBool,
 ) -> Result<(), Failure> {
     let context = &mut Context {
         clock,
         recorder: &mut worker.recorder,
     };
+    let clients = &mut worker.clients;
     match &mut worker.waits {
         Waits::ForOne => {
-            let pairs = worker.clients.iter_mut().zip(&mut paces);
-            for (client, pace) in pairs {
-                blocking::run(client, pace, context, abandoned)?;
+            for (client, pace) in clients.iter_mut().zip(&mut paces) {
+                blocking::run_when(condition, client, pace, context, abandoned)?;
             }
             Ok(())
         }
         Waits::ForMany(ready) => {
-            readiness::run(&mut worker.clients, &mut paces, ready, context, abandoned)
+            readiness::run_when(condition, clients, &mut paces, ready, context, abandoned)
         }
-    }
-}
-
-fn report(session: &Session, job: &Run, started: f64, before: Traffic, uses: &[ThreadUse]) -> Ran {
-    let total = total(session);
-    let after = traffic(session);
-    let apart = !is_in_process(&session.target.dbms);
-    let last_completion = session
-        .clients()
-        .map(|client| client.tally.last_completion)
-        .max();
-    let seconds = last_completion.unwrap_or(0) as f64 / NANOSECONDS;
-    let unit = session.test.unit();
-    let (rows, unit_size) = match unit {
-        Unit::Operations => (total.rows, 1.0),
-        Unit::RowsScanned(rows) => (rows * total.operations, rows as f64),
-    };
-    Ran {
-        id: job.id,
-        session: job.session.clone(),
-        started,
-        seconds,
-        operations: total.operations,
-        statements: total.statements,
-        rows,
-        qps: rate(session) * unit_size,
-        unit: unit.name().to_owned(),
-        bytes_sent: apart.then(|| after.sent - before.sent),
-        bytes_received: apart.then(|| after.received - before.received),
-        latency: total.latency(),
-        per_second: per_second(total),
-        errors: total.errors.clone(),
-        retries: total.retries,
-        client: apart.then(|| client_use(uses, seconds)),
-        schedule: job.rate.map(|rate| schedule_kept(rate, total)),
-        positions: positions(session),
-    }
-}
-
-/// Return the position of each client, by its number.
-fn positions(session: &Session) -> Vec<u64> {
-    let mut positions = vec![0; session.clients().count()];
-    for client in session.clients() {
-        positions[client.place.client as usize] = client.position();
-    }
-    positions
-}
-
-fn per_second(total: &Recorder) -> Vec<(u64, Nanosecond)> {
-    let seconds = total.per_second.iter();
-    seconds
-        .map(|second| (second.operations, second.max))
-        .collect()
-}
-
-/// Return the sum of the clients' rates, in operations per second.
-fn rate(session: &Session) -> f64 {
-    session
-        .clients()
-        .map(|client| client.tally)
-        .filter(|tally| tally.operations > 0)
-        .map(|tally| tally.operations as f64 * NANOSECONDS / tally.last_completion as f64)
-        .sum()
-}
-
-fn schedule_kept(rate: Rate, total: &Recorder) -> ScheduleKept {
-    ScheduleKept {
-        rate: rate.per_second,
-        arrivals: rate.arrivals,
-        late_operations: total.lag.late,
-        max_lag_ns: total.lag.max,
-        mean_lag_ns: total.lag.mean(),
     }
 }

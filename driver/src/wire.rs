@@ -2,7 +2,7 @@
 //! request and returns one reply; each protocol has a module of its own.
 
 mod body;
-mod calendar;
+pub mod calendar;
 pub mod dialect;
 mod frames;
 pub mod mongodb;
@@ -18,7 +18,7 @@ use std::os::fd::BorrowedFd;
 
 use self::calendar::DateTime;
 use self::dialect::Dialect;
-use crate::protocol::job::{Names, Target};
+use crate::protocol::target::{Names, Target};
 
 /// A parameter's value. Text lies in an arena beside the values, so that values are copied and
 /// nothing is allocated for them.
@@ -33,6 +33,16 @@ pub enum Value {
         start: u32,
         end: u32,
     },
+    /// A text that the server converts to the type of its place: a decimal, a date, a vector.
+    Written {
+        start: u32,
+        end: u32,
+    },
+    Bytes {
+        start: u32,
+        end: u32,
+    },
+    Null,
 }
 
 impl Value {
@@ -50,20 +60,49 @@ impl Value {
         }
     }
 
-    /// Append the value as SQL. Texts hold letters, digits and hyphens: nothing has to be escaped.
-    pub fn write_literal(self, text: &[u8], sql: &mut Vec<u8>) {
+    /// Append the value as SQL; `doubled` is the dialect's (`Dialect::doubled`).
+    pub fn write_literal(self, text: &[u8], doubled: &[u8], sql: &mut Vec<u8>) {
         match self {
             Self::Int(number) => write!(sql, "{number}").expect("memory"),
             Self::BigInt(number) => write!(sql, "{number}").expect("memory"),
             Self::Real(number) => write!(sql, "{number}").expect("memory"),
             Self::Timestamp(seconds) => write!(sql, "'{}'", DateTime::of(seconds)).expect("memory"),
-            Self::Text { start, end } => {
-                sql.push(b'\'');
-                sql.extend_from_slice(Self::slice(text, start, end));
+            Self::Text { start, end } | Self::Written { start, end } => {
+                write_quoted(Self::slice(text, start, end), doubled, sql);
+            }
+            Self::Bytes { start, end } => {
+                sql.extend_from_slice(b"x'");
+                for byte in Self::slice(text, start, end) {
+                    write!(sql, "{byte:02x}").expect("memory");
+                }
                 sql.push(b'\'');
             }
+            Self::Null => sql.extend_from_slice(b"NULL"),
         }
     }
+}
+
+fn write_quoted(text: &[u8], doubled: &[u8], sql: &mut Vec<u8>) {
+    sql.push(b'\'');
+    if text.iter().any(|byte| doubled.contains(byte)) {
+        for &byte in text {
+            sql.extend(std::iter::repeat_n(
+                byte,
+                1 + usize::from(doubled.contains(&byte)),
+            ));
+        }
+    } else {
+        sql.extend_from_slice(text);
+    }
+    sql.push(b'\'');
+}
+
+/// The kinds of values that an execution may have. Which it has would take a look at each value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kinds {
+    /// Numbers, times and texts.
+    Usual,
+    Any,
 }
 
 /// A request of a client, which waits for its reply.
@@ -74,6 +113,7 @@ pub enum Request<'a> {
         statement: usize,
         values: &'a [Value],
         text: &'a [u8],
+        kinds: Kinds,
     },
     /// A complete statement, parsed and planned by the server each time.
     Text(&'a str),
@@ -238,10 +278,21 @@ pub trait BulkLoad {
     fn finish(self: Box<Self>) -> Result<u64, Failure>;
 }
 
-/// Return whether a statement begins or ends a transaction: it has no plan, and not every DBMS can
-/// prepare it.
+/// Return whether a statement begins or ends a transaction: not every DBMS can prepare it.
 pub fn is_transaction_control(statement: &str) -> bool {
     matches!(statement, "BEGIN" | "COMMIT")
+}
+
+/// Return whether a statement is one of those that are executed by a plan.
+pub fn has_plan(statement: &str) -> bool {
+    const VERBS: [&str; 7] = [
+        "SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "REPLACE", "MERGE",
+    ];
+    let first = statement
+        .split_ascii_whitespace()
+        .next()
+        .unwrap_or_default();
+    VERBS.iter().any(|verb| first.eq_ignore_ascii_case(verb))
 }
 
 /// A protocol that the driver speaks, and the SQL of its servers.

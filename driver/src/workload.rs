@@ -1,19 +1,23 @@
 //! Workloads: the benchmarks' tables, and the operations over them, in SQL that every DBMS takes.
 //! Where the DBMSs differ, a workload asks their `Dialect`.
 
+mod described;
 mod insert;
+mod load;
 mod sbtest;
 pub mod statement;
 
 use crate::client::gate::GateSide;
 use crate::client::operation::{Generator, Operation};
 use crate::measure::{Nanosecond, Pace};
+use crate::protocol::described::DescribedTest;
 use crate::protocol::job::{Create, Load, Prepare, Statements};
 use crate::wire::dialect::Dialect;
 use crate::wire::Failure;
 
 /// The benchmarks whose tests run in slices: a new benchmark is a module and a line here.
-const SLICE_BENCHMARKS: [SliceBenchmark; 1] = [sbtest::BENCHMARK];
+const SLICE_BENCHMARKS: [SliceBenchmark; 3] =
+    [sbtest::BENCHMARK, sbtest::WIDE, described::BENCHMARK];
 /// The benchmarks of long steps: here too, a new one is a module and a line.
 const STEP_BENCHMARKS: [StepBenchmark; 1] = [insert::BENCHMARK];
 
@@ -26,8 +30,17 @@ pub struct SliceBenchmark {
 
 /// Creates and fills the tables; the callback is told the number of rows loaded so far.
 type LoadTables = fn(&Load, &mut dyn FnMut(u64)) -> Result<Loaded, Failure>;
-/// Returns the test of that name, if the benchmark has it.
-type TestOf = fn(&str, Shape, &dyn Dialect) -> Option<Result<Box<dyn Test>, Failure>>;
+/// Returns the test that is asked for.
+type TestOf = fn(&TestRequest<'_>, Shape, &dyn Dialect) -> Result<Box<dyn Test>, Failure>;
+
+/// The test that a command asks for.
+#[derive(Clone, Copy)]
+pub struct TestRequest<'a> {
+    pub benchmark: &'a str,
+    pub test: &'a str,
+    /// The test itself, where the benchmark does not know it.
+    pub described: Option<&'a DescribedTest>,
+}
 
 /// A benchmark of long steps, which fill and change tables of its own.
 pub struct StepBenchmark {
@@ -47,22 +60,25 @@ pub struct Loaded {
 
 /// Create and fill the tables of the benchmark that the command names.
 pub fn load(job: &Load, progress: &mut dyn FnMut(u64)) -> Result<Loaded, Failure> {
-    let name = &job.benchmark;
-    let benchmark = SLICE_BENCHMARKS.iter().find(|known| known.name == name);
-    let missing = || {
-        Failure::usage(format!(
-            "there is no benchmark {name:?} with tables to load"
-        ))
-    };
-    (benchmark.ok_or_else(missing)?.load)(job, progress)
+    (slice_benchmark(&job.benchmark)?.load)(job, progress)
 }
 
-/// Return the test of that name over tables of that shape, as a DBMS can have it.
-pub fn test(name: &str, shape: Shape, dialect: &dyn Dialect) -> Result<Box<dyn Test>, Failure> {
-    let test = SLICE_BENCHMARKS
-        .iter()
-        .find_map(|benchmark| (benchmark.test)(name, shape, dialect));
-    test.unwrap_or_else(|| Err(Failure::usage(format!("there is no test {name:?}"))))
+/// Return a test over tables of that shape, as a DBMS can have it.
+pub fn test(
+    request: &TestRequest<'_>,
+    shape: Shape,
+    dialect: &dyn Dialect,
+) -> Result<Box<dyn Test>, Failure> {
+    (slice_benchmark(request.benchmark)?.test)(request, shape, dialect)
+}
+
+fn slice_benchmark(name: &str) -> Result<&'static SliceBenchmark, Failure> {
+    let benchmark = SLICE_BENCHMARKS.iter().find(|known| known.name == name);
+    benchmark.ok_or_else(|| {
+        Failure::usage(format!(
+            "there is no benchmark {name:?} with tests in slices"
+        ))
+    })
 }
 
 /// Create the tables of the benchmark of long steps that the command names.
@@ -110,6 +126,11 @@ impl Unit {
 /// A test over the tables of its benchmark. All placeholders of its statements are `?`.
 pub trait Test {
     fn unit(&self) -> Unit;
+
+    /// Return the statements that each connection executes before it prepares others.
+    fn session(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Return all statements to prepare, in the order of their numbers.
     fn prepared(&self) -> Vec<String>;

@@ -9,6 +9,10 @@ class SlowdustError(Exception):
     exit_code = 1
 
 
+class HostError(SlowdustError):
+    """A failure of this machine, which would be the same whatever was asked for."""
+
+
 class UsageError(SlowdustError):
     """A command, file or variable that makes no sense as written: exit code 2."""
 

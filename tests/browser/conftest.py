@@ -15,6 +15,7 @@ from slowdust.report import html
 from slowdust.report.html import history
 from tests.unit.report.sample import (
     counted_experiment,
+    disk_experiment,
     long_experiment,
     matrix_experiment,
     plain_experiment,
@@ -72,6 +73,13 @@ def chrome(browser: Chrome) -> Iterator[Chrome]:
 
 
 @pytest.fixture
+def laptop(chrome: Chrome) -> Chrome:
+    """The browser as wide as a small laptop."""
+    _set_width(chrome, 1280)
+    return chrome
+
+
+@pytest.fixture
 def phone(chrome: Chrome) -> Chrome:
     """The browser as wide as a telephone."""
     _set_width(chrome, 380)
@@ -111,6 +119,11 @@ def matrix_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def slap_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     return _written(tmp_path_factory.mktemp("slap"), html.render(*slap_experiment()))
+
+
+@pytest.fixture(scope="session")
+def disk_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return _written(tmp_path_factory.mktemp("disk"), html.render(*disk_experiment()))
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,7 @@ every_page = pytest.mark.parametrize(
         "sweep_url",
         "matrix_url",
         "slap_url",
+        "disk_url",
         "long_url",
         "history_url",
     ],
@@ -166,6 +167,13 @@ def test_a_telephone_never_scrolls_the_page_sideways(
 
     assert phone.execute_script("return innerWidth") == 380
     assert phone.execute_script("return document.documentElement.scrollWidth") <= 380
+
+
+def test_a_laptop_shows_whole_tables_of_the_storage(laptop: Chrome, disk_url: str) -> None:
+    laptop.get(disk_url)
+    hidden = """return [...document.querySelectorAll("#storage .scroll")].map(
+        (table) => table.scrollWidth - table.clientWidth)"""
+    assert laptop.execute_script(hidden) == [0, 0]
 
 
 @every_page

@@ -152,11 +152,12 @@ def test_tables_are_kept_on_request_and_made_anew_after_a_kill(
 
 
 def test_more_goes_on_with_running_servers(workplace: Workplace, postgres: Running) -> None:
-    urls = (postgres.url(), postgres.url("?sslmode=require"))
-    workplace.run("compare", *urls, *QUICK, "--name", "two")
+    urls = (postgres.url(), postgres.url("?sslmode=disable"))
+    workplace.run("compare", *urls, *QUICK, "--margin", "0.01%", "--name", "two")
     before = len(workplace.slice_lines("two"))
-    workplace.run("more", "two", "--tests", "point-query", "--budget", "2s")
-    assert len(workplace.slice_lines("two")) > before
+    said = workplace.errors("more", "two", "--tests", "point-query", "--budget", "2s")
+    # Equal servers are called faster or slower once in a while, and then nothing is left to do.
+    assert (len(workplace.slice_lines("two")) == before) == ("nothing to measure" in said)
     assert postgres.schemas() == []
 
 

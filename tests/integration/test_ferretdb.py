@@ -20,7 +20,8 @@ import pytest
 from slowdust.benchmarks.micro import MICRO
 from slowdust.dbms import family
 from slowdust.dbms.access import Access, Auth, Listen
-from slowdust.dbms.family import Sizes, Statements
+from slowdust.dbms.family import Sizes
+from slowdust.dbms.stages import Statements
 from slowdust.instances.leftovers import clean_leftovers
 from slowdust.instances.processes import ProcessMark
 from slowdust.instances.programs import InstanceError
@@ -256,7 +257,7 @@ def test_a_killed_server_ends_the_slice_and_can_be_started_again(
         assert (failed["event"], failed["kind"]) == ("error", "connection")
         driver.close(session)
         wait_until(lambda: not instance.alive())
-        with pytest.raises(InstanceError, match=r"is not running: (killed by signal 9|exit code)"):
+        with pytest.raises(InstanceError, match="is not running: killed by signal 9"):
             instance.check_alive()
         instance.start()
         assert driver.count(server.target()) == TABLES * ROWS, "what was committed is there"

@@ -13,8 +13,8 @@ from slowdust.benchmarks.micro import MICRO
 from slowdust.benchmarks.slap import SLAP
 from slowdust.builds import Build, from_directory
 from slowdust.dbms import family
-from slowdust.dbms.family import Statements
 from slowdust.dbms.settings import shipped_configs
+from slowdust.dbms.stages import Statements
 from slowdust.errors import UsageError
 from tests.integration.driver_process import ROWS, TABLES, Driver, keeping_rows
 from tests.integration.servers import Server, new_instance

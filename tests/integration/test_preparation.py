@@ -8,7 +8,8 @@ import pytest
 
 from slowdust.analysis.preparation.facts import differences
 from slowdust.dbms import family
-from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.maintenance import carry_out

@@ -11,7 +11,7 @@ import pytest
 
 from slowdust.analysis.waits.results import waits_of
 from slowdust.dbms.environment import SYNC_DELAY, Environment
-from slowdust.experiment.contenders import ResolvedContender, RunningContender
+from slowdust.experiment.contender import ResolvedContender, RunningContender
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import Stop
 from slowdust.experiment.journal import open_journal

@@ -1,12 +1,13 @@
 import pytest
 from click.testing import CliRunner
 
-from slowdust.benchmarks import BENCHMARKS, benchmark, known_test, was_imported
+from slowdust.benchmarks import BENCHMARKS, benchmark, known_group
 from slowdust.benchmarks.micro import MICRO
 from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Group, Headline, Phase
 from slowdust.benchmarks.slap import SLAP
 from slowdust.cli.tests import command
 from slowdust.errors import UsageError
+from slowdust.store.manifest import WorkloadFacts
 
 EVERY = pytest.mark.parametrize("each", BENCHMARKS.values(), ids=BENCHMARKS)
 
@@ -51,16 +52,13 @@ def test_slap_is_told_in_response_times() -> None:
     ]
 
 
-def test_benchmarks_that_cannot_be_run_were_imported() -> None:
-    assert [was_imported(name) for name in ("micro", "sysbench", "rates")] == [False, True, True]
-
-
-def test_tests_are_found_by_benchmark_and_name() -> None:
-    scan = known_test("micro", "scan")
-    assert scan is not None
-    assert scan.group is Group.RANGE
-    assert known_test("slap", "scan") is None
-    assert known_test("tpcc", "scan") is None
+def test_groups_are_found_by_benchmark_and_test() -> None:
+    shop = WorkloadFacts(name="shop", sha256="", groups={"scan": "write"}, rows={})
+    assert known_group("micro", "scan", shop) is Group.RANGE
+    assert known_group("shop", "scan", shop) is Group.WRITE
+    assert known_group("shop", "scan", None) is None
+    assert known_group("slap", "scan", None) is None
+    assert known_group("sysbench", "load", None) is Group.LOAD
     with pytest.raises(UsageError, match="there is no benchmark"):
         benchmark("tpcc")
 

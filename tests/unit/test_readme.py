@@ -21,7 +21,7 @@ def series(dbms: str, version: str) -> str:
 
 @pytest.mark.parametrize("dbms", ["Postgres", "MySQL", "MariaDB"])
 def test_the_range_of_versions_is_the_catalogs(dbms: str) -> None:
-    versions = [entry.version for entry in catalog_of(dbms.lower()).entries]
+    versions = [entry.server_version for entry in catalog_of(dbms.lower()).entries]
     first, last = (series(dbms.lower(), version) for version in (versions[0], versions[-1]))
     assert re.search(rf"\b{dbms} {re.escape(first)} to {re.escape(last)}[, ]", README)
 

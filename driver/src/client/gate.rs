@@ -43,6 +43,11 @@ pub trait StartCondition {
 
     /// Wait until the answer may change, but at most for this time.
     fn wait(&self, at_most: Option<Duration>);
+
+    /// Return the time after which a thread of many clients, which nobody wakes, has to ask again.
+    fn ask_again(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// The condition of a client that depends on no other.
@@ -54,6 +59,27 @@ impl StartCondition for Unconditional {
     }
 
     fn wait(&self, _: Option<Duration>) {}
+}
+
+/// The condition of a client that works beside others: they have not ended.
+pub struct Beside<'a> {
+    pub ended: &'a AtomicBool,
+}
+
+impl StartCondition for Beside<'_> {
+    fn start(&self) -> Start {
+        if self.ended.load(Ordering::SeqCst) {
+            Start::Never
+        } else {
+            Start::Now
+        }
+    }
+
+    fn wait(&self, _: Option<Duration>) {}
+
+    fn ask_again(&self) -> Option<Duration> {
+        Some(Duration::from_millis(1))
+    }
 }
 
 /// A gate between one inserter and one deleter.

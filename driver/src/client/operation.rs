@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::wire::{Failure, Request, TextQueries, Value};
+use crate::wire::{Failure, Kinds, Request, TextQueries, Value};
 
 /// A source of one client's operations. It owns all that it needs to compose them without allocating.
 pub trait Generator: Send {
@@ -52,6 +52,7 @@ pub enum Form {
     Prepared {
         statement: usize,
         values: Range<usize>,
+        kinds: Kinds,
     },
     Text(Range<usize>),
 }
@@ -81,8 +82,13 @@ impl Operation {
 
     pub fn request(&self, call: usize) -> Request<'_> {
         match &self.calls[call].form {
-            Form::Prepared { statement, values } => Request::Prepared {
+            Form::Prepared {
+                statement,
+                values,
+                kinds,
+            } => Request::Prepared {
                 statement: *statement,
+                kinds: *kinds,
                 values: &self.values[values.clone()],
                 text: &self.text,
             },
@@ -92,15 +98,38 @@ impl Operation {
         }
     }
 
-    /// Append a value as SQL to the text; a text value is one of this operation.
-    pub fn write_literal(&mut self, value: Value) {
+    /// Append a value as SQL to the text; a text value is one of this operation. `doubled` is the
+    /// dialect's.
+    pub fn write_literal(&mut self, value: Value, doubled: &[u8]) {
         match value {
-            Value::Text { start, end } => {
+            Value::Text { start, end } | Value::Written { start, end } => {
+                let (start, end) = (start as usize, end as usize);
                 self.text.push(b'\'');
-                self.text.extend_from_within(start as usize..end as usize);
+                if self.text[start..end]
+                    .iter()
+                    .any(|byte| doubled.contains(byte))
+                {
+                    for place in start..end {
+                        let byte = self.text[place];
+                        self.text.push(byte);
+                        if doubled.contains(&byte) {
+                            self.text.push(byte);
+                        }
+                    }
+                } else {
+                    self.text.extend_from_within(start..end);
+                }
                 self.text.push(b'\'');
             }
-            number => number.write_literal(&[], &mut self.text),
+            Value::Bytes { start, end } => {
+                let bytes = self.text[start as usize..end as usize].to_vec();
+                let value = Value::Bytes {
+                    start: 0,
+                    end: end - start,
+                };
+                value.write_literal(&bytes, doubled, &mut self.text);
+            }
+            number => number.write_literal(&[], doubled, &mut self.text),
         }
     }
 }

@@ -11,6 +11,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{epoll, Timespec};
 use rustix::io::Errno;
 
+use super::gate::{Start, StartCondition};
 use super::{Client, Context, Progress};
 use crate::measure::{Clock, Nanosecond, Next, Pace};
 use crate::wire::Failure;
@@ -46,9 +47,11 @@ impl Readiness {
         events: &mut Vec<epoll::Event>,
         clock: &impl Clock,
         until: Option<Nanosecond>,
+        at_most: Option<Duration>,
     ) -> Result<(), Failure> {
         let timeout = until.map(|time| {
             let rest = Duration::from_nanos(time.saturating_sub(clock.now()));
+            let rest = at_most.map_or(rest, |longest| rest.min(longest));
             Timespec::try_from(rest).expect("584 years at most")
         });
         match epoll::wait(&self.epoll, spare_capacity(events), timeout.as_ref()) {
@@ -58,8 +61,9 @@ impl Readiness {
     }
 }
 
-/// Run the slice of all clients, each with its pace.
-pub fn run<C: Clock>(
+/// Run the slice of all clients, each with its pace, until the condition allows no further operation.
+pub fn run_when<C: Clock>(
+    condition: &impl StartCondition,
     clients: &mut [Client],
     paces: &mut [Pace],
     readiness: &Readiness,
@@ -72,6 +76,7 @@ pub fn run<C: Clock>(
         clients,
         paces,
         context,
+        condition,
         busy: 0,
     };
     for place in 0..slice.clients.len() {
@@ -79,7 +84,7 @@ pub fn run<C: Clock>(
     }
     while slice.is_under_way() && !abandoned.load(Ordering::Relaxed) {
         let due = slice.next_due();
-        readiness.wait(&mut events, slice.context.clock, due)?;
+        readiness.wait(&mut events, slice.context.clock, due, condition.ask_again())?;
         for event in events.drain(..) {
             slice.serve(event.data.u64() as usize)?;
         }
@@ -90,16 +95,17 @@ pub fn run<C: Clock>(
     Ok(())
 }
 
-struct Slice<'a, 'b, C> {
+struct Slice<'a, 'b, C, S> {
     clients: &'a mut [Client],
     paces: &'a mut [Pace],
     context: &'a mut Context<'b, C>,
     waiting: Waiting,
+    condition: &'a S,
     /// The number of clients with an operation under way.
     busy: usize,
 }
 
-impl<C: Clock> Slice<'_, '_, C> {
+impl<C: Clock, S: StartCondition> Slice<'_, '_, C, S> {
     fn is_under_way(&self) -> bool {
         self.busy > 0 || !self.waiting.is_empty()
     }
@@ -118,6 +124,9 @@ impl<C: Clock> Slice<'_, '_, C> {
     }
 
     fn next(&mut self, place: usize) -> Result<(), Failure> {
+        if self.condition.start() == Start::Never {
+            return Ok(());
+        }
         let client = &mut self.clients[place];
         match self.paces[place].next(self.context.clock, client.finished, client.position) {
             Next::Stop => {}
@@ -138,6 +147,9 @@ impl<C: Clock> Slice<'_, '_, C> {
             }
             self.waiting.pop();
             self.next(place)?;
+        }
+        if self.condition.start() == Start::Never {
+            self.waiting.clear();
         }
         Ok(())
     }

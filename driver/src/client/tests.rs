@@ -9,7 +9,7 @@ use super::*;
 use crate::keys::Sequence;
 use crate::measure::{End, Schedule};
 use crate::protocol::job::Arrivals;
-use crate::wire::{ServerError, Table, TextQueries, Traffic};
+use crate::wire::{Kinds, ServerError, Table, TextQueries, Traffic};
 use operation::{Call, Expected, Form};
 
 /// The server's answer to one request, and the time that it takes.
@@ -121,6 +121,7 @@ impl Generator for Statements {
         operation.clear();
         let call = |statement| Call {
             form: Form::Prepared {
+                kinds: Kinds::Usual,
                 statement,
                 values: 0..0,
             },
@@ -166,6 +167,25 @@ fn run(statements: usize, steps: &[Step], then: Option<Step>, mut pace: Pace) ->
 
 fn until(time: Nanosecond) -> Pace {
     Pace::new(End::At(time), None)
+}
+
+#[test]
+fn an_operation_that_ends_after_the_others_is_not_completed_by_their_end() {
+    let tally = Tally {
+        operations: 3,
+        last_completion: 100,
+    };
+    assert_eq!([tally.until(99), tally.until(100)], [2, 3]);
+    assert_eq!(Tally::default().until(99), 0);
+}
+
+#[test]
+fn clients_beside_others_begin_nothing_once_those_have_ended() {
+    let ended = AtomicBool::new(false);
+    let condition = gate::Beside { ended: &ended };
+    assert_eq!(gate::StartCondition::start(&condition), gate::Start::Now);
+    ended.store(true, std::sync::atomic::Ordering::SeqCst);
+    assert_eq!(gate::StartCondition::start(&condition), gate::Start::Never);
 }
 
 #[test]

@@ -60,6 +60,13 @@ pub enum Event {
         id: u64,
         results: Vec<Rows>,
     },
+    /// Pages of a file were read past the kernel's cache.
+    Fetched {
+        id: u64,
+        reads: u64,
+        /// Time from the first read to the end of the last one.
+        seconds: Second,
+    },
     Error(ErrorEvent),
 }
 
@@ -108,6 +115,33 @@ pub struct Ran {
     pub client: Option<ClientUse>,
     pub schedule: Option<Schedule>,
     /// Operations of each client since the session was opened.
+    pub positions: Vec<u64>,
+    /// The sessions that ran beside this one, as the command names them.
+    pub beside: Vec<RanBeside>,
+    /// Age of the data that each query saw: its own start less the commit of the first transaction
+    /// that it does not see, 0 where it sees all. Absent where one of the sessions did not write,
+    /// or none read, what tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub freshness: Option<Latency>,
+}
+
+/// Measurements of a session that ran beside another one.
+#[derive(Serialize, JsonSchema)]
+pub struct RanBeside {
+    pub session: String,
+    /// Time from the opening of the window to the end of the session beside which it ran.
+    pub seconds: Second,
+    /// Operations that were completed by then. One of each client may have ended later, alone: it is
+    /// in the response times and in the positions.
+    pub operations: u64,
+    pub statements: u64,
+    pub rows: u64,
+    /// Operations / time.
+    pub qps: f64,
+    pub latency: Latency,
+    pub errors: BTreeMap<String, u64>,
+    pub retries: u64,
+    pub schedule: Option<Schedule>,
     pub positions: Vec<u64>,
 }
 

@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::protocol::described::{DescribedTables, DescribedTest};
+use crate::protocol::target::Target;
+
 pub type Second = f64;
 
 #[derive(Deserialize, JsonSchema)]
@@ -18,6 +21,7 @@ pub enum Command {
     Close(Close),
     Sql(Sql),
     Sample(Sample),
+    Fetch(Fetch),
 }
 
 impl Command {
@@ -33,102 +37,7 @@ impl Command {
             Self::Close(command) => command.id,
             Self::Sql(command) => command.id,
             Self::Sample(command) => command.id,
-        }
-    }
-}
-
-/// A server: either `host` (TCP) or `socket`, its Unix socket or the directory of that (for MySQL
-/// and MariaDB: of `mysql.sock`). It has no `Debug`, so that the password is never printed.
-#[derive(Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Target {
-    /// `postgres`, `mysql`, `mariadb`, `sqlite`, `mongodb`, `ferretdb`.
-    pub dbms: String,
-    #[serde(default)]
-    pub host: Option<String>,
-    #[serde(default)]
-    pub socket: Option<String>,
-    pub port: u16,
-    pub user: String,
-    #[serde(default)]
-    pub password: Option<String>,
-    pub database: String,
-    /// The storage engine in which tables are made, where the DBMS has several.
-    #[serde(default)]
-    pub engine: Option<String>,
-    /// The schema of the tables within the database, where the DBMS has schemas.
-    #[serde(default)]
-    pub schema: Option<String>,
-    /// Whether others started the server, whose processes may be those of another machine.
-    #[serde(default)]
-    pub foreign: bool,
-    /// How a TCP connection is encrypted; absent: not at all.
-    #[serde(default)]
-    pub tls: Option<Tls>,
-    /// The length of the names of columns, where every row holds them.
-    #[serde(default)]
-    pub names: Names,
-    /// Whether each write asks to wait for the disk, where that is for the client to say.
-    #[serde(default)]
-    pub journaled: bool,
-    /// The database that has the user, where users are of databases; absent: `admin`.
-    #[serde(default)]
-    pub auth_source: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Names {
-    #[default]
-    Long,
-    Short,
-}
-
-/// The encryption of a connection. All files are in PEM.
-#[derive(Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Tls {
-    pub verify: Verify,
-    /// The file of the authorities; absent: those that this machine trusts.
-    #[serde(default)]
-    pub authorities: Option<String>,
-    /// The file of the client's certificate, which needs a key.
-    #[serde(default)]
-    pub certificate: Option<String>,
-    #[serde(default)]
-    pub key: Option<String>,
-}
-
-/// The part of a server's certificate that is verified.
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Verify {
-    Nothing,
-    /// The authority that has signed it.
-    Authority,
-    /// The authority and the name of the host.
-    Identity,
-}
-
-#[cfg(test)]
-impl Target {
-    /// Return a target over a Unix socket for tests that do not connect to it.
-    pub fn of_test(dbms: &str, password: Option<&str>) -> Self {
-        Self {
-            dbms: dbms.into(),
-            host: None,
-            socket: Some("/".into()),
-            port: 0,
-            user: "ann".into(),
-            password: password.map(Into::into),
-            database: "db".into(),
-            engine: None,
-            schema: None,
-            foreign: false,
-            tls: None,
-            names: Names::Long,
-            journaled: false,
-            auth_source: None,
+            Self::Fetch(command) => command.id,
         }
     }
 }
@@ -147,6 +56,19 @@ pub struct Load {
     pub seed: u64,
     /// Largest number of connections at once.
     pub parallel: u32,
+    /// The tables, if the benchmark is one that commands describe.
+    #[serde(default)]
+    pub described: Option<DescribedTables>,
+}
+
+impl Load {
+    /// Return the number of rows of all tables.
+    pub fn all_rows(&self) -> u64 {
+        match &self.described {
+            Some(described) => described.tables.iter().map(|table| table.rows).sum(),
+            None => u64::from(self.tables) * u64::from(self.rows),
+        }
+    }
 }
 
 fn sbtest() -> String {
@@ -164,6 +86,9 @@ pub struct Open {
     pub id: u64,
     pub session: String,
     pub target: Target,
+    /// The benchmark whose test it is.
+    #[serde(default = "sbtest")]
+    pub benchmark: String,
     pub test: String,
     pub clients: u32,
     pub tables: u32,
@@ -177,6 +102,9 @@ pub struct Open {
     /// threads.
     #[serde(default)]
     pub cpus: Option<Vec<u32>>,
+    /// The test, if the benchmark is one that commands describe.
+    #[serde(default)]
+    pub described: Option<DescribedTest>,
 }
 
 /// Asks for the plans of a session's statements.
@@ -194,8 +122,29 @@ pub struct Run {
     pub id: u64,
     pub session: String,
     pub stop: Stop,
+    /// The position in its sequence at which each client begins; absent: where it is.
+    #[serde(default)]
+    pub begin: Option<Vec<u64>>,
     #[serde(default)]
     pub rate: Option<Rate>,
+    /// Sessions that run beside this one, from the opening of its window to its end.
+    #[serde(default)]
+    pub beside: Vec<Beside>,
+}
+
+/// A session that runs beside another one: no operation of it begins once that one has ended.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Beside {
+    pub session: String,
+    /// The position in its sequence at which each client begins; absent: where it is.
+    #[serde(default)]
+    pub begin: Option<Vec<u64>>,
+    #[serde(default)]
+    pub rate: Option<Rate>,
+    /// Each client stops when it has done that many operations since the session was opened.
+    #[serde(default)]
+    pub positions: Option<Vec<u64>>,
 }
 
 /// The end of a slice, whichever of the two comes first; one of them is there.
@@ -255,6 +204,20 @@ pub struct Sample {
     pub every: Second,
     /// Time after which no execution begins.
     pub seconds: Second,
+}
+
+/// Reads pages of a file at random, past the kernel's cache, as many at once as there are threads.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fetch {
+    pub id: u64,
+    pub file: String,
+    pub page_bytes: u32,
+    pub threads: u32,
+    /// Time after which no read begins.
+    pub seconds: Second,
+    /// Seed of the random places.
+    pub seed: u64,
 }
 
 /// Drops and creates the tables of a benchmark of long steps, empty and without secondary indexes.

@@ -8,9 +8,11 @@ use crate::client::readiness::Readiness;
 use crate::client::{Client, Place};
 use crate::measure::Recorder;
 use crate::protocol::event::Plan;
-use crate::protocol::job::{Open, Target};
-use crate::wire::{self, Failure, Request};
-use crate::workload::{self, Shape, Test};
+use crate::protocol::job::Open;
+use crate::protocol::target::Target;
+use crate::slice::freshness::Log;
+use crate::wire::{self, Failure};
+use crate::workload::{self, Shape, Test, TestRequest};
 
 /// The most clients per core that have a thread of their own, which the scheduler can bring to the
 /// core of its server process. With more clients the cores are busy wherever threads run, and a
@@ -21,13 +23,15 @@ pub struct Session {
     pub test: Box<dyn Test>,
     pub workers: Vec<Worker>,
     /// The sum of the records of several workers.
-    pub total: Recorder,
+    total: Recorder,
     /// True if a client has failed in the middle of an operation.
     pub broken: bool,
     /// The server's process of each client; empty if unknown.
     pub server_processes: Vec<u32>,
     pub seed: u64,
     pub target: Target,
+    /// The part of its operations in measuring freshness.
+    pub freshness: Option<Log>,
 }
 
 /// The clients of one thread.
@@ -74,6 +78,24 @@ impl Threads {
 }
 
 impl Session {
+    /// Add the records of several workers; that of the only one is the total already.
+    pub fn add_up(&mut self) {
+        if self.workers.len() > 1 {
+            self.total.reset();
+            for worker in &self.workers {
+                self.total.merge(&worker.recorder);
+            }
+        }
+    }
+
+    /// Return the record of all workers, which were added up.
+    pub fn total(&self) -> &Recorder {
+        match self.workers.as_slice() {
+            [alone] => &alone.recorder,
+            _ => &self.total,
+        }
+    }
+
     pub fn open(job: &Open) -> Result<Self, Failure> {
         check_cpus(job)?;
         let shape = Shape {
@@ -82,14 +104,14 @@ impl Session {
             clients: job.clients.into(),
             seed: job.seed,
         };
-        let test = workload::test(&job.test, shape, wire::dialect(&job.target)?)?;
-        let statements = test.prepared();
+        let request = TestRequest {
+            benchmark: &job.benchmark,
+            test: &job.test,
+            described: job.described.as_ref(),
+        };
+        let test = workload::test(&request, shape, wire::dialect(&job.target)?)?;
         let mut connections = (0..shape.clients)
-            .map(|_| {
-                let mut connection = wire::connect(&job.target)?;
-                connection.prepare(&statements)?;
-                Ok(connection)
-            })
+            .map(|_| connect(&job.target, test.as_ref()))
             .collect::<Result<Vec<_>, Failure>>()?;
         let server_processes = match job.cpus {
             Some(_) if !job.target.foreign => {
@@ -98,6 +120,9 @@ impl Session {
             }
             _ => Vec::new(),
         };
+        let described = job.described.as_ref();
+        let freshness = described.and_then(|test| test.freshness.as_ref());
+        let freshness = freshness.map(|part| Log::new(part, shape.clients));
         let clients = (0..)
             .zip(connections)
             .map(|(client, connection)| {
@@ -106,7 +131,12 @@ impl Session {
                     client,
                     clients: shape.clients,
                 };
-                Client::new(connection, test.generator(), place)
+                let generator = test.generator();
+                let generator = match &freshness {
+                    Some(log) => log.watch(generator),
+                    None => generator,
+                };
+                Client::new(connection, generator, place)
             })
             .collect();
         Ok(Self {
@@ -114,6 +144,7 @@ impl Session {
             server_processes,
             total: Recorder::new(),
             broken: false,
+            freshness,
             seed: job.seed,
             target: job.target.clone(),
             test,
@@ -124,22 +155,22 @@ impl Session {
         self.workers.iter().flat_map(|worker| &worker.clients)
     }
 
-    /// Return the plan of each statement that has one, over the first table. A connection of its
+    /// Return the plan of each statement that has one, over the first table and with the values of its
+    /// first execution. A connection of its
     /// own asks for them, so that the clients' prepared statements stay unchanged.
     pub fn explain(&self) -> Result<Vec<Plan>, Failure> {
         let test = self.test.alone();
         let dialect = wire::dialect(&self.target)?;
-        let mut connection = wire::connect(&self.target)?;
-        connection.prepare(&test.prepared())?;
+        let mut connection = connect(&self.target, test.as_ref())?;
         let mut operation = Operation::default();
         test.generator().compose(0, &mut operation);
         let statements = test.statements();
         let mut plans: Vec<Plan> = Vec::new();
-        let mut last = None;
+        let mut explained = vec![false; statements.len()];
         for (call, place) in test.statement_of_calls().into_iter().enumerate() {
             let request = operation.request(call);
-            let repeated = last.replace(place) == Some(place);
-            if repeated || is_control(&request, &statements[place]) {
+            if std::mem::replace(&mut explained[place], true) || !wire::has_plan(&statements[place])
+            {
                 continue;
             }
             let statement = &statements[place];
@@ -169,9 +200,14 @@ fn all_or_none(
     Ok(all.unwrap_or_default())
 }
 
-/// Return whether a request is BEGIN or COMMIT, which have no plan.
-fn is_control(request: &Request<'_>, statement: &str) -> bool {
-    matches!(request, Request::Prepared { .. }) && wire::is_transaction_control(statement)
+/// Return a connection on which the test's operations can be executed.
+fn connect(target: &Target, test: &dyn Test) -> Result<Box<dyn wire::Session>, Failure> {
+    let mut connection = wire::connect(target)?;
+    for statement in test.session() {
+        connection.query(&statement)?;
+    }
+    connection.prepare(&test.prepared())?;
+    Ok(connection)
 }
 
 fn check_cpus(job: &Open) -> Result<(), Failure> {

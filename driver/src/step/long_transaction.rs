@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::measure::{Clock, End, Nanosecond, Recorder};
-use crate::protocol::job::Target;
+use crate::protocol::target::Target;
 use crate::wire::{self, Failure, Session};
 
 pub struct LongTransaction {

@@ -1,6 +1,7 @@
 //! Dates of the Gregorian calendar.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// A date and a time of day, without a time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +15,9 @@ pub struct DateTime {
 }
 
 impl DateTime {
+    /// The seconds since 1970 of the years from 0 to 9999.
+    pub const SECONDS: RangeInclusive<i64> = -62_167_219_200..=253_402_300_799;
+
     /// Convert seconds since 1970, for any year of four digits. The date is that of Howard
     /// Hinnant's `civil_from_days` ("chrono-Compatible Low-Level Date Algorithms").
     pub fn of(seconds: i64) -> Self {
@@ -70,6 +74,8 @@ mod tests {
             (1_709_251_200, "2024-03-01 00:00:00"),
             (-1, "1969-12-31 23:59:59"),
             (4_107_542_400, "2100-03-01 00:00:00"),
+            (*DateTime::SECONDS.start(), "0000-01-01 00:00:00"),
+            (*DateTime::SECONDS.end(), "9999-12-31 23:59:59"),
         ] {
             assert_eq!(DateTime::of(seconds).to_string(), expected);
         }

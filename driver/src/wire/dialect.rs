@@ -14,6 +14,11 @@ pub trait Dialect: Sync {
         statement.to_owned()
     }
 
+    /// Return the bytes that are doubled within the quotes of a text.
+    fn doubled(&self) -> &'static [u8] {
+        b"'"
+    }
+
     /// Return whether statements can be grouped in transactions; else each stands alone.
     fn has_transactions(&self) -> bool {
         true

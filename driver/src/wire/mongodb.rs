@@ -28,7 +28,7 @@ use super::{
     BulkLoad, Connection, Failure, Reply, Request, ServerError, Session, Table, TextQueries,
     Traffic, Wire,
 };
-use crate::protocol::job::{Names, Target};
+use crate::protocol::target::{Names, Target};
 
 pub const WIRE: Wire = Wire {
     connect: |target| Ok(Box::new(MongoConnection::connect(target)?)),
@@ -268,6 +268,7 @@ impl Connection for MongoConnection {
                 statement,
                 values,
                 text,
+                ..
             } => {
                 let command = &self.prepared[statement];
                 self.socket
@@ -324,6 +325,7 @@ impl Session for MongoConnection {
             statement,
             values,
             text,
+            ..
         } = request
         else {
             return Ok(None);

@@ -23,10 +23,10 @@ use super::calendar::DateTime;
 use super::frames::Frames;
 use super::socket::Socket;
 use super::{
-    is_transaction_control, BulkLoad, Connection, Failure, Reply, Request, Session, Table,
+    is_transaction_control, BulkLoad, Connection, Failure, Kinds, Reply, Request, Session, Table,
     TextQueries, Traffic, Value, Wire,
 };
-use crate::protocol::job::Target;
+use crate::protocol::target::Target;
 
 pub const WIRE: Wire = Wire {
     connect: |target| Ok(Box::new(MysqlConnection::connect(target)?)),
@@ -45,8 +45,10 @@ const SOCKET_NAME: &str = "mysql.sock";
 /// The types of parameters.
 const LONG: u8 = 0x03;
 const FLOAT: u8 = 0x04;
+const NULL: u8 = 0x06;
 const LONG_LONG: u8 = 0x08;
 const DATE_TIME: u8 = 0x0c;
+const BLOB: u8 = 0xfc;
 const VAR_STRING: u8 = 0xfd;
 
 pub struct MysqlConnection {
@@ -165,10 +167,11 @@ impl Connection for MysqlConnection {
                 statement,
                 values,
                 text,
+                kinds,
             } => match &mut self.statements[statement] {
                 Statement::Text(sql) => encode_text(command::QUERY, sql, output)?,
                 Statement::Prepared { number, types, .. } => {
-                    encode_execution(*number, types, values, text, output)?
+                    encode_execution(*number, types, values, kinds, text, output)?
                 }
             },
         };
@@ -239,6 +242,7 @@ fn encode_execution<'a>(
     number: u32,
     types: &mut Vec<u8>,
     values: &[Value],
+    kinds: Kinds,
     text: &[u8],
     output: &'a mut Vec<u8>,
 ) -> Result<&'a [u8], Failure> {
@@ -251,8 +255,16 @@ fn encode_execution<'a>(
     if values.is_empty() {
         return packet.end(0);
     }
-    // The bitmap of NULLs, of which there are none.
-    packet.zeros(values.len().div_ceil(8));
+    // The bitmap of NULLs.
+    match kinds {
+        Kinds::Usual => packet.zeros(values.len().div_ceil(8)),
+        Kinds::Any => values.chunks(8).for_each(|eight| {
+            let nulls = (0..).zip(eight);
+            packet.byte(nulls.fold(0, |bits, (place, value)| {
+                bits | u8::from(*value == Value::Null) << place
+            }));
+        }),
+    }
     let known = types.iter().copied().eq(values.iter().map(type_of));
     packet.byte(u8::from(!known));
     if !known {
@@ -266,7 +278,10 @@ fn encode_execution<'a>(
             Value::BigInt(number) => packet.bytes(&number.to_le_bytes()),
             Value::Real(number) => packet.bytes(&number.to_le_bytes()),
             Value::Timestamp(seconds) => packet.counted(&date_time(seconds)),
-            Value::Text { start, end } => packet.counted(Value::slice(text, start, end)),
+            Value::Text { start, end }
+            | Value::Written { start, end }
+            | Value::Bytes { start, end } => packet.counted(Value::slice(text, start, end)),
+            Value::Null => {}
         }
     }
     packet.end(0)
@@ -293,7 +308,9 @@ fn type_of(value: &Value) -> u8 {
         Value::BigInt(_) => LONG_LONG,
         Value::Real(_) => FLOAT,
         Value::Timestamp(_) => DATE_TIME,
-        Value::Text { .. } => VAR_STRING,
+        Value::Text { .. } | Value::Written { .. } => VAR_STRING,
+        Value::Bytes { .. } => BLOB,
+        Value::Null => NULL,
     }
 }
 

@@ -24,10 +24,10 @@ use super::dialect::Dialect as _;
 use super::frames::Frames;
 use super::socket::Socket;
 use super::{
-    BulkLoad, Connection, Failure, Reply, Request, Session, Table, TextQueries, Traffic, Value,
-    Wire,
+    BulkLoad, Connection, Failure, Kinds, Reply, Request, Session, Table, TextQueries, Traffic,
+    Value, Wire,
 };
-use crate::protocol::job::Target;
+use crate::protocol::target::Target;
 
 pub const WIRE: Wire = Wire {
     connect: |target| Ok(Box::new(PostgresConnection::connect(target)?)),
@@ -35,6 +35,7 @@ pub const WIRE: Wire = Wire {
     in_process: false,
 };
 
+const TEXT: i16 = 0;
 const BINARY: i16 = 1;
 
 pub struct PostgresConnection {
@@ -43,6 +44,8 @@ pub struct PostgresConnection {
     output: BytesMut,
     reply: PartialReply,
     names: Vec<String>,
+    /// The formats of the values of an execution.
+    formats: Vec<i16>,
     backend: Option<u32>,
 }
 
@@ -77,6 +80,7 @@ impl PostgresConnection {
             output: BytesMut::with_capacity(64 * 1024),
             reply: PartialReply::default(),
             names: Vec::new(),
+            formats: Vec::new(),
             backend: None,
         }
     }
@@ -133,9 +137,19 @@ impl Connection for PostgresConnection {
                 statement,
                 values,
                 text,
+                kinds,
             } => {
                 self.output.clear();
-                encode_execution(&self.names[statement], values, text, &mut self.output)?;
+                if kinds == Kinds::Any {
+                    self.formats.clear();
+                    self.formats.extend(values.iter().map(format_of));
+                }
+                let formats = match kinds {
+                    Kinds::Usual => &[BINARY],
+                    Kinds::Any => &self.formats[..],
+                };
+                let name = &self.names[statement];
+                encode_execution(name, values, text, formats, &mut self.output)?;
                 self.socket.send(&self.output)
             }
             Request::Text(sql) => self.send_text(sql),
@@ -232,22 +246,20 @@ impl Session for PostgresConnection {
     }
 }
 
-/// Write Bind, Execute and Sync of a named statement.
+/// Write Bind, Execute and Sync of a named statement. A single format stands for those of all values.
 fn encode_execution(
     name: &str,
     values: &[Value],
     text: &[u8],
+    formats: &[i16],
     output: &mut BytesMut,
 ) -> Result<(), Failure> {
     frontend::bind(
         "",
         name,
-        [BINARY],
+        formats.iter().copied(),
         values,
-        |value, output| {
-            encode_value(*value, text, output);
-            Ok(IsNull::No)
-        },
+        |value, output| Ok(encode_value(*value, text, output)),
         [BINARY],
         output,
     )
@@ -262,16 +274,29 @@ fn encode_execution(
     Ok(())
 }
 
+fn format_of(value: &Value) -> i16 {
+    match value {
+        Value::Written { .. } => TEXT,
+        _ => BINARY,
+    }
+}
+
 /// Write a value in its binary form, without its length.
 #[inline(always)] // A call for each value would cost more than the value.
-fn encode_value(value: Value, text: &[u8], output: &mut BytesMut) {
+fn encode_value(value: Value, text: &[u8], output: &mut BytesMut) -> IsNull {
     match value {
         Value::Int(number) => output.put_i32(number),
         Value::BigInt(number) => output.put_i64(number),
         Value::Real(number) => output.put_f32(number),
         Value::Timestamp(seconds) => output.put_i64(microseconds_since_2000(seconds)),
-        Value::Text { start, end } => output.put_slice(Value::slice(text, start, end)),
+        Value::Text { start, end }
+        | Value::Written { start, end }
+        | Value::Bytes { start, end } => {
+            output.put_slice(Value::slice(text, start, end));
+        }
+        Value::Null => return IsNull::Yes,
     }
+    IsNull::No
 }
 
 /// Convert a time to the form in which timestamps are stored.

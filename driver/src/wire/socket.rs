@@ -13,7 +13,7 @@ use rustix::net::sockopt::socket_peercred;
 
 use super::tls::{self, TlsStream};
 use super::{Failure, Traffic};
-use crate::protocol::job::Target;
+use crate::protocol::target::Target;
 
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 

@@ -50,7 +50,7 @@ pub struct SqliteConnection {
 struct Prepared {
     statement: Statement,
     sql: String,
-    /// Whether it is an INSERT, UPDATE or DELETE, after which the changed rows are counted.
+    /// Whether the changed rows are counted after it.
     writes: bool,
 }
 
@@ -79,10 +79,8 @@ impl SqliteConnection {
         let (statement, _) = self.handle.prepare(sql)?;
         let statement = statement.ok_or_else(|| Failure::usage("a statement is empty"))?;
         Ok(Prepared {
+            writes: changes_rows(sql, statement.types.len()),
             statement,
-            writes: ["INSERT", "UPDATE", "DELETE"]
-                .iter()
-                .any(|verb| sql.starts_with(verb)),
             sql: sql.to_owned(),
         })
     }
@@ -143,6 +141,14 @@ impl SqliteConnection {
     }
 }
 
+/// Return whether a statement with so many columns is an INSERT, UPDATE, DELETE or REPLACE.
+fn changes_rows(sql: &str, columns: usize) -> bool {
+    let word = sql.split_whitespace().next().unwrap_or("");
+    let verbs = ["INSERT", "UPDATE", "DELETE", "REPLACE"];
+    verbs.iter().any(|verb| word.eq_ignore_ascii_case(verb))
+        || (columns == 0 && word.eq_ignore_ascii_case("WITH"))
+}
+
 /// Return a step of a plan as versions from 3.36 on write it: equal plans have to be equal texts.
 fn in_words_of_today(step: &str) -> String {
     let shorter = ["SCAN", "SEARCH"].iter().find_map(|verb| {
@@ -171,9 +177,12 @@ fn bind(statement: &mut Statement, values: &[Value], text: &[u8], times: &mut Ve
             Value::Timestamp(_) => {
                 bind_text(statement, place, next_time.next().unwrap_or_default());
             }
-            Value::Text { start, end } => {
+            Value::Text { start, end }
+            | Value::Written { start, end }
+            | Value::Bytes { start, end } => {
                 bind_text(statement, place, Value::slice(text, start, end));
             }
+            Value::Null => statement.bind_null(place),
         }
     }
 }
@@ -218,6 +227,7 @@ impl Connection for SqliteConnection {
                 statement,
                 values,
                 text,
+                ..
             } => self.run(statement, values, text),
             Request::Text(sql) => self.run_text(sql)?,
         });
@@ -322,6 +332,27 @@ impl BulkLoad for Inserts<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn changed_rows_are_those_of_all_statements_that_change_some() {
+        for (sql, columns) in [
+            ("INSERT INTO t VALUES (1) RETURNING a", 1),
+            ("insert into t values (1)", 0),
+            ("REPLACE INTO t VALUES (1)", 0),
+            (" \nUPDATE t SET a = 1", 0),
+            ("WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x", 0),
+        ] {
+            assert!(changes_rows(sql, columns), "{sql}");
+        }
+        for (sql, columns) in [
+            ("SELECT 1", 1),
+            ("WITH x AS (SELECT 1) SELECT * FROM x", 1),
+            ("CREATE TABLE t (a)", 0),
+            ("", 0),
+        ] {
+            assert!(!changes_rows(sql, columns), "{sql}");
+        }
+    }
 
     #[test]
     fn plans_of_old_versions_are_in_the_words_of_new_ones() {

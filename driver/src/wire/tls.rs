@@ -17,7 +17,7 @@ use rustls::{
 
 use super::socket::CONNECT_TIMEOUT;
 use super::Failure;
-use crate::protocol::job::{Tls, Verify};
+use crate::protocol::target::{Tls, Verify};
 
 pub type TlsStream = StreamOwned<ClientConnection, TcpStream>;
 

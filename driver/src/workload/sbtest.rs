@@ -1,5 +1,7 @@
-//! Tests over sysbench's tables `sbtest1`..`sbtestN`: the microbenchmarks and the single-row family.
+//! Tests over sysbench's tables `sbtest1`..`sbtestN`: the microbenchmarks, the single-row family, and
+//! tests of data beyond the server's page cache, whose rows are wide.
 
+mod beyond_pool;
 mod catalog;
 mod generator;
 mod load;
@@ -7,7 +9,7 @@ mod slap;
 mod statements;
 mod template;
 
-use super::{Shape, SliceBenchmark, Test, Unit};
+use super::{Shape, SliceBenchmark, Test, TestRequest, Unit};
 use crate::client::operation::Generator;
 use crate::keys::Sequence;
 use crate::protocol::job::Statements;
@@ -23,14 +25,33 @@ pub const BENCHMARK: SliceBenchmark = SliceBenchmark {
     test,
 };
 
+/// The same tables with wide rows, for data beyond the server's page cache in few rows.
+pub const WIDE: SliceBenchmark = SliceBenchmark {
+    name: "wide",
+    load: load::load_wide,
+    test,
+};
+
 /// The families of tests: each returns the transaction of a test that it has.
-const FAMILIES: [TransactionOf; 2] = [catalog::transaction, slap::transaction];
+const FAMILIES: [TransactionOf; 3] = [
+    catalog::transaction,
+    slap::transaction,
+    beyond_pool::transaction,
+];
 
 type TransactionOf = fn(&str) -> Option<Vec<Template>>;
 
 /// Return the test of that name, if one of the families has it.
-fn test(name: &str, shape: Shape, dialect: &dyn Dialect) -> Option<Result<Box<dyn Test>, Failure>> {
-    let mut templates = FAMILIES.iter().find_map(|family| family(name))?;
+fn test(
+    request: &TestRequest<'_>,
+    shape: Shape,
+    dialect: &dyn Dialect,
+) -> Result<Box<dyn Test>, Failure> {
+    let name = request.test;
+    let mut templates = FAMILIES
+        .iter()
+        .find_map(|family| family(name))
+        .ok_or_else(|| Failure::usage(format!("there is no test {name:?}")))?;
     if !dialect.has_transactions() {
         templates.retain(|template| !is_transaction_control(&template.sql));
     }
@@ -39,7 +60,8 @@ fn test(name: &str, shape: Shape, dialect: &dyn Dialect) -> Option<Result<Box<dy
             template.form = Statements::Prepared;
         }
     }
-    let test = check(name, shape, &templates).map(|()| SbTest {
+    check(name, shape, &templates)?;
+    Ok(Box::new(SbTest {
         shape,
         sequence: Sequence::new(shape.seed, name),
         table_choice: TableChoice::of(name, &templates),
@@ -48,8 +70,7 @@ fn test(name: &str, shape: Shape, dialect: &dyn Dialect) -> Option<Result<Box<dy
             catalog::SCAN => Unit::RowsScanned(shape.rows),
             _ => Unit::Operations,
         },
-    });
-    Some(test.map(|test| Box::new(test) as Box<dyn Test>))
+    }))
 }
 
 /// A test with its transaction, ready to produce operations.

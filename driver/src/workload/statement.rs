@@ -4,21 +4,44 @@ use std::ops::Range;
 
 use crate::client::operation::{Call, Expected, Form, Operation};
 use crate::protocol::job::Statements;
+use crate::wire::Kinds;
 
 /// A statement with its placeholders `?`.
 pub enum Statement {
     /// The number under which the connection has prepared it.
-    Prepared(usize),
-    /// The parts between the placeholders of a complete text.
-    Text(Vec<String>),
+    Prepared { number: usize, kinds: Kinds },
+    /// The parts between the placeholders of a complete text, and what is doubled in the texts that
+    /// take their places.
+    Text {
+        parts: Vec<String>,
+        doubled: &'static [u8],
+    },
 }
 
 impl Statement {
     /// `number` is the statement's place among those that the connection prepares.
     pub fn new(number: usize, sql: &str, form: Statements) -> Self {
         match form {
-            Statements::Prepared => Self::Prepared(number),
-            Statements::Text => Self::Text(sql.split('?').map(str::to_owned).collect()),
+            Statements::Prepared => Self::Prepared {
+                number,
+                kinds: Kinds::Usual,
+            },
+            Statements::Text => Self::Text {
+                parts: sql.split('?').map(str::to_owned).collect(),
+                doubled: b"'",
+            },
+        }
+    }
+
+    /// Return the statement with values of any kind, and texts with any contents; `doubled` is the
+    /// dialect's.
+    pub fn with_any_values(self, doubled: &'static [u8]) -> Self {
+        match self {
+            Self::Text { parts, .. } => Self::Text { parts, doubled },
+            Self::Prepared { number, .. } => Self::Prepared {
+                number,
+                kinds: Kinds::Any,
+            },
         }
     }
 
@@ -26,11 +49,14 @@ impl Statement {
     #[inline]
     pub fn call(&self, first_value: usize, expected: Expected, operation: &mut Operation) {
         let form = match self {
-            Self::Prepared(number) => Form::Prepared {
+            Self::Prepared { number, kinds } => Form::Prepared {
                 statement: *number,
+                kinds: *kinds,
                 values: first_value..operation.values.len(),
             },
-            Self::Text(parts) => Form::Text(write_text(parts, first_value, operation)),
+            Self::Text { parts, doubled } => {
+                Form::Text(write_text(parts, doubled, first_value, operation))
+            }
         };
         operation.calls.push(Call { form, expected });
     }
@@ -38,11 +64,16 @@ impl Statement {
 
 /// Append the complete statement, its values as literals, to the operation's text; return its place.
 #[inline(never)]
-fn write_text(parts: &[String], first_value: usize, operation: &mut Operation) -> Range<usize> {
+fn write_text(
+    parts: &[String],
+    doubled: &[u8],
+    first_value: usize,
+    operation: &mut Operation,
+) -> Range<usize> {
     let start = operation.text.len();
     for (place, part) in parts.iter().enumerate() {
         if place > 0 {
-            operation.write_literal(operation.values[first_value + place - 1]);
+            operation.write_literal(operation.values[first_value + place - 1], doubled);
         }
         operation.text.extend_from_slice(part.as_bytes());
     }

@@ -5,26 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowdust.analysis.calibration.calibration import calibration_of
+from slowdust.analysis.comparison.hosts import by_host, hosts_of
 from slowdust.analysis.comparison.pairs import PairVerdicts
 from slowdust.analysis.comparison.relative import block_ratios
 from slowdust.analysis.comparison.together import common_moves
+from slowdust.analysis.comparison.verdict import judge_cells
 from slowdust.analysis.explanation.parts import add_explanations
 from slowdust.analysis.functions.changes import function_changes
 from slowdust.analysis.model import Report
 from slowdust.analysis.origin import kind_of_import
 from slowdust.analysis.preparation.notes import add_notes_about_starts, add_notes_about_work
+from slowdust.analysis.recall.curves import add_recall, search_comparisons
+from slowdust.analysis.recall.indexes import index_results
+from slowdust.analysis.results.beside import add_work_beside, frontier_of
 from slowdust.analysis.results.compared import add_comparisons
 from slowdust.analysis.results.contenders import contender_info, describe_method, plan_differences
+from slowdust.analysis.results.hosts import host_disagreements, host_infos
 from slowdust.analysis.results.latency import add_response_times
 from slowdust.analysis.results.memory import memory_of
 from slowdust.analysis.results.noise import noise_of
 from slowdust.analysis.results.notes import notes_about_restarts
 from slowdust.analysis.results.results import results_of, summarise
 from slowdust.analysis.results.steps import step_runs_of
+from slowdust.analysis.results.storage import add_storage
 from slowdust.analysis.story.answer import answer_of, unfinished
 from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
 from slowdust.analysis.story.changes import changes_of_report
 from slowdust.analysis.story.concurrency import courses_of
+from slowdust.analysis.story.hosts import sentences_about_hosts
 from slowdust.analysis.story.notes import notes_about_report
 from slowdust.analysis.story.reasons import add_reasons
 from slowdust.analysis.story.tldr import tldr_of
@@ -58,10 +66,16 @@ def analyse(
     """
     base = find_contender(base or manifest.base, manifest.contenders)
     report = _report(manifest, slices, base, counts=counts, profiles=profiles, waits=waits)
-    verdicts = PairVerdicts(slices, report.contenders, report.margin)
+    hosts = hosts_of(manifest)
+    verdicts = PairVerdicts(slices, report.contenders, report.margin, hosts)
     report.group_changes = changes_of_report(report, lines_of(manifest.contenders), bands, verdicts)
-    moves = common_moves(block_ratios(slices, base, report.contenders), report.margin)
+    cells = block_ratios(slices, base, report.contenders)
+    moves = [move for own in by_host(cells, hosts) for move in common_moves(own, report.margin)]
+    if report.hosts:
+        judged = judge_cells(cells, report.margin, hosts)
+        report.host_disagreements = host_disagreements(judged, report.margin)
     report.notes = [
+        *sentences_about_hosts(report),
         *notes_about_report(report),
         *notes_about_restarts(moves, base),
         *notes_about_work(report.results, counts, manifest.counting),
@@ -87,13 +101,17 @@ def _report(
     dbms = {contender.name: contender.dbms for contender in manifest.contenders}
     differences = plan_differences(manifest.plans, dbms)
     results = results_of(manifest, slices, contenders, differences, summarise)
-    add_response_times(results, slices, contenders)
+    hosts = hosts_of(manifest)
+    add_response_times(results, slices, contenders, hosts)
     starts = add_notes_about_starts(results, manifest, contenders)
     add_notes_about_work(results, manifest, contenders)
-    add_comparisons(results, slices, contenders, manifest.method.margin)
-    add_work(results, counts, contenders)
+    add_work_beside(results, slices, hosts)
+    add_storage(results, manifest, slices, contenders)
+    add_comparisons(results, slices, contenders, manifest.method.margin, hosts)
+    add_work(results, counts, contenders, manifest.workload, hosts)
+    add_recall(results, manifest.recalls, base)
     functions = function_changes(profiles, base, contenders)
-    add_explanations(results, slices, contenders)
+    add_explanations(results, slices, contenders, hosts)
     observed = waits_of(waits, base, contenders)
     add_reasons(results, base, functions, observed)
     infos = [contender_info(facts[name], facts[base]) for name in contenders]
@@ -110,14 +128,20 @@ def _report(
         step_runs=step_runs_of(results, slices, base),
         failed_steps=manifest.failed_steps,
         concurrency=courses_of(results),
+        frontier=frontier_of(results),
         memory=memory_of(results, infos),
+        searches=search_comparisons(
+            results, slices, manifest.recalls, contenders, manifest.method.margin, hosts=hosts
+        ),
+        indexes=index_results(results, manifest.index_sizes, contenders),
         plan_differences=differences,
         function_changes=functions,
         waits=observed,
         calibration=calibration_of(manifest, slices),
         host=manifest.host,
+        hosts=host_infos(manifest, slices),
         findings=lasting(manifest.findings),
-        noise=noise_of(slices, contenders),
+        noise=noise_of(slices, contenders, hosts),
         warnings=[*manifest.warnings, *starts],
         method=describe_method(manifest),
         unfinished=unfinished(manifest, slices),

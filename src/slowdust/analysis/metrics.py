@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from slowdust.store.measured import Measured
+from slowdust.store.measured import STORAGE, Measured
 from slowdust.units import Microsecond
 
 PerOperation = dict[str, float]
@@ -111,6 +111,10 @@ METRICS = (
         "kB", _KB_PER_BYTE, Evidence(Cause.IO, "KB read", 50.0), "rKB/o"),
     Metric("write_kb", "wKB/o", "Written to storage by the server", "server", ("write_bytes",),
         "kB", _KB_PER_BYTE, Evidence(Cause.IO, "KB written", 20.0), "wKB/o"),
+    Metric("pages_read", "pages/o", "Pages read from storage by the server", STORAGE,
+        ("pages_read",), markdown="pages/o"),
+    Metric("read_amplification", "read amp.", "Bytes read from storage for each byte of the row",
+        STORAGE, ("rows_read",), markdown="read amp."),
     Metric("host_read_kb", "host rKB", "Read from storage by the host", HOST, ("read_bytes",),
         "kB", _KB_PER_BYTE, Evidence(Cause.IO, "KB read", 50.0), "host rKB/o"),
     Metric("host_write_kb", "host wKB", "Written to storage by the host", HOST,
@@ -157,13 +161,57 @@ PERCENTILES = (
     Percentile("p99", 0.99, 0.25),
 )
 
-COMPARED: tuple[Metric | Percentile, ...] = (
-    *(metric for metric in METRICS if metric.evidence is not None and metric.probe != HOST),
+
+@dataclass(frozen=True)
+class BesideRate:
+    """The rate of the work beside a test."""
+
+    key: str = "beside_rate"
+    label: str = "beside/s"
+    meaning: str = "Operations per second of the work beside the test"
+
+
+@dataclass(frozen=True)
+class BesidePercentile:
+    """One percentile of the response times of the work beside a test."""
+
+    percentile: Percentile
+
+    @property
+    def key(self) -> str:
+        """Name in JSON (`compared`) and CSV."""
+        return f"beside_{self.percentile.key}"
+
+    @property
+    def label(self) -> str:
+        """Title of its column on the page."""
+        return f"beside {self.percentile.field}"
+
+    @property
+    def meaning(self) -> str:
+        """The words for it, as a metric has them."""
+        return f"{self.percentile.meaning} of the work beside the test"
+
+
+Compared = Metric | Percentile | BesideRate | BesidePercentile
+
+BESIDE: tuple[BesideRate | BesidePercentile, ...] = (
+    BesideRate(),
+    *(BesidePercentile(each) for each in PERCENTILES if each.field in {"p50", "p95"}),
+)
+
+COMPARED: tuple[Compared, ...] = (
+    *(
+        metric
+        for metric in METRICS
+        if metric.probe == STORAGE or (metric.evidence is not None and metric.probe != HOST)
+    ),
     *PERCENTILES,
+    *BESIDE,
 )
 """What has a ratio to the base with an interval and a verdict: the metrics that speak for a cause,
-whose margin is the experiment's, and the percentiles. The host's are left out: they count the
-client, and servers that should be idle."""
+whose margin is the experiment's, those of data beyond the page cache, the percentiles, and what ran
+beside a test. The host's are left out: they count the client, and servers that should be idle."""
 
 
 def shown_metrics(

@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from slowdust.analysis.metrics import PerOperation
-from slowdust.analysis.model import Report
-from slowdust.benchmarks import was_imported
+from slowdust.analysis.model import Report, Result
 from slowdust.store.archived import Archived, ArchivedRole, Counters
 from slowdust.store.latency import LatencyUs
 from slowdust.store.manifest import ArchivedTable, ContenderFacts, Manifest
@@ -91,12 +90,13 @@ def lists_all_roles(record: Slice) -> bool:
     return not _archived([record])
 
 
-def times_operations(benchmark: str) -> bool:
-    """Return whether its response times are those of the operations that its rates count.
+def times_operations(result: Result) -> bool:
+    """Return whether its response times are those of the operations that its rate counts.
 
-    An event of sysbench has many queries, or is a scan of a whole table.
+    An event of sysbench has many queries, or is a scan of a whole table; errors are counted of
+    what was measured here.
     """
-    return not was_imported(benchmark)
+    return result.errors is not None
 
 
 def printed_response(slices: Iterable[Slice]) -> LatencyUs | None:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from slowdust.benchmarks.archived import SYSBENCH
+from slowdust.benchmarks.archived import IIBENCH, SYSBENCH
+from slowdust.benchmarks.htap import HTAP
 from slowdust.benchmarks.insert import INSERT
+from slowdust.benchmarks.io import IO
 from slowdust.benchmarks.micro import MICRO
-from slowdust.benchmarks.model import Benchmark, Measuring, Test
+from slowdust.benchmarks.model import Benchmark, Group, Measuring, Test
 from slowdust.benchmarks.slap import SLAP
+from slowdust.benchmarks.vector import VECTOR
 from slowdust.errors import UsageError
-from slowdust.wording import no_such
+from slowdust.store.manifest import WorkloadFacts
+from slowdust.wording import listing, no_such
 
 DEFAULT = MICRO
+_GROUPS = {group.value: group for group in Group}
 BENCHMARKS: dict[str, Benchmark] = {
-    benchmark.name: benchmark for benchmark in (MICRO, INSERT, SLAP)
+    benchmark.name: benchmark for benchmark in (MICRO, INSERT, SLAP, IO, HTAP, VECTOR)
 }
 _ARCHIVED: dict[str, Benchmark] = {SYSBENCH.name: SYSBENCH}
 """Benchmarks of archives whose tests have groups; those of other archives need no entry."""
+NAMES = (*BENCHMARKS, *_ARCHIVED, IIBENCH)
+"""The names that no workload of a user's own can have."""
 LISTED = ", ".join((*BENCHMARKS, *(f"archived {name}" for name in _ARCHIVED)))
 """The names of all benchmarks that records can have."""
 
@@ -27,12 +34,26 @@ def benchmark(name: str) -> Benchmark:
         UsageError: the name is unknown; the message lists the known ones.
     """
     if name not in BENCHMARKS:
+        if having := [known for known, each in BENCHMARKS.items() if name in each.suites]:
+            text = f"'{name}' is a suite of {listing(having)}, not a benchmark: see --suite"
+            raise UsageError(text)
         raise UsageError(no_such("benchmark", name, tuple(BENCHMARKS)))
     return BENCHMARKS[name]
 
 
+def known_group(benchmark_name: str, test: str, workload: WorkloadFacts | None) -> Group | None:
+    """Return the group of a record's test; None where no benchmark is known to have it.
+
+    `workload` is the user's own one that the experiment measured.
+    """
+    if workload is not None and benchmark_name == workload.name:
+        return _GROUPS.get(workload.groups.get(test, ""))
+    found = known_test(benchmark_name, test)
+    return found.group if found else None
+
+
 def known_test(benchmark_name: str, test: str) -> Test | None:
-    """Return a test of a record; None where no benchmark is known to have it."""
+    """Return a test of a record; None where no benchmark of Slowdust's own is known to have it."""
     known = BENCHMARKS.get(benchmark_name) or _ARCHIVED.get(benchmark_name)
     return known.test(test) if known else None
 
@@ -41,8 +62,3 @@ def measured_in_steps(benchmark_name: str) -> bool:
     """Return whether the tests of a record's benchmark are long steps of one slice each."""
     known = BENCHMARKS.get(benchmark_name)
     return known is not None and known.measuring is Measuring.STEPS
-
-
-def was_imported(benchmark_name: str) -> bool:
-    """Return whether a record's benchmark is one that Slowdust cannot run, only import."""
-    return benchmark_name not in BENCHMARKS

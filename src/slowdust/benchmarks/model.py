@@ -9,8 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from fnmatch import fnmatchcase
+from pathlib import Path
 
+from slowdust.benchmarks.described import Described
 from slowdust.benchmarks.options import Option, Table
+from slowdust.places import named_path
+from slowdust.units import Second
 from slowdust.wording import nearest, no_such
 
 DEFAULT_SUITE = "default"
@@ -27,6 +31,8 @@ class Group(StrEnum):
     RANGE = "range"
     AGGREGATION = "range with aggregation"
     WRITE = "write"
+    NEAREST = "nearest neighbours"
+    FILTERED = "nearest neighbours of some rows"
     INDEX = "index creation"
     LOAD = "load and warm-up"
     PRE = "before the writes"
@@ -59,6 +65,25 @@ class Measuring(Enum):
 
 
 @dataclass(frozen=True)
+class Beside:
+    """The work of other clients that runs beside a test, in every other of its slices."""
+
+    test: str
+    """Name in the driver."""
+    clients: int | None
+    """Number of its clients; None: as many as the test has."""
+    rate: float | None
+    """Operations per second of all of them; None: a closed loop."""
+    writes: bool
+    paired: bool = False
+    """Whether its slices of a pair begin with the same operation, too."""
+
+    def clients_beside(self, clients: int) -> int:
+        """Return its clients beside so many of the test."""
+        return clients if self.clients is None else self.clients
+
+
+@dataclass(frozen=True)
 class Test:
     """One test; `name` is its id within the benchmark."""
 
@@ -68,13 +93,39 @@ class Test:
     phase: Phase
     least_rows: int = FEWEST_ROWS
     """Rows of a table below which its ranges do not fit."""
+    row_bytes: int | None = None
+    """Bytes of the values of the row that an operation reads or changes, of a test of data beyond
+    the servers' page cache; None of every other test."""
     consumes: bool = False
     """Whether each operation uses up a row, so that it has to end when none is left."""
+    beside: Beside | None = None
+    """The work beside it; in the slices between the test runs alone."""
+    hold: Second | None = None
+    """The time for which a transaction is held open beside it before it is begun anew."""
+    paired: bool = False
+    """Whether its operations are so unlike that the slices of a pair begin with the same one."""
+    curve: str | None = None
+    """The tests beside which it shows more recall for more effort; None where answers are exact."""
+    effort: int | None = None
+    """How hard it searches, in the units of its curve."""
+    builds_index: str | None = None
+    """The kind of index that each operation builds and drops."""
+    absent_on: Mapping[str, str] = field(default_factory=dict)
+    """DBMS -> why it has no such test, as the beginning of a sentence."""
+    most_clients: int | None = None
+    """The most clients that it has; None: any number."""
+    countable: bool = True
+    """Whether its work can be counted: not where an operation takes minutes under valgrind."""
 
     @property
     def driver_test(self) -> str:
         """The test's name in the driver: without `.pre`, since only the data are younger."""
         return self.name.removesuffix(f".{Phase.PRE}")
+
+    @property
+    def is_younger(self) -> bool:
+        """Whether it is a test on younger data than one of the same name without `.pre`."""
+        return self.name.endswith(f".{Phase.PRE}")
 
     def matches(self, pattern: str) -> bool:
         """Return whether a pattern of names means this test."""
@@ -84,6 +135,35 @@ class Test:
     def writes(self) -> bool:
         """Whether the test changes the data, so that contenders have to age alike."""
         return self.group is Group.WRITE
+
+    @property
+    def changes_data(self) -> bool:
+        """Whether the test, or what runs beside it, changes the data."""
+        return self.writes or (self.beside is not None and self.beside.writes)
+
+    @property
+    def tidied(self) -> bool:
+        """Whether maintenance follows the test before the next one of the same incarnation."""
+        return False
+
+    @property
+    def beyond_pool(self) -> bool:
+        """Whether the test is one of data beyond the servers' page cache."""
+        return self.row_bytes is not None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What is known of a contender before its server has been started."""
+
+    dbms: str
+    version: str | None = None
+    """The version that its server prints, before it has been asked that of its build's name; None
+    where neither is known."""
+    root: Path | None = None
+    """The directory of its binaries; None for a server that runs already, or is not there yet."""
+    engine: str | None = None
+    """The storage engine of its tables; None where the DBMS has only one."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +182,10 @@ class Benchmark:
     """The driver's benchmark that has its tables, and its steps."""
     table: str = "sbtest"
     """The name of its tables, before their numbers."""
+    dbms: tuple[str, ...] = ()
+    """The DBMS that its statements are written for; empty: all."""
+    most_clients: int | None = None
+    """The most clients that its tests have; None: any number."""
     connections: int = 1
     """Connections that each client holds at once, at most."""
     options_type: type[Table] | None = None
@@ -110,17 +194,79 @@ class Benchmark:
     """Options of `slowdust compare` that set keys of that table."""
     unused_keys: Mapping[str, str] = field(default_factory=dict)
     """Keys of the experiment file that mean nothing to it -> why."""
+    incarnations_of_a_load: int = 2
+    """Incarnations that unchanged tables serve: where rows lie is chance, which is drawn again."""
+    most_rows: int | None = None
+    """Rows that a table can have; None where there is no limit."""
     guide: str = ""
     """The paragraphs about it in the help of `slowdust compare`, in click's markup."""
+
+    @property
+    def option(self) -> str:
+        """The option of `slowdust tests` that means it."""
+        return f"--benchmark {self.name}"
+
+    def has(self, option: Option) -> bool:
+        """Return whether an option of that name is one of its own."""
+        return any(own.name == option.name for own in self.options)
 
     def configured(self, table: Table) -> Benchmark:
         """Return the benchmark as its own table of an experiment file describes it."""
         del table
         return self
 
+    def with_files_in(self, folder: Path, table: Mapping[str, object]) -> dict[str, object]:
+        """Return its own table with the paths of files from a folder on, unless they are absolute.
+
+        `table` is as it was written, and not checked yet.
+        """
+        files = {option.parameter for option in self.options if option.metavar == "FILE"}
+        return {
+            key: str(folder / named_path(value))
+            if key in files and isinstance(value, str)
+            else value
+            for key, value in table.items()
+        }
+
+    def usual_rows(self, table: object) -> int | None:
+        """Return the rows where none are given; None for as many as most benchmarks have.
+
+        `table` is the benchmark's own table as it was written, and not checked yet.
+        """
+        del table
+        return None
+
+    def refusal(self, server: Candidate) -> str | None:
+        """Say why a server cannot run the benchmark, in few words; None where it can."""
+        del server
+        return None
+
+    def choosing(self, tests: Sequence[Test]) -> Benchmark:
+        """Return the benchmark without what only other tests need."""
+        del tests
+        return self
+
+    def described(self, rows: int, tables: int, seed: int) -> Described | None:
+        """Return the tables and tests where the driver does not know them; None where it does.
+
+        `rows`, `tables` and `seed` are those of the experiment.
+        """
+        del rows, tables, seed
+        return None
+
+    def loaded(self, rows: int) -> str | None:
+        """Return what is loaded, in words; None where the numbers of tables and rows say it."""
+        del rows
+        return None
+
     def sequence(self, tests: Sequence[Test], levels: Sequence[int]) -> list[tuple[Test, int]]:
         """Return each test at each number of clients, in the order of one incarnation."""
-        return [(test, clients) for test in tests for clients in levels]
+        return [
+            (test, clients)
+            for test in tests
+            for clients in levels
+            if test.most_clients is None or clients <= test.most_clients
+        ]
 
     def test(self, name: str) -> Test | None:
         """Return the test of that name; None where there is none."""
@@ -148,13 +294,13 @@ class Benchmark:
         for pattern in patterns:
             matches = [test for test in self.tests if test.matches(pattern)]
             if str(Phase.PRE) not in pattern:
-                matches = [test for test in matches if test.name == test.driver_test]
+                matches = [test for test in matches if not test.is_younger]
             if not matches:
                 guess = nearest(pattern, [test.name for test in self.tests])
                 hint = f"did you mean {guess}? " if guess else ""
                 raise ValueError(
                     f"no test is called '{pattern}' in {self.name}: {hint}"
-                    f"`slowdust tests --benchmark {self.name}` lists them"
+                    f"`slowdust tests {self.option}` lists them"
                 )
             chosen.update(test.name for test in matches)
         return self._in_order(chosen)
@@ -162,6 +308,11 @@ class Benchmark:
     def _in_order(self, names: Iterable[str]) -> list[Test]:
         wanted = set(names)
         return [test for test in self.tests if test.name in wanted]
+
+
+def leaves_rows(group: str) -> bool:
+    """Return whether tests of a group leave the rows as they are; one of an unknown may not."""
+    return group in {each.value for each in Group} and group != Group.WRITE.value
 
 
 def rows_of_range(name: str) -> int:

@@ -17,6 +17,14 @@ class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
+class OwnKeyError(ValueError):
+    """An error of one key of a table that is found once all keys are known."""
+
+    def __init__(self, text: str, key: str) -> None:
+        super().__init__(text)
+        self.key = key
+
+
 def _seconds(value: object) -> object:
     return parse_duration(value) if isinstance(value, str) else value
 

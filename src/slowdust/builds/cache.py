@@ -161,7 +161,7 @@ def _fetch(catalog: Catalog, entry: Entry, progress: Progress) -> Record:
         unpacked = sources.provide_first(entry.name, entry.origins, download, progress)
         record = _kept(catalog, entry.version, unpacked, folder)
         shutil.rmtree(download, ignore_errors=True)
-        if record.facts.version != entry.version:
+        if record.facts.version != entry.server_version:
             raise SlowdustError(
                 f"{unpacked.source} is not {entry.name}: its server reports version "
                 f"{record.facts.version}"

@@ -43,7 +43,7 @@ def fill(folder: Path, make: Callable[[Path], Result]) -> Result:
             raise SlowdustError(
                 f"the user {account.name}, who runs the servers, cannot enter the cache "
                 f"{cache_root()}: set {CACHE_VARIABLE} to another directory"
-            )
+            ) from PermissionError(staging)
         result = make(staging)
         if folder.exists():
             shutil.rmtree(folder)

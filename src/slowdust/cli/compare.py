@@ -30,8 +30,13 @@ if TYPE_CHECKING:
 
 _GENERAL = (
     Option("--tests", "LIST", "Names or patterns of tests: 'point*,update-index'."),
-    Option("--suite", "NAME", "quick, default, or full (with reads before the writes).  [default]"),
+    Option(
+        "--suite",
+        "NAME",
+        "quick, default, or full (with reads before the writes).  [default]",
+    ),
     Option("--benchmark", "NAME", f"{listing(tuple(BENCHMARKS), 'or')}.  [{DEFAULT.name}]"),
+    Option("--workload", "FILE", "Your own workload, a TOML file, in place of a benchmark."),
     Option("--clients", "LIST", "Concurrent clients: 1 or 1,8,64.  [1]"),
     Option("--rows", "LIST", "Rows of each table.  [100000]"),
     Option("--tables", "INTEGER", "Number of tables.  [1]"),
@@ -86,6 +91,12 @@ _GENERAL = (
         "SIZE",
         "Limit the memory of each server, with what the kernel caches for it: 256MB.  [none]",
     ),
+    Option(
+        "--pool",
+        "SIZE",
+        "Page cache of each server, whatever its DBMS calls it: 64MB. The kernel's cache of the "
+        "data is dropped before each slice.  [a share of the host's memory]",
+    ),
     Option("--repo", "DIRECTORY|URL", "The repository of contenders like postgres@git:REF."),
     Option(
         "--flags",
@@ -132,15 +143,22 @@ def _click_option(option: Option, text: str) -> click.Option:
     )
 
 
-_OPTIONS = [
-    *(_click_option(option, _help(option)) for option in _GENERAL),
-    *(
-        _click_option(option, f"{benchmark.name}: {option.help}")
+def _own_options() -> list[click.Option]:
+    """Return the options of benchmarks that are no general ones; some belong to several."""
+    own = [
+        (benchmark.name, option)
         for benchmark in BENCHMARKS.values()
         for option in benchmark.options
         if option.name not in _GENERAL_NAMES
-    ),
-]
+    ]
+    first = {option.name: option for _, option in reversed(own)}
+    texts: dict[str, list[str]] = {}
+    for benchmark, option in own:
+        texts.setdefault(option.name, []).append(f"{benchmark}: {option.help}")
+    return [_click_option(first[name], " ".join(helps)) for name, helps in texts.items()]
+
+
+_OPTIONS = [*(_click_option(option, _help(option)) for option in _GENERAL), *_own_options()]
 
 
 @click.command("compare", params=_OPTIONS, epilog=WORDS)
@@ -213,5 +231,5 @@ def command(
         return conduct(named, results, mode, when_busy, gates=gates, too_short=too_short)
 
 
-_guides = [benchmark.guide for benchmark in BENCHMARKS.values() if benchmark.guide]
-command.help = "\n".join([cleandoc(command.help or ""), *_guides])
+_guides = [cleandoc(benchmark.guide) for benchmark in BENCHMARKS.values() if benchmark.guide]
+command.help = "\n\n".join([cleandoc(command.help or ""), *_guides])

@@ -14,6 +14,8 @@ from pathlib import Path
 import click
 from click.shell_completion import BashComplete, CompletionItem, add_completion_class
 
+FROM = "from_stored"
+"""The parameter of a command that takes stored experiments in place of builds."""
 _BASH = """\
 %(complete_func)s() {
     local line="${COMP_LINE:0:COMP_POINT}" IFS=$'\\n' type value kept
@@ -101,6 +103,14 @@ def builds(context: click.Context, parameter: click.Parameter, typed: str) -> li
     )
 
 
+def builds_or_stored(
+    context: click.Context, parameter: click.Parameter, typed: str
+) -> list[CompletionItem]:
+    """Complete names of experiments where the line says that they are stored ones, else builds."""
+    complete = experiments if context.params.get(FROM) else builds
+    return complete(context, parameter, typed)
+
+
 def tests(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """Complete the last of a list of tests, of the benchmark on the line."""
     del parameter
@@ -110,6 +120,21 @@ def tests(context: click.Context, parameter: click.Parameter, typed: str) -> lis
     ahead, comma, last = typed.rpartition(",")
     names = (test.name for test in chosen.tests if test.name not in ahead.split(","))
     return [CompletionItem(f"{ahead}{comma}{item.value}") for item in _beginning(last, names)]
+
+
+def tests_of_experiment(
+    context: click.Context, parameter: click.Parameter, typed: str
+) -> list[CompletionItem]:
+    """Complete a test of the experiment on the line."""
+    del parameter
+    from slowdust.errors import SlowdustError
+    from slowdust.store.keeping.experiments import kept_experiment
+
+    try:
+        folder = kept_experiment(_results(context), str(context.params.get("name")))
+        return _beginning(typed, folder.read_manifest().tests)
+    except SlowdustError:
+        return []
 
 
 def benchmarks(

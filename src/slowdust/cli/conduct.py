@@ -19,7 +19,7 @@ from slowdust.experiment.journal import StartMode
 from slowdust.experiment.live import watching
 from slowdust.experiment.outlook import outlook_of
 from slowdust.experiment.run import run_experiment
-from slowdust.experiment.setup import resolve_contenders
+from slowdust.experiment.setup import refuse_by_name, resolve_contenders
 from slowdust.experiment.spec.spec import Spec
 from slowdust.report import html, terminal
 from slowdust.store.folder import Folder, replace_file
@@ -59,6 +59,7 @@ def conduct(
     The code is 1 when a contender dropped out or did not finish a step, or when the user does not
     want a budget that decides nothing, 3 when a gate catches a result.
     """
+    refuse_by_name(spec)
     click.echo(f"experiment {spec.name} in {results / spec.name}", err=True)
     if len(spec.planned_contenders()) == 1:
         click.echo("one contender: an absolute measurement, with nothing to compare", err=True)

@@ -17,10 +17,11 @@ from slowdust.cli.groups import LazyGroup
 from slowdust.errors import SlowdustError
 from slowdust.formats.text import visible
 
-_KEEPING = ("diff", "site", "serve", "note", "rename", "remove", "bundle")
+_KEEPING = ("diff", "merge", "site", "serve", "note", "rename", "remove", "bundle")
 _COMMANDS = (
-    *("compare", "run", "more", "calibrate", "import"),
-    *("report", "history", "list", "show", "tests", "builds", "doctor"),
+    *("compare", "run", "more", "bisect", "blame", "watch", "ack", "capacity", "calibrate"),
+    *("fleet", "import", "report", "explain", "history", "list", "show", "tests", "workloads"),
+    *("builds", "doctor"),
     *_KEEPING,
 )
 _LONGEST_COMPLAINT = 2000

@@ -90,6 +90,7 @@ def command(
         raise UsageError("--budget and --until-decided contradict each other: give one of them")
     folder = kept_experiment(results, name)
     folder.refuse_if_running()
+    folder.refuse_if_joined()
     stored = read_stored(folder)
     _check(stored)
     code = exit_code_of(gates, stored.report())
@@ -109,7 +110,8 @@ def command(
         if not until_decided:
             return code
         stored = read_stored(folder)
-    click.echo(f"{folder.name}: no test is unsure, there is nothing to measure", err=True)
+    which = "none of these tests" if patterns else "no test"
+    click.echo(f"{folder.name}: {which} is unsure, there is nothing to measure", err=True)
     return code
 
 

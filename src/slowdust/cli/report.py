@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 @click.option(
     "--base", metavar="CONTENDER", help="Compare with this contender or version.  [the first]"
 )
+@click.option(
+    "--group", metavar="CPU", help="Of a joined experiment: the hosts of this CPU model alone."
+)
 @click.option("--short", is_flag=True, help="With --md: print what fits a pull request's comment.")
 @bands_option
 @fail_on_option
@@ -50,6 +53,7 @@ def command(
     classic: Path | None,
     short: bool,
     base: str | None,
+    group: str | None,
     bands: Bands | None,
     gates: list[Gate],
     results: Path,
@@ -73,6 +77,10 @@ def command(
         raise UsageError("--short applies to --md: write --md --short")
     folder = _find_folder(name, results)
     stored = read_stored(folder)
+    if group is not None:
+        from slowdust.analysis.grouped import of_group
+
+        stored = of_group(stored, group)
     slices, profiles = stored.slices, stored.profiles
     report = stored.report(base, bands or DEFAULT_BANDS)
     if classic is not None:
@@ -90,7 +98,7 @@ def command(
         replace_file(junit, units.encode())
         click.echo(f"JUnit: {junit}", err=True)
     if html is not None or (form is None and classic is None and junit is None):
-        destination = html or folder.path / page_name(report, stored.manifest.base)
+        destination = html or folder.path / page_name(report, stored.manifest.base, group)
         write_page(destination, render_as("html", REPORTS, report, slices, profiles))
         if form is None:
             more = tldr.list_of_changes(changes_beside_tldr(report)) if bands is not None else []

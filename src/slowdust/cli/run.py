@@ -24,16 +24,39 @@ if TYPE_CHECKING:
 @click.command("run", short_help="Run the experiment of a file, or continue it.", epilog=WORDS)
 @click.argument("file")
 @click.option("--resume", is_flag=True, help="Continue a stopped experiment, FILE or its name.")
+@click.option(
+    "--fleet",
+    "address",
+    metavar="ADDRESS",
+    help="Measure on the hosts of the Ray cluster at HOST:PORT.",
+)
+@click.option("--hosts", type=click.IntRange(1), help="Hosts of the fleet at most.  [all]")
+@click.option(
+    "--replicate", type=click.IntRange(1), help="Hosts of one CPU model that measure each test."
+)
+@click.option("--spread", is_flag=True, help="Measure each test on one host of the fleet.  [so]")
+@click.option(
+    "--builds",
+    "builds",
+    type=click.Choice(["push", "pull"]),
+    help="The fleet's builds are handed on by the head, or each host gets them.  [push]",
+)
+@click.option("--unfit", is_flag=True, help="Use hosts that their checks would leave out, too.")
 @fail_on_option
 @yes_option
 @no_wait_option
 @results_option
 def command(
+    *,
     file: str,
     results: Path,
     when_busy: WhenBusy,
     gates: list[Gate],
     too_short: WhenTooShort,
+    address: str | None,
+    hosts: int | None,
+    replicate: int | None,
+    builds: str | None,
     **options: bool,
 ) -> int:
     """Run the experiment in FILE (TOML), or continue one that was stopped.
@@ -45,22 +68,41 @@ def command(
     \b
     slowdust run examples/durability.toml
     slowdust run durability --resume
+    slowdust run examples/durability.toml --fleet 127.0.0.1:6379 --replicate 3
     """
+    from msgspec.structs import replace
+
     from slowdust.cli.conduct import conduct
+    from slowdust.cli.conduct_fleet import conduct_fleet
+    from slowdust.errors import UsageError
     from slowdust.experiment.journal import StartMode
     from slowdust.experiment.spec.errors import File, placed
     from slowdust.experiment.spec.spec import read_spec
+    from slowdust.fleet.fitness import Unfit
+    from slowdust.fleet.record import Builds, Wanted
     from slowdust.places import named_path
     from slowdust.store.folder import MANIFEST_FILE
     from slowdust.store.keeping.experiments import kept_experiment
 
+    mode = StartMode.RESUME if options["resume"] else StartMode.FRESH
+    of_fleet = {"--hosts": hosts, "--replicate": replicate, "--builds": builds}
+    if address is not None:
+        if options["spread"] and replicate is not None:
+            raise UsageError("--spread and --replicate: a test has one host, or several")
+        wanted = Wanted(hosts=hosts, replicate=replicate or 1, builds=Builds(builds or "push"))
+        if options["unfit"]:
+            wanted = replace(wanted, unfit=Unfit.USE)
+        return conduct_fleet(file, results, mode, address=address, wanted=wanted, gates=gates)
+    if stray := [name for name, value in of_fleet.items() if value is not None]:
+        raise UsageError(f"{stray[0]}: there is no fleet without --fleet ADDRESS")
     path = named_path(file)
     if options["resume"]:
         if not path.is_file():
-            path = kept_experiment(results, file).spec_file
+            folder = kept_experiment(results, file)
+            folder.refuse_if_joined()
+            path = folder.spec_file
         if (path.parent / MANIFEST_FILE).is_file():
             results = path.absolute().parent.parent
-    mode = StartMode.RESUME if options["resume"] else StartMode.FRESH
     spec = read_spec(path)
     with placed(File(path, path.read_text(encoding="utf-8"))):
         return conduct(spec, results, mode, when_busy, gates=gates, too_short=too_short)

@@ -20,6 +20,7 @@ def command(name: str, results: Path) -> None:
     from slowdust.archive.summary import lines_of_import
     from slowdust.store.keeping.annotation import read_annotation
     from slowdust.store.keeping.experiments import kept_experiment
+    from slowdust.wording import counted
 
     folder = kept_experiment(results, name)
     manifest = folder.read_manifest()
@@ -48,6 +49,10 @@ def command(name: str, results: Path) -> None:
         click.echo(f"counts: {len(folder.read_counts())}; work: {work}")
     for line in lines_of_import(manifest):
         click.echo(line)
+    for host in manifest.hosts:
+        parts = ", ".join(part.path for part in host.parts)
+        starts = counted(len(host.incarnations), "start")
+        click.echo(f"host {host.name}: {host.group}; {starts}; of {parts}")
     for label, value in manifest.host.items():
         click.echo(f"{label}: {value}")
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from slowdust.benchmarks import BENCHMARKS, DEFAULT, benchmark
 from slowdust.cli.completion import benchmarks
+from slowdust.places import named_path
 from slowdust.wording import listing
 
 
@@ -18,9 +21,23 @@ from slowdust.wording import listing
     shell_complete=benchmarks,
     help=f"{listing(tuple(BENCHMARKS), 'or')}.",
 )
-def command(name: str) -> None:
+@click.option(
+    "--workload",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Your own workload, in place of a benchmark.",
+)
+def command(name: str, workload: Path | None) -> None:
     """List a benchmark's tests in order, with their groups and the suites that include them."""
     chosen = benchmark(name)
+    if workload is not None:
+        from slowdust.experiment.workload.benchmark import read_benchmark
+
+        chosen = read_benchmark(named_path(str(workload)))
+    names, groups = (
+        max(len(text) for text in texts) + 2
+        for texts in zip(*((test.name, test.group.value) for test in chosen.tests), strict=True)
+    )
     for test in chosen.tests:
         suites = [suite for suite, tests in chosen.suites.items() if test.name in tests]
-        click.echo(f"{test.name:<26}{test.group.value:<24}{', '.join(suites)}")
+        click.echo(f"{test.name:<{names}}{test.group.value:<{groups}}{', '.join(suites)}")

@@ -9,10 +9,9 @@ from __future__ import annotations
 import enum
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
@@ -28,57 +27,15 @@ from slowdust.dbms.settings import (
     setting_name,
     size_config,
 )
+from slowdust.dbms.site import Run, Served, Site
+from slowdust.dbms.stages import Row, Stage
 from slowdust.dbms.waits import Waits
 from slowdust.errors import UsageError
-from slowdust.units import Second
 from slowdust.wording import guess
 
 _CONNECTIONS_BY_DEFAULT = 100
 """The smallest default of the servers for their `connections_setting`."""
 _SPARE_CONNECTIONS = 20
-
-Row = Sequence[str | None]
-"""One row of a result, as text."""
-
-
-@dataclass(frozen=True)
-class Statements:
-    """A stage of maintenance: statements that may run at the same time."""
-
-    texts: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class WaitUntil:
-    """A stage of maintenance: a wait until the server reports that its background work is done."""
-
-    what: str
-    """The awaited condition, in words: 'the dirty pages are written'."""
-    statement: str
-    is_done: Callable[[Sequence[Row]], bool]
-    """The condition on the rows of the statement."""
-    limit: Second
-    """The longest wait, after which the maintenance continues."""
-
-
-@dataclass(frozen=True)
-class WithSettings:
-    """A stage of maintenance: other stages that run under changed settings of the server.
-
-    The previous values are read from the server first, and are restored afterwards.
-    """
-
-    values: Mapping[str, str]
-    """Setting -> value; they are set in this order and restored in the reverse order."""
-    read: Callable[[str], str]
-    """A function: name of a setting -> the statement that returns its value."""
-    write: Callable[[str, str], str]
-    """A function: name and value of a setting -> the statement that sets it."""
-    stages: tuple[Stage, ...]
-
-
-Stage = Statements | WaitUntil | WithSettings
-"""Stages run one after the other."""
 
 
 class Shutdown(enum.Enum):
@@ -106,66 +63,6 @@ class Commit:
     waits_for_disk: bool
     setting: str
     """The setting that decides it, as it would be given: 'synchronous_commit=off'."""
-
-
-class Served(Protocol):
-    """The facts about a server that its family needs to ask it and to maintain its tables."""
-
-    @property
-    def version(self) -> str:
-        """The version that the server reports: '17.6'."""
-        ...
-
-    @property
-    def settings(self) -> AcceptedSettings:
-        """The settings that it was given."""
-        ...
-
-    @property
-    def engine(self) -> str | None:
-        """The storage engine of its tables; None where the DBMS has only one."""
-        ...
-
-    @property
-    def files(self) -> Path | None:
-        """The directory of its data; None where others started it."""
-        ...
-
-
-@dataclass(frozen=True)
-class Site:
-    """The facts about one instance that its family needs; it is `Served`."""
-
-    build: Build
-    account: Account
-    data_dir: Path
-    """An existing directory of the account, empty before `create`."""
-    config_file: Path
-    """A file that the account can read; it holds `configuration` when the server starts."""
-    socket_dir: Path
-    port: int
-    access: Access
-    settings: AcceptedSettings
-    engine: str | None = None
-    """The storage engine of the instance's tables; None where the DBMS has only one."""
-
-    @property
-    def version(self) -> str:
-        """The version that the server prints."""
-        return self.build.facts.version
-
-    @property
-    def files(self) -> Path:
-        """The directory of its data."""
-        return self.data_dir
-
-
-class Run(Protocol):
-    """A function that runs a program to its end as the server's user and returns its output."""
-
-    def __call__(self, command: Sequence[str | Path], stdin: Path | None = None) -> str:
-        """Run `command`, which begins with the dynamic loader where the build has one."""
-        ...
 
 
 class Family(ABC):
@@ -269,6 +166,14 @@ class Family(ABC):
         """Write a size as this family's settings have it."""
 
     @abstractmethod
+    def pool_settings(self, size: int, engine: str | None) -> Mapping[str, str]:
+        """Return the settings that make the page cache so large, in bytes: whole megabytes.
+
+        Where sessions share none it is that of each. Raises UsageError for an engine that has none,
+        or none of this size.
+        """
+
+    @abstractmethod
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
         """Return the settings that the server of this build accepts, as it reports itself.
 
@@ -338,6 +243,24 @@ class Family(ABC):
 
         Done now, it is not done while another server is measured. Empty where the server does it
         during the writes, or not at all.
+        """
+
+    @abstractmethod
+    def write_out(self, site: Served) -> list[Stage]:
+        """Return the stages that write what is only in memory, so that all writes can be counted.
+
+        Empty where no statement does it.
+        """
+
+    @abstractmethod
+    def data_files(self, site: Served) -> list[Path]:
+        """Return the files with pages of tables and indexes; empty where they cannot be seen."""
+
+    @abstractmethod
+    def page_size_statement(self, site: Served) -> str | None:
+        """Return the statement that tells the bytes of a page of the data files.
+
+        None where pages have no one size, or the server does not tell it.
         """
 
     @abstractmethod

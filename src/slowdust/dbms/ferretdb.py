@@ -13,13 +13,15 @@ from slowdust.dbms import pragmas
 from slowdust.dbms.access import USER, Access, Auth, Listen, Target
 from slowdust.dbms.documents.family import DocumentFamily, socket_of
 from slowdust.dbms.documents.replies import command
-from slowdust.dbms.family import Commit, Row, Run, Served, Site, Stage, Statements
+from slowdust.dbms.family import Commit
 from slowdust.dbms.ferret.backend import Backend
 from slowdust.dbms.ferret.postgres import VERSION, Postgres
 from slowdust.dbms.ferret.sqlite import Sqlite
 from slowdust.dbms.in_force import InForce
 from slowdust.dbms.postgres import FAMILY as POSTGRES
 from slowdust.dbms.settings import AcceptedSettings, Settings
+from slowdust.dbms.site import Run, Served, Site
+from slowdust.dbms.stages import Row, Stage, Statements
 from slowdust.errors import UsageError
 from slowdust.versions import version_order
 
@@ -89,6 +91,12 @@ class FerretDB(DocumentFamily):
     def render_bytes(self, size: int) -> str:
         """Write a size as `cache_size` of SQLite has it."""
         return pragmas.cache_size(size)
+
+    def pool_settings(self, size: int, engine: str | None) -> Mapping[str, str]:
+        """Return the size of the cache in the back end; in SQLite each connection has its own."""
+        if engine == _POSTGRES:
+            return POSTGRES.pool_settings(size, None)
+        return {"cache_size": self.render_bytes(size)}
 
     def accept_of_server(
         self, build: Build, account: Account, settings: Settings
@@ -163,6 +171,22 @@ class FerretDB(DocumentFamily):
             names.append("compact")
         commands = ({name: table} for table in tables for name in names)
         return [Statements((msgspec.json.encode(each).decode(),)) for each in commands]
+
+    def write_out(self, site: Served) -> list[Stage]:
+        """Return no stages: no command of the server has its back end write its pages."""
+        del site
+        return []
+
+    def data_files(self, site: Served) -> list[Path]:
+        """Return the files of the back end."""
+        if site.files is None:
+            return []
+        pattern = f"{POSTGRES.name}/base/*/*" if site.engine == _POSTGRES else "*.sqlite*"
+        return [*site.files.glob(pattern)]
+
+    def page_size_statement(self, site: Served) -> None:
+        """Return none: the server does not tell."""
+        del site
 
     def before_sizes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Return no stages: the sizes are those of the pages in use."""

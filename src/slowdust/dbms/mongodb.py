@@ -6,6 +6,7 @@ The storage engine is a setting of the server, which all its collections have.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -14,7 +15,7 @@ from slowdust.builds.model import Build
 from slowdust.dbms.access import Access, Auth, Listen, Target
 from slowdust.dbms.documents.family import DocumentFamily
 from slowdust.dbms.documents.replies import ADMIN, command
-from slowdust.dbms.family import Commit, Row, Served, Site, Stage, Statements
+from slowdust.dbms.family import Commit
 from slowdust.dbms.in_force import InForce, number
 from slowdust.dbms.mongod import config_file, settings_check, status
 from slowdust.dbms.mongod.by_url import by_url
@@ -23,6 +24,8 @@ from slowdust.dbms.mongod.server_log import first_error
 from slowdust.dbms.mongod.versions import version_of, why_unusable
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.settings_query import check_nothing_created, query_server
+from slowdust.dbms.site import Served, Site
+from slowdust.dbms.stages import Row, Stage, Statements
 from slowdust.errors import UsageError
 from slowdust.units import Second
 
@@ -96,6 +99,15 @@ class Mongodb(DocumentFamily):
         check_nothing_created(self.name, settings)
         return settings_check.accepted_settings(build, account, settings)
 
+    def pool_settings(self, size: int, engine: str | None) -> Mapping[str, str]:
+        """Return the size of the cache of WiredTiger, the engine that has one beside its data."""
+        if engine not in (None, _WIREDTIGER):
+            raise UsageError(f"the engine {engine} has no page cache of a size of its own")
+        if size < _SMALLEST_CACHE_GB * 2**30:
+            least = f"{_SMALLEST_CACHE_GB * 1024:.0f}MB"
+            raise UsageError(f"the cache of WiredTiger cannot be smaller than {least}")
+        return {"storage.wiredTiger.engineConfig.cacheSizeGB": self.render_bytes(size)}
+
     def check_access(self, build: Build, access: Access) -> None:
         """Accept trust: only a client could make a user, when the server runs."""
         del build
@@ -139,6 +151,18 @@ class Mongodb(DocumentFamily):
         period = number(site.settings.values.get(config_file.SYNC_PERIOD, ""), {})
         comes_soon = (_SYNC_PERIOD if period is None else period) <= _SOON
         return self.after_load(site, tables) if comes_soon else []
+
+    def write_out(self, site: Served) -> list[Stage]:
+        """Return a checkpoint."""
+        return self.after_load(site, ())
+
+    def data_files(self, site: Served) -> list[Path]:
+        """Return the files of collections and indexes."""
+        return [] if site.files is None else [*site.files.glob("**/*.wt")]
+
+    def page_size_statement(self, site: Served) -> None:
+        """Return none: WiredTiger's pages are compressed, and so of any size."""
+        del site
 
     def before_sizes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Write what is only in memory: the sizes are those of the files."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from slowdust.builds.model import Build
 from slowdust.dbms.access import Auth
 from slowdust.dbms.by_url import MYSQL
-from slowdust.dbms.family import Run, Site
 from slowdust.dbms.mysqld.family import MysqldFamily
 from slowdust.dbms.mysqld.layout import version_of
+from slowdust.dbms.site import Run, Site
 
 _INITIALIZES_SINCE = (5, 7, 6)
 _VALIDATES_SINCE = (8, 0, 16)

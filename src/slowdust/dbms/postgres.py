@@ -7,50 +7,23 @@ import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from slowdust.accounts import Account, temporary_directory
+from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import USER, Access, Auth, Listen
 from slowdust.dbms.by_url import POSTGRES
-from slowdust.dbms.family import (
-    Commit,
-    Family,
-    Row,
-    Run,
-    Served,
-    Shutdown,
-    Site,
-    Sizes,
-    Stage,
-    Statements,
-    WaitUntil,
-)
+from slowdust.dbms.family import Commit, Family, Shutdown, Sizes
 from slowdust.dbms.in_force import InForce
 from slowdust.dbms.postmaster import in_force, physical, waits
+from slowdust.dbms.postmaster.settings_check import accepted_settings, configuration_text, quoted
 from slowdust.dbms.settings import AcceptedSettings, Settings
-from slowdust.dbms.settings_query import check_complaints, query_server, unknown_setting
+from slowdust.dbms.site import Run, Served, Site
+from slowdust.dbms.stages import Row, Stage, Statements, WaitUntil
 from slowdust.dbms.waits import Waits
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.units import Second
 
 _STATUS_LINE = 7
 """The line of postmaster.pid, counted from 0, that has the server's state since version 10."""
-_RESERVED_SETTINGS = frozenset(
-    {
-        "config_file",
-        "data_directory",
-        "external_pid_file",
-        "hba_file",
-        "ident_file",
-        "listen_addresses",
-        "log_destination",
-        "logging_collector",
-        "port",
-        "unix_socket_directories",
-    }
-)
-"""Settings by which Slowdust finds, watches and removes an instance."""
-_ORDERS = ("include", "include_dir", "include_if_exists")
-"""Orders to read other files, which a configuration file may have among its settings."""
 _OFF = frozenset({"0", "of", "off", "f", "fa", "fal", "fals", "false", "n", "no"})
 """Words for false; PostgreSQL also takes every unambiguous beginning of one."""
 _FATAL_STATES = {
@@ -67,14 +40,19 @@ _INDEX_CLEANUP_SINCE = 12
 _LONGEST_SNAPSHOT: Second = 60.0
 _COMMIT_TO_DISK = Statements(
     (
-        "DO $$BEGIN SET LOCAL synchronous_commit = on; "
-        "PERFORM pg_logical_emit_message(true, 'slowdust', ''); END$$",
+        "DO $$BEGIN SET LOCAL synchronous_commit = on; FOR part IN 1..32 LOOP "
+        # A block that catches errors is a transaction of its own within the other.
+        "BEGIN PERFORM pg_logical_emit_message(true, 'slowdust', ''); "
+        "EXCEPTION WHEN division_by_zero THEN NULL; END; END LOOP; END$$",
     )
 )
 """A commit that waits until the log up to it is on disk, and with it every commit before.
 
 Until then an asynchronous commit sets no hint bits, and VACUUM marks no page of its rows as
-all-visible. A transaction that writes nothing into the log (`txid_current`) would not wait."""
+all-visible. A transaction that writes nothing into the log (`txid_current`) would not wait. Of 32
+transactions with numbers in a row the server keeps only where the last commit is in the log: after
+so many more, no commit of a VACUUM of another table counts for one of the load."""
+_CHECKPOINT = Statements(("CHECKPOINT",))
 _SHARED_STATISTICS_SINCE = 15
 _LONGEST_GOODBYE: Second = 10.0
 _ALONE = WaitUntil(
@@ -130,26 +108,14 @@ class Postgres(Family):
         """Write a size in whole megabytes, at least one."""
         return f"{max(1, size >> 20)}MB"
 
+    def pool_settings(self, size: int, engine: str | None) -> Mapping[str, str]:
+        """Return the size of the shared buffers."""
+        del engine
+        return {"shared_buffers": self.render_bytes(size)}
+
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
         """Ask the server, which checks a configuration without starting."""
-        settings.check_not_reserved(_RESERVED_SETTINGS)
-        for name in sorted({*_ORDERS} & {*settings.required, *settings.optional}):
-            raise UsageError(f"{name} is no setting: a configuration names its settings itself")
-        for name in settings.create.keys() - {"data_checksums"}:
-            raise UsageError(f"[create] of postgres can only have data_checksums, not {name!r}")
-        optional = dict(settings.optional)
-        complaints = _configuration_complaints(build, account, {**optional, **settings.required})
-        unknown = _unknown_settings(complaints)
-        for name in sorted(unknown & settings.required.keys()):
-            raise unknown_setting(build, name, _described_settings(build, account))
-        if unknown:
-            optional = {key: value for key, value in optional.items() if key not in unknown}
-            values = {**optional, **settings.required}
-            complaints = _configuration_complaints(build, account, values)
-        check_complaints(build, complaints)
-        return AcceptedSettings(
-            {**optional, **settings.required}, tuple(sorted(unknown)), settings.create
-        )
+        return accepted_settings(build, account, settings)
 
     def check_access(self, build: Build, access: Access) -> None:
         """Accept trust, md5 and SCRAM."""
@@ -178,7 +144,7 @@ class Postgres(Family):
 
     def configuration(self, site: Site) -> str:
         """Return an include of the file that initdb wrote for this machine, then our settings."""
-        initial = _quoted(str(site.data_dir / "postgresql.conf"))
+        initial = quoted(str(site.data_dir / "postgresql.conf"))
         return f"include {initial}\n{configuration_text(site.settings.values)}"
 
     def server_command(self, site: Site) -> list[str]:
@@ -230,6 +196,20 @@ class Postgres(Family):
         if not _autovacuums(site):
             return []
         return _vacuum_of("ANALYZE", tables)
+
+    def write_out(self, site: Served) -> list[Stage]:
+        """Return a checkpoint."""
+        del site
+        return [_CHECKPOINT]
+
+    def data_files(self, site: Served) -> list[Path]:
+        """Return the files of all databases."""
+        return [] if site.files is None else [*site.files.glob("base/*/*")]
+
+    def page_size_statement(self, site: Served) -> str:
+        """Return the statement for the size that the server was compiled with."""
+        del site
+        return "SELECT current_setting('block_size')"
 
     def before_sizes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Return no stages: the sizes are those of the files."""
@@ -315,27 +295,12 @@ def major_version(version: str) -> int:
     return int(number.group())
 
 
-def configuration_text(values: Mapping[str, str]) -> str:
-    """Write a configuration file; raise UsageError for a name or value that cannot be written."""
-    lines = []
-    for name, value in sorted(values.items()):
-        if not re.fullmatch(r"[A-Za-z_][\w.$]*", name) or "\n" in value or "\0" in value:
-            raise UsageError(f"{name!r} = {value!r} cannot be a setting of postgres")
-        lines.append(f"{name} = {_quoted(value)}\n")
-    return "".join(lines)
-
-
-def _quoted(value: str) -> str:
-    text = value.replace("\\", "\\\\").replace("'", "''")
-    return f"'{text}'"
-
-
 def _autovacuums(site: Served) -> bool:
     return site.settings.values.get("autovacuum", "on").lower() not in _OFF
 
 
 def _vacuum(options: str, tables: Sequence[str]) -> list[Stage]:
-    return [*_vacuum_of(options, tables), Statements(("CHECKPOINT",))]
+    return [*_vacuum_of(options, tables), _CHECKPOINT]
 
 
 def _vacuum_of(options: str, tables: Sequence[str]) -> list[Stage]:
@@ -357,36 +322,3 @@ def _run_with_password(site: Site, command: Sequence[str | Path], run: Run) -> N
         run([*command, f"--pwfile={file}"])
     finally:
         file.unlink(missing_ok=True)
-
-
-def _configuration_complaints(
-    build: Build, account: Account, values: Mapping[str, str]
-) -> list[str]:
-    """Return the server's complaints about a configuration; empty when it accepts the values.
-
-    `-C` prints one setting: for that the server reads and checks the whole configuration, and needs
-    no data directory. Unlike `--describe-config` it also knows the hidden settings.
-    """
-    with temporary_directory("settings", account) as folder:
-        (folder / "postgresql.conf").write_text(configuration_text(values), encoding="utf-8")
-        (folder / "postgresql.conf").chmod(0o644)
-        done = query_server(build, account, ["-D", str(folder), "-C", "work_mem"])
-    if done.returncode == 0:
-        return []
-    lines = [line.partition(":  ")[2] or line for line in done.stderr.splitlines() if line.strip()]
-    complaints = [
-        re.sub(r' in file ".*" line \d+$', "", line)
-        for line in lines
-        if not line.startswith(("skipping missing", "configuration file"))
-    ]
-    return complaints or [f"exit code {done.returncode}"]
-
-
-def _unknown_settings(complaints: Sequence[str]) -> set[str]:
-    pattern = re.compile(r'unrecognized configuration parameter "([^"]+)"')
-    return {match.group(1) for line in complaints if (match := pattern.search(line))}
-
-
-def _described_settings(build: Build, account: Account) -> list[str]:
-    described = query_server(build, account, ["--describe-config"]).stdout.splitlines()
-    return [line.partition("\t")[0] for line in described]

@@ -9,23 +9,13 @@ from __future__ import annotations
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms import pragmas
 from slowdust.dbms.access import Access, Auth, Listen
-from slowdust.dbms.family import (
-    Commit,
-    Family,
-    Row,
-    Run,
-    Served,
-    Shutdown,
-    Site,
-    Sizes,
-    Stage,
-    Statements,
-)
+from slowdust.dbms.family import Commit, Family, Shutdown, Sizes
 from slowdust.dbms.in_force import InForce
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.settings_query import (
@@ -34,6 +24,8 @@ from slowdust.dbms.settings_query import (
     query_server,
     unknown_setting,
 )
+from slowdust.dbms.site import Run, Served, Site
+from slowdust.dbms.stages import Row, Stage, Statements
 from slowdust.errors import UsageError
 
 _DATABASE = "slowdust.db"
@@ -79,6 +71,11 @@ class Sqlite(Family):
     def render_bytes(self, size: int) -> str:
         """Write a size as `cache_size` has it: KiB are negative, pages are positive."""
         return pragmas.cache_size(size)
+
+    def pool_settings(self, size: int, engine: str | None) -> Mapping[str, str]:
+        """Return the size of each connection's cache."""
+        del engine
+        return {"cache_size": self.render_bytes(size)}
 
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
         """Ask the library, which says what each setting is after it was set."""
@@ -158,6 +155,20 @@ class Sqlite(Family):
         """Return no stages: the statements themselves do all work."""
         del site, tables
         return []
+
+    def write_out(self, site: Served) -> list[Stage]:
+        """Move the log into the database."""
+        del site
+        return [_checkpoint()]
+
+    def data_files(self, site: Served) -> list[Path]:
+        """Return the database and its log, which has the pages that were changed last."""
+        return [] if site.files is None else [*site.files.glob(f"{_DATABASE}*")]
+
+    def page_size_statement(self, site: Served) -> str:
+        """Return the statement for the database's pages."""
+        del site
+        return "SELECT page_size FROM pragma_page_size"
 
     def before_sizes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Move the log into the database, whose pages are counted."""

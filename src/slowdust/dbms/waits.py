@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from slowdust.store.waits import Wait, WaitKind, WaitSource
 
 if TYPE_CHECKING:
-    from slowdust.dbms.family import Row
+    from slowdust.dbms.stages import Row
 
 
 @dataclass(frozen=True)

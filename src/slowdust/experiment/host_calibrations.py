@@ -96,6 +96,12 @@ def host_fact(base: ContenderFacts, rows: int) -> dict[str, str]:
     return {LABEL: _sentence([test for test in alike if test.rows == nearest])}
 
 
+def newest_sentence() -> str | None:
+    """Return what this host resolves by its newest calibration; None before any."""
+    kept = _read()
+    return _sentence(kept[-1:]) if kept else None
+
+
 def _sentence(kept: Sequence[KeptTest]) -> str:
     """Return the last day, its contender, the rows and what the host resolves."""
     last = max(kept, key=lambda test: test.date)

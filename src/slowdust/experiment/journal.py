@@ -14,7 +14,8 @@ from slowdust.dbms import family
 from slowdust.errors import UsageError
 from slowdust.experiment import host_calibrations
 from slowdust.experiment.claims.cpus import format_cpus
-from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.doctor import examine, worse
 from slowdust.experiment.doctor.host import read_host
 from slowdust.experiment.driver.placement import usable_cpus
@@ -24,7 +25,7 @@ from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.probes.host import advice
 from slowdust.store.count import Count, latest_counts
-from slowdust.store.folder import Folder, Writer
+from slowdust.store.folder import WORKLOAD_FILE, Folder, Writer
 from slowdust.store.manifest import (
     ContenderFacts,
     Counting,
@@ -32,6 +33,7 @@ from slowdust.store.manifest import (
     Method,
     Plan,
     StepFailure,
+    WorkloadFacts,
 )
 from slowdust.store.profile import Profile, ProfileSource
 from slowdust.store.slice import SCHEMA, Slice
@@ -61,6 +63,19 @@ def check_start(folder: Folder, mode: StartMode) -> None:
             )
     elif mode is StartMode.RESUME:
         raise UsageError(f"there is nothing to resume: '{folder.name}' has not been started")
+
+
+def check_same_workload(folder: Folder, now: WorkloadFacts | None) -> None:
+    """Refuse to go on with another workload than the experiment was begun with.
+
+    Raises:
+        UsageError: says where that workload is.
+    """
+    if folder.has_manifest() and folder.read_manifest().workload != now:
+        raise UsageError(
+            f"cannot resume '{folder.name}': the workload changed since it was started: it is kept "
+            f"as {folder.path / WORKLOAD_FILE}"
+        )
 
 
 def check_same_source(folder: Folder, now: Counting) -> None:
@@ -269,6 +284,8 @@ def open_journal(
     manifest.findings = examine(state)
     if writer.folder.has_manifest():
         manifest = _continued(writer.folder.read_manifest(), manifest)
+    if spec.workload is not None:
+        writer.write_workload(spec.workload.workload.kept_text)
     writer.write_spec(spec.to_toml())
     journal = Journal(spec, writer, manifest)
 
@@ -322,6 +339,7 @@ def new_manifest(
         clients=spec.clients,
         method=method,
         host=host,
+        workload=None if spec.workload is None else spec.workload.facts,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from statistics import median
 
 from slowdust.analysis.comparison.estimate import estimate_all
@@ -56,10 +56,21 @@ class Judge:
             return None
         return f"{amount(median(record.qps for record in step.slices))} {step.slices[0].unit}"
 
-    def settled(self, others: Collection[str]) -> set[str]:
-        """Return the keys of the steps in which every one of `others` needs no more slices."""
+    def settled(
+        self,
+        others: Collection[str],
+        lacking: Callable[[PlannedStep], Collection[str]] = lambda step: (),
+    ) -> set[str]:
+        """Return the keys of the steps in which every one of `others` needs no more slices.
+
+        `lacking` returns those that do not have a step.
+        """
         verdicts = self._all_verdicts()
-        return {step.key for step in self._steps if all_settled(verdicts[step.key], others)}
+        return {
+            step.key
+            for step in self._steps
+            if all_settled(verdicts[step.key], {*others}.difference(lacking(step)))
+        }
 
     def _verdicts(self, step: PlannedStep) -> list[InterimVerdict]:
         return self._all_verdicts()[step.key]

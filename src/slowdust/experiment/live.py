@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -22,17 +23,28 @@ from slowdust.wording import at_least, at_most, change, clients
 
 _PLAIN_EVERY: Second = 10.0
 _WAITING_EVERY: Second = 60.0
+_Plain = TypeVar("_Plain")
+_Drawn = TypeVar("_Drawn", bound=RenderableType)
 _STYLES = {"faster": "green", "slower": "red", "same": "default", "unsure": "yellow"}
 
 
 @contextmanager
 def watching() -> Iterator[View]:
     """Open the view that suits standard error: live in a terminal, else plain lines."""
+    with suiting_terminal(PlainView, _LiveView) as view:
+        yield view
+
+
+@contextmanager
+def suiting_terminal(
+    plain: Callable[[], _Plain], live: Callable[[Console], _Drawn]
+) -> Iterator[_Plain | _Drawn]:
+    """Open one of two views of standard error: one that is drawn in a terminal, else the plain."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield PlainView()
+        yield plain()
         return
-    view = _LiveView(console)
+    view = live(console)
     with Live(view, console=console, refresh_per_second=4, transient=True):
         yield view
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from slowdust.dbms.access import Target
-from slowdust.dbms.family import Stage, Statements, WaitUntil, WithSettings
+from slowdust.dbms.stages import Stage, Statements, WaitUntil, WithSettings
 from slowdust.errors import SlowdustError
 from slowdust.experiment.driver.process import Driver, maintenance_limit
 from slowdust.units import Second

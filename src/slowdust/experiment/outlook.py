@@ -133,7 +133,7 @@ def outlook_of(spec: Spec, results: Path, before: Manifest | None = None) -> Out
     if before is not None:
         starts = max(1, starts - max(before.turns_done.values(), default=0))
         left = max(0.0, left - before.spent_s)
-    beside = contenders * starts * usual.start * (0.5 + spec.rows * spec.tables / 200_000)
+    beside = contenders * starts * usual.start * (0.5 + spec.all_rows / 200_000)
     half_width, day = _half_width(spec, system, left / len(steps) * 2 / contenders)
     return Outlook(
         measuring=left,

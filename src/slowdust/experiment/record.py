@@ -10,6 +10,7 @@ import msgspec
 from slowdust.experiment.driver.protocol import Performed, Ran
 from slowdust.experiment.plan import PlannedStep
 from slowdust.probes.window import WindowUse
+from slowdust.store.beside import BesideSlice
 from slowdust.store.count import Count, CountedRun, CountPlace, Source
 from slowdust.store.latency import Histogram
 from slowdust.store.measured import Measured, PerSecond, Schedule, Use
@@ -38,7 +39,9 @@ def slice_of(
     answer: Ran | Performed,
     totals: Ran | Totals,
     window: WindowUse,
+    *,
     step: StepDetail | None = None,
+    beside: BesideSlice | None = None,
 ) -> Slice:
     """Make the record of one window from the driver's answer and the probes' uses."""
     return Slice(
@@ -62,6 +65,7 @@ def slice_of(
             probe_seconds=window.seconds,
             skipped_probes=window.skipped,
         ),
+        beside=beside,
         step=step,
     )
 

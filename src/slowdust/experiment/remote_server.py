@@ -11,8 +11,9 @@ import msgspec
 from slowdust.dbms import family
 from slowdust.dbms.access import Target
 from slowdust.dbms.by_url import Introduction
-from slowdust.dbms.family import Row, Shutdown
+from slowdust.dbms.family import Shutdown
 from slowdust.dbms.settings import AcceptedSettings
+from slowdust.dbms.stages import Row
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.instances.programs import InstanceError
@@ -70,7 +71,7 @@ class RemoteServer:
             SlowdustError: the server cannot be reached, or refuses the user.
         """
         dialect = url.words.dialect
-        target, introduction = _introduced(url, driver)
+        target, introduction = introduced(url, driver)
         names = introduction.foreign_tables
         if names:
             shown = ", ".join(names[:_MOST_TABLES]) + (", ..." if names[_MOST_TABLES:] else "")
@@ -169,7 +170,7 @@ class RemoteServer:
                 self._driver.sql(self._outside, self.url.words.dialect.drop(schema))
 
 
-def _introduced(url: ServerUrl, driver: Driver) -> tuple[Target, Introduction]:
+def introduced(url: ServerUrl, driver: Driver) -> tuple[Target, Introduction]:
     """Return the address with a password that the server accepts, and what the server says.
 
     The user is asked for a password last.

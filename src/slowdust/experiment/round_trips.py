@@ -10,7 +10,8 @@ from __future__ import annotations
 from statistics import median
 
 from slowdust.analysis.results.latency import percentile_ns
-from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import Stop
 from slowdust.experiment.journal import Journal

@@ -11,11 +11,11 @@ from typing import Protocol
 from slowdust.benchmarks.model import Measuring
 from slowdust.benchmarks.steps import StepBenchmark
 from slowdust.dbms import family
-from slowdust.dbms.settings_query import UnknownSettingError
 from slowdust.errors import UsageError
 from slowdust.experiment.claims.claim import WhenBusy, claimed
 from slowdust.experiment.claims.cpus import check_cpus
-from slowdust.experiment.contenders import Contenders, ResolvedContender
+from slowdust.experiment.contender import ResolvedContender
+from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.counting.loop import CountingLoop
 from slowdust.experiment.counting.method import choose_method
 from slowdust.experiment.counting.pmu_loop import PmuLoop
@@ -29,10 +29,17 @@ from slowdust.experiment.journal import (
     OpenJournal,
     StartMode,
     check_same_source,
+    check_same_workload,
     check_start,
     open_journal,
 )
-from slowdust.experiment.setup import Keep, create_contenders, named_as_before, resolve_contenders
+from slowdust.experiment.setup import (
+    Keep,
+    RefusedError,
+    create_contenders,
+    named_as_before,
+    resolve_contenders,
+)
 from slowdust.experiment.slices.loop import SliceLoop
 from slowdust.experiment.spec.errors import AtKeysError
 from slowdust.experiment.spec.spec import Spec
@@ -40,7 +47,7 @@ from slowdust.experiment.steps.loop import StepLoop, sized_workload
 from slowdust.experiment.view import View
 from slowdust.experiment.waits.loop import WaitsLoop
 from slowdust.instances.callgrind import SIMULATION
-from slowdust.store.folder import Folder, writing
+from slowdust.store.folder import Folder, Writer, writing
 from slowdust.store.manifest import Counting
 from slowdust.units import known
 
@@ -72,20 +79,13 @@ def run_experiment(
     folder = Folder(results / spec.name)
     folder.refuse_if_running()
     check_start(folder, mode)
+    check_same_workload(folder, None if spec.workload is None else spec.workload.facts)
     check_cpus(spec.cpus or ())
     counting = counting_of(spec)
     check_same_source(folder, counting)
     resolved = named_as_before(resolve_contenders(spec, view), folder)
     counting = counting_for(resolved, counting, spec)
-    with ExitStack() as stack:
-        writer = stack.enter_context(writing(folder))
-        check_start(folder, mode)  # somebody may have run it meanwhile
-        locks = stack.enter_context(claimed(spec, when_busy, view))
-        driver = stack.enter_context(Driver())
-        with _settings_placed(spec):
-            keep = Keep.SCHEMAS if spec.keep else Keep.NOTHING
-            created = create_contenders(resolved, driver, folder, view, locks, keep=keep)
-            contenders = stack.enter_context(created)
+    with set_up(spec, folder, mode, resolved, view, when_busy=when_busy) as (writer, contenders):
         journal_of = partial(open_journal, spec, writer, contenders, view)
         loop = _loop_of(spec, contenders, journal_of, view)
         loop.journal.manifest.counting = counting
@@ -104,12 +104,40 @@ def run_experiment(
 
 
 @contextmanager
+def set_up(
+    spec: Spec,
+    folder: Folder,
+    mode: StartMode,
+    resolved: list[ResolvedContender],
+    view: View,
+    *,
+    when_busy: WhenBusy,
+) -> Iterator[tuple[Writer, Contenders]]:
+    """Hold a folder, its CPUs and the contenders with their data directories; all is freed again.
+
+    Raises:
+        UsageError: the folder is not as the mode wants it, or a setting is wrong.
+        SlowdustError: as `run_experiment` does.
+    """
+    with ExitStack() as stack:
+        writer = stack.enter_context(writing(folder))
+        check_start(folder, mode)  # somebody may have run it meanwhile
+        locks = stack.enter_context(claimed(spec, when_busy, view))
+        driver = stack.enter_context(Driver())
+        with _settings_placed(spec):
+            keep = Keep.SCHEMAS if spec.keep else Keep.NOTHING
+            created = create_contenders(resolved, driver, folder, view, locks, keep=keep)
+            contenders = stack.enter_context(created)
+        yield writer, contenders
+
+
+@contextmanager
 def _settings_placed(spec: Spec) -> Iterator[None]:
     """Let the error for an unknown setting be one at the keys that set it."""
     try:
         yield
-    except UnknownSettingError as error:
-        keys = spec.keys_of_setting(error.setting)
+    except RefusedError as error:
+        keys = None if error.setting is None else spec.keys_of_setting(error.setting)
         if keys is None:  # a configuration sets it
             raise
         raise AtKeysError(str(error), keys) from error

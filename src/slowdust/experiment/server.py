@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Protocol
 
 from slowdust.dbms.access import Target
-from slowdust.dbms.family import Served, Shutdown
+from slowdust.dbms.family import Shutdown
 from slowdust.dbms.settings import AcceptedSettings
+from slowdust.dbms.site import Served
 from slowdust.probes.probe import Subject
 
 

@@ -10,17 +10,22 @@ from contextlib import contextmanager
 from enum import Enum
 
 from slowdust import builds
+from slowdust.accounts import server_account
+from slowdust.benchmarks.model import Candidate
 from slowdust.benchmarks.steps import StepTable
 from slowdust.builds import Build, Choices, allocators
+from slowdust.builds.catalog import catalog_of
 from slowdust.dbms import engine_names, family
 from slowdust.dbms.access import Access, Listen
 from slowdust.dbms.by_url import PREFIX
 from slowdust.dbms.settings import Settings
 from slowdust.dbms.settings_query import UnknownSettingError
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.experiment.contenders import Contenders, ResolvedContender, RunningContender
+from slowdust.experiment.contender import ResolvedContender, RunningContender
+from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.remote_server import RemoteServer
+from slowdust.experiment.slices.lacking import lacking_of
 from slowdust.experiment.spec.contender_name import ENGINE_OF_A_DIRECTORY, ContenderName, distinct
 from slowdust.experiment.spec.contenders import PlannedContender
 from slowdust.experiment.spec.errors import AtKeysError, at
@@ -35,12 +40,37 @@ from slowdust.remote.url import ServerUrl
 from slowdust.store.folder import Folder
 
 
+class RefusedError(UsageError):
+    """Settings or an engine that the server of one contender refuses."""
+
+    def __init__(self, contender: str, error: UsageError) -> None:
+        super().__init__(f"{contender}: {error}")
+        self.contender = contender
+        self.reason = str(error)
+        self.setting = error.setting if isinstance(error, UnknownSettingError) else None
+
+
 class Keep(Enum):
     """The parts of a contender that are kept after an experiment."""
 
     NOTHING = "nothing"
     SCHEMAS = "schemas"
     """The schemas in running servers, with their tables."""
+
+
+def refuse_by_name(spec: Spec) -> None:
+    """Refuse contenders that cannot run the benchmark, as far as their names say so.
+
+    Raises:
+        UsageError: naming the first of them, and what it lacks.
+    """
+    for planned in spec.planned_contenders():
+        name = planned.name
+        if name.dbms is not None:
+            known = {entry.version for entry in catalog_of(name.dbms).entries}
+            version = name.version if name.version in known else None
+            with at("contenders", planned.place):
+                _refuse(name.text, Candidate(name.dbms, version, engine=name.engine), spec)
 
 
 def resolve_contenders(spec: Spec, view: View) -> list[ResolvedContender]:
@@ -70,7 +100,11 @@ def resolve_contenders(spec: Spec, view: View) -> list[ResolvedContender]:
 
 
 def _check_options(resolved: Sequence[ResolvedContender], spec: Spec) -> None:
-    """Refuse what is asked of a benchmark's steps and a contender's DBMS does not have."""
+    """Refuse what is asked of tests, a workload or a benchmark's steps and a DBMS lacks."""
+    _check_tests(resolved, spec)
+    if spec.workload is not None:
+        for contender in resolved:
+            spec.workload.workload.check_dialect(contender.dbms, contender.name)
     table = getattr(spec, spec.benchmark, None)
     if not isinstance(table, StepTable):
         return
@@ -79,6 +113,14 @@ def _check_options(resolved: Sequence[ResolvedContender], spec: Spec) -> None:
         for key, reason in family(contender.dbms).without.items():
             if getattr(table, key) != getattr(defaults, key):
                 raise AtKeysError(f"{contender.name}: {reason}", (spec.benchmark, key))
+
+
+def _check_tests(resolved: Sequence[ResolvedContender], spec: Spec) -> None:
+    """Refuse tests none of which the base has, and another contender if there are any."""
+    lacking = lacking_of(spec.tests_to_measure(), resolved)
+    if not lacking.left:
+        keys = ("tests",) if spec.tests else ("suite",)
+        raise AtKeysError(f"no test is left: {'; '.join(lacking.sentences)}", keys)
 
 
 def named_as_before(resolved: list[ResolvedContender], folder: Folder) -> list[ResolvedContender]:
@@ -114,7 +156,7 @@ def create_contenders(
     `locks` are open files of locks that are freed only when the servers have ended.
 
     Raises:
-        UsageError: a setting that a contender's server does not know or take.
+        RefusedError: a setting that a contender's server does not know or take.
         SlowdustError: no data directory could be made.
     """
     for leftover in clean_leftovers():
@@ -161,12 +203,19 @@ def _build(name: ContenderName, spec: Spec, view: View) -> Build:
     return builds.resolve(name.dbms, name.version, progress, choices)
 
 
+def _refuse(name: str, candidate: Candidate, spec: Spec) -> None:
+    """Raise UsageError where a contender cannot run the benchmark."""
+    if refusal := spec.configured_benchmark().refusal(candidate):
+        raise UsageError(f"{name} cannot run the benchmark {spec.benchmark}: {refusal}")
+
+
 def _resolved(
     name: str, planned: PlannedContender, build: Build | None, spec: Spec
 ) -> ResolvedContender:
     url = planned.name.url
     if build is None:
         assert url is not None
+        _refuse(name, Candidate(url.dbms), spec)
         engines = family(url.dbms).engines
         settings = Settings("as found", {}, {}, {})
         environment = planned.name.environment
@@ -174,9 +223,10 @@ def _resolved(
         return ResolvedContender(name, None, engine, environment, settings, url=url)
     kind = family(build.dbms)
     engine = kind.choose_engine(build, planned.name.engine)
+    _refuse(name, Candidate(build.dbms, build.facts.version, build.root, engine), spec)
     settings = kind.settings(
         planned.name.config or spec.configured_benchmark().config,
-        {**spec.set, **planned.set},
+        {**spec.set, **planned.set, **spec.settings_of_pool(planned, kind, engine)},
         1 if spec.memory else len(spec.planned_contenders()),
         engine=engine,
         clients=spec.most_connections,
@@ -193,6 +243,22 @@ def _resolved(
         spec.memory,
         beside_running=spec.has_running_servers,
     )
+
+
+def check_settings(resolved: Sequence[ResolvedContender]) -> None:
+    """Ask the programs of the servers whether they take their settings; nothing is created.
+
+    Raises:
+        RefusedError: a setting that one of them does not know or take.
+    """
+    account = server_account()
+    for contender in resolved:
+        if contender.build is None:
+            continue
+        try:
+            family(contender.dbms).accept(contender.build, account, contender.settings)
+        except UsageError as error:
+            raise RefusedError(contender.name, error) from error
 
 
 def _connect(
@@ -242,8 +308,6 @@ def _create(run: RunDirectory, resolved: ResolvedContender, view: View) -> Runni
         )
     except (InstanceError, OSError) as error:
         contender.failed = f"{name}: {error}" if isinstance(error, OSError) else str(error)
-    except UnknownSettingError as error:
-        raise UnknownSettingError(f"{name}: {error}", error.setting) from error
     except UsageError as error:
-        raise UsageError(f"{name}: {error}") from error
+        raise RefusedError(name, error) from error
     return contender

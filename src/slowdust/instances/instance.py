@@ -15,8 +15,9 @@ from slowdust.builds.model import Build
 from slowdust.dbms import family as family_of
 from slowdust.dbms.access import Access, Listen, Target
 from slowdust.dbms.environment import SYNC_DELAY, Environment, check_loadable, preloading
-from slowdust.dbms.family import Shutdown, Site
+from slowdust.dbms.family import Shutdown
 from slowdust.dbms.settings import AcceptedSettings, Settings
+from slowdust.dbms.site import Site
 from slowdust.instances.allocators import (
     AllocatorError,
     Malloc,
@@ -34,6 +35,7 @@ from slowdust.instances.preloads import check_preloadable
 from slowdust.instances.processes import ProcessMark
 from slowdust.instances.programs import LOG_TAIL_LINES, InstanceError, Programs
 from slowdust.instances.rundir import RunDirectory
+from slowdust.instances.server_log import ServerLog, ending_of
 from slowdust.instances.syncs import SyncFile, sync_library
 from slowdust.places import DATA_VARIABLE
 from slowdust.probes.probe import Subject
@@ -62,7 +64,7 @@ class Instance:
     ) -> None:
         self.name = name
         self.directory = directory
-        self.log_path = directory / "log" / "server.log"
+        self._log = ServerLog(directory / "log" / "server.log")
         self._run = run
         self._site = site
         self.environment = environment
@@ -86,7 +88,6 @@ class Instance:
         self._programs = Programs(name, run, site, self.log_path.with_name("creation.log"))
         self._process: subprocess.Popen[bytes] | None = None
         self._processes: Freezable | None = None
-        self._log_offset = 0
 
     @classmethod
     def create(
@@ -264,12 +265,12 @@ class Instance:
 
     def log_tail(self, lines: int) -> list[str]:
         """Return the last lines of the log since the last start."""
-        try:
-            with self.log_path.open("rb") as file:
-                file.seek(self._log_offset)
-                return file.read().decode(errors="replace").splitlines()[-lines:]
-        except FileNotFoundError:
-            return []
+        return self._log.tail(lines)
+
+    @property
+    def log_path(self) -> Path:
+        """The file of the log."""
+        return self._log.path
 
     @property
     def pid(self) -> int:
@@ -343,8 +344,7 @@ class Instance:
             self._run.record_program(self.callgrind.program)
             command = self.callgrind.command([*command, *self._family.options_when_counted])
             variables = self.callgrind.variables(variables)
-        with self.log_path.open("ab") as log:
-            self._log_offset = log.tell()
+        with self._log.begin() as log:
             self._process = self._programs.spawn(command, log.fileno(), variables)
         if self.memory_limit is not None and self.callgrind is None:  # which needs far more
             self.memory_limit.add(self._process.pid)
@@ -398,11 +398,11 @@ class Instance:
         code = None if self._process is None else self._process.poll()
         if code is None:
             return "it was not started"
-        reason = self._family.error_line(self.log_tail(1000))
-        ending = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+        ending = ending_of(code)
         if self.memory_limit is not None and self.memory_limit.was_reached:
-            ending += f", since it needs more than --memory {self.memory_limit.limit_bytes:,} bytes"
-        return f"{reason} ({ending})" if reason else ending
+            limit = self.memory_limit.limit_bytes
+            ending = ending.because(f"it needs more than --memory {limit:,} bytes")
+        return ending.beside(self._family.error_line(self.log_tail(1000)))
 
     def _error(self, what: str) -> InstanceError:
         tail = "".join(f"\n  | {line}" for line in self.log_tail(LOG_TAIL_LINES))

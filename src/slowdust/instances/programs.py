@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slowdust.accounts import BASE_ENVIRONMENT
-from slowdust.dbms.family import Site
+from slowdust.dbms.site import Site
 from slowdust.errors import SlowdustError
 from slowdust.instances.rundir import RunDirectory
 

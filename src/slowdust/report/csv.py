@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from slowdust.analysis.metrics import COMPARED, METRICS
 from slowdust.analysis.model import (
     AllTimeRatio,
+    BesideResult,
     ContenderWaits,
     MetricComparison,
     Needed,
     Report,
     ResponseTime,
     Result,
+    StorageUse,
     Work,
     Writers,
 )
@@ -27,7 +29,7 @@ from slowdust.store.waits import WaitKind
 _NESTED = {
     *("errors_by_state", "all_time", "latency_us", "response_time", "per_op", "per_op_relative"),
     *("compared", "work", "counters", "counters_relative", "writers", "needed", "notes"),
-    *("explanation", "silent_incarnations"),
+    *("explanation", "silent_incarnations", "beside", "storage", "hosts", "groups"),
 }
 """Fields of a result that are not one column."""
 _PLAIN = [name for name in Result.__struct_fields__ if name not in _NESTED]
@@ -36,8 +38,10 @@ _PARTS = {
     "latency_us": LatencyUs,
     "response_time": ResponseTime,
     "writers": Writers,
+    "beside": BesideResult,
     "needed": Needed,
     "work": Work,
+    "storage": StorageUse,
 }
 _FIELDS = [
     (part, name)
@@ -86,7 +90,7 @@ def render(report: Report, _slices: Sequence[Slice] = (), _profiles: Sequence[Pr
         (each.benchmark, each.test, each.clients, each.contender): each for each in report.waits
     }
     infos = {info.name: info for info in report.contender_info}
-    host = _host(report.host)
+    host = _host(report)
     for result in report.results:
         info = infos[result.contender]
         experiment = (report.experiment, report.started, host or None, report.base)
@@ -95,8 +99,11 @@ def render(report: Report, _slices: Sequence[Slice] = (), _profiles: Sequence[Pr
     return text.getvalue()
 
 
-def _host(facts: Mapping[str, str]) -> str | None:
-    """Return 'AMD EPYC; 2 logical, 2 physical; 23.5 GiB'; None where nothing is known."""
+def _host(report: Report) -> str | None:
+    """Return 'AMD EPYC; 2 logical, 2 physical; 23.5 GiB', or hosts; None where none is known."""
+    if report.hosts:
+        return "; ".join(f"{host.name} ({host.group})" for host in report.hosts)
+    facts = report.host
     memory, unit, _ = facts.get("Memory", "").partition(" GiB")
     parts = (facts.get("CPU"), facts.get("Cores"), memory + unit)
     return "; ".join(filter(None, parts)) or None

@@ -18,15 +18,19 @@ _HEAD = 4096
 """Characters of a page that have its title: styles follow it."""
 
 
-def page_name(report: Report, first: str) -> str:
+def page_name(report: Report, first: str, group: str | None = None) -> str:
     """Return the name of the page in its experiment's folder.
 
-    A page beside another base than the `first` contender has a name of its own.
+    A page beside another base than the `first` contender has a name of its own, and so has one
+    about a `group` of hosts.
     """
-    if report.base == first:
-        return "report.html"
-    plain = re.sub(r"[^A-Za-z0-9._]+", "-", report.base).strip("-._")
-    return f"report-beside-{plain}.html"
+    base = "" if report.base == first else f"-beside-{_plain(report.base)}"
+    hosts = "" if group is None else f"-on-{_plain(group)}"
+    return f"report{base}{hosts}.html"
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-._")
 
 
 def write_page(path: Path, page: str) -> str | None:

@@ -13,7 +13,9 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Generic, TypeVarTuple
 
 if TYPE_CHECKING:
+    from slowdust.analysis.blame.model import Blame
     from slowdust.analysis.diff.model import Diff
+    from slowdust.analysis.explanation.one_result import Explained
     from slowdust.analysis.history.model import History
     from slowdust.analysis.model import Report
     from slowdust.analysis.sizes import SizesReport
@@ -65,6 +67,16 @@ HISTORIES: tuple[Format[History], ...] = (
     Format("html", "Write the page to FILE.", "html.history", Destination.FILE),
     Format("md", "Print Markdown, test by test.", "markdown.history"),
     Format("json", "Print JSON (docs/history.schema.json).", "json"),
+)
+
+EXPLANATIONS: tuple[Format[Explained], ...] = (
+    Format("json", "Print JSON (docs/explain.schema.json).", "json"),
+)
+
+BLAMES: tuple[Format[Blame], ...] = (
+    Format("html", "Write the page to FILE.", "blame.html", Destination.FILE),
+    Format("md", "Print Markdown.", "blame.markdown"),
+    Format("json", "Print JSON (docs/blame.schema.json).", "json"),
 )
 
 DIFFS: tuple[Format[Diff], ...] = (

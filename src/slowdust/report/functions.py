@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from slowdust.analysis.model import FunctionChanges
+from slowdust.report.markdown.table import or_absent
 from slowdust.store.profile import ProfileSource
-from slowdust.wording import counted
+from slowdust.wording import amount, counted, share, signed_amount
 
 COSTS: Mapping[ProfileSource, str] = {
     "callgrind": "instructions counted by callgrind",
@@ -30,3 +31,27 @@ def sampling_of(changes: FunctionChanges) -> str:
         f"These are {counted(changes.samples, 'sample')} beside {changes.base_samples:,} of the "
         "base: functions are listed only where their change is larger than the error of sampling."
     )
+
+
+def own_costs(changes: FunctionChanges, most: int) -> list[list[str]]:
+    """Return rows of functions, what became of each, its own costs, their change, and its share.
+
+    They are `most` at most; the last row is of all others.
+    """
+    rows = [
+        [
+            each.name,
+            each.fate,
+            or_absent(each.base_own, amount),
+            or_absent(each.own, amount),
+            signed_amount(each.change),
+            or_absent(each.share, share),
+        ]
+        for each in changes.functions[:most]
+    ]
+    left_out = changes.functions[most:]
+    if others := changes.others + len(left_out):
+        change = changes.others_change + sum(each.change for each in left_out)
+        part = or_absent(change / changes.change if changes.change else None, share)
+        rows.append([counted(others, "other"), "", "", "", signed_amount(change), part])
+    return rows

@@ -1,6 +1,7 @@
-"""A report, a history, or a difference of two experiments, as one JSON object.
+"""A report, a history, or another of the command line's answers, as one JSON object.
 
-docs/report.schema.json, docs/history.schema.json and docs/diff.schema.json describe them.
+docs/report.schema.json, docs/history.schema.json, docs/diff.schema.json, docs/explain.schema.json,
+docs/blame.schema.json and docs/capacity.schema.json describe them.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ from typing import Any
 
 import msgspec
 
+from slowdust.analysis.blame.model import Blame
 from slowdust.analysis.diff.model import Diff
+from slowdust.analysis.explanation.one_result import Explained
 from slowdust.analysis.history.model import History
 from slowdust.analysis.metrics import COMPARED, METRICS
 from slowdust.analysis.model import Report
+from slowdust.capacity.outcome import Outcome
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 
@@ -71,6 +75,23 @@ def diff_schema() -> str:
     """Return the JSON Schema of a difference of two experiments, in the same layout."""
     described = _described(Diff)
     return _schema("slowdust-diff-1", "What changed from one experiment to another", described)
+
+
+def explain_schema() -> str:
+    """Return the JSON Schema of what `slowdust explain` shows, in the same layout."""
+    described = _described(Explained)
+    return _schema("slowdust-explain-1", "One test of an experiment, explained", described)
+
+
+def blame_schema() -> str:
+    """Return the JSON Schema of what releases cost, in the same layout."""
+    return _schema("slowdust-blame-1", "What each release cost", _described(Blame))
+
+
+def capacity_schema() -> str:
+    """Return the JSON Schema of the outcome of a search for capacities, in the same layout."""
+    described = _described(Outcome)
+    return _schema("slowdust-capacity-1", "The highest rates that meet an SLA", described)
 
 
 def _described(content: type[msgspec.Struct]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from enum import Enum
 from statistics import median
 from typing import TYPE_CHECKING
 
-from slowdust.analysis.model import Report, Result, Verdict
+from slowdust.analysis.model import Report, Result, StorageUse, Verdict
 from slowdust.analysis.results.results import by_step
 from slowdust.analysis.work.results import has_work
 from slowdust.report import answer, calibration
@@ -45,11 +45,32 @@ def width() -> int:
     return min(max(shutil.get_terminal_size().columns, NARROWEST), WIDEST)
 
 
-def show(report: Report, more: Sequence[str] = ()) -> None:
-    """Print the report on standard output; `more` are lines that follow the tl;dr."""
+def standard_output() -> Console:
+    """Return the console that is standard output, as wide as reports are laid out for."""
     from rich.console import Console
 
-    print_on(Console(width=width(), highlight=False, markup=False, emoji=False), report, more)
+    return Console(width=width(), highlight=False, markup=False, emoji=False)
+
+
+def print_head(console: Console, text: str) -> None:
+    """Print the head of a section."""
+    from rich.text import Text
+
+    for line in wrapped([text], console.width):
+        console.print(Text(line, style="bold"), soft_wrap=True)
+
+
+def print_lines(console: Console, texts: Sequence[str]) -> None:
+    """Print lines, broken between words."""
+    from rich.text import Text
+
+    for line in wrapped(texts, console.width):
+        console.print(Text(line), soft_wrap=True)
+
+
+def show(report: Report, more: Sequence[str] = ()) -> None:
+    """Print the report on standard output; `more` are lines that follow the tl;dr."""
+    print_on(standard_output(), report, more)
 
 
 def print_on(console: Console, report: Report, more: Sequence[str] = ()) -> None:
@@ -62,16 +83,13 @@ def print_on(console: Console, report: Report, more: Sequence[str] = ()) -> None
         if _has_label(line):
             text.stylize("bold", 0, _LABELS)
         console.print(text, soft_wrap=True)
-    if report.calibration is None and (shown := _table_of(report, console)) is not None:
-        table, legend = shown
+    tables = [] if report.calibration is not None else [_table_of(report, console)]
+    for table, legend in known([*tables, _storage(report)]):
         console.print()
         console.print(table)
-        for line in wrapped([legend], columns):
-            console.print(Text(line), soft_wrap=True)
+        print_lines(console, [legend])
     if report.warnings:
-        warnings = ["", "Warnings:", *(f"- {warning}" for warning in report.warnings)]
-        for line in wrapped(warnings, columns):
-            console.print(Text(line), soft_wrap=True)
+        print_lines(console, ["", "Warnings:", *(f"- {each}" for each in report.warnings)])
 
 
 def lines(report: Report, more: Sequence[str] = ()) -> list[str]:
@@ -142,22 +160,23 @@ def _table_of(report: Report, console: Console) -> tuple[Table, str] | None:
     if len(others) <= MOST_BESIDE:
         for columns in _WIDER_FIRST:
             table = _tests(report, columns)
-            if _widths(table, console).maximum <= console.width:
+            if width_of(table, console).maximum <= console.width:
                 return table, _legend(report)
     tallies = _tallies(report, with_spread=True)
-    if _widths(tallies, console).minimum > console.width:
+    if width_of(tallies, console).minimum > console.width:
         tallies = _tallies(report, with_spread=False)
     return tallies, "rqps: the median throughput relative to the base's. The page has every test."
 
 
-def _widths(table: Table, console: Console) -> Measurement:
+def width_of(table: Table, console: Console) -> Measurement:
     """Return the width of a table whose words are not broken, and of one without a break."""
     from rich.measure import Measurement
 
     return Measurement.get(console, console.options.update(max_width=1000), table)
 
 
-def _table(*heads: str, left: int) -> Table:
+def plain_table(*heads: str, left: int) -> Table:
+    """Return an empty table; the first `left` columns are aligned left, others right."""
     from rich import box
     from rich.table import Table
 
@@ -189,7 +208,7 @@ def _tests(report: Report, columns: Collection[_Column]) -> Table:
     else:
         for name in others:
             heads += [names[name], *(["work"] if counted else [])]
-    table = _table(*heads, left=1)
+    table = plain_table(*heads, left=1)
     for step, results in by_step(report.results).items():
         base = results.get(report.base)
         row: list[str | Text] = [step.test, *([str(step.clients)] if several else [])]
@@ -241,7 +260,7 @@ def _tallies(report: Report, *, with_spread: bool) -> Table:
     names = short_names(report.contenders)
     verdicts_of: tuple[Verdict, ...] = ("slower", "faster", "same", "unsure")
     spread = ("lowest", "highest") if with_spread else ()
-    table = _table("contender", *verdicts_of, "rqps", *spread, left=1)
+    table = plain_table("contender", *verdicts_of, "rqps", *spread, left=1)
     for name in report.contenders[1:]:
         results = [result for result in report.results if result.contender == name]
         verdicts = Counter(result.verdict for result in results)
@@ -251,6 +270,32 @@ def _tallies(report: Report, *, with_spread: bool) -> Table:
         shown = ends if with_spread else ends[:1]
         table.add_row(names[name], *counts, *(or_absent(value, ratio) for value in shown))
     return table
+
+
+def _storage(report: Report) -> tuple[Table, str] | None:
+    """Return what each test beyond the page caches took of the storage, and the legend."""
+    used = [result for result in report.results if result.storage is not None]
+    if not used:
+        return None
+    names = short_names(report.contenders)
+    several = len({result.clients for result in used}) > 1
+    heads = ["test", *(["clients"] if several else []), "contender"]
+    table = plain_table(*heads, "pages/s", "read", "disk", "KB/o", left=len(heads))
+    for result in used:
+        use = result.storage or StorageUse()
+        table.add_row(
+            result.test,
+            *([str(result.clients)] if several else []),
+            names[result.contender],
+            or_absent(use.reads_per_s, rate),
+            or_absent(result.per_op.get("read_amplification"), ratio),
+            or_absent(use.of_disk, ratio),
+            or_absent(use.written_kb, "{:.1f}".format),
+        )
+    return table, (
+        "pages/s: read from storage; read: bytes read over those of the rows; disk: pages/s over "
+        "those of direct reads; KB/o: written per update, to the last page."
+    )
 
 
 def _legend(report: Report) -> str:

@@ -54,6 +54,20 @@ def check_contenders(manifest: Manifest) -> None:
         raise msgspec.ValidationError(f"the base '{manifest.base}' is no contender")
 
 
+def check_hosts(manifest: Manifest) -> None:
+    """Refuse a manifest whose hosts share an incarnation, or a name.
+
+    Raises:
+        ValidationError: it is damaged.
+    """
+    names = [host.name for host in manifest.hosts]
+    numbers = [number for host in manifest.hosts for number in host.incarnations]
+    if len(set(names)) < len(names):
+        raise msgspec.ValidationError("two hosts have one name")
+    if len(set(numbers)) < len(numbers):
+        raise msgspec.ValidationError("an incarnation is of two hosts")
+
+
 def check_places(records: Sequence[Slice], contenders: set[str] | None) -> None:
     """Refuse records that cannot be of one experiment.
 

@@ -1,6 +1,7 @@
 """One experiment's folder below `results/`.
 
     experiment.toml   the specification as run
+    workload.toml     the copy of the user's own workload, if it was measured
     manifest.json     contenders, builds, host, plans; replaced atomically
     slices.ndjson     one record a slice, appended and synced before the next slice starts
     counts.ndjson     one record a count, appended and synced as slices are
@@ -20,7 +21,7 @@ import gzip
 import os
 import shutil
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TypeVar
@@ -32,19 +33,23 @@ from slowdust.formats.text import DamagedError, read_bounded, visible_in_json
 from slowdust.store.bounds import MOST_CONTENDERS
 from slowdust.store.checking import (
     check_contenders,
+    check_hosts,
     check_places,
     refuse_many,
     too_many_contenders,
 )
 from slowdust.store.count import Count, latest_counts
 from slowdust.store.earlier import name_hold_of, name_holds, slice_of_schema_1
+from slowdust.store.hosts import JOINED_SCHEMA
 from slowdust.store.manifest import Manifest
 from slowdust.store.profile import Profile, joined_profiles
-from slowdust.store.slice import SCHEMA, Slice
+from slowdust.store.slice import Slice
 from slowdust.store.waits import WaitWindow
 from slowdust.units import Second
+from slowdust.wording import shortened
 
 SPEC_FILE = "experiment.toml"
+WORKLOAD_FILE = "workload.toml"
 MANIFEST_FILE = "manifest.json"
 SLICES_FILE = "slices.ndjson"
 COUNTS_FILE = "counts.ndjson"
@@ -103,6 +108,16 @@ class Folder:
         with self.lock_file.open("w", encoding="utf-8") as lock:
             self.take(lock)
 
+    def refuse_if_joined(self) -> None:
+        """Raise UsageError if it was made of other experiments, which alone can go on."""
+        hosts = self.read_manifest().hosts if self.has_manifest() else []
+        parts = [part.experiment for host in hosts for part in host.parts]
+        if parts:
+            raise UsageError(
+                f"'{self.name}' was joined of {shortened(parts)}: go on with those where they were "
+                "measured, and `slowdust merge` them again"
+            )
+
     @property
     def lock_file(self) -> Path:
         """The file whose lock a writer of the folder holds."""
@@ -144,13 +159,14 @@ class Folder:
             ) from None
         try:
             schema = msgspec.json.decode(content, type=_SchemaOnly).schema
-            if schema > SCHEMA:
+            if schema > JOINED_SCHEMA:
                 raise UsageError(
                     f"'{self.name}' has results of schema {schema}, this Slowdust reads up to "
-                    f"{SCHEMA}: upgrade Slowdust"
+                    f"{JOINED_SCHEMA}: upgrade Slowdust"
                 )
             manifest = msgspec.json.decode(content, type=Manifest)
             check_contenders(manifest)
+            check_hosts(manifest)
         except msgspec.MsgspecError as error:
             raise SlowdustError(f"{self.path / MANIFEST_FILE} is damaged: {error}") from error
         if len(manifest.contenders) > MOST_CONTENDERS:
@@ -213,15 +229,7 @@ class Folder:
         return self._read(WAITS_FILE, WaitWindow)
 
     def _read(self, name: str, kind: type[_Record]) -> list[_Record]:
-        try:
-            content = visible_in_json((self.path / name).read_bytes())
-        except FileNotFoundError:
-            return []
-        complete = content[: content.rfind(b"\n") + 1]
-        try:
-            return msgspec.json.Decoder(kind).decode_lines(complete)
-        except msgspec.MsgspecError as error:
-            raise SlowdustError(f"{self.path / name} is damaged: {error}") from error
+        return read_records(self.path / name, kind)
 
     def read_profiles(self) -> list[Profile]:
         """Return the profiles, in the order of their files' names; those of several starts as one.
@@ -251,29 +259,25 @@ class Writer:
         """Write the specification as run."""
         replace_file(self.folder.spec_file, toml.encode())
 
+    def write_workload(self, toml: str) -> None:
+        """Write the copy of the workload that is measured."""
+        replace_file(self.folder.path / WORKLOAD_FILE, toml.encode())
+
     def write_manifest(self, manifest: Manifest) -> None:
         """Replace the manifest."""
         content = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
         replace_file(self.folder.path / MANIFEST_FILE, content)
 
-    def append_count(self, count: Count) -> None:
-        """Append a count; it is on disk when this returns."""
-        self._append(COUNTS_FILE, count)
+    def append_count(self, *counts: Count) -> None:
+        """Append counts; they are on disk when this returns."""
+        self._append(COUNTS_FILE, counts)
 
-    def append_waits(self, window: WaitWindow) -> None:
-        """Append a window of waits; it is on disk when this returns."""
-        self._append(WAITS_FILE, window)
+    def append_waits(self, *windows: WaitWindow) -> None:
+        """Append windows of waits; they are on disk when this returns."""
+        self._append(WAITS_FILE, windows)
 
-    def _append(self, name: str, record: msgspec.Struct) -> None:
-        path = self.folder.path / name
-        try:
-            with path.open("a+b") as records:
-                _cut_incomplete_line(records)
-                records.write(msgspec.json.encode(record) + b"\n")
-                records.flush()
-                os.fdatasync(records.fileno())
-        except OSError as error:
-            raise SlowdustError(f"cannot write {path}: {error.strerror}") from error
+    def _append(self, name: str, added: Sequence[msgspec.Struct]) -> None:
+        append_records(self.folder.path / name, added)
 
     def write_profile(self, profile: Profile, number: int, start: int | None) -> None:
         """Replace the profile of its source, step and start, of the `number`-th contender."""
@@ -329,6 +333,41 @@ def newest_first(folders: Iterable[Folder]) -> list[Folder]:
     return sorted(
         folders, key=lambda folder: (folder.path / MANIFEST_FILE).stat().st_mtime, reverse=True
     )
+
+
+def read_records(path: Path, kind: type[_Record]) -> list[_Record]:
+    """Return the complete lines of a file of records; none where there is no file.
+
+    Raises:
+        SlowdustError: a line that is not the last is damaged.
+    """
+    try:
+        content = visible_in_json(path.read_bytes())
+    except FileNotFoundError:
+        return []
+    complete = content[: content.rfind(b"\n") + 1]
+    try:
+        return msgspec.json.Decoder(kind).decode_lines(complete)
+    except msgspec.MsgspecError as error:
+        raise SlowdustError(f"{path} is damaged: {error}") from error
+
+
+def append_records(path: Path, added: Sequence[msgspec.Struct]) -> None:
+    """Append records to a file, in place of an incomplete last line; they are on disk afterwards.
+
+    Raises:
+        SlowdustError: it cannot be written.
+    """
+    if not added:
+        return
+    try:
+        with path.open("a+b") as records:
+            _cut_incomplete_line(records)
+            records.writelines(msgspec.json.encode(record) + b"\n" for record in added)
+            records.flush()
+            os.fdatasync(records.fileno())
+    except OSError as error:
+        raise SlowdustError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _cut_incomplete_line(records: IO[bytes]) -> None:

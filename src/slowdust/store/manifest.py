@@ -10,7 +10,9 @@ import msgspec
 from slowdust.store.bounds import Amount, Duration, Natural, Ordinal
 from slowdust.store.count import Source
 from slowdust.store.finding import Finding
+from slowdust.store.hosts import HostFacts
 from slowdust.store.preparation import Preparation, ServerCounters
+from slowdust.store.search import IndexSize, Recall
 from slowdust.units import Second
 
 
@@ -141,12 +143,27 @@ class StepFailure(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Time since the step began."""
 
 
+class WorkloadFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The user's own workload that was measured; the folder has a copy of its file."""
+
+    name: str
+    """The name of the benchmark that it is, which no other benchmark has."""
+    sha256: str
+    """Checksum of its file."""
+    groups: dict[str, str]
+    """Test -> its group; all tests of the file, in their order."""
+    rows: dict[str, Natural]
+    """Table -> its rows."""
+
+
 class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Method of an experiment."""
 
     seed: int | None = None
     tables: Natural | None = None
     rows: Natural | None = None
+    data: str | None = None
+    """What is loaded, in the benchmark's words; None where `tables` and `rows` say it."""
     slice_s: Amount | None = None
     """Length of all slices where it was given; else `slice_lengths` has it."""
     slice_lengths: dict[str, Duration] = {}
@@ -156,6 +173,8 @@ class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
     budget_s: Amount | None = None
     memory_bytes: Natural | None = None
     """Limit of the memory of each server, with what the kernel caches for it."""
+    pool_bytes: Natural | None = None
+    """Page cache that each server was given, instead of that of its config."""
     margin: Annotated[float, msgspec.Meta(gt=0, lt=1)]
     incarnations: Ordinal
     rate: Amount | None = None
@@ -268,6 +287,9 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Label -> value, ready to print."""
     findings: list[Finding] = []
     """What the checks of the host found, the most severe first; empty if it was not checked."""
+    hosts: list[HostFacts] = []
+    """Hosts of a joined experiment, of which `host` has what they have in common; empty where all
+    was measured on one host, in one experiment."""
     plans: list[Plan] = []
     warnings: list[str] = []
     settled: list[str] = []
@@ -278,13 +300,24 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Part of the budget spent by the end of the last complete turn."""
     failed_steps: list[StepFailure] = []
     """Long steps that ended with an error."""
+    workload: WorkloadFacts | None = None
+    """The workload whose tests were measured in place of a benchmark's."""
     imported: Imported | None = None
     """Origin of an experiment that was not measured here."""
     preparations: list[Preparation] = []
     """Physical facts of each contender's tables, by incarnation and preparation."""
+    recalls: list[Recall] = []
+    """What approximate searches found, by test, contender and incarnation."""
+    index_sizes: list[IndexSize] = []
     counters: list[ServerCounters] = []
     """What each contender's server counted in a step of one incarnation."""
     counting: Counting | None = None
     """How work was counted; absent from experiments that did not try to."""
     aged_to: dict[str, list[int]] = {}
     """`TEST@CLIENTS` -> operations per client that every contender's data has seen."""
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """Names of the experiments whose slices it has: its own, or those that it was joined of."""
+        parts = (part.experiment for host in self.hosts for part in host.parts)
+        return frozenset((self.experiment, *parts))

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+WRITTEN_BYTES = "written_bytes"
+"""What a server wrote to storage until nothing was left to be written."""
+LOG_BYTES = "log_bytes"
+"""What a server wrote into its log, as it counts."""
 SERVER = "server"
 """The subject of facts that are not about one table or index."""
 

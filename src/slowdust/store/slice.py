@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from slowdust.store.archived import Archived
+from slowdust.store.beside import BesideSlice
 from slowdust.store.bounds import Amount, Natural, Ordinal
 from slowdust.store.measured import Measured
 from slowdust.store.step import StepDetail
@@ -37,6 +38,8 @@ class Slice(msgspec.Struct, kw_only=True, omit_defaults=True):
     each its own count over the time to its last completion."""
     unit: str = "operations/s"
     measured: Measured = msgspec.field(default_factory=Measured)
+    beside: BesideSlice | None = None
+    """The part of a slice beside which others were at work."""
     step: StepDetail | None = None
     """The part that only a long step has, which is one slice."""
     archived: Archived | None = None

@@ -136,6 +136,22 @@ def test_a_contender_that_never_finished_an_operation_is_not_comparable() -> Non
     assert report.tldr == ["2 has no result that can be compared."]
 
 
+@pytest.mark.parametrize("failing", ["a@1", "a@2"])
+def test_a_contender_of_which_most_operations_fail_has_no_verdict(failing: str) -> None:
+    manifest, slices = quiet(point_query=0.5)
+    assert the(analyse(manifest, slices), "point-query", "a@2").verdict == "slower"
+    for record in slices:
+        if (record.place.test, record.place.contender) == ("point-query", failing):
+            assert record.measured.operations is not None
+            record.measured.errors = {"42P07": record.measured.operations + 1}
+
+    result = the(analyse(manifest, slices), "point-query", "a@2")
+
+    assert result.verdict == "unsure"
+    assert result.needed is None, "more time would not decide it"
+    assert "most operations failed: no verdict" in result.notes
+
+
 def test_a_step_that_the_base_lacks_is_not_compared() -> None:
     manifest, slices = quiet()
     left = [p for p in slices if (p.place.test, p.place.contender) != ("point-query", "a@1")]

@@ -21,7 +21,7 @@ from slowdust.analysis.calibration.trials import (
     trials_of,
     true_ratio,
 )
-from slowdust.analysis.comparison.estimate import Interval
+from slowdust.analysis.comparison.ratio import Interval
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model import Verdict
 from tests.unit.synthetic import SLICE_S, synthetic_experiment

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from slowdust.analysis.comparison.estimate import Interval, Relative
+from slowdust.analysis.comparison.ratio import Interval, Relative
 from slowdust.analysis.diff.diff import diff_of
 from slowdust.analysis.diff.model import Diff, TestDifference
 from slowdust.analysis.diff.ratios import ratio_of

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from slowdust.analysis.comparison.estimate import Estimate, Interval, estimate_all
+from slowdust.analysis.comparison.estimate import estimate_all
+from slowdust.analysis.comparison.ratio import Estimate, Interval
 from slowdust.analysis.comparison.relative import BlockRatios, Step
 from tests.unit.synthetic import Noise, synthetic_rates, synthetic_ratios
 

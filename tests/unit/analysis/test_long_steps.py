@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from slowdust.analysis.comparison.estimate import Estimate, estimate_all
+from slowdust.analysis.comparison.estimate import estimate_all
+from slowdust.analysis.comparison.ratio import Estimate
 from slowdust.analysis.comparison.relative import BlockRatios, Step, block_ratios
 from slowdust.analysis.comparison.verdict import DIFFERENT, judge_estimates
 from tests.unit.synthetic import Noise, synthetic_rates, synthetic_ratios

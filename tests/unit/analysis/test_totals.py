@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from slowdust.analysis.analyse import analyse
-from slowdust.analysis.comparison.estimate import Estimate, estimate_all
+from slowdust.analysis.comparison.estimate import estimate_all
 from slowdust.analysis.comparison.location import (
     BlockTotals,
     ratio_of_totals,
     totals_by_incarnation,
 )
+from slowdust.analysis.comparison.ratio import Estimate
 from slowdust.analysis.comparison.relative import (
     BlockRatios,
     block_ratios,
@@ -23,7 +24,7 @@ from slowdust.analysis.comparison.relative import (
 )
 from slowdust.analysis.comparison.verdict import DIFFERENT, Judgement, judge, judge_estimates
 from slowdust.analysis.results.notes import notes_about_totals
-from slowdust.analysis.results.results import rate_of
+from slowdust.analysis.results.rates import rate_of
 from slowdust.store.slice import Slice
 from tests.unit.synthetic import (
     QUIET,

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from slowdust.analysis.comparison.estimate import Estimate, Interval, estimate_all
+from slowdust.analysis.comparison.estimate import estimate_all
+from slowdust.analysis.comparison.ratio import Estimate, Interval
 from slowdust.analysis.comparison.relative import BlockRatios, Step
 from slowdust.analysis.comparison.verdict import (
     DIFFERENT,

@@ -86,7 +86,7 @@ def test_postgres_has_the_versions_that_are_compared_most(version: str) -> None:
 
 
 def test_postgres_has_every_major_from_10_to_18() -> None:
-    majors = {version_parts(entry.version)[0] for entry in catalog_of("postgres").entries}
+    majors = {version_parts(entry.server_version)[0] for entry in catalog_of("postgres").entries}
     assert majors == set(range(10, 19))
 
 
@@ -97,7 +97,7 @@ def test_shipped_catalogs_are_sound(dbms: str) -> None:
     versions = [entry.version for entry in catalog.entries]
     assert len(set(versions)) == len(versions)
     for entry in catalog.entries:
-        assert version_parts(entry.version), entry.version
+        assert version_parts(entry.server_version), entry.version
         assert entry.origins, entry.version
         for origin in entry.origins:
             assert sources.describe(origin)
@@ -106,6 +106,8 @@ def test_shipped_catalogs_are_sound(dbms: str) -> None:
 def test_postgres_packages_are_of_the_version_that_they_stand_for() -> None:
     for entry in catalog_of("postgres").entries:
         for origin in entry.origins:
+            if origin.kind == "wheel":  # a package with versions of its own
+                continue
             assert re.match(re.escape(entry.version) + r"\.\d+(-|$)", origin.version), entry
 
 

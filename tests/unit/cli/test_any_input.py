@@ -11,12 +11,14 @@ import json
 import os
 import shutil
 import signal
+import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
+import tomli_w
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -166,6 +168,105 @@ def test_any_experiment_file(slowdust: Slowdust, data: st.DataObject) -> None:
     check(slowdust, "run", "any.toml", "--yes")
 
 
+_WORKLOAD = """\
+[tables.books]
+rows = 100
+primary_key = "id"
+columns.id = { type = "int", by = "serial" }
+columns.title = { type = "varchar(20)", by = "text", length = [3, 20] }
+columns.shelf = { type = "bigint", by = "zipf", of = "books.id" }
+columns.price = { type = "real", by = "uniform", low = 0.5, high = 9.75, scale = 2 }
+indexes = [{ columns = ["shelf"] }]
+
+[samples.seen]
+columns = ["id", "day"]
+rows = [[1, 2025-01-01], [2, []]]
+
+[statements.find]
+sql = "SELECT title FROM books WHERE id BETWEEN :ids.first AND :ids.last OR id IN (:list, :seen)"
+parameters.ids = { by = "span", of = "books.id", count = 10 }
+parameters.list = { by = "distinct", of = "books.id", count = 3 }
+parameters.seen = { by = "sample", from = "seen.id" }
+result = { rows = 1 }
+
+[statements.add]
+sql.postgres = "INSERT INTO books (id) VALUES (:id) ON CONFLICT DO NOTHING"
+sql.mysql = "INSERT IGNORE INTO books (id) VALUES (:id)"
+parameters.id = { by = "new", of = "books.id" }
+
+[transactions.both]
+statements = ["BEGIN", { statement = "find", repeat = 2 }, "add", "COMMIT"]
+
+[tests.all]
+mix = { both = 2, find = 1 }
+"""
+_SQL = st.one_of(
+    st.text(max_size=40),
+    st.lists(
+        st.sampled_from(
+            [*("SELECT", "INSERT", ":id", ":ids.first", "?", "'", '"', "`", "$$", "--", "/*", ";")]
+        ),
+        max_size=6,
+    ).map(" ".join),
+)
+
+
+@_FEW
+@given(data=st.data())
+def test_any_workload(slowdust: Slowdust, data: st.DataObject) -> None:
+    value = tomllib.loads(_WORKLOAD)
+    if data.draw(st.booleans()):
+        value["statements"]["find"]["sql"] = data.draw(_SQL)
+    for _ in range(data.draw(st.integers(0, 2))):
+        _change(data, value)
+    try:
+        text = tomli_w.dumps(value)
+    except (TypeError, ValueError):  # what TOML cannot have, such as null
+        text = data.draw(st.text(max_size=30))
+    content = text.encode(errors="replace")
+    whole = data.draw(st.one_of(st.just(content), st.sampled_from(_TEXTS)))
+    Path("any.toml").write_bytes(whole)
+    check(slowdust, "workloads", "check", "any.toml", "--dbms", "postgres")
+    check(slowdust, "tests", "--workload", "any.toml")
+    check(slowdust, "compare", "nothing@1", "--workload", "any.toml", "--yes")
+
+
+_LOGGED = (
+    *(
+        "# Time: 2026",
+        "# User@Host: a",
+        "SET timestamp=1;",
+        "use x;",
+        "SELECT 1 FROM t WHERE a = 5;",
+    ),
+    *(
+        "UTC LOG:  duration: 0.1 ms  statement: SELECT 2",
+        "\tFROM t WHERE a = 'x'",
+        "DETAIL:  parameters:",
+    ),
+    *("LOG:  execute s: SELECT $1, $2", "DETAIL:  Parameters: $1 = 'a', $2 = NULL", "SELECT 'open"),
+    *("query,calls", "digest_text\tcount_star", '"SELECT $1",5', "SELECT ?\t-1", "x", "", "\0"),
+)
+
+
+@_FEW
+@given(
+    lines=st.lists(st.one_of(st.sampled_from(_LOGGED), st.text(max_size=20)), max_size=12),
+    whole=st.one_of(st.none(), st.sampled_from(_TEXTS), _BYTES),
+)
+def test_any_log(slowdust: Slowdust, lines: list[str], whole: bytes | None) -> None:
+    content = "\n".join(lines).encode(errors="replace")
+    Path("any.log").write_bytes(content if whole is None else whole)
+    Path("tables.toml").write_text(_WORKLOAD)
+    Path("made.toml").unlink(missing_ok=True)
+    options = ("--tables", "tables.toml", "-o", "made.toml")
+    outcome = slowdust("workloads", "from", "any.log", *options)
+    assert outcome.code in (0, 2), outcome
+    assert "Traceback" not in outcome.err
+    if outcome.code == 0:
+        assert slowdust("workloads", "check", "made.toml").code == 0
+
+
 _FILES = (
     *("any.slowdust", "any.toml", "any.cnf", "any.tar.gz", "any.json", "."),
     *("/dev/null", "/dev/full", "no/such", "-", "", "~nobody-here/x", "\x1b[31m"),
@@ -182,6 +283,8 @@ def test_any_file_where_a_file_is_expected(slowdust: Slowdust, content: bytes, n
         ("import", "sysbench", name),
         ("import", "iibench", name),
         ("run", name, "--yes"),
+        ("workloads", "check", name),
+        ("workloads", "from", name, "-o", "made.toml"),
         ("report", name),
         ("show", name),
         ("history", name),

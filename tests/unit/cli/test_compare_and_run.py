@@ -225,7 +225,7 @@ def test_one_contender_without_several_values_is_not_compared(
         (["--arrivals", "poisson"], "--arrivals needs --rate: it is the distribution"),
         (["--name", "a/b"], "--name: 'a/b' cannot be a name"),
         (["--slice", "5x"], "--slice: '5x' is not a duration"),
-        (["--workload", "cached"], "--workload applies only to the benchmark insert: give"),
+        (["--workload", "cached"], "--workload: there is no file cached"),
         (["--shared-table"], "--shared-table applies only to the benchmark insert"),
         (
             ["--benchmark", "insert", "--tables", "2"],

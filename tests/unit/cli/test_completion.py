@@ -50,6 +50,12 @@ def test_an_experiment_is_named_once(shell: ShellComplete) -> None:
     assert completed(shell, "remove", "slap", "") == ["insert", "micro"]
 
 
+def test_blame_has_builds_or_what_is_stored(shell: ShellComplete) -> None:
+    assert completed(shell, "blame", "--from", "") == ["slap", "insert", "micro"]
+    assert completed(shell, "blame", "--from", "slap", "m") == ["micro"]
+    assert completed(shell, "blame", "mysql@9.7") == ["mysql@9.7.4"]
+
+
 def test_builds(shell: ShellComplete) -> None:
     assert completed(shell, "compare", "postgres@17.6", "mysql@9.7") == ["mysql@9.7.4"]
     assert {"postgres@15.8", "mysql@9.7.4"} <= set(completed(shell, "compare", ""))

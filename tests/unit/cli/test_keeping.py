@@ -105,7 +105,9 @@ def test_site_says_what_it_wrote(slowdust: Slowdust, results: Path) -> None:
 
 
 def test_serve_shows_pages_until_it_is_interrupted(results: Path) -> None:
-    program = "from slowdust.cli.main import main; main()"
+    # What a shell's script starts in the background ignores SIGINT, these tests for example.
+    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    program = f"{heeding}; from slowdust.cli.main import main; main()"
     with subprocess.Popen(
         [sys.executable, "-c", program, "serve", "--port", "0", "--results", str(results)],
         stdout=subprocess.PIPE,
@@ -118,7 +120,10 @@ def test_serve_shows_pages_until_it_is_interrupted(results: Path) -> None:
         with urllib.request.urlopen(url) as page:
             assert "3 experiments, the newest first" in page.read().decode()
         server.send_signal(signal.SIGINT)
-        out, err = server.communicate(timeout=30)
+        try:
+            out, err = server.communicate(timeout=30)
+        finally:
+            server.kill()
     assert (server.returncode, out, err) == (0, "\nended\n", "")
 
 

@@ -16,8 +16,9 @@ from slowdust.store import folder
 from tests.unit.cli.command import Slowdust
 
 COMMANDS = [
-    *("compare", "run", "more", "calibrate", "import"),
-    *("report", "history", "list", "show", "tests", "builds"),
+    *("compare", "run", "more", "bisect", "blame", "watch", "ack", "capacity", "calibrate"),
+    *("fleet", "import", "report", "explain", "history", "list", "show", "tests", "workloads"),
+    "builds",
 ]
 
 

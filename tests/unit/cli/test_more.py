@@ -113,6 +113,15 @@ def test_until_decided_asks_for_what_the_forecast_says_and_ends(
     assert outcome.err.splitlines()[-1] == ("noisy: no test is unsure, there is nothing to measure")
 
 
+def test_named_tests_that_are_decided_are_left_as_they_are(
+    slowdust: Slowdust, runs: Runs, results: Path
+) -> None:
+    stored(results, "quiet", noise=Noise(slice=0.001, drift=0, restart=0), blocks=20)
+    outcome = slowdust("more", "quiet", "--tests", "point-query", "--budget", "2s")
+    assert runs.calls == []
+    assert outcome.err == "quiet: none of these tests is unsure, there is nothing to measure\n"
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.dbms.family import Sizes, Statements, WaitUntil, WithSettings
+from slowdust.dbms.family import Sizes
 from slowdust.dbms.settings import AcceptedSettings
+from slowdust.dbms.stages import Statements, WaitUntil, WithSettings
 from tests.unit.dbms.mysqld_sites import MARIADB, MYSQL, build_of, site_of
 
 

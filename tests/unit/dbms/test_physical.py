@@ -48,10 +48,10 @@ def test_facts_of_postgres() -> None:
 
 
 def test_work_of_postgres_without_any_table() -> None:
-    assert postmaster.read_counters([["7", "8", "9"]]) == {
-        "heap_blocks": 7, "index_blocks": 8, "rows_fetched": 9,
+    assert postmaster.read_counters([["7", "8", "9", "10.0"]]) == {
+        "heap_blocks": 7, "index_blocks": 8, "rows_fetched": 9, "log_bytes": 10,
     }  # fmt: skip
-    assert postmaster.read_counters([[None, None, None]]) == {}
+    assert postmaster.read_counters([[None, None, None, "10"]]) == {"log_bytes": 10}
 
 
 def test_facts_of_innodb() -> None:
@@ -110,8 +110,11 @@ def test_work_of_mysql_is_added_up_by_kind() -> None:
         ["Handler_update", "2"],
         ["Handler_commit", "100"],
         ["Innodb_buffer_pool_read_requests", "50"],
+        ["Innodb_os_log_written", "512"],
     ]
-    assert mysqld.read_counters(rows) == {"row_reads": 12, "row_writes": 2, "page_reads": 50}
+    assert mysqld.read_counters(rows) == {
+        "row_reads": 12, "row_writes": 2, "page_reads": 50, "log_bytes": 512,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -11,9 +11,12 @@ from slowdust.accounts import Account
 from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Access, Auth, Listen
-from slowdust.dbms.family import Site, Sizes, Stage, Statements, WaitUntil
-from slowdust.dbms.postgres import configuration_text, major_version
+from slowdust.dbms.family import Sizes
+from slowdust.dbms.postgres import major_version
+from slowdust.dbms.postmaster.settings_check import configuration_text
 from slowdust.dbms.settings import AcceptedSettings, Settings
+from slowdust.dbms.site import Site
+from slowdust.dbms.stages import Stage, Statements, WaitUntil
 from slowdust.errors import UsageError
 from slowdust.store.manifest import BuildFacts
 
@@ -153,6 +156,7 @@ def check_vacuum_comes_behind_the_commits(stages: list[Stage]) -> None:
     assert isinstance(flush, Statements)
     assert "SET LOCAL synchronous_commit = on" in flush.texts[0]
     assert "pg_logical_emit_message(true" in flush.texts[0], "it has to write into the log"
+    assert "1..32" in flush.texts[0], "no commit behind it shares an entry with one before it"
     assert isinstance(alone, WaitUntil)
     assert alone.is_done([("0",)])
     assert not alone.is_done([("1",)])

@@ -2,9 +2,9 @@
 
 import pytest
 
-from slowdust.dbms.family import Row
 from slowdust.dbms.mysqld import waits as mysqld
 from slowdust.dbms.postmaster import waits as postmaster
+from slowdust.dbms.stages import Row
 from slowdust.store.waits import Wait
 
 

@@ -12,9 +12,10 @@ from typing import NamedTuple, cast
 import pytest
 
 from slowdust.benchmarks.steps import Server, StepBenchmark
-from slowdust.dbms.family import Stage
 from slowdust.dbms.in_force import InForce
-from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.dbms.stages import Stage
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Failed, PlanText
 from slowdust.experiment.journal import Journal, new_manifest

@@ -9,15 +9,19 @@ import pytest
 
 from slowdust.errors import UsageError
 from slowdust.experiment.journal import (
+    StartMode,
     check_same,
     check_same_allocator,
     check_same_source,
     new_manifest,
 )
+from slowdust.experiment.live import PlainView
+from slowdust.experiment.run import run_experiment
 from slowdust.experiment.slices.loop import method_of_slices
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Counting, Manifest, StepsMethod
+from tests.unit.experiment.workload.files import SMALL
 from tests.unit.synthetic_counts import synthetic_counts
 
 FACTS = ContenderFacts(
@@ -124,3 +128,20 @@ def test_work_is_not_counted_by_another_source(tmp_path: Path) -> None:
         message = "by valgrind, and would be counted by pmu now: write count = .valgrind."
         with pytest.raises(UsageError, match=message):
             check_same_source(folder, by_pmu)
+
+
+def test_another_workload_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "library.toml"
+    path.write_text(SMALL)
+    given: dict[str, object] = {"name": "x", "contenders": ["postgres@99.9"], "workload": str(path)}
+    spec = parse_spec(given)
+    before = new_manifest(spec, [FACTS], method_of_slices(spec), "1", {})
+    with writing(Folder(tmp_path / "x")) as writer:
+        writer.write_manifest(before)
+    path.write_text(SMALL.replace("rows = 100", "rows = 101"))
+    told = "cannot resume 'x': the workload changed since it was started: it is kept as"
+    with pytest.raises(UsageError, match=told):
+        run_experiment(parse_spec(given), tmp_path, StartMode.RESUME, PlainView())
+    path.write_text(SMALL)
+    with pytest.raises(UsageError, match=r"99\.9 is not in the catalog"):  # which comes behind
+        run_experiment(parse_spec(given), tmp_path, StartMode.RESUME, PlainView())

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from slowdust.dbms.access import Target
-from slowdust.dbms.family import Statements, WithSettings
+from slowdust.dbms.stages import Statements, WithSettings
 from slowdust.errors import SlowdustError
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.driver.protocol import ResultSet

@@ -1,5 +1,5 @@
 from slowdust.experiment.plan import PlannedStep, plan
-from slowdust.experiment.slices.schedule import Action, maintenance_after, turns
+from slowdust.experiment.slices.schedule import Action, is_tidied, maintenance_after, turns
 from slowdust.experiment.spec.spec import parse_spec
 
 
@@ -38,6 +38,22 @@ def test_maintenance_follows_the_last_write() -> None:
     assert after is not None
     assert after.step.test.name == "write-only"
     assert maintenance_after(turns(steps_of("point-query"), 1)) is None
+
+
+def test_maintenance_stands_between_tests_of_the_mixed_load_that_write() -> None:
+    spec = parse_spec(
+        {
+            "name": "x",
+            "contenders": ["postgres@17"],
+            "benchmark": "htap",
+            "tests": ["q1", "transactions", "queries.beside", "mixed.t0q1", "mixed.t1q1"],
+        }
+    )
+    todo = turns(plan(spec), 1)
+    tidied = [turn.step.test.name for place, turn in enumerate(todo) if is_tidied(todo, place)]
+    assert tidied == ["transactions", "queries.beside"], "none behind the last one"
+    micro = turns(steps_of("update-index", "write-only"), 1)
+    assert not is_tidied(micro, 0)
 
 
 def test_clients_are_steps_of_their_own() -> None:

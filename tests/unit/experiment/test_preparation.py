@@ -10,7 +10,8 @@ from typing import Literal, cast
 import pytest
 
 from slowdust.benchmarks.micro import MICRO
-from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data, Driver, TargetError
 from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.live import PlainView
@@ -36,8 +37,17 @@ class PretendedContenders:
     """Two contenders that count their loads; `pages` says what the second has in each reading."""
 
     def __init__(self, pages: list[float] | None = None) -> None:
-        self.all = [SimpleNamespace(name=name, keeps_tables=True) for name in NAMES]
+        self.all = [
+            SimpleNamespace(
+                name=name,
+                keeps_tables=True,
+                family=SimpleNamespace(write_out=lambda site: [f"write out {site}"]),
+                server=SimpleNamespace(site=name),
+            )
+            for name in NAMES
+        ]
         self.loads = 0
+        self.maintained: list[str] = []
         self.totals = 0.0
         self.is_idle = True
         self.limits: list[float] = []
@@ -58,6 +68,11 @@ class PretendedContenders:
         assert contenders == self.all
         self.limits.append(limit)
         return self.is_idle
+
+    def maintain(self, contender: SimpleNamespace, stages: list[str], rows: int) -> None:
+        del contender
+        assert rows == ROWS
+        self.maintained += stages
 
     def warn(self, text: str) -> None:
         self.warnings.append(text)
@@ -160,11 +175,21 @@ def test_written_tables_are_loaded_each_time() -> None:
 
 
 def test_tables_that_a_restart_made_differ_are_loaded() -> None:
-    tables, kept = tables_of(PretendedContenders([100.0, 150.0, 100.0]))
+    tables, kept = tables_of(PretendedContenders([100.0, 150.0, 150.0, 100.0]))
     tables.start(1)
     tables.start(2)
     assert tables.loads == 2 * len(NAMES)
     assert [(record.after, record.moment) for record in kept[::2]] == [("load", 1), ("load", 2)]
+
+
+def test_tables_stay_that_are_alike_once_a_restart_is_written_out() -> None:
+    contenders = PretendedContenders([100.0, 150.0, 100.0])
+    tables, kept = tables_of(contenders)
+    tables.start(1)
+    tables.start(2)
+    assert tables.loads == len(NAMES)
+    assert contenders.maintained == ["write out a", "write out b"]
+    assert [(record.after, record.moment) for record in kept[::2]] == [("load", 1), ("restart", 2)]
 
 
 def test_steps_are_noted_on_the_preparation_before_them() -> None:
@@ -187,7 +212,7 @@ def test_work_is_the_difference_of_totals() -> None:
     manifest = SimpleNamespace(counters=[])
     counters = Counters(contenders, SimpleNamespace(manifest=manifest))  # type: ignore[arg-type]
     (test,) = MICRO.matching(["point-query"])
-    before = counters.totals()
+    before = counters.totals(test)
     counters.keep(PlannedStep(test, 4), 2, {"a": 10}, before)
     assert manifest.counters == [
         ServerCounters(

@@ -8,6 +8,7 @@ import jsonschema
 import msgspec
 import pytest
 
+from slowdust.benchmarks import described
 from slowdust.benchmarks.insert import INSERT
 from slowdust.benchmarks.steps import Server
 from slowdust.dbms.access import Target
@@ -17,6 +18,7 @@ from slowdust.experiment.driver.protocol import (
     Command,
     Create,
     Explain,
+    Fetch,
     Load,
     Open,
     Partitions,
@@ -34,6 +36,64 @@ SCHEMA: dict[str, Any] = json.loads(
 )
 TARGET = Target(
     dbms="postgres", host=None, socket="/s", port=1, user="u", password=None, database="d"
+)
+DRAWS: list[described.Draw] = [
+    described.Serial(start=1),
+    described.Cycle(start=1, each=2, count=3),
+    described.Uniform(low=1, high=9, scale=2),
+    described.Zipf(low=1, high=9, exponent=0.8),
+    described.Span(low=1, high=9, count=2),
+    described.Distinct(low=1, high=9, count=2),
+    described.Own(low=1, high=9),
+    described.Letters(shortest=1, longest=2),
+    described.Choice(values=[1, 0.5, "a", None], weights=[1.0, 2.0, 3.0, 4.0]),
+    described.Same(place=0),
+    described.Sample(set=0, column=0),
+    described.Vectors(file="f"),
+]
+TYPES: list[described.Type] = [
+    described.Int(),
+    described.Bigint(),
+    described.Real(),
+    described.Timestamp(),
+    described.Varchar(length=3),
+    described.Char(length=3),
+    described.Text(),
+    described.Vector(dimensions=3),
+    described.SqlType(name="NUMERIC(9, 2)"),
+]
+TABLES = described.Tables(
+    before=["SELECT 1"],
+    tables=[
+        described.Table(
+            name="t",
+            rows=3,
+            columns=[
+                described.Column(name="a", type=kind, values=described.Serial(start=1, step=2))
+                for kind in TYPES
+            ],
+            primary_key=["a"],
+            after=["CREATE INDEX i ON t (a){index_options}"],
+        )
+    ],
+)
+TEST = described.TestOnDbms(
+    session=["SET a = 1"],
+    transactions=[
+        described.Transaction(
+            name="x",
+            calls=[
+                described.Call(
+                    sql="SELECT ?",
+                    values=[described.Value(type=described.Int(), draw=draw) for draw in DRAWS],
+                    rows=1,
+                    form="text",
+                    repeat=2,
+                )
+            ],
+        )
+    ],
+    samples=[[[1, "a", None]]],
 )
 WORKLOAD = INSERT.workload([Server(200, None)])
 WORKS = [WORKLOAD.work(step.name, 2).command for step in INSERT.tests]
@@ -58,7 +118,30 @@ COMMANDS: list[Command] = [
     ),
     Perform(session="s"),
     Load(target=TARGET, benchmark="sbtest", tables=1, rows=1000, seed=1, parallel=1),
-    Open(session="s", target=TARGET, test="scan", clients=1, tables=1, rows=1000, seed=1),
+    Load(
+        target=TARGET, benchmark="described", tables=1, rows=1, seed=1, parallel=1, described=TABLES
+    ),
+    Open(
+        session="s",
+        target=TARGET,
+        benchmark="sbtest",
+        test="scan",
+        clients=1,
+        tables=1,
+        rows=1000,
+        seed=1,
+    ),
+    Open(
+        session="s",
+        target=TARGET,
+        benchmark="described",
+        test="t",
+        clients=1,
+        tables=1,
+        rows=1,
+        seed=1,
+        described=TEST,
+    ),
     Explain(session="s"),
     Run(session="s", stop=Stop(seconds=0.25)),
     Run(session="s", stop=Stop(seconds=0.25, positions=[3])),
@@ -66,6 +149,7 @@ COMMANDS: list[Command] = [
     Close(session="s"),
     Sql(target=TARGET, statements=["CHECKPOINT"]),
     Sample(target=TARGET, statement="SELECT 1", every=0.01, seconds=1.0),
+    Fetch(file="/data/16384", page_bytes=8192, threads=2, seconds=0.1, seed=1),
 ]
 
 

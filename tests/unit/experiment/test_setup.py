@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from slowdust.errors import UsageError
-from slowdust.experiment.contenders import ResolvedContender
+from slowdust.experiment.contender import ResolvedContender
 from slowdust.experiment.setup import named_as_before, resolve_contenders
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.experiment.view import View

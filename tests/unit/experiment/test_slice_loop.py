@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.driver.process import Data
 from slowdust.experiment.journal import Journal, new_manifest
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.slices import blocks, loop
@@ -74,7 +75,7 @@ def sessions_in(world: World) -> type:
         """A step's sessions, whose slices take the world's time."""
 
         positions = (1,)
-        next_operation = 1
+        next_operations: Mapping[str, int] = MappingProxyType({})
         operations: Mapping[str, int] = MappingProxyType({})
 
         def __init__(
@@ -130,18 +131,26 @@ def run(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> Callable[[World, Spe
 
     def run_spec(world: World, spec: Spec) -> Journal:
         idle = SimpleNamespace(
-            data=None, **dict.fromkeys(("start", "note_writes"), lambda *_: None)
+            data=Data(1, 1000, 1), **dict.fromkeys(("start", "note_writes"), lambda *_: None)
         )
         monkeypatch.setattr(loop, "LoadedTables", lambda *_: idle)
-        uncounted = SimpleNamespace(totals=lambda: {}, keep=lambda *_: None)
+        uncounted = SimpleNamespace(totals=lambda _: {}, keep=lambda *_: None)
         monkeypatch.setattr(loop, "Counters", lambda *_: uncounted)
         monkeypatch.setattr(loop, "StepSessions", sessions_in(world))
         monkeypatch.setattr(loop, "time", world)
         monkeypatch.setattr(blocks, "time", world)
         monkeypatch.setattr(Journal, "record_servers", lambda *_: None)
-        running = [SimpleNamespace(name=name, failed=None, is_remote=False) for name in NAMES]
+        running = [
+            SimpleNamespace(name=name, failed=None, is_remote=False, lacks=lambda _: None)
+            for name in NAMES
+        ]
         contenders = SimpleNamespace(
-            names=NAMES, running=lambda: running, comparable=True, stop=lambda: None
+            names=NAMES,
+            all=running,
+            running=lambda: running,
+            having=lambda _: running,
+            comparable=True,
+            stop=lambda: None,
         )
 
         def journal_of(method: Method) -> Journal:
@@ -167,7 +176,8 @@ class LosingJudge:
     margin: float
     journal: Journal
 
-    def settled(self, others: list[str]) -> set[str]:
+    def settled(self, others: list[str], lacking: object) -> set[str]:
+        del lacking
         assert others == NAMES[1:]
         turns = {step.test.name: step.turns_done for step in self.journal.steps}
         return {"scan@1"} if turns["scan"] >= 3 and turns["point-query"] < 4 else set()

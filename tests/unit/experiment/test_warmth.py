@@ -17,7 +17,7 @@ from slowdust.experiment.slices.blocks import Pace, StepSessions
 
 def test_all_contenders_run_as_long_as_the_record() -> None:
 
-    def run(session: str, stop: Stop, _rate: object) -> object:
+    def run(session: str, stop: Stop, _rate: object, _beside: object, *, begin: None) -> object:
         assert stop.seconds is not None
         seconds[session] = seconds.get(session, 0.0) + stop.seconds
         return SimpleNamespace(operations=10, seconds=stop.seconds, positions=[1])
@@ -26,7 +26,10 @@ def test_all_contenders_run_as_long_as_the_record() -> None:
     window = SimpleNamespace(open=lambda: None, close=lambda: None)
     running = [SimpleNamespace(name=name, window=lambda _: window) for name in ("a", "b", "c")]
     contenders = SimpleNamespace(
-        driver=SimpleNamespace(run=run), running=lambda: running, guard=nullcontext
+        driver=SimpleNamespace(run=run),
+        having=lambda _: running,
+        running=lambda: running,
+        guard=nullcontext,
     )
     (test,) = MICRO.matching(["point-query"])
     sessions = StepSessions(

@@ -198,7 +198,7 @@ def test_wrong_options_are_named(given: dict[str, object], complaint: str) -> No
         spec_from_options(["a@1"], {"benchmark": "insert", "settings": (), **given})
 
 
-@pytest.mark.parametrize("option", ["workload", "rates", "shared_table", "seconds"])
+@pytest.mark.parametrize("option", ["rates", "shared_table", "seconds"])
 def test_its_options_are_of_no_other_benchmark(option: str) -> None:
     given: dict[str, object] = {"settings": (), option: "7"}
     typed = f"--{option.replace('_', '-')}"

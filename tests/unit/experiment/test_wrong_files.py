@@ -118,6 +118,7 @@ WRONG = [
     ("set = { jit = 1 }\n" + MATRIX + "jit = [0, 1]", 2, "`set` fixes jit, which a matrix varies"),
     ('contenders = ["a@1:x"]\nmatrix = { config = ["y"] }', 1, "names its config already"),
     # other benchmarks
+    (PAIR + "workload = 5", 2, "workload: 5 is not the path of a workload's file, in quotes"),
     (INSERT + 'workload = "quik"', 4, "insert.workload: there is no workload 'quik': did you mean"),
     (INSERT + "rates = [5, 5]", 4, "insert.rates: the same rate is given twice"),
     (INSERT + "rows_per_commit = [1]", 4, "the list has 1 values: write at least 4"),

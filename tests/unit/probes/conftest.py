@@ -68,7 +68,7 @@ class FakeProc:
         fields[17], fields[19] = str(1 + len(threads)), str(start)
         (folder / "stat").write_text(f"{pid} ({name}) {' '.join(fields)}\n")
         (folder / "io").write_text(
-            f"rchar: 9\nwchar: 9\nread_bytes: {read}\nwrite_bytes: {written}\n"
+            f"rchar: {9 + 2 * read}\nwchar: 9\nread_bytes: {read}\nwrite_bytes: {written}\n"
             "cancelled_write_bytes: 7\n"
         )
         memory = (

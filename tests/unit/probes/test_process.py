@@ -60,6 +60,7 @@ def test_the_whole_tree_counts_and_nothing_else(fake_proc: FakeProc) -> None:
     assert use["cpu_system_s"] == pytest.approx(0.003)
     assert use["context_switches"] == 6
     assert (use["read_bytes"], use["write_bytes"]) == (10, 4096)
+    assert use["called_bytes"] == 20, "the calls returned what the kernel had, too"
     assert (use["processes"], use["processes_started"], use["processes_ended"]) == (4, 0, 0)
 
 

@@ -10,6 +10,7 @@ from slowdust.store.manifest import Plan
 from slowdust.store.measured import PerSecond, Schedule
 from slowdust.store.profile import FunctionCost, Profile
 from slowdust.store.slice import Slice
+from tests.unit.disks import Moments, counted_writes, experiment_on_disk
 from tests.unit.synthetic import synthetic_experiment
 from tests.unit.synthetic_counts import CountNoise, synthetic_counts
 from tests.unit.synthetic_steps import Break, Overload, Standstill, insert_experiment
@@ -125,6 +126,16 @@ def matrix_experiment() -> tuple[Report, list[Slice]]:
             "skip_log_bin": "0" if point["binlog"] == "on" else "1",
             "innodb_buffer_pool_size": "128M",
         }
+    return analyse(manifest, slices), slices
+
+
+def disk_experiment() -> tuple[Report, list[Slice]]:
+    """Reads and updates of data beyond the page cache, whose use of the disk differs."""
+    base, other = "postgres@15.8", "mysql@9.7.4"
+    manifest, slices = experiment_on_disk({base: 0.5, other: 0.6}, moments=Moments(), blocks=6)
+    manifest.counters = counted_writes({base: 15_000.0, other: 40_000.0})
+    for facts in manifest.contenders:
+        facts.buffer_pool_bytes, facts.table_bytes = 8 << 20, 80 << 20
     return analyse(manifest, slices), slices
 
 

@@ -11,6 +11,7 @@ from slowdust.analysis.model import Report
 from slowdust.report import answer, terminal
 from tests.unit.report.sample import (
     counted_experiment,
+    disk_experiment,
     long_experiment,
     matrix_experiment,
     plain_experiment,
@@ -21,6 +22,7 @@ from tests.unit.report.sample import (
 SAMPLES = {
     "plain": plain_experiment,
     "counted": counted_experiment,
+    "disk": disk_experiment,
     "long": long_experiment,
     "matrix": matrix_experiment,
     "sweep": sweep_experiment,
@@ -65,6 +67,18 @@ def test_the_answer_comes_first_the_table_last() -> None:
     head = next(number for number, line in enumerate(lines) if line.startswith("test "))
     tests = {line.split()[0] for line in lines[head + 2 :] if line}
     assert {result.test for result in report.results} <= tests
+
+
+def test_the_storage_is_a_table_that_the_narrowest_terminal_has_room_for() -> None:
+    report = disk_experiment()[0]
+    lines = printed(report, terminal.NARROWEST).splitlines()
+    head = next(number for number, line in enumerate(lines) if "pages/s" in line.split())
+    assert lines[head].split() == ["test", "contender", "pages/s", "read", "disk", "KB/o"]
+    rows = [line.split() for line in lines[head + 2 : head + 6]]
+    assert [row[0] for row in rows] == [result.test for result in report.results]
+    amplified = [f"{result.per_op['read_amplification']:.2f}" for result in report.results]
+    assert [row[3] for row in rows] == amplified
+    assert [row[5] == "-" for row in rows] == [True, True, False, False]
 
 
 def test_many_contenders_have_their_verdicts_counted() -> None:

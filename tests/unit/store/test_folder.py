@@ -6,6 +6,7 @@ import pytest
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.store.archived import ArchivedRole
 from slowdust.store.folder import Folder, experiments, writing
+from slowdust.store.hosts import JOINED_SCHEMA
 from slowdust.store.latency import Histogram, LatencyUs
 from slowdust.store.manifest import Manifest, Method, Plan, StepFailure
 from slowdust.store.measured import Measured
@@ -129,8 +130,8 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "x")
     with writing(folder) as writer:
-        writer.write_manifest(msgspec.structs.replace(manifest(), schema=SCHEMA + 1))
-    with pytest.raises(UsageError, match=f"schema {SCHEMA + 1}.*upgrade"):
+        writer.write_manifest(msgspec.structs.replace(manifest(), schema=JOINED_SCHEMA + 1))
+    with pytest.raises(UsageError, match=f"schema {JOINED_SCHEMA + 1}.*upgrade"):
         folder.read_manifest()
 
 

@@ -51,6 +51,7 @@ mod element {
     pub const ARRAY: u8 = 0x04;
     pub const OBJECT_ID: u8 = 0x07;
     pub const DATE: u8 = 0x09;
+    pub const NULL: u8 = 0x0a;
     pub const INT: u8 = 0x10;
     pub const LONG: u8 = 0x12;
 }
@@ -282,7 +283,8 @@ fn write_element(kind: Kind, value: Value, text: &[u8], name: &[u8], output: &mu
         Value::BigInt(_) => element::LONG,
         Value::Real(_) => element::DOUBLE,
         Value::Timestamp(_) => element::DATE,
-        Value::Text { .. } => element::STRING,
+        Value::Text { .. } | Value::Written { .. } | Value::Bytes { .. } => element::STRING,
+        Value::Null => element::NULL,
     };
     output.push(element);
     output.extend_from_slice(name);
@@ -291,7 +293,10 @@ fn write_element(kind: Kind, value: Value, text: &[u8], name: &[u8], output: &mu
         Value::BigInt(number) => output.extend_from_slice(&number.to_le_bytes()),
         Value::Real(number) => output.extend_from_slice(&f64::from(number).to_le_bytes()),
         Value::Timestamp(seconds) => output.extend_from_slice(&(seconds * 1000).to_le_bytes()),
-        Value::Text { start, end } => {
+        Value::Null => {}
+        Value::Text { start, end }
+        | Value::Written { start, end }
+        | Value::Bytes { start, end } => {
             let text = Value::slice(text, start, end);
             output.extend_from_slice(&(text.len() as u32 + 1).to_le_bytes());
             output.extend_from_slice(text);

@@ -3,7 +3,7 @@
 use super::super::dialect::{ColumnTypes, Definitions, Dialect, Ranges};
 use super::super::{Connection, Failure};
 use super::statement;
-use crate::protocol::job::Names;
+use crate::protocol::target::Names;
 
 pub struct MongoDialect {
     names: Names,

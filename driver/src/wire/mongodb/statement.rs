@@ -8,7 +8,7 @@ use bson::{doc, Bson, Document};
 
 use super::super::Failure;
 use super::command::{object_id, Kind};
-use crate::protocol::job::Names;
+use crate::protocol::target::Names;
 
 /// More documents than a statement of the workloads returns. FerretDB reserves memory for all.
 const BATCH_SIZE: i32 = 20_000;

@@ -11,6 +11,10 @@ impl Dialect for MysqlDialect {
         format!(" FORCE INDEX ({index})")
     }
 
+    fn doubled(&self) -> &'static [u8] {
+        b"'\\"
+    }
+
     /// Indexes are B-trees in every engine (MEMORY's would be hashes, which cannot find ranges), and a
     /// character is a byte in every version, so that the same rows are as large everywhere.
     fn definitions(&self, engine: Option<&str>) -> Result<Definitions, Failure> {

@@ -1,7 +1,9 @@
 //! The plans of statements. The server plans a prepared statement again for the values of each
 //! execution, so that its plan is that of the statement with these values as literals.
 
+use super::super::dialect::Dialect as _;
 use super::super::{Failure, Request, Table, TextQueries as _, Value};
+use super::dialect::MysqlDialect;
 use super::{MysqlConnection, Statement};
 
 /// The forms of EXPLAIN. MySQL 5.5 knows only the older one; the newer one asks for a table where a
@@ -25,6 +27,7 @@ pub fn explain(
             statement,
             values,
             text,
+            ..
         } => match &connection.statements[statement] {
             Statement::Prepared { source, .. } => with_literals(source, values, text),
             Statement::Text(_) => return Ok(None),
@@ -46,7 +49,7 @@ fn with_literals(statement: &str, values: &[Value], text: &[u8]) -> String {
     for (place, part) in statement.split('?').enumerate() {
         if place > 0 {
             if let Some(value) = values.next() {
-                value.write_literal(text, &mut sql);
+                value.write_literal(text, MysqlDialect.doubled(), &mut sql);
             }
         }
         sql.extend_from_slice(part.as_bytes());

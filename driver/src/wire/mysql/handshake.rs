@@ -7,7 +7,7 @@ use super::super::Failure;
 use super::authentication::{encrypted, terminated, Method, NONCE};
 use super::packets::{Packet, PacketHeader};
 use super::reply::{error, Endings};
-use crate::protocol::job::Target;
+use crate::protocol::target::Target;
 
 const PROTOCOL_VERSION: u8 = 10;
 /// The collation `latin1_swedish_ci`: known to all versions, and one byte for each character.

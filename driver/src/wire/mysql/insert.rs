@@ -1,6 +1,8 @@
 //! Bulk loads by INSERT statements of many rows. The server executes one while the next is written.
 
+use super::super::dialect::Dialect as _;
 use super::super::{BulkLoad, Failure, Value};
+use super::dialect::MysqlDialect;
 use super::{command, MysqlConnection, Packet};
 
 /// The size of a statement, well below the 1 MB that servers before 5.6 accept.
@@ -69,7 +71,7 @@ impl BulkLoad for Inserts<'_> {
         for value in values {
             self.rows.extend_from_slice(separator);
             separator = b",";
-            value.write_literal(text, &mut self.rows);
+            value.write_literal(text, MysqlDialect.doubled(), &mut self.rows);
         }
         self.rows.push(b')');
         if self.rows.len() >= STATEMENT {

@@ -60,7 +60,7 @@ fn types_of_parameters_are_sent_once_and_when_they_change() {
     let mut types = Vec::new();
     let mut output = Vec::new();
     let mut encode = |values: &[Value]| {
-        encode_execution(7, &mut types, values, b"xyz", &mut output)
+        encode_execution(7, &mut types, values, Kinds::Usual, b"xyz", &mut output)
             .unwrap()
             .to_vec()
     };
@@ -82,11 +82,22 @@ fn types_of_parameters_are_sent_once_and_when_they_change() {
 
 #[test]
 fn a_bit_for_null_is_sent_for_each_of_many_values() {
-    let mut output = Vec::new();
-    let values = [Value::Int(1); 9];
-    let packet = encode_execution(0, &mut Vec::new(), &values, b"", &mut output).unwrap();
-    assert_eq!(packet[14..17], [0, 0, 1]);
-    assert_eq!(packet.len(), 14 + 2 + 1 + 9 * 2 + 9 * 4);
+    let mut values = [Value::Int(1); 9];
+    let packet = |values: &[Value], kinds| {
+        let (mut types, mut output) = (Vec::new(), Vec::new());
+        let packet = encode_execution(0, &mut types, values, kinds, b"", &mut output);
+        packet.unwrap().to_vec()
+    };
+    for kinds in [Kinds::Usual, Kinds::Any] {
+        let packet = packet(&values, kinds);
+        assert_eq!(packet[14..17], [0, 0, 1]);
+        assert_eq!(packet.len(), 14 + 2 + 1 + 9 * 2 + 9 * 4);
+    }
+    values[1] = Value::Null;
+    values[8] = Value::Null;
+    let packet = packet(&values, Kinds::Any);
+    assert_eq!(packet[14..17], [2, 1, 1]);
+    assert_eq!(packet.len(), 14 + 2 + 1 + 9 * 2 + 7 * 4);
 }
 
 #[test]

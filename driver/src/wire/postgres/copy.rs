@@ -1,20 +1,19 @@
-//! Bulk loads by COPY in its binary format: the client formats no numbers, and the server parses
-//! none.
+//! Bulk loads by COPY in its text format, which every type has.
 
-use bytes::{BufMut, BytesMut};
+use std::io::Write as _;
+
+use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 
+use super::super::calendar::DateTime;
 use super::super::{BulkLoad, Failure, Value};
 use super::PostgresConnection;
 
-/// The signature, flags and header extension of the format.
-const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
-const TRAILER: i16 = -1;
 const CHUNK: usize = 256 * 1024;
 
 pub struct CopyIn<'a> {
     connection: &'a mut PostgresConnection,
-    rows: BytesMut,
+    rows: Vec<u8>,
     message: BytesMut,
     sent: u64,
 }
@@ -26,14 +25,12 @@ impl<'a> CopyIn<'a> {
         columns: &[&str],
     ) -> Result<Self, Failure> {
         let columns = columns.join(", ");
-        let sql = format!("COPY {table} ({columns}) FROM STDIN (FORMAT binary)");
+        let sql = format!("COPY {table} ({columns}) FROM STDIN");
         connection.send_text(&sql)?;
         await_copy_mode(connection)?;
-        let mut rows = BytesMut::with_capacity(CHUNK + CHUNK / 8);
-        rows.put_slice(HEADER);
         Ok(Self {
             connection,
-            rows,
+            rows: Vec::with_capacity(CHUNK + CHUNK / 8),
             message: BytesMut::with_capacity(CHUNK + CHUNK / 8),
             sent: 0,
         })
@@ -53,14 +50,13 @@ impl<'a> CopyIn<'a> {
 
 impl BulkLoad for CopyIn<'_> {
     fn row(&mut self, values: &[Value], text: &[u8]) -> Result<(), Failure> {
-        self.rows.put_i16(values.len() as i16);
-        for value in values {
-            let start = self.rows.len() + size_of::<u32>();
-            self.rows.put_u32(0);
-            super::encode_value(*value, text, &mut self.rows);
-            let length = (self.rows.len() - start) as u32;
-            self.rows[start - size_of::<u32>()..start].copy_from_slice(&length.to_be_bytes());
+        for (place, &value) in values.iter().enumerate() {
+            if place > 0 {
+                self.rows.push(b'\t');
+            }
+            write_value(value, text, &mut self.rows);
         }
+        self.rows.push(b'\n');
         if self.rows.len() >= CHUNK {
             self.flush()?;
         }
@@ -68,13 +64,47 @@ impl BulkLoad for CopyIn<'_> {
     }
 
     fn finish(mut self: Box<Self>) -> Result<u64, Failure> {
-        self.rows.put_i16(TRAILER);
         self.flush()?;
         self.message.clear();
         frontend::copy_done(&mut self.message);
         self.connection.socket.send(&self.message)?;
         self.connection.converse(|_, _| Ok(()))?;
         Ok(self.sent)
+    }
+}
+
+fn write_value(value: Value, text: &[u8], row: &mut Vec<u8>) {
+    match value {
+        Value::Int(number) => write!(row, "{number}").expect("memory"),
+        Value::BigInt(number) => write!(row, "{number}").expect("memory"),
+        Value::Real(number) => write!(row, "{number}").expect("memory"),
+        Value::Timestamp(seconds) => write!(row, "{}", DateTime::of(seconds)).expect("memory"),
+        Value::Text { start, end } | Value::Written { start, end } => {
+            write_escaped(Value::slice(text, start, end), row);
+        }
+        Value::Bytes { start, end } => {
+            row.extend_from_slice(b"\\\\x");
+            for byte in Value::slice(text, start, end) {
+                write!(row, "{byte:02x}").expect("memory");
+            }
+        }
+        Value::Null => row.extend_from_slice(b"\\N"),
+    }
+}
+
+fn write_escaped(text: &[u8], row: &mut Vec<u8>) {
+    for &byte in text {
+        let escaped = match byte {
+            b'\\' => b'\\',
+            b'\n' => b'n',
+            b'\r' => b'r',
+            b'\t' => b't',
+            _ => {
+                row.push(byte);
+                continue;
+            }
+        };
+        row.extend_from_slice(&[b'\\', escaped]);
     }
 }
 
@@ -95,5 +125,27 @@ fn await_copy_mode(connection: &mut PostgresConnection) -> Result<(), Failure> {
                 )))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_written_as_copy_reads_them() {
+        let text = b"a\tb\\c\xffD";
+        let mut row = Vec::new();
+        let values = [
+            Value::Text { start: 0, end: 5 },
+            Value::Bytes { start: 5, end: 7 },
+            Value::Null,
+            Value::Timestamp(60),
+        ];
+        for value in values {
+            write_value(value, text, &mut row);
+            row.push(b'|');
+        }
+        assert_eq!(row, b"a\\tb\\\\c|\\\\xff44|\\N|1970-01-01 00:01:00|");
     }
 }

@@ -1,6 +1,8 @@
 //! The plans of prepared statements.
 
+use super::super::dialect::Dialect as _;
 use super::super::{Failure, Request, TextQueries as _, Value};
+use super::dialect::PostgresDialect;
 use super::PostgresConnection;
 
 /// Executions after which the plan stays the same. The server plans a prepared statement for its
@@ -19,6 +21,7 @@ pub fn explain(
             statement,
             values,
             text,
+            ..
         } => {
             let execution = execution(&connection.names[statement], values, text);
             for _ in 0..EXECUTIONS_TO_FINAL_PLAN {
@@ -40,7 +43,7 @@ fn execution(name: &str, values: &[Value], text: &[u8]) -> String {
     let mut sql = format!("EXECUTE {name}").into_bytes();
     for (index, value) in values.iter().enumerate() {
         sql.extend_from_slice(if index == 0 { b"(" } else { b", " });
-        value.write_literal(text, &mut sql);
+        value.write_literal(text, PostgresDialect.doubled(), &mut sql);
     }
     if !values.is_empty() {
         sql.push(b')');

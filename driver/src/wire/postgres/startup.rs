@@ -10,7 +10,7 @@ use super::super::frames::Frames;
 use super::super::socket::Socket;
 use super::super::Failure;
 use super::backend::{error_response, MessageHeader};
-use crate::protocol::job::Target;
+use crate::protocol::target::Target;
 
 const INVALID_PASSWORD: &str = "28P01";
 

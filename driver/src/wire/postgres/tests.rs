@@ -40,9 +40,22 @@ fn message(tag: u8, body: &[u8]) -> Vec<u8> {
 fn an_execution_is_bind_execute_and_sync() {
     let mut output = BytesMut::new();
     let values = [Value::Int(7), Value::Text { start: 1, end: 3 }];
-    encode_execution("s0", &values, b"xyz", &mut output).unwrap();
+    encode_execution("s0", &values, b"xyz", &[BINARY], &mut output).unwrap();
     let expected: &[u8] =
         b"B\0\0\0\x20\0s0\0\0\x01\0\x01\0\x02\0\0\0\x04\0\0\0\x07\0\0\0\x02yz\0\x01\0\x01\
+        E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04";
+    assert_eq!(&output[..], expected);
+}
+
+#[test]
+fn values_of_any_kind_have_a_format_each() {
+    let mut output = BytesMut::new();
+    let written = Value::Written { start: 1, end: 3 };
+    let values = [Value::Int(7), written, Value::Null];
+    let formats: Vec<_> = values.iter().map(format_of).collect();
+    encode_execution("s0", &values, b"xyz", &formats, &mut output).unwrap();
+    let expected: &[u8] =
+        b"B\0\0\0\x28\0s0\0\0\x03\0\x01\0\0\0\x01\0\x03\0\0\0\x04\0\0\0\x07\0\0\0\x02yz\xff\xff\xff\xff\0\x01\0\x01\
         E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04";
     assert_eq!(&output[..], expected);
 }

@@ -110,6 +110,7 @@ functions! {
     step = "sqlite3_step"(*mut Prepared) -> c_int;
     bind_int64 = "sqlite3_bind_int64"(*mut Prepared, c_int, i64) -> c_int;
     bind_double = "sqlite3_bind_double"(*mut Prepared, c_int, f64) -> c_int;
+    bind_null = "sqlite3_bind_null"(*mut Prepared, c_int) -> c_int;
     bind_text = "sqlite3_bind_text"(
         *mut Prepared, c_int, *const c_char, c_int, Destructor
     ) -> c_int;
@@ -185,7 +186,7 @@ pub struct Statement {
     functions: &'static Functions,
     prepared: *mut Prepared,
     /// The type of each column's first value that is not NULL; empty if it returns no rows.
-    types: Vec<c_int>,
+    pub types: Vec<c_int>,
 }
 
 // SAFETY: as for `Handle`.
@@ -293,6 +294,11 @@ impl Statement {
     pub fn bind_real(&mut self, place: usize, value: f64) {
         // SAFETY: as for an integer.
         unsafe { (self.functions.bind_double)(self.prepared, place as c_int, value) };
+    }
+
+    pub fn bind_null(&mut self, place: usize) {
+        // SAFETY: as for an integer.
+        unsafe { (self.functions.bind_null)(self.prepared, place as c_int) };
     }
 
     /// Bind a text that SQLite reads where it is.

@@ -1,7 +1,7 @@
 use crate::client::operation::{Expected, Operation};
 use crate::wire::dialect::Dialect;
 use crate::wire::{mongodb, postgres, Failure, Request, Value};
-use crate::workload::{self, Shape, Test, Unit};
+use crate::workload::{self, Shape, Test, TestRequest, Unit};
 
 /// Tests whose operations differ.
 const ALL: [&str; 38] = [
@@ -60,8 +60,16 @@ fn shape(clients: u64) -> Shape {
     }
 }
 
+fn request(test: &str) -> TestRequest<'_> {
+    TestRequest {
+        benchmark: "sbtest",
+        test,
+        described: None,
+    }
+}
+
 fn test_of(name: &str, clients: u64) -> Box<dyn Test> {
-    workload::test(name, shape(clients), SQL)
+    workload::test(&request(name), shape(clients), SQL)
         .unwrap_or_else(|failure| panic!("{name}: {failure:?}"))
 }
 
@@ -98,7 +106,7 @@ fn the_same_seed_gives_the_same_operations_and_another_does_not() {
             assert_eq!(operation(&*test_of(name, 4), index), again, "{name}");
         }
         let seed = 8;
-        let other = workload::test(name, Shape { seed, ..shape(4) }, SQL).unwrap();
+        let other = workload::test(&request(name), Shape { seed, ..shape(4) }, SQL).unwrap();
         let differs =
             (0..20).any(|index| operation(&*other, index) != operation(&*test_of(name, 4), index));
         assert!(differs, "{name}");
@@ -244,7 +252,7 @@ fn every_row_is_deleted_once_and_then_none() {
             rows,
             ..shape(4)
         };
-        let test = workload::test("delete", shape, SQL).unwrap();
+        let test = workload::test(&request("delete"), shape, SQL).unwrap();
         let deleted = |index| {
             let operation = operation(&*test, index);
             let statement = statement(&*test, &operation, 0);
@@ -322,7 +330,12 @@ fn statements_of_an_operation_alone_are_those_of_the_first_table() {
 
 #[test]
 fn impossible_sessions_are_usage_failures() {
-    let refused = |name, shape| matches!(workload::test(name, shape, SQL), Err(Failure::Usage(_)));
+    let refused = |name, shape| {
+        matches!(
+            workload::test(&request(name), shape, SQL),
+            Err(Failure::Usage(_))
+        )
+    };
     assert!(refused("no-such-test", shape(1)));
     assert!(refused("random-points.0", shape(1)));
     assert!(refused("random-points.x", shape(1)));
@@ -342,7 +355,7 @@ fn impossible_sessions_are_usage_failures() {
 fn every_test_has_commands_of_mongodb_and_no_transactions() {
     let dialect = mongodb::WIRE.dialect;
     for name in ALL.into_iter().chain(UNVARYING) {
-        let test = workload::test(name, shape(4), dialect).unwrap();
+        let test = workload::test(&request(name), shape(4), dialect).unwrap();
         for statement in test.prepared() {
             let command = dialect.with_placeholders(&statement);
             assert!(command.starts_with('{'), "{name}: {statement}");

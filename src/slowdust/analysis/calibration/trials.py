@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from slowdust.analysis.comparison.estimate import Interval
+from slowdust.analysis.comparison.ratio import Interval
 from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.comparison.verdict import FEWEST_INCARNATIONS, judge, relative_of
 from slowdust.analysis.model import Basis, Verdict

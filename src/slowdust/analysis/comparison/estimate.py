@@ -20,6 +20,9 @@ in it is part of it. Long steps that run whole have one pair in each incarnation
 and noise cannot be separated: u_i is both, v_i next to nothing, and the prior on tau is that of
 long steps (`posterior.LONG_STEPS`).
 
+What several hosts measured is estimated host by host, and put together in `hosts.py`; one host is
+all of this alone.
+
 The typical ratio leaves out what is rare, stalls of one contender included. So the ratio of totals
 stands beside it (`AllTime`): the same model with ln(operations / time) of a whole incarnation as
 m_i, and with the typical ratio's posterior of tau, which knows more about restarts.
@@ -28,16 +31,28 @@ m_i, and with the typical ratio's posterior of tau, which knows more about resta
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
 import numpy as np
 
-from slowdust.analysis.comparison.location import FloatArray, Location, Pooled, difference, pool
-from slowdust.analysis.comparison.mixture import Mixture, Symmetric
+from slowdust.analysis.comparison.arrange import (
+    STEP_NOISE,
+    Located,
+    arrange,
+    chunks,
+    has_totals,
+    located,
+    pairs,
+    slices,
+)
+from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts, join_hosts, split
+from slowdust.analysis.comparison.location import FloatArray, Location, difference, pool
+from slowdust.analysis.comparison.mixture import Mixture
 from slowdust.analysis.comparison.posterior import (
     CHUNKS,
+    HOSTS,
     LONG_STEPS,
     RESTARTS,
     TAU_GRID,
@@ -45,132 +60,100 @@ from slowdust.analysis.comparison.posterior import (
     Locations,
     weigh_restarts,
 )
+from slowdust.analysis.comparison.ratio import (
+    AllTime,
+    Estimate,
+    HostRatio,
+    Relative,
+    related,
+)
 from slowdust.analysis.comparison.relative import BlockRatios, Parts, Step
+from slowdust.units import known
 
-STEP_NOISE = 0.001
-"""Least noise of a pair of long steps: the clock, the last statement and whole seconds of a load.
-The rest is tau."""
-KNOWN = 1e6
-"""Degrees of freedom of a variance that is not estimated."""
-CONFIDENCE = 0.95
-EQUIVALENCE = 0.90
-"""Confidence of the interval that decides `same`: two one-sided tests at 5% each (Schuirmann 1987,
-J. Pharmacokinet. Biopharm. 15)."""
-SETTLED_SAME = 0.99
-"""Confidence at which an interim look may stop for `same` (`verdict.settled`)."""
-SETTLED_DIFFERENT = 0.999
-"""Confidence at which an interim look may stop for `faster` or `slower`."""
 DISAGREEMENT = 0.9
 """Probability of a tau above the expected scale from which incarnations disagree."""
 
-_LEVELS = (CONFIDENCE, EQUIVALENCE, SETTLED_SAME, SETTLED_DIFFERENT)
-_WIDEST = 10.0
-"""Largest half-width of an interval, in ln rqps: beyond a factor of 22,000 it would overflow."""
 
+def estimate_all(
+    cells: Sequence[BlockRatios],
+    restarts: Expectation = RESTARTS,
+    hosts: Hosts = ONE_HOST,
+    between: Expectation = HOSTS,
+) -> list[Estimate]:
+    """Estimate each cell; the cells of one call inform each other about restarts and hosts.
 
-@dataclass(frozen=True)
-class Interval:
-    """Bounds of relative throughput; 1 is the base."""
-
-    low: float
-    high: float
-
-    def lies_inside(self, margin: float) -> bool:
-        """Return whether all of it is within `margin` of 1, seen from either contender."""
-        return self.low >= 1 / (1 + margin) and self.high <= 1 + margin
-
-    def excludes_one(self) -> bool:
-        """Return whether all of it is on one side of 1."""
-        return self.low > 1 or self.high < 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Relative:
-    """A ratio with its intervals, which are None with fewer than two blocks."""
-
-    ratio: float | None
-    """None if no block could be paired."""
-    interval: Interval | None = None
-    """Interval at `CONFIDENCE`."""
-    equivalence_interval: Interval | None = None
-    """Interval at `EQUIVALENCE`."""
-    sameness_interval: Interval | None = None
-    """Interval at `SETTLED_SAME`."""
-    difference_interval: Interval | None = None
-    """Interval at `SETTLED_DIFFERENT`."""
-    p_value: float = 1.0
-    """Two-sided p-value of 'the contender equals the base'; 1 without an interval."""
-    standard_error: float | None = None
-    """Standard error of ln `ratio` with restarts of the most likely size. Of an interval it is the
-    part that a longer experiment narrows as a square root; the rest, that restarts may be larger,
-    goes sooner."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class AllTime(Relative):
-    """Operations over time of all complete blocks, silent slices included, beside the base's."""
-
-    beside_typical: float | None
-    """This ratio / the typical one; None where fewer than two blocks have a typical ratio, and with
-    silent incarnations."""
-    beside_typical_p: float | None
-    """Two-sided p-value of 'both are equal': a restart moves both alike, so only noise counts."""
-    silent: tuple[int, ...]
-    """Numbers of the incarnations in which one of the two did nothing."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Estimate(Relative):
-    """One contender relative to the base in one step: its throughput, or another quantity.
-
-    The ratio is the typical one, of the trimmed mean of log ratios.
-    """
-
-    step: Step
-    contender: str
-    all_time: AllTime | None = None
-    """Ratio of totals; None for long steps, archived runs and quantities without totals."""
-    blocks: int
-    incarnations: int
-    restart_spread: float | None = None
-    """Standard deviation between the incarnations' ln ratios; None with one incarnation."""
-    restarts_disagree: bool = False
-    """Whether restarts, and not noise, move this step by more than they are expected to."""
-    incomplete: int
-    with_zero: int
-
-
-def estimate_all(cells: Sequence[BlockRatios], restarts: Expectation = RESTARTS) -> list[Estimate]:
-    """Estimate each cell; the cells of one call inform each other about restarts.
-
-    `restarts` is what is expected of those of slices. Cells of long steps inform only each other.
+    `restarts` is what is expected of those of slices, `between` of the hosts. Cells of long steps
+    inform only each other.
     The result has the order of `cells`.
     """
-    usable = [cell for cell in cells if cell.blocks >= 2 or _has_totals(cell)]
-    ways: dict[Parts, tuple[Callable[[BlockRatios], _Located], Expectation]] = {
-        "slices": (_slices, restarts),
-        "chunks": (_chunks, CHUNKS),
-        "steps": (_pairs, LONG_STEPS),
+    usable = [cell for cell in cells if cell.blocks >= 2 or has_totals(cell)]
+    ways: dict[Parts, tuple[Callable[[BlockRatios], Located], Expectation]] = {
+        "slices": (slices, restarts),
+        "chunks": (chunks, CHUNKS),
+        "steps": (pairs, LONG_STEPS),
     }
     solved = {
         id(cell): estimate
         for parts, (locate, expected) in ways.items()
         for cell, estimate in _solve(
-            [cell for cell in usable if cell.parts == parts], locate, expected
+            [cell for cell in usable if cell.parts == parts], locate, expected, hosts, between
         )
     }
     return [solved.get(id(cell)) or _without_interval(cell) for cell in cells]
 
 
-def relate(cells: Sequence[Mapping[int, Location]], contenders: Sequence[str]) -> list[Relative]:
-    """Relate cells that are located already: incarnation -> a log ratio, in two or more blocks.
+def estimate_pairs(cells: Sequence[BlockRatios], shared: Sequence[float]) -> list[Estimate]:
+    """Estimate cells with one pair in each of two or more incarnations, each by its pairs alone.
 
-    `contenders` has the contender of each cell. The cells of one call inform each other.
+    The interval is Student's t of their mean, without a prior: it is for pairs that scatter too
+    differently to be told from other steps. `shared` has for each cell the standard error that all
+    of its pairs share, which more of them do not make smaller.
     """
     if not cells:
         return []
-    locations = _arrange(contenders, [_located(cell) for cell in cells])
-    return _relate(locations.mixture(weigh_restarts(locations, RESTARTS)))
+    pooled = [pairs(cell).pooled for cell in cells]
+    counts = np.array([[len(each.mean)] for each in pooled])
+    variance = np.array([[each.mean.var(ddof=1) + STEP_NOISE**2] for each in pooled]) / counts
+    mixture = Mixture(
+        weight=np.ones(counts.shape),
+        center=np.array([[each.mean.mean()] for each in pooled]),
+        scale=np.sqrt(variance + np.square(shared)[:, None]),
+        freedom=counts - 1.0,
+    )
+    return [
+        Estimate(**vars(relative), **_facts(cell))
+        for cell, relative in zip(cells, related(mixture), strict=True)
+    ]
+
+
+def relate(
+    cells: Sequence[Mapping[int, Location]], contenders: Sequence[str], hosts: Hosts = ONE_HOST
+) -> list[Relative]:
+    """Relate cells that are located already: incarnation -> a log ratio, in two or more blocks.
+
+    `contenders` has the contender of each cell. The cells of one call inform each other. A cell
+    without two blocks on any host has no interval.
+    """
+    rows: list[Located] = []
+    of_cells: dict[int, list[int]] = {}
+    names: list[str] = []
+    for index, cell in enumerate(cells):
+        for host, numbers in split([*cell], hosts):
+            own = {number: cell[number] for number in numbers}
+            if sum(len(location.influence) for location in own.values()) >= 2:
+                of_cells.setdefault(index, []).append(len(rows))
+                names.append(host)
+                rows.append(located(own))
+    if not rows:
+        return [Relative(ratio=None) for _ in cells]
+    of_rows = [contenders[index] for index, own in of_cells.items() for _ in own]
+    locations = arrange(of_rows, rows)
+    mixture = locations.mixture(weigh_restarts(locations, RESTARTS))
+    joined = join_hosts(
+        mixture, [*of_cells.values()], names, [contenders[index] for index in of_cells]
+    )
+    relatives = dict(zip(of_cells, related(joined.mixture), strict=True))
+    return [relatives.get(index, Relative(ratio=None)) for index in range(len(cells))]
 
 
 def _without_interval(cell: BlockRatios) -> Estimate:
@@ -201,53 +184,157 @@ def _facts(cell: BlockRatios) -> _Facts:
     )
 
 
+@dataclass(frozen=True)
+class _Row:
+    """The part of a cell that one host measured."""
+
+    cell: int
+    """Index of the cell."""
+    host: str
+    ratios: BlockRatios
+
+
+def _rows(index: int, cell: BlockRatios, hosts: Hosts) -> list[_Row]:
+    """Return the rows of a cell; none where a contender did nothing at all on one of its hosts."""
+    parts = split(cell.every_number, hosts)
+    if len(parts) < 2:
+        return [_Row(index, host, cell) for host, _ in parts]
+    rows = [_Row(index, host, cell.on(numbers)) for host, numbers in parts]
+    if any(row.ratios.totals and not row.ratios.all_time for row in rows):
+        return []
+    return [row for row in rows if _has_noise(row.ratios)]
+
+
+def _has_noise(ratios: BlockRatios) -> bool:
+    """Return whether a host's part can be estimated: a pair of long steps has assumed noise."""
+    fewest = 1 if ratios.parts == "steps" else 2
+    return ratios.blocks >= fewest or has_totals(ratios)
+
+
 def _solve(
     cells: Sequence[BlockRatios],
-    locate: Callable[[BlockRatios], _Located],
+    locate: Callable[[BlockRatios], Located],
     expected: Expectation,
-) -> list[tuple[BlockRatios, Estimate]]:
-    if not cells:
-        return []
-    locations = _arrange(_contenders(cells), [locate(cell) for cell in cells])
+    hosts: Hosts,
+    between: Expectation,
+) -> Iterator[tuple[BlockRatios, Estimate]]:
+    """Yield the estimates of the cells that have any."""
+    rows = [row for index, cell in enumerate(cells) for row in _rows(index, cell, hosts)]
+    if not rows:
+        return
+    locations = arrange([row.ratios.contender for row in rows], [locate(r.ratios) for r in rows])
     weight = weigh_restarts(locations, expected)
-    typical = _relate(locations.mixture(weight))
-    all_time = _all_time(cells, weight)
+    typical = _Related.of(cells, rows, locations.mixture(weight), between)
+    all_time = _all_time(cells, rows, weight, between)
     beyond_scale = weight[:, expected.scale < TAU_GRID].sum(axis=1)
-    return [
-        (
+    for index, own in _by_cell(rows).items():
+        cell = cells[index]
+        spreads = known(_spread(locations, row) for row in own)
+        yield (
             cell,
             Estimate(
-                **vars(typical[index] if cell.blocks >= 2 else _only_ratio(cell)),
-                all_time=all_time.get(index),
-                restart_spread=_spread(locations, index),
-                restarts_disagree=bool(
-                    locations.present[index].sum() > 1 and beyond_scale[index] > DISAGREEMENT
+                **vars(typical.cells[index] if cell.blocks >= 2 else _only_ratio(cell)),
+                all_time=None if all_time is None else _all_time_of(cell, index, all_time),
+                restart_spread=_mean_square(spreads),
+                restarts_disagree=any(
+                    locations.present[row].sum() > 1 and beyond_scale[row] > DISAGREEMENT
+                    for row in own
                 ),
+                hosts=tuple(_host_ratio(rows[row], row, typical, all_time) for row in own)
+                if any(rows[row].ratios is not cell for row in own)
+                else (),
                 **_facts(cell),
             ),
         )
-        for index, cell in enumerate(cells)
-    ]
 
 
-def _all_time(cells: Sequence[BlockRatios], weight: FloatArray) -> dict[int, AllTime]:
-    """Return the ratios of totals by index of the cell, where they are known."""
+@dataclass(frozen=True)
+class _Related:
+    """Ratios by index of the cell, and by index of the row."""
+
+    cells: Mapping[int, Relative]
+    rows: Mapping[int, Relative]
+    surprises: Mapping[int, float]
+
+    @classmethod
+    def of(
+        cls,
+        cells: Sequence[BlockRatios],
+        rows: Sequence[_Row],
+        mixture: Mixture,
+        between: Expectation,
+        indices: Sequence[int] | None = None,
+    ) -> _Related:
+        """Relate rows, which are those of `indices` among all rows unless all are."""
+        indices = indices or range(len(rows))
+        own = _by_cell(rows)
+        joined = join_hosts(
+            mixture,
+            [*own.values()],
+            [row.host for row in rows],
+            [cells[index].contender for index in own],
+            between,
+        )
+        are_split = any(row.ratios is not cells[row.cell] for row in rows)
+        of_rows = related(mixture) if are_split else []
+        return cls(
+            cells=dict(zip(own, related(joined.mixture), strict=True)),
+            rows=dict(zip(indices, of_rows, strict=False)),
+            surprises={indices[row]: value for row, value in joined.surprises.items()},
+        )
+
+
+def _by_cell(rows: Sequence[_Row]) -> dict[int, list[int]]:
+    """Return index of the cell -> indices of its rows."""
+    cells: dict[int, list[int]] = {}
+    for place, row in enumerate(rows):
+        cells.setdefault(row.cell, []).append(place)
+    return cells
+
+
+def _host_ratio(row: _Row, place: int, typical: _Related, all_time: _Related | None) -> HostRatio:
+    surprise = typical.surprises.get(place)
+    return HostRatio(
+        host=row.host,
+        typical=typical.rows[place],
+        all_time=None if all_time is None else all_time.rows.get(place),
+        blocks=row.ratios.blocks,
+        incarnations=len(row.ratios.by_incarnation) or len(row.ratios.totals),
+        surprise=surprise,
+    )
+
+
+def _mean_square(spreads: Sequence[float]) -> float | None:
+    """Return the spread of restarts, of several hosts together."""
+    if len(spreads) < 2:
+        return spreads[0] if spreads else None
+    return math.sqrt(float(np.square(spreads).mean()))
+
+
+def _all_time(
+    cells: Sequence[BlockRatios], rows: Sequence[_Row], weight: FloatArray, between: Expectation
+) -> _Related | None:
+    """Return the ratios of totals, where they are known."""
     indices = [
-        index for index, cell in enumerate(cells) if cell.parts == "slices" and _has_totals(cell)
+        index
+        for index, row in enumerate(rows)
+        if row.ratios.parts == "slices" and has_totals(row.ratios)
     ]
     if not indices:
-        return {}
-    with_totals = [cells[index] for index in indices]
-    located = [_located(cell.all_time) for cell in with_totals]
-    related = _relate(_arrange(_contenders(with_totals), located).mixture(weight[indices]))
-    return {
-        index: AllTime(**vars(relative), **_beside_typical(cell), silent=cell.silent)
-        for index, cell, relative in zip(indices, with_totals, related, strict=True)
-    }
+        return None
+    with_totals = [rows[index] for index in indices]
+    locations = arrange(
+        [row.ratios.contender for row in with_totals],
+        [located(row.ratios.all_time) for row in with_totals],
+    )
+    return _Related.of(cells, with_totals, locations.mixture(weight[indices]), between, indices)
 
 
-def _has_totals(cell: BlockRatios) -> bool:
-    return bool(cell.all_time) and sum(len(of_one.amount) for of_one in cell.totals.values()) >= 2
+def _all_time_of(cell: BlockRatios, index: int, all_time: _Related) -> AllTime | None:
+    relative = all_time.cells.get(index)
+    if relative is None:
+        return None
+    return AllTime(**vars(relative), **_beside_typical(cell), silent=cell.silent)
 
 
 class _BesideTypical(TypedDict):
@@ -274,84 +361,6 @@ def _beside_typical(cell: BlockRatios) -> _BesideTypical:
     return _BesideTypical(beside_typical=math.exp(center), beside_typical_p=p_value)
 
 
-def _relate(mixture: Mixture) -> list[Relative]:
-    """Return the ratio of each cell with its intervals and p-value."""
-    center = mixture.mean()
-    symmetric = Symmetric.about_mean(mixture)
-    reach = symmetric.reach((1 - np.array(_LEVELS)) / 2)
-    p_values = 2 * symmetric.tail(np.abs(center)[:, None])[:, 0]
-    return [
-        Relative(
-            ratio=math.exp(middle),
-            interval=_around(middle, reaches[0]),
-            equivalence_interval=_around(middle, reaches[1]),
-            sameness_interval=_around(middle, reaches[2]),
-            difference_interval=_around(middle, reaches[3]),
-            p_value=p_value,
-            standard_error=error,
-        )
-        for middle, reaches, p_value, error in zip(
-            center.tolist(), reach.tolist(), p_values.tolist(), symmetric.error(), strict=True
-        )
-    ]
-
-
-def _around(center: float, reach: float) -> Interval:
-    reach = min(reach, _WIDEST)
-    return Interval(math.exp(center - reach), math.exp(center + reach))
-
-
 def _spread(locations: Locations, index: int) -> float | None:
     means = locations.mean[index][locations.present[index] > 0]
     return float(means.std(ddof=1)) if len(means) > 1 else None
-
-
-@dataclass(frozen=True)
-class _Located:
-    """A cell's incarnations, by number."""
-
-    numbers: tuple[int, ...]
-    pooled: Pooled
-
-
-def _slices(cell: BlockRatios) -> _Located:
-    """Return the typical ratios; of a cell that has none, those of totals."""
-    return _located(cell.typical if cell.blocks >= 2 else cell.all_time)
-
-
-def _chunks(cell: BlockRatios) -> _Located:
-    """Return the ratios of totals: all that a step did, in all of its time."""
-    return _located(cell.all_time if _has_totals(cell) else cell.typical)
-
-
-def _located(locations: Mapping[int, Location]) -> _Located:
-    return _Located(tuple(locations), pool([*locations.values()]))
-
-
-def _pairs(cell: BlockRatios) -> _Located:
-    """Return one pair in each incarnation: noise and restarts together are tau."""
-    mean: FloatArray = np.array([pairs.mean() for pairs in cell.by_incarnation])
-    return _Located(cell.numbers, Pooled(mean, np.full(len(mean), STEP_NOISE**2), KNOWN))
-
-
-def _contenders(cells: Sequence[BlockRatios]) -> list[str]:
-    return [cell.contender for cell in cells]
-
-
-def _arrange(contenders: Sequence[str], located: Sequence[_Located]) -> Locations:
-    """Return arrays with a row for each cell and a column for each incarnation of any."""
-    numbers = sorted({number for cell in located for number in cell.numbers})
-    shape = (len(located), len(numbers))
-    mean, variance, present = np.zeros(shape), np.ones(shape), np.zeros(shape)
-    for row, cell in enumerate(located):
-        columns = [numbers.index(number) for number in cell.numbers]
-        mean[row, columns] = cell.pooled.mean
-        variance[row, columns] = cell.pooled.variance
-        present[row, columns] = 1
-    return Locations(
-        mean=mean,
-        variance=variance,
-        present=present,
-        freedom=np.array([cell.pooled.freedom for cell in located]),
-        contender=contenders,
-    )

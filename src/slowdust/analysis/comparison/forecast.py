@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from slowdust.analysis.comparison.estimate import CONFIDENCE, EQUIVALENCE, Relative
+from slowdust.analysis.comparison.ratio import CONFIDENCE, EQUIVALENCE, Relative
 from slowdust.analysis.comparison.verdict import (
     DIFFERENT,
     FALSE_DISCOVERIES,

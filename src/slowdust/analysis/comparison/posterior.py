@@ -47,6 +47,10 @@ LONG_STEPS = Expectation(scale=0.05, prior_freedom=2.0, borrowed_freedom=8.0, ou
 1% to 15% on a shared machine. Loads, indexes and queries have less in common with each other than
 short tests have: a step's own pairs soon count more than the others."""
 
+HOSTS = Expectation(scale=0.01, prior_freedom=3.0, borrowed_freedom=8.0, outsider_share=0.3)
+"""Prior for hosts in the place of incarnations (`hosts.py`): with one binary on machines of one
+kind a ratio differs by a percent, and on some by far more."""
+
 
 @dataclass(frozen=True)
 class Locations:

@@ -12,8 +12,8 @@ since every other one has the contenders in reverse.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -89,6 +89,23 @@ class BlockRatios:
         two did nothing at all.
         """
         return totals_by_incarnation(self.totals)
+
+    def on(self, numbers: Collection[int]) -> BlockRatios:
+        """Return the same of some incarnations alone."""
+        kept = [
+            (n, r) for n, r in zip(self.numbers, self.by_incarnation, strict=True) if n in numbers
+        ]
+        return replace(
+            self,
+            by_incarnation=tuple(ratios for _, ratios in kept),
+            numbers=tuple(number for number, _ in kept),
+            totals={number: of for number, of in self.totals.items() if number in numbers},
+        )
+
+    @property
+    def every_number(self) -> list[int]:
+        """Numbers of all incarnations, those without a log ratio included."""
+        return sorted({*self.numbers, *self.totals})
 
     @property
     def silent(self) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ latter is so: if all move together, eight tests are eight readings of one draw.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,18 +83,27 @@ def common_moves(cells: Sequence[BlockRatios], margin: float) -> list[CommonMove
             for cell in short
             if cell.contender == contender
         ]
-        numbers = sorted({number for of_test in means for number in of_test})
-        looks = max(1, len(numbers))
-        while candidates := list(_moves(contender, means, numbers, looks, margin)):
-            largest = max(candidates, key=lambda move: abs(np.log(move.ratio)))
-            moves.append(largest)
-            numbers.remove(largest.incarnation)
+        moves += moves_of(contender, means, margin)
+    return moves
+
+
+def moves_of(
+    contender: str, means: Sequence[Mapping[int, float]], margin: float
+) -> list[CommonMove]:
+    """Return what moved all tests of a contender; `means` has for each test number -> ln rqps."""
+    moves = []
+    numbers = sorted({number for of_test in means for number in of_test})
+    looks = max(1, len(numbers))
+    while candidates := list(_moves(contender, means, numbers, looks, margin)):
+        largest = max(candidates, key=lambda move: abs(np.log(move.ratio)))
+        moves.append(largest)
+        numbers.remove(largest.incarnation)
     return moves
 
 
 def _moves(
     contender: str,
-    means: Sequence[dict[int, float]],
+    means: Sequence[Mapping[int, float]],
     numbers: Sequence[int],
     looks: int,
     margin: float,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from slowdust.analysis.comparison.estimate import (
+from slowdust.analysis.comparison.estimate import estimate_all
+from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
+from slowdust.analysis.comparison.ratio import (
     CONFIDENCE,
     EQUIVALENCE,
     SETTLED_DIFFERENT,
@@ -17,9 +19,8 @@ from slowdust.analysis.comparison.estimate import (
     Estimate,
     Interval,
     Relative,
-    estimate_all,
 )
-from slowdust.analysis.comparison.relative import block_ratios
+from slowdust.analysis.comparison.relative import BlockRatios, Step, block_ratios
 from slowdust.analysis.model import Amount, Basis, Verdict
 from slowdust.store.slice import Slice
 
@@ -54,10 +55,25 @@ class Judgement:
     """Whether more slices would be wasted."""
     basis: Basis
     """The ratio that the verdict is about."""
+    groups: Mapping[str, Judgement] = field(default_factory=dict)
+    """Group of hosts -> how its hosts alone were judged; empty unless hosts are of several."""
+
+
+Estimator = Callable[[Sequence[BlockRatios], Hosts], list[Estimate]]
+"""Function that estimates cells, which were measured on some hosts."""
+
+
+def estimated(cells: Sequence[BlockRatios], hosts: Hosts) -> list[Estimate]:
+    """Estimate cells with what is expected of restarts in general."""
+    return estimate_all(cells, hosts=hosts)
 
 
 def judge(
-    slices: Iterable[Slice], contenders: Sequence[str], margin: float, base: str | None = None
+    slices: Iterable[Slice],
+    contenders: Sequence[str],
+    margin: float,
+    base: str | None = None,
+    hosts: Hosts = ONE_HOST,
 ) -> list[Judgement]:
     """Judge every step and contender in `slices`.
 
@@ -65,7 +81,42 @@ def judge(
     of the experiment `slices` has, the more is known about restarts.
     """
     cells = block_ratios(slices, base or contenders[0], contenders)
-    return judge_estimates(estimate_all(cells), margin)
+    return judge_cells(cells, margin, hosts)
+
+
+def judge_cells(
+    cells: Sequence[BlockRatios],
+    margin: float,
+    hosts: Hosts = ONE_HOST,
+    estimate: Estimator = estimated,
+) -> list[Judgement]:
+    """Judge cells that were measured on some hosts, in their order.
+
+    Where hosts are of several groups each group is judged by itself, too, and a verdict on all of
+    them is one that every group has: two or three models of CPUs say nothing of all others.
+    """
+    judged = judge_estimates(estimate(cells, hosts), margin)
+    groups = hosts.group_names(hosts.of)
+    if len(groups) < 2:
+        return judged
+    by_place: dict[tuple[Step, str], dict[str, Judgement]] = {}
+    for group in groups:
+        numbers = hosts.numbers(*hosts.in_group(group))
+        parts = [part for cell in cells if (part := cell.on(numbers)).every_number]
+        for judgement in judge_estimates(estimate(parts, hosts), margin):
+            own = by_place.setdefault((judgement.estimate.step, judgement.estimate.contender), {})
+            own[group] = judgement
+    return [
+        _of_groups(each, by_place.get((each.estimate.step, each.estimate.contender), {}))
+        for each in judged
+    ]
+
+
+def _of_groups(judgement: Judgement, groups: Mapping[str, Judgement]) -> Judgement:
+    verdicts = {each.verdict for each in groups.values()}
+    if len(verdicts) > 1:
+        return replace(judgement, verdict="unsure", settled=False, groups=groups)
+    return replace(judgement, verdict=next(iter(verdicts), judgement.verdict), groups=groups)
 
 
 def judge_estimates(estimates: Sequence[Estimate], margin: float) -> list[Judgement]:

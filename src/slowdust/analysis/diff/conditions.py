@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from slowdust.analysis.diff.model import Condition
-from slowdust.analysis.history.circumstances import normalised_fact
+from slowdust.analysis.history.circumstances import hosts_in_words, normalised_fact
 from slowdust.analysis.results.contenders import describe_method
 from slowdust.store.manifest import ContenderFacts, Manifest
 
@@ -34,7 +34,8 @@ def _method(manifest: Manifest) -> dict[str, str]:
 
 
 def _host(manifest: Manifest) -> dict[str, str]:
-    return {
+    hosts = {"Hosts": hosts_in_words(manifest)} if manifest.hosts else {}
+    return hosts | {
         label: normalised_fact(label, value)
         for label, value in manifest.host.items()
         if label not in _NEVER_TWICE

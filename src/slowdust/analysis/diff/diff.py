@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from slowdust.analysis.comparison.hosts import hosts_of
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.comparison.verdict import AMOUNTS, Judgement, judge
 from slowdust.analysis.diff.conditions import changed_conditions
@@ -16,6 +17,7 @@ from slowdust.analysis.work.cost import place_of
 from slowdust.analysis.work.estimate import WORK_MARGIN, counts_by_step, judge_work
 from slowdust.errors import UsageError
 from slowdust.store.manifest import Manifest
+from slowdust.wording import shortened
 
 _Results = Mapping[tuple[Step, str], Result]
 
@@ -29,10 +31,15 @@ def diff_of(before: Stored, after: Stored) -> Diff:
     alone.
 
     Raises:
-        UsageError: both are the same experiment.
+        UsageError: both are the same experiment, or one was joined of the other.
     """
     if before.name == after.name:
         raise UsageError(f"'{before.name}' is compared with itself: name two experiments")
+    if common := before.manifest.sources & after.manifest.sources:
+        raise UsageError(
+            f"'{before.name}' and '{after.name}' both have the slices of "
+            f"{shortened(sorted(common))}: `slowdust report` has hosts beside each other"
+        )
     base = _common_base(before.manifest, after.manifest)
     margin = max(before.manifest.method.margin, after.manifest.method.margin)
     diff = Diff(
@@ -95,7 +102,8 @@ def _step(result: Result) -> Step:
 
 def _judgements(stored: Stored, report: Report) -> Judgements:
     """Return the judgements that the report has a verdict of: others were not to be compared."""
-    judged = judge(stored.slices, report.contenders, report.margin, report.base)
+    hosts = hosts_of(stored.manifest)
+    judged = judge(stored.slices, report.contenders, report.margin, report.base, hosts)
     with_verdict = {place for place, result in _results(report).items() if result.verdict}
     places = [((each.estimate.step, each.estimate.contender), each) for each in judged]
     return {place: judgement for place, judgement in places if place in with_verdict}
@@ -165,7 +173,12 @@ def _source(result: Result | None) -> str | None:
 def _judged_work(stored: Stored, report: Report) -> Iterator[tuple[tuple[Step, str], Judgement]]:
     """Yield the work of each step at the place where the report shows it."""
     timed: Sequence[Step] = [_step(result) for result in report.results]
-    for judgement in judge_work(counts_by_step(stored.counts), report.contenders):
+    for judgement in judge_work(
+        counts_by_step(stored.counts),
+        report.contenders,
+        stored.manifest.workload,
+        hosts_of(stored.manifest),
+    ):
         place = place_of(judgement.estimate.step, timed)
         if place is not None:
             yield (place, judgement.estimate.contender), judgement

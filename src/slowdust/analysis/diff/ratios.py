@@ -16,7 +16,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from slowdust.analysis.comparison.estimate import Estimate, Interval, Relative
+from slowdust.analysis.comparison.ratio import Estimate, Interval, Relative
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.comparison.verdict import (
     Judgement,

@@ -20,8 +20,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from slowdust.analysis.comparison.estimate import Relative, relate
+from slowdust.analysis.comparison.estimate import relate
+from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
 from slowdust.analysis.comparison.location import FloatArray, Location
+from slowdust.analysis.comparison.ratio import Relative
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.explanation.times import (
     QUANTITIES,
@@ -35,7 +37,7 @@ from slowdust.analysis.model import Explanation, Part, PartName, Result, Work
 from slowdust.analysis.origin import is_single_run
 from slowdust.analysis.results.compared import Pair, pairs_of
 from slowdust.analysis.results.notes import PLAN_DIFFERS
-from slowdust.benchmarks import known_test
+from slowdust.benchmarks.model import leaves_rows
 from slowdust.store.measured import OTHERS
 from slowdust.store.slice import Slice
 from slowdust.units import known
@@ -69,6 +71,8 @@ class _Cell:
     result: Result
     incarnations: tuple[FloatArray, ...]
     """Totals of each incarnation's blocks, shape (blocks, 2, quantities)."""
+    numbers: tuple[int, ...]
+    """Numbers of these incarnations."""
     names: tuple[PartName, ...]
 
     @property
@@ -96,7 +100,10 @@ class _Cell:
 
 
 def add_explanations(
-    results: Sequence[Result], slices: Sequence[Slice], contenders: Sequence[str]
+    results: Sequence[Result],
+    slices: Sequence[Slice],
+    contenders: Sequence[str],
+    hosts: Hosts = ONE_HOST,
 ) -> None:
     """Set `explanation` of each result that blocks compare with the base's, `contenders[0]`.
 
@@ -121,26 +128,28 @@ def add_explanations(
     )
     cells = [
         _coarser(cell) if _is_blurred(cell, changes, reaches) else cell
-        for cell, changes, reaches in zip(cells, *_located(cells), strict=True)
+        for cell, changes, reaches in zip(cells, *_located(cells, hosts), strict=True)
     ]
-    for cell, changes, reaches in zip(cells, *_located(cells), strict=True):
+    for cell, changes, reaches in zip(cells, *_located(cells, hosts), strict=True):
         cell.result.explanation = _explanation(cell, changes, reaches)
 
 
 def _cell(pair: Pair, result: Result, cpus: int | None) -> _Cell | None:
     """Return the totals of a pair; None if nothing was measured, or one of the two did nothing."""
-    incarnations = [
-        block_totals([(block[pair.contender], block[pair.base]) for block in blocks], cpus)
-        for blocks in pair.complete_blocks()
-    ]
+    by_number = {
+        number: block_totals([(block[pair.contender], block[pair.base]) for block in blocks], cpus)
+        for number, blocks in pair.complete_blocks().items()
+    }
     if result.basis != "all time":
-        incarnations = [_typical(totals) for totals in incarnations]
-    incarnations = [totals for totals in incarnations if len(totals)]
+        by_number = {number: _typical(totals) for number, totals in by_number.items()}
+    by_number = {number: totals for number, totals in by_number.items() if len(totals)}
+    incarnations = [*by_number.values()]
     if not incarnations or any(_is_silent(_without(totals)) for totals in incarnations):
         return None
     whole = times_of(np.concatenate(incarnations).sum(axis=0))
     every = [times_of(_without(totals)) for totals in incarnations]
-    return _Cell(result, tuple(incarnations), _names(whole, every, result))
+    names = _names(whole, every, result)
+    return _Cell(result, tuple(incarnations), tuple(by_number), names)
 
 
 def _typical(totals: FloatArray) -> FloatArray:
@@ -190,8 +199,7 @@ def _is_all_user_cpu(result: Result, work: Work) -> bool:
         return False
     if work.background_share is not None:
         return work.background_share <= SMALL_BACKGROUND
-    test = known_test(result.benchmark, result.test)
-    return test is not None and not test.writes
+    return leaves_rows(result.group) and result.beside is None
 
 
 def _is_blurred(cell: _Cell, changes: FloatArray, reaches: Sequence[float | None]) -> bool:
@@ -241,7 +249,9 @@ def _weight(times: Times) -> FloatArray:
     return weight
 
 
-def _located(cells: Sequence[_Cell]) -> tuple[list[FloatArray], list[list[float | None]]]:
+def _located(
+    cells: Sequence[_Cell], hosts: Hosts
+) -> tuple[list[FloatArray], list[list[float | None]]]:
     """Return the changes of each cell (`_Cell.changes`), and how far their intervals reach."""
     centers: list[FloatArray] = []
     reaches: list[list[float | None]] = []
@@ -259,14 +269,17 @@ def _located(cells: Sequence[_Cell]) -> tuple[list[FloatArray], list[list[float 
                 reaches[index][column] = abs(cell.log_instructions) * weight
                 continue
             locations = {
-                number: _jackknife(float(values[number, column]), each[:, column])
-                for number, each in enumerate(without)
+                number: _jackknife(float(value), each[:, column])
+                for number, value, each in zip(
+                    cell.numbers, values[:, column], without, strict=True
+                )
             }
             families[name].append((index, column, locations))
     for family in families.values():
         related = relate(
             [locations for *_, locations in family],
             [cells[index].result.contender for index, *_ in family],
+            hosts,
         )
         for (index, column, _), relative in zip(family, related, strict=True):
             reaches[index][column] = _reach(relative)

@@ -88,7 +88,7 @@ class Experiment:
         contenders = self._with_first(self.manifest.base)
         return {
             step: MeasuredStep(
-                group=group_of(step),
+                group=group_of(step, self.manifest.workload),
                 unit=next(units[step][name] for name in contenders if name in units[step]),
                 contenders=frozenset(units[step]),
             )

@@ -45,9 +45,21 @@ class Circumstances:
 
 def circumstances_of(manifest: Manifest, benchmark: str) -> Circumstances:
     """Return the circumstances of an experiment."""
-    host = host_of(manifest.host)
+    host = _where(manifest)
     only_experiment = "" if host else manifest.experiment
     return Circumstances(benchmark, host, _data_of(manifest), only_experiment)
+
+
+def _where(manifest: Manifest) -> tuple[tuple[str, str], ...]:
+    """Return what identifies the host, or of a joined experiment the set of its hosts."""
+    if not manifest.hosts:
+        return host_of(manifest.host)
+    return (("Hosts", hosts_in_words(manifest)),)
+
+
+def hosts_in_words(manifest: Manifest) -> str:
+    """Return the hosts of a joined experiment in any order that they were joined in."""
+    return ", ".join(sorted(f"{host.name} ({host.group})" for host in manifest.hosts))
 
 
 def host_of(facts: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -68,7 +80,7 @@ def normalised_fact(label: str, value: str) -> str:
 
 def is_host(manifest: Manifest, wanted: str) -> bool:
     """Return whether all the user's words are in the facts of this experiment's host."""
-    facts = " ".join(f"{label} {value}" for label, value in host_of(manifest.host))
+    facts = " ".join(f"{label} {value}" for label, value in _where(manifest))
     if not facts:
         return wanted.casefold() == UNRECORDED
     return all(word in facts.casefold() for word in wanted.casefold().split())
@@ -76,15 +88,21 @@ def is_host(manifest: Manifest, wanted: str) -> bool:
 
 def _data_of(manifest: Manifest) -> str:
     method = manifest.method
-    if method.steps is not None:
+    if manifest.workload is not None:
+        data = f"workload {manifest.workload.sha256[:10]}"
+    elif method.steps is not None:
         data = _workload(method.steps)
+    elif method.data is not None:
+        data = method.data
     elif method.tables is None or method.rows is None:
         return ""
     else:
         data = f"{counted(method.tables, 'table')} of {counted(method.rows, 'row')}"
-    if method.memory_bytes is None:
-        return data
-    return f"{data}; servers with {method.memory_bytes / _MB:,.0f} MB of memory"
+    if method.memory_bytes is not None:
+        data += f"; servers with {method.memory_bytes / _MB:,.0f} MB of memory"
+    if method.pool_bytes is not None:
+        data += f"; a page cache of {method.pool_bytes / _MB:,.0f} MB"
+    return data
 
 
 def _workload(method: StepsMethod) -> str:

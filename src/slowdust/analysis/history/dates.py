@@ -13,6 +13,7 @@ from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.history.chaining import Experiment, Ratio
 from slowdust.analysis.history.circumstances import Circumstances, circumstances_of
 from slowdust.analysis.results.results import group_of, sorted_steps
+from slowdust.store.manifest import WorkloadFacts
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class _Gathered:
     """Ratios of each night."""
     tests: list[str] = field(default_factory=list)
     """Tests in the order in which the experiments ran them."""
+    workload: WorkloadFacts | None = None
+    """The user's own workload, the same in all of them."""
 
 
 def trends_of(experiments: Sequence[Experiment]) -> list[Trend]:
@@ -78,6 +81,7 @@ def trends_of(experiments: Sequence[Experiment]) -> list[Trend]:
                 if facts.name != manifest.base and of_contender:
                     trend = gathered.setdefault((where, manifest.base, facts.name), _Gathered())
                     trend.nights.append(night)
+                    trend.workload = manifest.workload
                     trend.ratios.append(of_contender)
                     trend.tests += [test for test in manifest.tests if test not in trend.tests]
     trends = [
@@ -90,13 +94,14 @@ def trends_of(experiments: Sequence[Experiment]) -> list[Trend]:
 
 def _trend(where: Circumstances, base: str, contender: str, gathered: _Gathered) -> Trend:
     steps = dict.fromkeys(step for ratios in gathered.ratios for step in ratios)
+    groups = {step: group_of(step, gathered.workload) for step in steps}
     return Trend(
         contender=contender,
         base=base,
         where=where,
         nights=tuple(gathered.nights),
         series=tuple(
-            DateSeries(step, group_of(step), tuple(ratios.get(step) for ratios in gathered.ratios))
+            DateSeries(step, groups[step], tuple(ratios.get(step) for ratios in gathered.ratios))
             for step in sorted_steps(steps, gathered.tests)
         ),
     )

@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import NormalDist, fmean
 
-from slowdust.analysis.comparison.estimate import CONFIDENCE, EQUIVALENCE, Interval
+from slowdust.analysis.comparison.ratio import CONFIDENCE, EQUIVALENCE, Interval
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.comparison.verdict import verdict_of
 from slowdust.analysis.history.chaining import Member, Ratio
 from slowdust.analysis.history.model import Point, Series
 from slowdust.analysis.history.work import mean_work
+from slowdust.analysis.model import Verdict
 from slowdust.analysis.versions import Release
 from slowdust.store.step import name_with_hold, split_hold
 from slowdust.units import known
@@ -120,8 +121,14 @@ def _unsure(ratio: Ratio, margin: float) -> bool:
     """Return whether a ratio is unsure, as its experiment says, or by the interval of several."""
     if ratio.verdict is not None or ratio.half_width is None:
         return ratio.verdict == "unsure"
-    difference, equivalence = (
-        Interval(math.exp(ratio.log - half), math.exp(ratio.log + half))
-        for half in (ratio.half_width, ratio.half_width * _NARROWER)
-    )
-    return verdict_of(difference, equivalence, margin) == "unsure"
+    low, high = (math.exp(ratio.log + side * ratio.half_width) for side in (-1, 1))
+    return verdict_between(low, high, margin) == "unsure"
+
+
+def verdict_between(low: float | None, high: float | None, margin: float) -> Verdict | None:
+    """Return the verdict of a ratio of rates by its 95% interval; None without one."""
+    if low is None or high is None:
+        return None
+    middle, half = (math.log(high) + math.log(low)) / 2, math.log(high / low) / 2 * _NARROWER
+    equivalence = Interval(math.exp(middle - half), math.exp(middle + half))
+    return verdict_of(Interval(low, high), equivalence, margin)

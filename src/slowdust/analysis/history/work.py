@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from statistics import fmean
 
+from slowdust.analysis.comparison.hosts import hosts_of
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.history.chaining import Experiment, MeasuredStep, Ratio
 from slowdust.analysis.history.model import Point, PointWork, Series
@@ -42,7 +43,12 @@ class CountedExperiment:
         """Return step -> contender -> ratio of instructions per operation to those of `base`."""
         timed = self._experiment.steps
         contenders = [contender.name for contender in self._experiment.manifest.contenders]
-        judged = judge_work(self._counts, [base, *(name for name in contenders if name != base)])
+        judged = judge_work(
+            self._counts,
+            [base, *(name for name in contenders if name != base)],
+            self._experiment.manifest.workload,
+            hosts_of(self._experiment.manifest),
+        )
         ratios: dict[Step, dict[str, Ratio]] = {}
         for judgement in judged:
             estimate = judgement.estimate

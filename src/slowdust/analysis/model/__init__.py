@@ -5,6 +5,7 @@ A field that was not measured is `None` and absent from the JSON.
 """
 
 from slowdust.analysis.model.answer import Answer
+from slowdust.analysis.model.beside import BesideResult, FrontierPoint
 from slowdust.analysis.model.courses import (
     ChangeCounts,
     Course,
@@ -14,6 +15,13 @@ from slowdust.analysis.model.courses import (
 )
 from slowdust.analysis.model.explanation import Explanation, Part, PartName
 from slowdust.analysis.model.functions import Fate, FunctionChange, FunctionChanges
+from slowdust.analysis.model.hosts import (
+    GroupResult,
+    HostDisagreement,
+    HostInfo,
+    HostResult,
+    JoinedExperiment,
+)
 from slowdust.analysis.model.report import (
     SCHEMA,
     ContenderInfo,
@@ -24,17 +32,23 @@ from slowdust.analysis.model.report import (
 )
 from slowdust.analysis.model.result import (
     AllTimeRatio,
-    Amount,
-    Basis,
     MetricComparison,
     Needed,
     ResponseTime,
     Result,
-    Verdict,
     Work,
     Writers,
 )
+from slowdust.analysis.model.search import (
+    AtRecall,
+    IndexResult,
+    SearchComparison,
+    SearchCurve,
+    SearchPoint,
+)
 from slowdust.analysis.model.steps import BUCKETS_US, RoleReport, Stall, StepRun
+from slowdust.analysis.model.storage import StorageUse
+from slowdust.analysis.model.verdict import Amount, Basis, Verdict
 from slowdust.analysis.model.waits import (
     ContenderWaits,
     Difference,
@@ -49,7 +63,9 @@ __all__ = [
     "AllTimeRatio",
     "Amount",
     "Answer",
+    "AtRecall",
     "Basis",
+    "BesideResult",
     "ChangeCounts",
     "ContenderInfo",
     "ContenderWaits",
@@ -58,9 +74,16 @@ __all__ = [
     "Difference",
     "Explanation",
     "Fate",
+    "FrontierPoint",
     "FunctionChange",
     "FunctionChanges",
     "GroupChanges",
+    "GroupResult",
+    "HostDisagreement",
+    "HostInfo",
+    "HostResult",
+    "IndexResult",
+    "JoinedExperiment",
     "Memory",
     "MetricComparison",
     "Needed",
@@ -72,9 +95,13 @@ __all__ = [
     "ResponseTime",
     "Result",
     "RoleReport",
+    "SearchComparison",
+    "SearchCurve",
+    "SearchPoint",
     "SessionStates",
     "Stall",
     "StepRun",
+    "StorageUse",
     "SyncCost",
     "TestConcurrency",
     "Verdict",

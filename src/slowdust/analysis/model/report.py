@@ -6,9 +6,12 @@ import msgspec
 
 from slowdust.analysis.calibration.model import Calibration
 from slowdust.analysis.model.answer import Answer
+from slowdust.analysis.model.beside import FrontierPoint
 from slowdust.analysis.model.courses import GroupChanges, TestConcurrency
 from slowdust.analysis.model.functions import FunctionChanges
+from slowdust.analysis.model.hosts import HostDisagreement, HostInfo
 from slowdust.analysis.model.result import Result
+from slowdust.analysis.model.search import IndexResult, SearchComparison
 from slowdust.analysis.model.steps import StepRun
 from slowdust.analysis.model.waits import ContenderWaits
 from slowdust.store.finding import Finding
@@ -127,8 +130,14 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     failed_steps: list[StepFailure] = []
     concurrency: list[TestConcurrency] = []
     """Empty unless there are several numbers of clients."""
+    frontier: list[FrontierPoint] = []
+    """Rates of transactions against those of queries beside them; empty without such tests."""
     memory: list[Memory] = []
     """Memory by contender; empty unless they differ in engine, environment or allocator."""
+    searches: list[SearchComparison] = []
+    """Recall and QPS of approximate searches, by what is searched; empty without any."""
+    indexes: list[IndexResult] = []
+    """Indexes that were built, by kind, then contender; empty where none was measured."""
     plan_differences: list[PlanDifference] = []
     function_changes: list[FunctionChanges] = []
     """Functions beside the base's, by step, then contender; empty where there are no profiles."""
@@ -140,6 +149,10 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Label -> value, ready to print."""
     findings: list[Finding] = []
     """What the checks of the host found, the most severe first; empty if it was not checked."""
+    hosts: list[HostInfo] = []
+    """Hosts of a joined experiment, of which `host` has what they have in common; else empty."""
+    host_disagreements: list[HostDisagreement] = []
+    """Hosts whose ratios are not those of the others, over all tests first."""
     noise: Noise | None = None
     """The noise of an experiment of slices; absent for long steps and archived runs."""
     warnings: list[str] = []

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
 from slowdust.analysis.metrics import PerOperation
+from slowdust.analysis.model.beside import BesideResult
 from slowdust.analysis.model.explanation import Explanation
+from slowdust.analysis.model.hosts import GroupResult, HostResult
+from slowdust.analysis.model.storage import StorageUse
+from slowdust.analysis.model.verdict import Amount, Basis, Verdict
 from slowdust.store.archived import Counters
 from slowdust.store.count import Source
 from slowdust.store.latency import LatencyUs
 from slowdust.units import Microsecond, Second
-
-Verdict = Literal["faster", "slower", "same", "unsure"]
-Amount = Literal["less", "more", "same", "unsure"]
-"""Verdict on a metric of which no amount is good or bad in itself."""
-Basis = Literal["typical", "all time"]
-"""The ratio that a verdict is about: that of typical blocks, or that of totals."""
 
 
 def bound_nearer_1(low: float | None, high: float | None) -> float | None:
@@ -175,6 +171,8 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     retries: int | None = None
     latency_us: LatencyUs | None = None
     """Percentiles of response times; absent if no operation succeeded."""
+    storage: StorageUse | None = None
+    """Use of the storage, of a test of data beyond the page cache; absent for every other."""
     response_time: ResponseTime | None = None
     """Headline of some results: benchmark slap, and every open loop."""
     per_op: PerOperation
@@ -203,6 +201,8 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Server processes that came or went inside the windows."""
     writers: Writers | None = None
     """Writers beside the queries of the Insert Benchmark."""
+    beside: BesideResult | None = None
+    """The work that ran beside it; absent where none did."""
     history_length: float | None = None
     """Undo logs in InnoDB's history list at the end of the step, before any maintenance: median of
     the incarnations; absent where the engine has no such list."""
@@ -210,8 +210,15 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Dead rows in all tables at that time, likewise; absent where the server counts none."""
     late_operations: int | None = None
     """Operations of an open loop that started later than scheduled."""
+    recall: float | None = None
+    """Share of the exact answers that an approximate search finds, mean over the incarnations;
+    absent of all other tests."""
     needed: Needed | None = None
     """Forecast of what would decide it; absent unless the verdict is `unsure`."""
+    hosts: list[HostResult] = []
+    """The result on each host that measured it; empty unless the experiment was joined."""
+    groups: list[GroupResult] = []
+    """The result on the hosts of each model of CPU; empty unless there are several models."""
     notes: list[str] = []
     """Notes in words: 'client was the limit', 'errors', 'plan differs', ..."""
 

@@ -9,7 +9,7 @@ from slowdust.analysis.model import Result
 from slowdust.analysis.preparation.facts import Difference, differences, same_build, same_engine
 from slowdust.analysis.preparation.quantities import ALIKE, WORK, WORK_OF_READS
 from slowdust.analysis.preparation.work import OTHER_BUILD, worst_work_difference
-from slowdust.benchmarks import known_test
+from slowdust.benchmarks.model import leaves_rows
 from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.store.preparation import Preparation
 from slowdust.wording import counted
@@ -118,8 +118,8 @@ def _summary(apart: Sequence[Difference]) -> str:
 
 
 def _quantities(result: Result) -> Mapping[str, str]:
-    test = known_test(result.benchmark, result.test)
-    return WORK_OF_READS if test is not None and not test.writes else WORK
+    reads = leaves_rows(result.group) and result.beside is None
+    return WORK_OF_READS if reads else WORK
 
 
 def _key(result: Result) -> str:

@@ -10,19 +10,28 @@ needs so many that fewer than `FEWEST_POOLS` would be left is not compared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from slowdust.analysis.comparison.estimate import estimate_all
+from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
 from slowdust.analysis.comparison.relative import BlockRatios, Step, block_ratios, step_of
-from slowdust.analysis.comparison.verdict import AMOUNTS, Judgement, judge_estimates
-from slowdust.analysis.metrics import COMPARED, Metric, Percentile
+from slowdust.analysis.comparison.verdict import AMOUNTS, Judgement, judge_cells
+from slowdust.analysis.metrics import (
+    COMPARED,
+    BesidePercentile,
+    BesideRate,
+    Compared,
+    Metric,
+    Percentile,
+)
 from slowdust.analysis.model import MetricComparison, Result
 from slowdust.analysis.origin import is_single_run
+from slowdust.analysis.results.beside import rate_beside
 from slowdust.analysis.results.latency import percentile_ns
+from slowdust.store.latency import Histogram
 from slowdust.store.slice import Slice
 from slowdust.units import known
 
@@ -57,7 +66,7 @@ class Pair:
             return self._ratios(self.slices, lambda record: value([record]))
         incarnations = self.complete_blocks()
         size = 1
-        while size == 1 or _count_pools(incarnations, size) >= FEWEST_POOLS:
+        while size == 1 or _count_pools(incarnations.values(), size) >= FEWEST_POOLS:
             pools = dict(_pools(incarnations, size))
             values = {place: value(pool) for place, pool in pools.items()}
             if min(values.values(), default=0.0) > 0:
@@ -77,8 +86,8 @@ class Pair:
         [ratios] = block_ratios(slices, self.base, [self.base, self.contender], quantity)
         return ratios if ratios.blocks and not ratios.with_zero else None
 
-    def complete_blocks(self) -> list[list[Block]]:
-        """Return the blocks of each incarnation that have all slices of both contenders."""
+    def complete_blocks(self) -> dict[int, list[Block]]:
+        """Return incarnation -> its blocks that have all slices of both contenders."""
         incarnations: dict[int, dict[int, Block]] = {}
         for record in self.slices:
             blocks = incarnations.setdefault(record.place.incarnation, {})
@@ -90,18 +99,22 @@ class Pair:
             for block in blocks.values()
         ]
         full = max(1, *counts)
-        return [
-            [
+        return {
+            incarnation: [
                 {name: sorted(own, key=lambda record: record.place.slot) for name, own in b.items()}
                 for _, b in sorted(blocks.items())
                 if min(map(len, b.values())) == full
             ]
-            for _, blocks in sorted(incarnations.items())
-        ]
+            for incarnation, blocks in sorted(incarnations.items())
+        }
 
 
 def add_comparisons(
-    results: Sequence[Result], slices: Sequence[Slice], contenders: Sequence[str], margin: float
+    results: Sequence[Result],
+    slices: Sequence[Slice],
+    contenders: Sequence[str],
+    margin: float,
+    hosts: Hosts = ONE_HOST,
 ) -> None:
     """Set `compared` of the results that can be compared; `contenders[0]` is the base.
 
@@ -118,7 +131,7 @@ def add_comparisons(
         pair for pair in pairs_of(slices, contenders) if (pair.step, pair.contender) in comparable
     ]
     for quantity in COMPARED:
-        for judgement in judge_quantity(quantity, pairs, margin):
+        for judgement in judge_quantity(quantity, pairs, margin, hosts):
             result = comparable[judgement.estimate.step, judgement.estimate.contender]
             result.compared[quantity.key] = _comparison(judgement)
     for pair in pairs:
@@ -128,14 +141,14 @@ def add_comparisons(
 
 
 def judge_quantity(
-    quantity: Metric | Percentile, pairs: Sequence[Pair], margin: float
+    quantity: Compared, pairs: Sequence[Pair], margin: float, hosts: Hosts = ONE_HOST
 ) -> list[Judgement]:
     """Judge one quantity of all pairs; those that have too little of it are left out.
 
     `faster` is more of it, `slower` less; `margin` is the experiment's.
     """
     value, own_margin = _value_of(quantity, margin)
-    return judge_estimates(estimate_all(known(pair.cell(value) for pair in pairs)), own_margin)
+    return judge_cells(known(pair.cell(value) for pair in pairs), own_margin, hosts)
 
 
 def _percentiles_left_out(result: Result) -> str:
@@ -155,11 +168,25 @@ def _comparison(judgement: Judgement) -> MetricComparison:
     return comparison
 
 
-def _value_of(quantity: Metric | Percentile, margin: float) -> tuple[Value, float]:
+def _value_of(quantity: Compared, margin: float) -> tuple[Value, float]:
     """Return the quantity of a pool, and its margin."""
-    if isinstance(quantity, Percentile):
-        return lambda pool: _percentile(pool, quantity.share), quantity.margin
-    return lambda pool: _per_operation(pool, quantity), margin
+    match quantity:
+        case Percentile(share=share):
+            return lambda pool: _percentile(_times(pool), share), quantity.margin
+        case BesidePercentile(percentile=Percentile(share=share) as percentile):
+            return lambda pool: _percentile(_times_beside(pool), share), percentile.margin
+        case BesideRate():
+            return rate_beside, margin
+        case Metric():
+            return lambda pool: _per_operation(pool, quantity), margin
+
+
+def _times(pool: Sequence[Slice]) -> list[Histogram]:
+    return known(record.measured.latency for record in pool)
+
+
+def _times_beside(pool: Sequence[Slice]) -> list[Histogram]:
+    return [record.beside.latency for record in pool if record.beside is not None]
 
 
 def _per_operation(pool: Sequence[Slice], metric: Metric) -> float:
@@ -168,8 +195,7 @@ def _per_operation(pool: Sequence[Slice], metric: Metric) -> float:
     return sum(totals) / operations if operations and len(totals) == len(pool) else 0.0
 
 
-def _percentile(pool: Sequence[Slice], share: float) -> float:
-    histograms = known(record.measured.latency for record in pool)
+def _percentile(histograms: Sequence[Histogram], share: float) -> float:
     operations = sum(sum(histogram.counts) for histogram in histograms)
     if operations * (1 - share) < FEWEST_BEYOND:
         return 0.0
@@ -205,18 +231,18 @@ def _place_of(record: Slice) -> _Place:
     return _Place(place.incarnation, place.block, place.contender, place.slot)
 
 
-def _count_pools(incarnations: Sequence[Sequence[Block]], size: int) -> int:
+def _count_pools(incarnations: Iterable[Sequence[Block]], size: int) -> int:
     return sum(len(blocks) // size for blocks in incarnations)
 
 
 def _pools(
-    incarnations: Sequence[Sequence[Block]], size: int
+    incarnations: Mapping[int, Sequence[Block]], size: int
 ) -> Iterator[tuple[_Place, list[Slice]]]:
     """Yield pools of `size` blocks and their places; the last of an incarnation has the rest too.
 
     The first slices of a contender in its blocks make one pool, the last ones another.
     """
-    for incarnation, blocks in enumerate(incarnations):
+    for incarnation, blocks in incarnations.items():
         for pool in range(len(blocks) // size):
             is_last = pool == len(blocks) // size - 1
             members = blocks[pool * size : None if is_last else (pool + 1) * size]

@@ -8,7 +8,15 @@ from collections.abc import Mapping, Sequence
 
 from slowdust.analysis.model import ContenderInfo, PlanDifference
 from slowdust.analysis.origin import describe_import, kind_of_import
-from slowdust.store.manifest import ContenderFacts, Counting, Manifest, Method, Plan, StepsMethod
+from slowdust.store.manifest import (
+    ContenderFacts,
+    Counting,
+    Manifest,
+    Method,
+    Plan,
+    StepsMethod,
+    WorkloadFacts,
+)
 from slowdust.wording import listing
 
 NOT_SET = "(not set)"
@@ -90,10 +98,12 @@ def describe_method(manifest: Manifest) -> dict[str, str]:
     method = manifest.method
     return {
         **describe_import(manifest),
+        **_workload(manifest.workload),
         **(_slices(method) if method.steps is None else _steps(method.steps, manifest)),
         **_known_value("budget", method.budget_s or None, "g", " s"),
         "clients": ", ".join(map(str, manifest.clients)),
         **_memory(method),
+        **_pool(method),
         **({"incarnations": str(method.incarnations)} if kind_of_import(manifest) is None else {}),
         "margin": f"{method.margin:.1%}",
         **({"work": work} if (work := describe_work(manifest.counting)) else {}),
@@ -118,8 +128,16 @@ def describe_work(counting: Counting | None) -> str | None:
     return f"not counted{why}{remedy}"
 
 
+def _workload(workload: WorkloadFacts | None) -> dict[str, str]:
+    if workload is None:
+        return {}
+    rows = ", ".join(f"{table} {rows:,}" for table, rows in workload.rows.items())
+    return {"workload": f"{workload.name} ({workload.sha256[:10]})", "rows of its tables": rows}
+
+
 def _slices(method: Method) -> dict[str, str]:
     return {
+        **_known_value("data", method.data, "s"),
         **_known_value("tables", method.tables, "d"),
         **_known_value("rows per table", method.rows, ",d"),
         **_known_value("slice", method.slice_s, "g", " s"),
@@ -135,6 +153,15 @@ def _memory(method: Method) -> dict[str, str]:
     return {"memory of each server": size}
 
 
+def _pool(method: Method) -> dict[str, str]:
+    if method.pool_bytes is None:
+        return {}
+    size = f"{method.pool_bytes / _MB:,.0f} MB, given"
+    if method.steps is None:
+        size += "; the kernel's cache of the data is dropped before each slice"
+    return {"page cache of each server": size}
+
+
 def _chosen_lengths(lengths: Mapping[str, float]) -> dict[str, str]:
     """Return a line that says how long slices are: the usual length, and the tests with others."""
     if not lengths:
@@ -148,7 +175,9 @@ def _chosen_lengths(lengths: Mapping[str, float]) -> dict[str, str]:
     return {"slice": f"{'; '.join([f'{usual:g} s', *by_test])} ({_CHOSEN})"}
 
 
-def _known_value(label: str, value: float | None, form: str, unit: str = "") -> dict[str, str]:
+def _known_value(
+    label: str, value: float | str | None, form: str, unit: str = ""
+) -> dict[str, str]:
     """Return a line if the value is known."""
     return {} if value is None else {label: f"{value:{form}}{unit}"}
 

@@ -16,6 +16,7 @@ from itertools import accumulate, chain
 import numpy as np
 
 from slowdust.analysis.comparison.estimate import estimate_all
+from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
 from slowdust.analysis.comparison.relative import Step, block_ratios, mean_response, step_of
 from slowdust.analysis.metrics import PERCENTILES
 from slowdust.analysis.model import ResponseTime, Result
@@ -86,16 +87,20 @@ def _merged(histograms: Sequence[Histogram]) -> tuple[list[int], list[int]]:
 
 
 def add_response_times(
-    results: Sequence[Result], slices: Sequence[Slice], contenders: Sequence[str]
+    results: Sequence[Result],
+    slices: Sequence[Slice],
+    contenders: Sequence[str],
+    hosts: Hosts = ONE_HOST,
 ) -> None:
     """Set `response_time` of the results that have it as headline; `contenders[0]` is the base."""
     timed = [record for record in slices if _has_time_as_headline(record)]
     if not timed:
         return
     means = _means_us(timed)
+    cells = block_ratios(timed, contenders[0], contenders, mean_response)
     estimates = {
         (estimate.step, estimate.contender): estimate
-        for estimate in estimate_all(block_ratios(timed, contenders[0], contenders, mean_response))
+        for estimate in estimate_all(cells, hosts=hosts)
     }
     for result in results:
         step = Step(result.benchmark, result.test, result.clients)

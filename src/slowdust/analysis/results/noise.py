@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import fmean, median, variance
 
 import numpy as np
 
+from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts, by_host
 from slowdust.analysis.comparison.location import FloatArray
 from slowdust.analysis.comparison.relative import BlockRatios, block_ratios
 from slowdust.analysis.model import Noise
@@ -24,16 +25,19 @@ _BUSY = ("cpu_user_s", "cpu_system_s")
 _REST = ("cpu_iowait_s", "cpu_idle_s")
 
 
-def noise_of(slices: Sequence[Slice], contenders: Sequence[str]) -> Noise | None:
+def noise_of(
+    slices: Sequence[Slice], contenders: Sequence[str], hosts: Hosts = ONE_HOST
+) -> Noise | None:
     """Return the noise of an experiment; None unless it was measured in slices."""
     timed = [record for record in slices if record.step is None and record.archived is None]
     if not timed:
         return None
     difference, apart = _neighbours(timed)
+    cells = block_ratios(timed, contenders[0], contenders)
     return Noise(
         slices=difference,
         slices_apart_s=apart,
-        restarts=restart_noise(block_ratios(timed, contenders[0], contenders)),
+        restarts=restart_noise(chain.from_iterable(by_host(cells, hosts))),
         other_cpu=_other_cpu(timed),
         steal=_share_of_cpus(timed, "cpu_steal_s"),
     )

@@ -7,7 +7,7 @@ from statistics import fmean
 
 import numpy as np
 
-from slowdust.analysis.comparison.estimate import Estimate
+from slowdust.analysis.comparison.ratio import Estimate
 from slowdust.analysis.comparison.together import CommonMove
 from slowdust.analysis.comparison.verdict import Judgement, stalls
 from slowdust.analysis.model import Writers
@@ -48,10 +48,17 @@ OPEN_LOOP = "the rate was given: compare response times and hardware per operati
 NO_BASE = "not compared: the base has no rate here"
 ONE_RUN = "one run: no interval, no verdict"
 ONE_START = "not finished: one start of the servers gives no verdict"
+MOSTLY_FAILED = "most operations failed: no verdict"
 BUSY_PROGRAMS = "other programs used"
 """How the note begins that other programs were busy."""
 PLAN_DIFFERS = "plan differs from the base's: this compares plans, not code"
 PLAN_OF_WRITERS_DIFFERS = "plan of the writers beside the queries differs from the base's"
+
+
+def mostly_failed(slices: Sequence[Slice]) -> bool:
+    """Return whether more operations failed than were done: their rate says nothing then."""
+    failed = sum(sum(record.measured.errors.values()) for record in slices)
+    return failed > sum(record.measured.operations or 0 for record in slices)
 
 
 def notes_about_slices(slices: Sequence[Slice], busiest_thread: float | None) -> list[str]:

@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
-from slowdust.analysis.comparison.estimate import AllTime
-from slowdust.analysis.comparison.relative import Step, step_of, total_of
+from slowdust.analysis.comparison.hosts import hosts_of
+from slowdust.analysis.comparison.ratio import AllTime
+from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.comparison.verdict import Judgement, judge, relative_of
 from slowdust.analysis.model import AllTimeRatio, PlanDifference, Result
 from slowdust.analysis.origin import (
@@ -17,10 +18,12 @@ from slowdust.analysis.origin import (
     printed_response,
 )
 from slowdust.analysis.results.contenders import shape_of
+from slowdust.analysis.results.hosts import host_results, notes_about_hosts, relate_hosts
 from slowdust.analysis.results.latency import latency_us
 from slowdust.analysis.results.memory import peak_gb
 from slowdust.analysis.results.needed import needed_of
 from slowdust.analysis.results.notes import (
+    MOSTLY_FAILED,
     NO_BASE,
     ONE_RUN,
     ONE_START,
@@ -28,6 +31,7 @@ from slowdust.analysis.results.notes import (
     PLAN_DIFFERS,
     PLAN_OF_WRITERS_DIFFERS,
     idle_cpu_share,
+    mostly_failed,
     notes_about_clock,
     notes_about_drift,
     notes_about_estimate,
@@ -39,15 +43,16 @@ from slowdust.analysis.results.notes import (
     silent_incarnations,
 )
 from slowdust.analysis.results.per_op import per_operation, relative_counters, relative_to
+from slowdust.analysis.results.rates import rate_of
 from slowdust.analysis.sla import missed_its_sla, writers_of
-from slowdust.benchmarks import BENCHMARKS, known_test, measured_in_steps
+from slowdust.benchmarks import BENCHMARKS, known_group, measured_in_steps
 from slowdust.benchmarks.model import Measuring
-from slowdust.store.manifest import Manifest
+from slowdust.store.manifest import Manifest, WorkloadFacts
 from slowdust.store.slice import Slice
 from slowdust.units import known
 
-Summarise = Callable[[Step, str, Sequence[Slice]], Result]
-"""Function of a step, a contender and its slices: a result without its relation to the base."""
+Summarise = Callable[[Step, str, Sequence[Slice], str], Result]
+"""Function of a step, a contender, its slices and the group: a result not related to the base."""
 
 
 def results_of(
@@ -66,18 +71,22 @@ def results_of(
     by_step: dict[Step, dict[str, list[Slice]]] = defaultdict(lambda: defaultdict(list))
     for record in slices:
         by_step[step_of(record)][record.place.contender].append(record)
-    judged = judge(slices, contenders, margin)
+    hosts = hosts_of(manifest)
+    judged = judge(slices, contenders, margin, hosts=hosts)
     judgements = {(each.estimate.step, each.estimate.contender): each for each in judged}
-    needed = needed_of(judged, slices, manifest.method)
+    # A joined experiment cannot go on, and more time does not shrink what hosts do differently.
+    needed = {} if manifest.hosts else needed_of(judged, slices, manifest.method)
     results = []
     for step in sorted_steps(by_step, manifest.tests):
+        group = group_of(step, manifest.workload)
         of_step = [
-            summarise(step, name, by_step[step][name])
+            summarise(step, name, by_step[step][name], group)
             for name in contenders
             if name in by_step[step]
         ]
         base = next((result for result in of_step if result.contender == contenders[0]), None)
         for result in of_step:
+            result.hosts = host_results(by_step[step][result.contender], hosts)
             if result is base:
                 result.rqps = None if missed_its_sla(base) else 1.0
                 result.notes += notes_about_drift(by_step[step][base.contender])
@@ -85,10 +94,17 @@ def results_of(
                 single_run = is_single_run(by_step[step][result.contender])
                 judgement = judgements[step, result.contender]
                 _compare(result, base, judgement, margin, single_run=single_run)
-                if is_unfinished and result.verdict and result.incarnations == 1:
+                if result.verdict is not None:
+                    relate_hosts(result, judgement, hosts)
+                    result.notes += notes_about_hosts(result)
+                sides = [by_step[step][name] for name in (contenders[0], result.contender)]
+                doubt = MOSTLY_FAILED if any(map(mostly_failed, sides)) else None
+                if is_unfinished and result.incarnations == 1:
+                    doubt = doubt or ONE_START
+                if doubt and result.verdict:
                     result.verdict = "unsure"
-                    result.notes.append(ONE_START)
-                if result.verdict == "unsure":
+                    result.notes.append(doubt)
+                if result.verdict == "unsure" and doubt != MOSTLY_FAILED:
                     result.needed = needed.get((step, result.contender))
                 result.notes += _notes_about_plan(result, contenders[0], differences)
         results += of_step
@@ -112,7 +128,7 @@ def sorted_steps(steps: Iterable[Step], tests: Sequence[str]) -> list[Step]:
     known_places = {
         (benchmark.name, test.name): place
         for benchmark in BENCHMARKS.values()
-        if benchmark.measuring is Measuring.SLICES
+        if benchmark.measuring is Measuring.SLICES and benchmark.options_type is None
         for place, test in enumerate(benchmark.tests)
     }
     named = {test: place for place, test in enumerate(tests)}
@@ -131,13 +147,13 @@ def sorted_steps(steps: Iterable[Step], tests: Sequence[str]) -> list[Step]:
     )
 
 
-def outline(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
+def outline(step: Step, contender: str, slices: Sequence[Slice], group: str) -> Result:
     """Return a result with all that its comparison with the base depends on."""
     schedules = known(record.measured.schedule for record in slices)
     return Result(
         benchmark=step.benchmark,
         test=step.test,
-        group=group_of(step),
+        group=group,
         clients=step.clients,
         contender=contender,
         unit=slices[0].unit,
@@ -153,22 +169,9 @@ def outline(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
     )
 
 
-def rate_of(slices: Sequence[Slice]) -> float:
-    """Return the total of one step and contender over its time (`total_of`), in the slices' unit.
-
-    Where a slice has no total, as a long step has none, it is the median of the rates.
-    """
-    totals = [total_of(record) for record in slices]
-    amounts = known(amount for amount, _ in totals)
-    lengths = known(seconds for _, seconds in totals)
-    if min(len(amounts), len(lengths)) < len(slices) or sum(lengths) <= 0:
-        return median(record.qps for record in slices)
-    return sum(amounts) / sum(lengths)
-
-
-def summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
+def summarise(step: Step, contender: str, slices: Sequence[Slice], group: str) -> Result:
     """Return a result with everything that needs no base."""
-    result = outline(step, contender, slices)
+    result = outline(step, contender, slices, group)
     busy = known(record.measured.used("client", "busiest_thread") for record in slices)
     lengths = known(record.measured.seconds for record in slices)
     result.measured_s = sum(lengths) if lengths else None
@@ -205,10 +208,13 @@ def summarise(step: Step, contender: str, slices: Sequence[Slice]) -> Result:
     return result
 
 
-def group_of(step: Step) -> str:
-    """Return the group of its test; the benchmark's name if the test is unknown."""
-    test = known_test(step.benchmark, step.test)
-    return test.group.value if test else step.benchmark
+def group_of(step: Step, workload: WorkloadFacts | None) -> str:
+    """Return the group of its test; the benchmark's name if the test is unknown.
+
+    `workload` is the user's own one that was measured.
+    """
+    group = known_group(step.benchmark, step.test, workload)
+    return group.value if group else step.benchmark
 
 
 def _compare(

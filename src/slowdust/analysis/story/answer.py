@@ -204,6 +204,8 @@ def _bounds(result: Result) -> tuple[float, float] | None:
 def _next(manifest: Manifest, report: Report, compared: Sequence[Result]) -> str:
     """Return what to type next: to finish, to decide, or to ask the question that follows."""
     name = report.experiment
+    if report.hosts:
+        return _next_of_joined(report, compared)
     if report.unfinished is not None:
         return f"`slowdust run {name} --resume` finishes it."
     unsure = [result for result in compared if result.verdict == "unsure"]
@@ -222,6 +224,16 @@ def _next(manifest: Manifest, report: Report, compared: Sequence[Result]) -> str
             )
     if not changed:
         return "Everything is decided."
+    return "Everything is decided; report.html has what each change consists of."
+
+
+def _next_of_joined(report: Report, compared: Sequence[Result]) -> str:
+    """Return what to do next where the experiment was joined of others."""
+    open_hosts = [host.name for host in report.hosts if host.finished is None]
+    if open_hosts:
+        return f"Finish what runs on {shortened(open_hosts)}, and `slowdust merge` again."
+    if any(result.verdict == "unsure" for result in compared):
+        return "More hosts, or more time on these, would tell: measure, and `slowdust merge` again."
     return "Everything is decided; report.html has what each change consists of."
 
 

@@ -71,6 +71,12 @@ def _data(manifest: Manifest) -> list[str]:
     parts = []
     if method.steps is not None:
         parts.append(f"workload {method.steps.workload}")
+    elif manifest.workload is not None:
+        tables = counted(len(manifest.workload.rows), "table")
+        rows = counted(sum(manifest.workload.rows.values()), "row")
+        parts.append(f"workload {manifest.workload.name}, {tables} with {rows}")
+    elif method.data is not None:
+        parts.append(method.data)
     elif method.rows is not None:
         tables = counted(method.tables, "table") if method.tables else ""
         rows = counted(method.rows, "row")
@@ -125,9 +131,26 @@ def _background(contenders: Sequence[ContenderFacts]) -> list[str]:
     return [f"{name}={next(iter(given))}" for name, given in values.items() if len(given) == 1]
 
 
+def _hosts(manifest: Manifest) -> str:
+    """Return '3 hosts (2 CPUs each, Xeon)', or the hosts of each model of CPU."""
+    groups: dict[str, list[int]] = {}
+    for host in manifest.hosts:
+        groups.setdefault(host.group, []).append(len(host.cpus))
+    if len(groups) > 1:
+        parts = [f"{len(cpus)} of {group}" for group, cpus in groups.items()]
+        return f"{len(manifest.hosts)} hosts: {listing(parts)}"
+    [(group, cpus)] = groups.items()
+    alike = len(set(cpus)) == 1 and cpus[0]
+    each = " each" if len(cpus) > 1 else ""
+    size = f"{counted(cpus[0], 'CPU')}{each}, " if alike else ""
+    return f"{counted(len(manifest.hosts), 'host')} ({size}{group})"
+
+
 def _host(manifest: Manifest, noise: Noise | None) -> list[str]:
     """Return the CPUs, and how much of them others used."""
     host: Mapping[str, str] = manifest.host
+    if manifest.hosts:
+        return [_hosts(manifest)]
     cpus = counted(len(manifest.cpus), "CPU") if manifest.cpus else ""
     model = f"({host['CPU']})" if "CPU" in host else ""
     text = " ".join(filter(None, (cpus, model)))

@@ -136,7 +136,7 @@ def _time_us(base: Result) -> Microsecond | None:
     It is no response time where a statement of a long step writes many rows, or an event of
     sysbench has many queries.
     """
-    if measured_in_steps(base.benchmark) or not times_operations(base.benchmark):
+    if measured_in_steps(base.benchmark) or not times_operations(base):
         return base.clients * _US_PER_S / base.qps if base.qps > 0 else None
     if base.latency_us is None:
         return None

@@ -20,6 +20,8 @@ from slowdust.analysis.story.contender import (
     limits_of,
     sentences_about_responses,
 )
+from slowdust.analysis.story.searches import sentences_about_searches
+from slowdust.analysis.story.storage import sentences_about_storage
 from slowdust.analysis.story.unsure import why_so_little
 from slowdust.analysis.story.work import MOST_DETAILED, sentences_about_work
 from slowdust.wording import MOST_LISTED, first_line, listing, short_names, shortened, step_label
@@ -49,6 +51,8 @@ def tldr_of(report: Report, failures: Mapping[str, str], bands: Bands) -> list[s
             experiment=report.experiment,
             margin=report.margin,
         ),
+        *sentences_about_searches(report),
+        *sentences_about_storage(report),
         *_missed_slas(report),
         *_stalls(report.step_runs, short_names(report.contenders)),
     ]

@@ -52,7 +52,10 @@ def sentence_about_unsure(experiment: str, unsure: Mapping[str, Result]) -> str:
     ]
     if others:
         in_steps = any(measured_in_steps(unsure[label].benchmark) for label in others)
-        parts.append(f"{shortened(others)} (more {'incarnations' if in_steps else 'slices'} tell)")
+        more = "incarnations" if in_steps else "slices"
+        if any(unsure[label].hosts for label in others):
+            more = f"hosts, or {more} on these hosts,"
+        parts.append(f"{shortened(others)} (more {more} tell)")
     return f"Unsure: {'; '.join(parts)}."
 
 
@@ -106,7 +109,7 @@ def why_so_little(report: Report) -> list[str]:
         for low, high in (result.judged_interval for result in judged)
         if low is not None and high is not None
     ]
-    if report.noise is None or decided >= MOST * len(judged):
+    if report.noise is None or report.hosts or decided >= MOST * len(judged):
         return []
     count = f"{number(decided)} of {counted(len(judged), 'result')}"
     has = f"{'has' if decided < 2 else 'have'} a verdict"

@@ -4,7 +4,8 @@ The model is that of throughput (comparison/estimate.py): the log ratio of a rep
 of a block, so that the mean over the repeats of an incarnation is its location, and a start of the
 servers for counting is an incarnation. What differs is the prior of what a restart does, which is
 a tenth of that of throughput: other addresses make other hash chains and other page layouts, and
-writes also other splits of pages and other background work in the session's own process. And it has
+writes also other splits of pages and other background work in the session's own process. A host is
+expected to do no more than a restart, since it executes the same binary. And it has
 a long tail, since restarts that do nothing to most tests now and then move one by several percent,
 of which two starts say little: what they leave undecided is counted after more of them.
 """
@@ -17,13 +18,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from slowdust.analysis.comparison.estimate import estimate_all
+from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
 from slowdust.analysis.comparison.posterior import Expectation
+from slowdust.analysis.comparison.ratio import Estimate
 from slowdust.analysis.comparison.relative import BlockRatios, Step
-from slowdust.analysis.comparison.verdict import Judgement, judge_estimates
+from slowdust.analysis.comparison.verdict import Judgement, judge_cells
 from slowdust.analysis.work.cost import instructions_per_operation, step_of
-from slowdust.benchmarks import known_test
+from slowdust.benchmarks import known_group
 from slowdust.benchmarks.model import Group
 from slowdust.store.count import Count, Source
+from slowdust.store.manifest import WorkloadFacts
 
 WORK_MARGIN = 0.01
 """Largest change of instructions per operation that counts as the same work."""
@@ -45,6 +49,7 @@ WRITE_RESTARTS = Expectation(
 )
 """Prior for tests that write: 0.3%, and now and then much more, as with work of the background that
 a session takes over."""
+_READS = (Group.POINT, Group.RANGE, Group.AGGREGATION, Group.NEAREST, Group.FILTERED)
 _AS_LARGE = 40.0
 """How many times as large as half of what separates its first two starts a difference is that needs
 no third one. Where a restart moves a test by far more than it differs, the ratio of both has the
@@ -78,8 +83,15 @@ def counts_by_step(counts: Sequence[Count]) -> dict[Step, dict[str, list[Count]]
     return grouped
 
 
-def judge_work(counts: Counts, contenders: Sequence[str]) -> list[Judgement]:
+def judge_work(
+    counts: Counts,
+    contenders: Sequence[str],
+    workload: WorkloadFacts | None = None,
+    hosts: Hosts = ONE_HOST,
+) -> list[Judgement]:
     """Judge the work of all steps and contenders together; `contenders[0]` is the base.
+
+    `workload` is the user's own one that was measured.
 
     `faster` stands for more work, `slower` for less: the ratio is that of instructions. Steps that
     read and steps that write learn about restarts from their own kind; of the verdicts of both
@@ -93,16 +105,21 @@ def judge_work(counts: Counts, contenders: Sequence[str]) -> list[Judgement]:
         if base in by_contender and name in by_contender
     ]
     cells = [cell for cell in cells if cell.blocks]
-    writing = [cell for cell in cells if _writes(cell.step)]
-    reading = [cell for cell in cells if not _writes(cell.step)]
-    estimates = [
-        *estimate_all(reading, READ_RESTARTS),
-        *estimate_all(writing, WRITE_RESTARTS),
-    ]
-    return judge_estimates(estimates, WORK_MARGIN)
+
+    def estimate(cells: Sequence[BlockRatios], hosts: Hosts) -> list[Estimate]:
+        writing = [cell for cell in cells if _writes(cell.step, workload)]
+        reading = [cell for cell in cells if not _writes(cell.step, workload)]
+        return [
+            *estimate_all(reading, READ_RESTARTS, hosts, READ_RESTARTS),
+            *estimate_all(writing, WRITE_RESTARTS, hosts, WRITE_RESTARTS),
+        ]
+
+    return judge_cells(cells, WORK_MARGIN, hosts, estimate)
 
 
-def undecided_steps(counts: Counts, contenders: Sequence[str]) -> set[Step]:
+def undecided_steps(
+    counts: Counts, contenders: Sequence[str], workload: WorkloadFacts | None = None
+) -> set[Step]:
     """Return the steps that another start of the servers may decide; `contenders[0]` is the base.
 
     They are those without a verdict, and those that differ after two starts that are not nearly
@@ -110,7 +127,7 @@ def undecided_steps(counts: Counts, contenders: Sequence[str]) -> set[Step]:
     """
     return {
         judgement.estimate.step
-        for judgement in judge_work(counts, contenders)
+        for judgement in judge_work(counts, contenders, workload)
         if _is_undecided(judgement)
     }
 
@@ -155,7 +172,7 @@ def _place(count: Count) -> tuple[int, int]:
     return count.place.incarnation, count.place.repeat
 
 
-def _writes(step: Step) -> bool:
+def _writes(step: Step, workload: WorkloadFacts | None) -> bool:
     """Return whether a step writes; one of an unknown test may."""
-    test = known_test(step.benchmark, step.test)
-    return test is None or test.group not in (Group.POINT, Group.RANGE, Group.AGGREGATION)
+    group = known_group(step.benchmark, step.test, workload)
+    return group not in _READS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.comparison.verdict import AMOUNTS, Judgement
 from slowdust.analysis.model import Amount, Result, Verdict, Work
@@ -11,7 +12,7 @@ from slowdust.analysis.results.notes import PLAN_DIFFERS
 from slowdust.analysis.work.cost import background_per_operation, events_per_operation, place_of
 from slowdust.analysis.work.estimate import counts_by_step, judge_work
 from slowdust.store.count import INSTRUCTIONS, Count
-from slowdust.store.manifest import Counting
+from slowdust.store.manifest import Counting, WorkloadFacts
 from slowdust.wording import clients, listing
 
 ONE_START = "work was counted in one start: what a restart does to it is assumed, not measured"
@@ -36,16 +37,22 @@ TIME_BESIDE_WORK: dict[tuple[Verdict, Amount], str] = {
 """Verdicts on time and work that disagree -> what that means."""
 
 
-def add_work(results: Sequence[Result], counts: Sequence[Count], contenders: Sequence[str]) -> None:
+def add_work(
+    results: Sequence[Result],
+    counts: Sequence[Count],
+    contenders: Sequence[str],
+    workload: WorkloadFacts | None,
+    hosts: Hosts = ONE_HOST,
+) -> None:
     """Set `work` of the results that were counted, with notes where time and work disagree.
 
     `contenders[0]` is the base. Counts of a number of clients that has no results are those of the
-    results with the fewest clients of their test.
+    results with the fewest clients of their test. `workload` is the user's own one.
     """
     by_step = counts_by_step(counts)
     judged = {
         (judgement.estimate.step, judgement.estimate.contender): judgement
-        for judgement in judge_work(by_step, contenders)
+        for judgement in judge_work(by_step, contenders, workload, hosts)
     }
     timed = [Step(result.benchmark, result.test, result.clients) for result in results]
     for step, by_contender in by_step.items():

@@ -74,6 +74,11 @@ class Entry:
         """The name: 'postgres@17.6', 'sqlite@3.50.2+o3'."""
         return f"{self.dbms}@{self.version}" + (f"+{self.flags}" if self.flags else "")
 
+    @property
+    def server_version(self) -> str:
+        """The version that its server reports: '16.2' of '16.2-pgvector0.6.2'."""
+        return self.version.partition("-")[0]
+
 
 @dataclass(frozen=True)
 class Catalog:
@@ -104,11 +109,11 @@ class Catalog:
         )
 
     def _alternatives(self, version: str) -> str:
-        major = version_parts(version)[:1]
-        same_major = [e.version for e in self.entries if version_parts(e.version)[:1] == major]
+        major = _parts_of_server(version)[:1]
+        same_major = [e.version for e in self.entries if _parts_of_server(e.version)[:1] == major]
         if major and same_major:
             return f"the versions of {self.dbms} {major[0]} are {', '.join(same_major)}"
-        majors = dict.fromkeys(str(version_parts(entry.version)[0]) for entry in self.entries)
+        majors = dict.fromkeys(str(_parts_of_server(entry.version)[0]) for entry in self.entries)
         return f"it has {self.dbms} {', '.join(majors)} ('slowdust builds list' shows all versions)"
 
 
@@ -117,6 +122,11 @@ def version_parts(version: str) -> tuple[int, ...]:
     if not re.fullmatch(r"\d+(\.\d+)*", version):
         return ()
     return tuple(int(part) for part in version.split("."))
+
+
+def _parts_of_server(version: str) -> tuple[int, ...]:
+    """Return (16, 2) for '16.2-pgvector0.6.2', a server's version with that of an extension."""
+    return version_parts(re.sub(r"-[a-z]+\d+(\.\d+)*$", "", version))
 
 
 @cache
@@ -213,7 +223,7 @@ def _text(dbms: str) -> str:
 def _origins(
     version: str, sources: Mapping[str, Mapping[str, Any]], names: Mapping[str, str]
 ) -> tuple[Origin, ...]:
-    if not version_parts(version):
+    if not _parts_of_server(version):
         raise UsageError(f"{version!r} is not a version: write numbers, for example '8.0.40'")
     unknown = [source for source in names if "kind" not in sources.get(source, {})]
     if unknown:

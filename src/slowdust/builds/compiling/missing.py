@@ -6,7 +6,7 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 
-from slowdust.errors import SlowdustError
+from slowdust.errors import HostError
 
 _LOOKED_AT = 200
 """Lines at the end of a log, among which the reason of a failure is."""
@@ -31,11 +31,11 @@ _REMEDIES = (
 
 
 def check_programs(needs: Mapping[str, str]) -> None:
-    """Raise SlowdustError when a program is not installed; `needs` is program -> package."""
+    """Raise HostError when a program is not installed; `needs` is program -> package."""
     absent = [program for program in needs if shutil.which(program) is None]
     if absent:
         packages = " ".join(dict.fromkeys(needs[program] for program in absent))
-        raise SlowdustError(
+        raise HostError(
             f"building from source needs {', '.join(absent)}, not installed here: install it, "
             f"for example by `sudo apt install {packages}`"
         )

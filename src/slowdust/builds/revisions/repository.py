@@ -6,6 +6,7 @@ import functools
 import hashlib
 import re
 import subprocess
+from enum import Enum
 from pathlib import Path
 
 from slowdust.builds import staging
@@ -19,6 +20,15 @@ _URL = re.compile(r"[a-z][a-z0-9+]*://|[^/]+@[^/]+:")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
+class Depth(Enum):
+    """How much of a repository at a URL is fetched."""
+
+    COMMIT = "commit"
+    """The commit alone, where the repository gives it out."""
+    HISTORY = "history"
+    """All commits."""
+
+
 def commit_of(repository: str | None, version: str, progress: Progress) -> Revision:
     """Return the commit that `git:REF` names in a repository.
 
@@ -29,17 +39,30 @@ def commit_of(repository: str | None, version: str, progress: Progress) -> Revis
         raise UsageError(
             f"{version} needs a repository: give --repo a clone or a URL (`repo` in a file)"
         )
-    is_url = _URL.match(repository) is not None
-    folder, commit = _fetched(repository, ref, progress) if is_url else _local(repository, ref)
+    folder, commit = located(repository, ref, Depth.COMMIT, progress)
     tree = git(folder, "rev-parse", f"{commit}^{{tree}}").strip()
     return Revision(
-        place=repository if is_url else str(folder),
+        place=repository if _is_url(repository) else str(folder),
         content=tree,
         export=functools.partial(_export, folder, commit),
         ref=ref,
         commit=commit,
         subject=git(folder, "log", "-1", "--format=%s", commit).strip(),
     )
+
+
+def located(repository: str, ref: str, depth: Depth, progress: Progress) -> tuple[Path, str]:
+    """Return the directory of a repository, a mirror for a URL, and the hash of a commit in it.
+
+    Raises UsageError when it has no such commit.
+    """
+    if _is_url(repository):
+        return _fetched(repository, ref, depth, progress)
+    return _local(repository, ref)
+
+
+def _is_url(repository: str) -> bool:
+    return _URL.match(repository) is not None
 
 
 def _local(repository: str, ref: str) -> tuple[Path, str]:
@@ -68,27 +91,30 @@ def _no_commit(folder: Path, ref: str) -> str:
     return f"{folder} has no commit {ref}; the newest names in it are {', '.join(known) or 'none'}"
 
 
-def _fetched(url: str, ref: str, progress: Progress) -> tuple[Path, str]:
+def _fetched(url: str, ref: str, depth: Depth, progress: Progress) -> tuple[Path, str]:
     """Return the mirror of a URL and a commit in it, fetched where it may have moved."""
     name = re.sub(r"[^A-Za-z0-9]+", "-", url).strip("-")[-40:]
     digest = hashlib.sha256(url.encode()).hexdigest()[:8]
     mirror = cache_root() / "repositories" / f"{name}-{digest}"
     with staging.lock(mirror):
-        if not mirror.exists():
-            mirror.mkdir()
-            git(mirror, "init", "--quiet", "--bare")
-        if _COMMIT.fullmatch(ref) and (commit := _commit(mirror, ref)):
+        mirror.mkdir(exist_ok=True)
+        git(mirror, "init", "--quiet", "--bare")  # does nothing where it is one already
+        enough = depth is Depth.COMMIT or not (mirror / "shallow").exists()
+        if enough and _COMMIT.fullmatch(ref) and (commit := _commit(mirror, ref)):
             return mirror, commit
-        progress(f"fetching {ref} of {url}")
-        try:
-            # The history is not needed, and long.
-            git(mirror, "fetch", "--quiet", "--depth=1", "--", url, ref)
-            return mirror, git(mirror, "rev-parse", "FETCH_HEAD^{commit}").strip()
-        except SlowdustError:
-            # Only names and whole hashes can be asked for; REF~1 needs the history.
-            progress(f"fetching all of {url}, which has no name {ref}")
-            unshallow = ["--unshallow"] if (mirror / "shallow").exists() else []
-            git(mirror, "fetch", "--quiet", *unshallow, "--", url, "+refs/*:refs/*")
+        if depth is Depth.COMMIT:
+            progress(f"fetching {ref} of {url}")
+            try:
+                # The history is not needed, and long.
+                git(mirror, "fetch", "--quiet", "--depth=1", "--", url, ref)
+                return mirror, git(mirror, "rev-parse", "FETCH_HEAD^{commit}").strip()
+            except SlowdustError:
+                # Only names and whole hashes can be asked for; REF~1 needs the history.
+                progress(f"fetching all of {url}, which has no name {ref}")
+        else:
+            progress(f"fetching all of {url}")
+        unshallow = ["--unshallow"] if (mirror / "shallow").exists() else []
+        git(mirror, "fetch", "--quiet", "--prune", *unshallow, "--", url, "+refs/*:refs/*")
         commit = _commit(mirror, ref)
     if commit is None:
         raise UsageError(f"{url} has no commit {ref}")

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from slowdust.builds.catalog import Origin
 from slowdust.builds.model import Progress, Unpacked
-from slowdust.builds.sources import amalgamation, archive, debian, maven, module, npm
+from slowdust.builds.sources import amalgamation, archive, debian, maven, module, npm, wheel
 from slowdust.builds.sources.client import SourceUnavailable
 from slowdust.errors import SlowdustError, UsageError
 
@@ -37,6 +37,7 @@ _SOURCES: Mapping[str, Source] = {
     "maven": maven,
     "module": module,
     "npm": npm,
+    "wheel": wheel,
 }
 
 

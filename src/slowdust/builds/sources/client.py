@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from slowdust.accounts import ends_with_this_process
 from slowdust.errors import SlowdustError
@@ -37,7 +37,7 @@ def run_client(
     `complaint` finds the client's error in its standard output and standard error. Raises
     SourceUnavailable with that, or else with the last line of the client's messages.
     """
-    name = command[0]
+    name = PurePath(command[0]).name
     try:
         done = subprocess.run(
             command,

@@ -19,8 +19,10 @@ from slowdust.builds.model import Build
 from slowdust.dbms.access import Target
 from slowdust.dbms.documents.client import NAMES, names, without_names
 from slowdust.dbms.documents.replies import command, number, reply
-from slowdust.dbms.family import Family, Row, Run, Served, Shutdown, Site, Sizes, Stage
+from slowdust.dbms.family import Family, Shutdown, Sizes
 from slowdust.dbms.settings import AcceptedSettings, Settings
+from slowdust.dbms.site import Run, Served, Site
+from slowdust.dbms.stages import Row, Stage
 from slowdust.errors import SlowdustError
 
 _CONNECT_TIMEOUT_S = 5.0

@@ -8,8 +8,9 @@ from typing import Protocol
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
-from slowdust.dbms.family import Commit, Run, Site
+from slowdust.dbms.family import Commit
 from slowdust.dbms.settings import AcceptedSettings, Settings
+from slowdust.dbms.site import Run, Site
 
 
 class Backend(Protocol):

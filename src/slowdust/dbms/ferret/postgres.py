@@ -16,9 +16,10 @@ from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import USER, Access
 from slowdust.dbms.documents.client import without_names
-from slowdust.dbms.family import Commit, Run, Site
+from slowdust.dbms.family import Commit
 from slowdust.dbms.postgres import FAMILY as POSTGRES
 from slowdust.dbms.settings import AcceptedSettings, Settings
+from slowdust.dbms.site import Run, Site
 
 VERSION = "postgres"
 """The setting that names the version of Postgres."""

@@ -13,9 +13,10 @@ from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms import pragmas
 from slowdust.dbms.documents.client import without_names
-from slowdust.dbms.family import Commit, Run, Site
+from slowdust.dbms.family import Commit
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.settings_query import check_complaints, check_nothing_created, unknown_setting
+from slowdust.dbms.site import Run, Site
 
 _DBMS = "ferretdb"
 _KNOWN = tuple(name for name in pragmas.KNOWN if name != "encoding")

@@ -8,8 +8,8 @@ from typing import Any
 from slowdust.dbms.access import Verify
 from slowdust.dbms.by_url import PREFIX, ByUrl, Dialect, Introduction
 from slowdust.dbms.documents.replies import ADMIN, command, reply
-from slowdust.dbms.family import Row
 from slowdust.dbms.mongod import status
+from slowdust.dbms.stages import Row
 
 _OF_THE_SERVER = "system."
 """The beginning of the names of collections that a server makes itself."""

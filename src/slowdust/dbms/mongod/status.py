@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from slowdust.dbms.documents.replies import ADMIN, command, number, reply
-from slowdust.dbms.family import Row
 from slowdust.dbms.in_force import InForce, same_number, truth
 from slowdust.dbms.in_force import number as number_of
+from slowdust.dbms.stages import Row
 from slowdust.store.preparation import SERVER
 from slowdust.units import known, present
 

@@ -7,10 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from slowdust.dbms.family import Row, Served, Stage, Statements, WaitUntil, WithSettings
 from slowdust.dbms.mysqld import physical, waits
 from slowdust.dbms.mysqld.instance_options import data_directory
 from slowdust.dbms.mysqld.layout import version_of
+from slowdust.dbms.site import Served
+from slowdust.dbms.stages import Row, Stage, Statements, WaitUntil, WithSettings
 from slowdust.dbms.waits import Waits
 from slowdust.units import Second
 
@@ -28,6 +29,8 @@ _REPORTS_PURGE_SINCE = (5, 6, 0)
 _READINGS_WITHOUT_CHANGE = 15
 """Readings over a few seconds, since older servers purge once a second when they are idle."""
 _LOW_WATER_MARK_SINCE = (5, 6, 0)
+_PAGE_SIZES_SINCE = (5, 6, 0)
+_ONLY_PAGE_SIZE = 16384
 _FLUSH_AT_FULL_SPEED = {"innodb_io_capacity_max": "40000", "innodb_io_capacity": "20000"}
 _INDEX_SIZES_SINCE = (5, 6, 0)
 _FILE_PER_TABLE = "innodb_file_per_table"
@@ -74,9 +77,19 @@ class Engine(ABC):
         """Return how its waits are told that the Performance Schema does not have."""
         return []
 
-    @abstractmethod
+    def data_files(self, site: Served, files: Path) -> list[Path]:
+        """Return the files with tables, below the directory of all files; none by default."""
+        del site, files
+        return []
+
+    def page_size_statement(self, site: Served) -> str | None:
+        """Return the statement for the bytes of a page; None where pages have no one size."""
+        del site
+        return None
+
     def data_bytes(self, site: Served) -> int | None:
         """Return the size of all files with tables; None where tables are in no file."""
+        return None if site.files is None else _bytes_of(self.data_files(site, site.files))
 
 
 class Innodb(Engine):
@@ -143,13 +156,17 @@ class Innodb(Engine):
             facts |= physical.read_innodb_indexes(indexes)
         return facts
 
-    def data_bytes(self, site: Served) -> int | None:
-        """Return the size of the tables' own files, or of the system tablespace without them."""
-        if site.files is None:
-            return None
-        directory = data_directory(site.files)
+    def data_files(self, site: Served, files: Path) -> list[Path]:
+        """Return the tables' own files, with the system tablespace where not all have one."""
+        directory = data_directory(files)
         common = [] if _has_file_per_table(site) else directory.glob("ibdata*")
-        return _bytes_of([*directory.glob("*/*.ibd"), *common])
+        return [*directory.glob("*/*.ibd"), *common]
+
+    def page_size_statement(self, site: Served) -> str | None:
+        """Return the statement for versions that can have other pages than those of 16 KB."""
+        if version_of(site.version) < _PAGE_SIZES_SINCE:
+            return f"SELECT {_ONLY_PAGE_SIZE}"
+        return "SELECT @@GLOBAL.innodb_page_size"
 
 
 class Rocksdb(Engine):
@@ -189,11 +206,10 @@ class Rocksdb(Engine):
         """Return samples of the list of sessions, which shows who waits for a row lock."""
         return [waits.ROCKSDB_ROW_LOCKS]
 
-    def data_bytes(self, site: Served) -> int | None:
-        """Return the size of the sorted files, which all tables share."""
-        if site.files is None:
-            return None
-        return _bytes_of(data_directory(site.files).glob("#rocksdb/*.sst"))
+    def data_files(self, site: Served, files: Path) -> list[Path]:
+        """Return the sorted files, which all tables share."""
+        del site
+        return [*data_directory(files).glob("#rocksdb/*.sst")]
 
 
 class Memory(Engine):
@@ -209,7 +225,7 @@ class Memory(Engine):
         return []
 
     def data_bytes(self, site: Served) -> None:
-        """Return None: the engine has no files."""
+        """Return None: there are no files."""
         del site
 
 

@@ -7,22 +7,12 @@ import signal
 import socket
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import USER, Access, Auth
-from slowdust.dbms.family import (
-    Commit,
-    Family,
-    Row,
-    Run,
-    Served,
-    Shutdown,
-    Site,
-    Sizes,
-    Stage,
-    Statements,
-)
+from slowdust.dbms.family import Commit, Family, Shutdown, Sizes
 from slowdust.dbms.in_force import InForce
 from slowdust.dbms.mysqld import in_force, physical, waits
 from slowdust.dbms.mysqld.engines import ENGINES, Engine
@@ -38,6 +28,8 @@ from slowdust.dbms.mysqld.layout import find_plugin, sql_file, version_of
 from slowdust.dbms.mysqld.options import as_arguments, option_file
 from slowdust.dbms.mysqld.settings_check import HELP, accepted_settings
 from slowdust.dbms.settings import AcceptedSettings, Settings
+from slowdust.dbms.site import Run, Served, Site
+from slowdust.dbms.stages import Row, Stage, Statements
 from slowdust.dbms.waits import Waits
 from slowdust.errors import SlowdustError, UsageError
 
@@ -125,6 +117,13 @@ class MysqldFamily(Family):
     def render_bytes(self, size: int) -> str:
         """Write a size in whole megabytes, at least one."""
         return f"{max(1, size >> 20)}M"
+
+    def pool_settings(self, size: int, engine: str | None) -> Mapping[str, str]:
+        """Return the size of the engine's own page cache."""
+        setting = ENGINES[engine or self.engines[0]].buffer_pool
+        if setting is None:
+            raise UsageError(f"the engine {engine} has no page cache: its rows are in memory")
+        return {setting: self.render_bytes(size)}
 
     def missing_for_engine(self, build: Build, engine: str) -> str | None:
         """Look for the plugin of MyRocks, which most builds lack."""
@@ -223,6 +222,19 @@ class MysqldFamily(Family):
         """Return no stages: purge, flushing and compaction begin during the writes."""
         del site, tables
         return []
+
+    def write_out(self, site: Served) -> list[Stage]:
+        """Finish the engine's deferred work, and write its pages."""
+        engine = _engine_of(site)
+        return [*engine.settle(site), *engine.write_out(site)]
+
+    def data_files(self, site: Served) -> list[Path]:
+        """Return the engine's files."""
+        return [] if site.files is None else _engine_of(site).data_files(site, site.files)
+
+    def page_size_statement(self, site: Served) -> str | None:
+        """Return the statement for the engine's pages, or blocks."""
+        return _engine_of(site).page_size_statement(site)
 
     def before_sizes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Run ANALYZE, since the server reports the sizes that it found last."""

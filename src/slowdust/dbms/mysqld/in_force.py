@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from slowdust.dbms.family import Row
 from slowdust.dbms.in_force import InForce, number, same_number, truth
 from slowdust.dbms.mysqld.options import BINARY_LOG
 from slowdust.dbms.settings import setting_name
+from slowdust.dbms.stages import Row
 
 STATEMENT = "SHOW GLOBAL VARIABLES"
 _SHIFTS = {"K": 10, "M": 20, "G": 30, "T": 40, "P": 50, "E": 60}

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from slowdust.dbms.access import Auth, Listen
-from slowdust.dbms.family import Site
 from slowdust.dbms.mysqld.options import PLACES, place_options
+from slowdust.dbms.site import Site
 
 _Choice = Callable[[Site], str]
 _SOCKET = "mysql.sock"

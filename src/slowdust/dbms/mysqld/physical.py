@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from slowdust.dbms.family import Row
-from slowdust.store.preparation import SERVER
+from slowdust.dbms.stages import Row
+from slowdust.store.preparation import LOG_BYTES, SERVER
 
 INNODB_INDEXES = (
     "SELECT table_name, index_name, stat_name, stat_value FROM mysql.innodb_index_stats "
@@ -44,10 +44,11 @@ _COUNTED = {
     **{f"handler_read_{kind}": "row_reads" for kind in _READS},
     **{f"handler_{kind}": "row_writes" for kind in ("write", "update", "delete")},
     "innodb_buffer_pool_read_requests": "page_reads",
+    "innodb_os_log_written": LOG_BYTES,
 }
 COUNTERS = (
     "SHOW GLOBAL STATUS WHERE Variable_name LIKE 'Handler\\_%' "
-    "OR Variable_name = 'Innodb_buffer_pool_read_requests'"
+    "OR Variable_name IN ('Innodb_buffer_pool_read_requests', 'Innodb_os_log_written')"
 )
 """The statement whose rows `read_counters` reads."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowdust.dbms.family import Row
+from slowdust.dbms.stages import Row
 from slowdust.dbms.waits import SampledWaits, SessionSample, TotalledWaits
 from slowdust.store.waits import Wait, WaitKind
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowdust.dbms.family import Row
-from slowdust.store.preparation import SERVER
+from slowdust.dbms.stages import Row
+from slowdust.store.preparation import LOG_BYTES, SERVER
 
 _LEVEL_AT = 24 + 12
 """Offset of the root's level: behind the page header, the magic number, version and root block.
@@ -34,11 +34,11 @@ _OF_TABLE = ("pages", "pages_not_all_visible", "rows", "dead_rows")
 
 COUNTERS = (
     "SELECT sum(heap_blks_read + heap_blks_hit), sum(idx_blks_read + idx_blks_hit), "
-    "(SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_user_tables) "
-    "FROM pg_statio_user_tables"
+    "(SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_user_tables), "
+    "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0') FROM pg_statio_user_tables"
 )
 """The statement whose row `read_counters` reads."""
-_COUNTED = ("heap_blocks", "index_blocks", "rows_fetched")
+_COUNTED = ("heap_blocks", "index_blocks", "rows_fetched", LOG_BYTES)
 
 
 def read_facts(answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowdust.dbms.family import Row
+from slowdust.dbms.stages import Row
 from slowdust.dbms.waits import SampledWaits, SessionSample
 from slowdust.store.waits import WaitKind
 

@@ -62,7 +62,7 @@ def claimed(spec: Spec, when_busy: WhenBusy, view: View) -> Iterator[list[int]]:
 def writes(spec: Spec) -> bool:
     """Return whether a test of the experiment writes to the disk while it is measured."""
     return isinstance(spec.configured_benchmark(), StepBenchmark) or any(
-        test.writes for test in spec.chosen_tests()
+        test.changes_data for test in spec.chosen_tests()
     )
 
 

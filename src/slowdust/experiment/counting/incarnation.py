@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.driver.process import Data
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.slices import schedule
 from slowdust.experiment.slices.blocks import Pace, StepSessions
 from slowdust.experiment.slices.preparation import Preparations
-from slowdust.experiment.slices.tables import LoadedTables
+from slowdust.experiment.slices.tables import LoadedTables, data_of
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 
@@ -24,7 +23,7 @@ class UntimedIncarnations:
     """Runs a specification's steps apart from what is timed, on contenders that are set up."""
 
     def __init__(self, spec: Spec, contenders: Contenders, journal: Journal, view: View) -> None:
-        self.data = Data(spec.tables, spec.rows, spec.seed, spec.configured_benchmark().table)
+        self.data = data_of(spec)
         self._contenders = contenders
         # What these tables are like is nothing that timed results depend on: it is not kept.
         preparations = Preparations(contenders, journal.manifest.contenders, [], view)
@@ -41,7 +40,7 @@ class UntimedIncarnations:
         self._tables.start(number)
         for turn in todo:
             self._step(turn.step, number, observe)
-            if turn.step.test.writes:
+            if turn.step.test.changes_data:
                 self._tables.note_writes()
             if turn is maintained:
                 self._tables.maintain(self._budget)
@@ -51,18 +50,17 @@ class UntimedIncarnations:
         """Return how many operations there are rows for; None where operations consume none."""
         if not step.test.consumes:
             return None
-        return max(0, self.data.tables * self.data.rows - run.next_operation)
+        return max(0, self.data.all_rows - run.next_operation)
 
     def _step(self, step: PlannedStep, incarnation: int, observe: Observe) -> None:
-        if step.test.consumes and step.test.name in self._next_operation:
+        if step.test.consumes and step.test.driver_test in self._next_operation:
             self._tables.load()
             self._next_operation.clear()
-        first = self._next_operation.get(step.test.name, 0)
+        first = self._next_operation
         run = StepSessions(
             self._contenders, step, incarnation, self._pace, data=self.data, first=first
         )
         run.open()
         observe(step, run, run.warm_up())
-        if step.test.writes:
-            self._next_operation[step.test.name] = run.next_operation
+        self._next_operation |= run.next_operations
         run.close()

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 
 from slowdust.dbms.family import Shutdown
 from slowdust.errors import SlowdustError
-from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.counting.procedure import CountedServer, CountStep, Procedure
 from slowdust.experiment.counting.session import TOLD_TREND, trend_of
 from slowdust.experiment.counting.starts import planned_starts
@@ -101,9 +102,12 @@ class CountingLoop:
         ]
 
     def _countable(self, contender: str, step: PlannedStep) -> bool:
-        """Return whether neither a contender nor the base failed in a step."""
+        """Return whether both a contender and the base have a step, and did not fail in it."""
         names = (contender, self._contenders.names[0])
-        return not any((name, step.test.name) in self._failed for name in names)
+        having = {each.name for each in self._contenders.having(step.test)}
+        return having.issuperset(names) and not any(
+            (name, step.test.name) in self._failed for name in names
+        )
 
     def _count(self, tasks: Sequence[_Task]) -> None:
         """Count several contenders at the same time, as many as there are CPUs."""

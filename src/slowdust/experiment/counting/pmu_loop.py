@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.counting.incarnation import UntimedIncarnations
 from slowdust.experiment.counting.perf import PerfError
 from slowdust.experiment.counting.pmu import PmuCounter, usable_groups

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from slowdust.experiment.contenders import RunningContender
+from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.counting.session import Repeat
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.plan import PlannedStep

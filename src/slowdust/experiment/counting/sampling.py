@@ -13,7 +13,8 @@ from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 
-from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.counting.incarnation import UntimedIncarnations
 from slowdust.experiment.counting.method import Missing, check_sampling
 from slowdust.experiment.counting.perf import PerfError, PerfWindow, counting, processes_of

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from slowdust.experiment.contenders import RunningContender
+from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import Stop
 from slowdust.experiment.plan import PlannedStep
 from slowdust.formats.callgrind import INSTRUCTIONS as IR
 from slowdust.formats.callgrind import read_totals
-from slowdust.instances.callgrind import Callgrind
+from slowdust.instances.callgrind import ANY_THREAD, Callgrind
 from slowdust.store.count import INSTRUCTIONS, SIMULATED, SYSTEM_CALLS, CountedRun, Events
 
 REPEATS = 4
@@ -74,6 +74,7 @@ class CountedSession:
         self._step = step
         self._position = 0
         self._first = first
+        self._thread = ANY_THREAD
 
     def repeats(self, callgrind: Callgrind, data: Data, operations: int) -> list[Repeat]:
         """Connect, warm up, and return the repeats, each of so many operations.
@@ -86,9 +87,12 @@ class CountedSession:
             CallgrindError: it does not take orders.
         """
         test = self._step.test.driver_test
-        self._driver.open(
+        opened = self._driver.open(
             self._name, self._contender.target, data, test=test, clients=1, first=self._first
         )
+        if len(opened.server_processes) == 1:
+            # Others receive messages, too: the collector of statistics of Postgres before 15.
+            [self._thread] = opened.server_processes
         try:
             # Without instrumentation this takes a tenth of the time.
             self._run(_WARM_UP * operations)
@@ -110,12 +114,12 @@ class CountedSession:
         return repeats
 
     def _count(self, callgrind: Callgrind, operations: int, windows: int) -> list[Repeat]:
-        callgrind.start(lambda: self._run(1))
+        callgrind.start(lambda: self._run(1), self._thread)
         # A window that is not kept: it has the end of the first order, and where there are
         # writes what the background left undone while many were carried out at once.
         self._window(callgrind, operations if self._step.test.writes else 1)
         texts = [self._window(callgrind, operations) for _ in range(windows)]
-        callgrind.stop(lambda: self._run(1))
+        callgrind.stop(lambda: self._run(1), self._thread)
         return [
             Repeat(CountedRun(operations=operations, own=events_of(text)), (text,))
             for text in texts
@@ -124,7 +128,7 @@ class CountedSession:
     def _window(self, callgrind: Callgrind, operations: int) -> str:
         if operations > 1:
             self._run(operations - 1)
-        return callgrind.dump(lambda: self._run(1))
+        return callgrind.dump(lambda: self._run(1), self._thread)
 
     def _run(self, operations: int) -> None:
         self._position += operations

@@ -8,17 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.counting.procedure import CountedServer, CountStep, Procedure
 from slowdust.experiment.counting.session import REPEATS, WINDOWS_AT_MOST, CountedSession, Repeat
 from slowdust.experiment.counting.starts import counted_steps
-from slowdust.experiment.driver.process import Data, Driver
+from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.driver.protocol import Stop
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.slices.preparation import Preparations
 from slowdust.experiment.slices.schedule import Action, Turn, maintenance_after
-from slowdust.experiment.slices.tables import LoadedTables
+from slowdust.experiment.slices.tables import LoadedTables, data_of
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.units import known
@@ -36,9 +37,8 @@ class SliceProcedure(Procedure):
 
     def __init__(self, spec: Spec, contenders: Contenders, journal: Journal, view: View) -> None:
         self.steps = counted_steps(spec)
-        data = Data(spec.tables, spec.rows, spec.seed, spec.configured_benchmark().table)
         preparations = Preparations(contenders, journal.manifest.contenders, [], view)
-        self._tables = LoadedTables(contenders, data, preparations, view)
+        self._tables = LoadedTables(contenders, data_of(spec), preparations, view)
         self._budget = spec.budget
         self._contenders = contenders
         self._journal = journal
@@ -129,7 +129,7 @@ class SliceProcedure(Procedure):
         operations = earlier[0] if earlier else operations_of(self._cpu_us(step))
         if not step.test.consumes:
             return operations
-        rows = self._tables.data.tables * self._tables.data.rows
+        rows = self._tables.data.all_rows
         return max(1, min(operations, rows // WINDOWS_AT_MOST))
 
     def _cpu_us(self, step: PlannedStep) -> float | None:

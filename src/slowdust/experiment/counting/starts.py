@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.work.estimate import counts_by_step, undecided_steps
+from slowdust.benchmarks.model import Test
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
@@ -27,8 +28,13 @@ def counted_steps(spec: Spec) -> list[PlannedStep]:
     Those that use up rows come last, so that all others see the same number of rows.
     """
     sequence = spec.configured_benchmark().sequence(spec.chosen_tests(), [1])
-    steps = [PlannedStep(test, clients) for test, clients in sequence]
+    steps = [PlannedStep(test, clients) for test, clients in sequence if is_counted(test, clients)]
     return sorted(steps, key=lambda step: step.test.consumes)
+
+
+def is_counted(test: Test, clients: int) -> bool:
+    """Return whether a test can be counted: with one client, beside which nobody else works."""
+    return test.countable and clients == 1 and test.beside is None
 
 
 def planned_starts(
@@ -42,7 +48,9 @@ def planned_starts(
     deadline = now + max(_PATIENCE, now - begun)
     for number in range(STARTS + 1, MOST_STARTS + 1):
         names = [contender.name for contender in contenders.running()]
-        undecided = undecided_steps(counts_by_step(journal.counts), names)
+        undecided = undecided_steps(
+            counts_by_step(journal.counts), names, journal.manifest.workload
+        )
         again = [step for step in steps if _step(step) in undecided]
         if not again or time.monotonic() > deadline:
             return

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
+from slowdust.benchmarks.described import Described
 from slowdust.dbms.access import Target
 from slowdust.driver_program import BINARY, find_driver
 from slowdust.errors import SlowdustError
@@ -44,12 +45,26 @@ class Data:
     rows: int
     seed: int
     benchmark: str = "sbtest"
-    """The driver's name for the benchmark that they are of, and theirs before their numbers."""
+    """The driver's name for the benchmark that they are of."""
+    table: str = "sbtest"
+    """The name of the tables, before their numbers."""
+    described: Described | None = None
+    """The tables and tests themselves, if the driver does not know them: then the numbers above
+    are not those of its tables."""
+    incarnations_of_a_load: int = 2
+    """Incarnations of the servers that they serve as long as nobody writes."""
+
+    @property
+    def all_rows(self) -> int:
+        """The rows of all tables."""
+        return self.tables * self.rows if self.described is None else self.described.rows
 
     @property
     def names(self) -> list[str]:
         """The names of the tables."""
-        return [f"{self.benchmark}{number}" for number in range(1, self.tables + 1)]
+        if self.described is not None:
+            return self.described.names
+        return [f"{self.table}{number}" for number in range(1, self.tables + 1)]
 
 
 class DriverError(SlowdustError):
@@ -126,21 +141,33 @@ class Driver:
             rows=data.rows,
             seed=data.seed,
             # One connection a table: several would lay its rows out differently each time.
-            parallel=min(data.tables, os.cpu_count() or 1),
+            parallel=min(len(data.names), os.cpu_count() or 1),
+            described=None if data.described is None else data.described.tables(target.dbms),
         )
         return self._ask(command, protocol.Loaded, _MAINTENANCE_LIMIT, on_progress)
 
     def open(
-        self, session: str, target: Target, data: Data, *, test: str, clients: int, first: int = 0
+        self,
+        session: str,
+        target: Target,
+        data: Data,
+        *,
+        test: str,
+        clients: int,
+        first: int = 0,
+        beside: int = 0,
     ) -> protocol.Opened:
         """Connect the clients of a test, prepare its statements, and place both ends on CPUs.
 
-        `first` is the index of the operation with which the test's sequence begins.
+        `first` is the index of the operation with which the test's sequence begins. Clients that
+        run `beside` so many others take the CPUs behind theirs.
         """
-        cpus = placement.cpus_of_clients(clients, self._cpus)
+        cpus = placement.cpus_of_clients(beside + clients, self._cpus)[beside:]
+        described = data.described
         command = protocol.Open(
             session=session,
             target=target,
+            benchmark=data.benchmark,
             test=test,
             clients=clients,
             first=first,
@@ -148,6 +175,7 @@ class Driver:
             rows=data.rows,
             seed=data.seed,
             cpus=cpus,
+            described=described.test(test, target.dbms, clients) if described else None,
         )
         opened = self._ask(command, protocol.Opened, _GRACE)
         if opened.server_processes:
@@ -159,13 +187,23 @@ class Driver:
         return self._ask(protocol.Explain(session=session), protocol.Explained, _GRACE).plans
 
     def run(
-        self, session: str, stop: protocol.Stop, rate: protocol.Rate | None = None
+        self,
+        session: str,
+        stop: protocol.Stop,
+        rate: protocol.Rate | None = None,
+        beside: Sequence[protocol.Beside] = (),
+        *,
+        begin: list[int] | None = None,
     ) -> protocol.Ran:
-        """Run the session's operations until `stop`."""
+        """Run the session's operations until `stop`, and those of others beside it.
+
+        `begin` has the position of each client; None lets each go on where it is.
+        """
         limit = _MAINTENANCE_LIMIT if stop.seconds is None else stop.seconds
-        return self._ask(
-            protocol.Run(session=session, stop=stop, rate=rate), protocol.Ran, limit + _GRACE
+        command = protocol.Run(
+            session=session, stop=stop, begin=begin, rate=rate, beside=list(beside)
         )
+        return self._ask(command, protocol.Ran, limit + _GRACE)
 
     def create(self, command: protocol.Create) -> None:
         """Drop and create the tables of long steps."""
@@ -214,6 +252,14 @@ class Driver:
         """Execute a statement at regular times for so long; return its results in their order."""
         command = protocol.Sample(target=target, statement=statement, every=every, seconds=seconds)
         return self._ask(command, protocol.Rows, seconds + _GRACE).results
+
+    def fetch(self, command: protocol.Fetch) -> protocol.Fetched:
+        """Read pages of a file at random, past the kernel's cache.
+
+        Raises:
+            TargetError: the file cannot be read so.
+        """
+        return self._ask(command, protocol.Fetched, command.seconds + _GRACE)
 
     def _ask(
         self,

@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from slowdust.benchmarks.described import Tables, TestOnDbms
 from slowdust.dbms.access import Target
 from slowdust.store.latency import Histogram
 from slowdust.store.measured import ClientUse, PerSecond, Schedule
@@ -30,6 +31,18 @@ class Rate(msgspec.Struct):
     arrivals: str
 
 
+class Beside(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A session that runs beside another one, until that has ended."""
+
+    session: str
+    begin: list[int] | None = None
+    """The position in its sequence at which each client begins; None: where it is."""
+    rate: Rate | None = None
+    """None: a closed loop."""
+    positions: list[int] | None = None
+    """The operations of each client since its session was opened, after which it stops."""
+
+
 class _Command(msgspec.Struct, kw_only=True, tag_field="command"):
     id: int = 0
 
@@ -43,6 +56,8 @@ class Load(_Command, kw_only=True, tag="load"):
     rows: int
     seed: int
     parallel: int
+    described: Tables | None = None
+    """The tables, if the driver does not know them."""
 
 
 class Open(_Command, kw_only=True, tag="open"):
@@ -50,6 +65,7 @@ class Open(_Command, kw_only=True, tag="open"):
 
     session: str
     target: Target
+    benchmark: str
     test: str
     clients: int
     tables: int
@@ -57,6 +73,8 @@ class Open(_Command, kw_only=True, tag="open"):
     seed: int
     first: int = 0
     cpus: list[int] | None = None
+    described: TestOnDbms | None = None
+    """The test, if the driver does not know it."""
 
 
 class Explain(_Command, kw_only=True, tag="explain"):
@@ -70,7 +88,10 @@ class Run(_Command, kw_only=True, tag="run"):
 
     session: str
     stop: Stop
+    begin: list[int] | None = None
+    """The position in its sequence at which each client begins; None: where it is."""
     rate: Rate | None = None
+    beside: list[Beside] = []
 
 
 class Partitions(msgspec.Struct):
@@ -157,7 +178,19 @@ class Sample(_Command, kw_only=True, tag="sample"):
     """Time after which no execution begins."""
 
 
-Command = Load | Open | Explain | Run | Create | Prepare | Perform | Close | Sql | Sample
+class Fetch(_Command, kw_only=True, tag="fetch"):
+    """Read pages of a file at random, past the kernel's cache."""
+
+    file: str
+    page_bytes: int
+    threads: int
+    """Reads that are under way at once."""
+    seconds: Second
+    """Time after which no read begins."""
+    seed: int
+
+
+Command = Load | Open | Explain | Run | Create | Prepare | Perform | Close | Sql | Sample | Fetch
 
 
 class AnyEvent(msgspec.Struct, kw_only=True, tag_field="event"):
@@ -203,6 +236,24 @@ class Explained(AnyEvent, kw_only=True, tag="explained"):
     plans: list[PlanText]
 
 
+class RanBeside(msgspec.Struct, kw_only=True):
+    """The work of a session beside another one, which `Ran` is about."""
+
+    session: str
+    seconds: Second
+    """Time from the opening of the window to the end of the session beside which it ran."""
+    operations: int
+    statements: int
+    rows: int
+    qps: float
+    """Operations / time."""
+    latency: Histogram
+    errors: dict[str, int]
+    retries: int
+    schedule: Schedule | None = None
+    positions: list[int]
+
+
 class Ran(AnyEvent, kw_only=True, tag="ran"):
     """The work of a session between two moments at which all its clients stood still."""
 
@@ -224,6 +275,9 @@ class Ran(AnyEvent, kw_only=True, tag="ran"):
     client: ClientUse | None = None
     schedule: Schedule | None = None
     positions: list[int]
+    beside: list[RanBeside] = []
+    freshness: Histogram | None = None
+    """Ages of the data that queries saw; None where no session wrote, or none read, what tells."""
 
 
 class Created(AnyEvent, kw_only=True, tag="created"):
@@ -285,6 +339,13 @@ class Rows(AnyEvent, kw_only=True, tag="rows"):
     results: list[ResultSet]
 
 
+class Fetched(AnyEvent, kw_only=True, tag="fetched"):
+    """Pages of a file were read."""
+
+    reads: int
+    seconds: Second
+
+
 class Failed(AnyEvent, kw_only=True, tag="error"):
     """A command failed; the driver goes on."""
 
@@ -306,5 +367,6 @@ Event = (
     | Performed
     | Closed
     | Rows
+    | Fetched
     | Failed
 )

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
+from types import MappingProxyType
+from typing import Protocol
 
 import numpy as np
 
 from slowdust.analysis.comparison.verdict import MINIMUM_BLOCKS
-from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data
-from slowdust.experiment.driver.protocol import PlanText, Ran, Rate, Stop
+from slowdust.experiment.driver.protocol import Beside, PlanText, Ran, Rate, Stop
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.record import slice_of
+from slowdust.experiment.slices.beneath import Beneath
+from slowdust.experiment.slices.beside import HeldTransactions, SessionsBeside
 from slowdust.experiment.slices.length import RUN, SpeedRecord
-from slowdust.experiment.slices.positions import Positions
+from slowdust.experiment.slices.positions import Positions, catch_up
 from slowdust.experiment.slices.schedule import block_order
 from slowdust.store.slice import Slice
 from slowdust.units import Second
@@ -36,6 +41,14 @@ class Pace:
     rate: Rate | None
 
 
+class RunAtRate(Protocol):
+    """Runs the sessions of one contender."""
+
+    def __call__(self, stop: Stop, rate: Rate | None = None) -> Ran:
+        """Run until `stop`, at a rate; None: at that of the step, if it has one."""
+        ...
+
+
 class StepSessions:
     """A step's sessions on every contender, open for one incarnation."""
 
@@ -47,23 +60,47 @@ class StepSessions:
         pace: Pace,
         *,
         data: Data,
-        first: int = 0,
+        first: Mapping[str, int] = MappingProxyType({}),
+        beneath: Beneath | None = None,
     ) -> None:
-        """Begin the sequence of the step's operations with the one whose index is `first`."""
+        """Begin the sequence of each test of the driver with the operation of index `first`.
+
+        `beneath` looks after the servers' files; None leaves them to the kernel.
+        """
         self._contenders = contenders
         self._driver = contenders.driver
         self._step = step
         self._incarnation = incarnation
         self._pace = pace
         self._data = data
-        self._first = first
+        self._first = first.get(step.test.driver_test, 0)
+        self._beneath = beneath
         self._positions = Positions()
+        self._begin: list[int] | None = None
+        """The positions at which each run of a time begins; None: where its contender is."""
+        self._beside: SessionsBeside | None = None
+        if (beside := step.test.beside) is not None:
+            self._beside = SessionsBeside(
+                contenders,
+                step,
+                beside,
+                incarnation=incarnation,
+                data=data,
+                first=first.get(beside.test, 0),
+            )
+        self._held: HeldTransactions | None = None
+        if step.test.hold is not None:
+            self._held = HeldTransactions(
+                contenders, step, step.test.hold, incarnation=incarnation, data=data
+            )
         self._operations_of_last_block = 0
         self._serving: dict[str, list[int]] = {}
 
     def open(self) -> None:
         """Connect every contender's clients and prepare their statements."""
-        self._contenders.for_each(self._open)
+        self._for_each(self._open)
+        if self._held is not None:
+            self._held.open()
 
     def _open(self, contender: RunningContender) -> None:
         opened = self._driver.open(
@@ -75,28 +112,32 @@ class StepSessions:
             first=self._first,
         )
         self._serving[contender.name] = opened.server_processes
+        if self._beside is not None:
+            self._beside.open(contender)
 
     def read_plans(self, keep: Callable[[str, list[PlanText]], None]) -> None:
         """Ask every server how it will execute the test's statements."""
-        self._contenders.for_each(
+        self._for_each(
             lambda contender: keep(contender.name, self._driver.explain(self._session(contender)))
         )
 
     def warm_up(self) -> float:
         """Run without recording, so that caches and plans are those of a server at work.
 
-        Return the operations per second of the slowest contender.
+        Return the operations per second of the slowest contender, or of its slower side.
         """
         speeds: list[float] = []
 
         def run(contender: RunningContender, seconds: Second) -> None:
             ran = self._run_for(contender, seconds)
             speeds.append(ran.operations / ran.seconds if ran.seconds else 0.0)
+            speeds.extend(beside.qps for beside in ran.beside if beside.schedule is None)
 
         # In a moment no writer gets so far that the slowest could not catch up.
-        for seconds in (RUN, self._pace.warmup) if self._step.test.writes else (self._pace.warmup,):
+        lengths = (RUN, self._pace.warmup) if self._step.test.changes_data else (self._pace.warmup,)
+        for seconds in lengths:
             speeds.clear()
-            self._contenders.for_each(partial(run, seconds=seconds))
+            self._for_each(partial(run, seconds=seconds))
             self._age_equally()
         return min(speeds, default=0.0)
 
@@ -105,7 +146,7 @@ class StepSessions:
 
         The others run as long, so that it is no warmer than they are.
         """
-        contender, *others = self._contenders.running()
+        contender, *others = self._running()
         for other in others:
             with self._contenders.guard(other):
                 self._run_for(other, seconds)
@@ -125,16 +166,40 @@ class StepSessions:
 
     def _overhead(self, contender: RunningContender) -> Second:
         """Return what a slice takes beside itself and what is discarded."""
+
+        def run() -> Ran:
+            window = contender.window(self._contenders.running())
+            window.open()
+            ran = self._run_for(contender, RUN)
+            window.close()
+            return ran
+
         begun = time.monotonic()
-        window = contender.window(self._contenders.running())
-        window.open()
-        ran = self._run_for(contender, RUN)
-        window.close()
+        ran = run() if self._beneath is None else self._beneath.around(contender, run)
         return time.monotonic() - begun - ran.seconds
 
     def close(self) -> None:
         """Close the clients' connections."""
-        self._contenders.for_each(lambda contender: self._driver.close(self._session(contender)))
+        if self._held is not None:
+            self._held.close()
+        if self._beneath is not None:
+            self._beneath.let_all_run()
+        self._for_each(self._close)
+
+    def _close(self, contender: RunningContender) -> None:
+        self._driver.close(self._session(contender))
+        if self._beside is not None:
+            self._beside.close(contender)
+
+    @property
+    def next_operations(self) -> dict[str, int]:
+        """Test of the driver that writes -> index of the first operation that none has done."""
+        following = {}
+        if self._step.test.writes:
+            following[self._step.test.driver_test] = self.next_operation
+        if self._beside is not None and self._step.test.changes_data:
+            following[self._beside.test] = self._beside.next_operation
+        return following
 
     @property
     def next_operation(self) -> int:
@@ -155,27 +220,26 @@ class StepSessions:
         """Return whether one more block would want to delete more rows than there are."""
         if not self._step.test.consumes:
             return False
-        rows = self._data.tables * self._data.rows
         # The machine may be twice as fast in the next block as it was in the last.
-        return self.next_operation + 2 * self._operations_of_last_block >= rows
+        return self.next_operation + 2 * self._operations_of_last_block >= self._data.all_rows
 
     def age(self, positions: list[int]) -> None:
         """Run every contender up to `positions`, measuring nothing."""
         stop = Stop(positions=positions)
-        self._contenders.for_each(lambda contender: self._run(contender, stop))
+        self._for_each(lambda contender: self._run(contender, stop))
 
     def each(
         self,
-        observe: Callable[[RunningContender, Callable[[Stop], Ran]], None],
+        observe: Callable[[RunningContender, RunAtRate], None],
         order: Callable[[list[RunningContender]], list[RunningContender]] = list,
     ) -> None:
         """Let `observe` run one contender after the other; it gets what runs the contender.
 
         `order` puts those that have not failed into another order.
         """
-        for contender in order(self._contenders.running()):
+        for contender in order(self._running()):
             with self._contenders.guard(contender):
-                observe(contender, partial(self._run, contender))
+                observe(contender, partial(self._run_with_all, contender))
         self._age_equally()
 
     def serving(self, contender: RunningContender) -> list[int]:
@@ -187,14 +251,32 @@ class StepSessions:
     ) -> None:
         """Measure one block of slices of `length`: every contender twice, in balanced order."""
         begun_at = self.next_operation
-        running = self._contenders.running()
+        if self._held is not None:
+            self._held.renew()
+        running = self._running()
         for slot, place in enumerate(block_order(len(running), rng)):
+            if slot % len(running) == 0:
+                self._begin_together()
             contender = running[place]
             if contender.failed is None:
                 with self._contenders.guard(contender):
-                    keep(self._slice(contender, length, number, slot))
+                    half = slot // len(running)
+                    record = partial(self._slice, contender, length, number, slot)
+                    if self._beside is not None:
+                        record = partial(self._relative_to_alone, contender, length, half, record)
+                    if self._beneath is not None:
+                        record = partial(self._beneath.beside, contender, length, half, record)
+                    keep(record())
+        self._begin = None
         self._age_equally()
         self._operations_of_last_block = self.next_operation - begun_at
+
+    def _begin_together(self) -> None:
+        """Let the slices of a half block begin with the same operation, where those are unlike."""
+        if self._step.test.paired:
+            self._begin = self._positions.furthest or None
+        if self._beside is not None:
+            self._beside.begin_together()
 
     def _slice(self, contender: RunningContender, length: Second, block: int, slot: int) -> Slice:
         # The first moments after a switch refill caches that the other contender emptied.
@@ -205,30 +287,75 @@ class StepSessions:
         use = window.close()
         contender.refuse_fatal_errors(ran.errors, "operations of a slice")
         place = self._step.place(contender.name, self._incarnation, slot, block)
-        return slice_of(place, ran, ran, use)
+        beside = self._beside.record(contender, ran) if self._beside is not None else None
+        return slice_of(place, ran, ran, use, beside=beside)
+
+    def _relative_to_alone(
+        self, contender: RunningContender, length: Second, half: int, measure: Callable[[], Slice]
+    ) -> Slice:
+        """Measure a slice, and the rate of the step without what else runs beside it.
+
+        In the first half of a block the latter comes behind the slice that it belongs to, in the
+        second half before it, so that a drift of the machine cancels here, too.
+        """
+        alone = self._alone(contender, length) if half else None
+        record = measure()
+        if record.beside is not None:
+            record.beside.alone_qps = self._alone(contender, length) if alone is None else alone
+        return record
+
+    def _alone(self, contender: RunningContender, length: Second) -> float:
+        for seconds in (self._pace.discard, length):
+            ran = self._run(contender, self._stop(contender, seconds))
+        return ran.qps
 
     def _run_for(self, contender: RunningContender, seconds: Second) -> Ran:
+        return self._run_with_all(contender, self._stop(contender, seconds))
+
+    def _stop(self, contender: RunningContender, seconds: Second) -> Stop:
         writes = self._step.test.writes
         limit = self._positions.limit(contender.name, seconds) if writes else None
-        return self._run(contender, Stop(seconds=seconds, positions=limit))
+        return Stop(seconds=seconds, positions=limit)
 
-    def _run(self, contender: RunningContender, stop: Stop) -> Ran:
-        rate = self._pace.rate if stop.seconds is not None else None
-        ran = self._driver.run(self._session(contender), stop, rate)
+    def _run_with_all(
+        self, contender: RunningContender, stop: Stop, rate: Rate | None = None
+    ) -> Ran:
+        """Run a contender, for a time with what is at work beside it; None: at the usual rate."""
+        if self._beside is None or stop.seconds is None:
+            return self._run(contender, stop, rate=rate)
+        beside = self._beside.command(contender, stop.seconds)
+        ran = self._run(contender, stop, beside, rate=rate)
+        self._beside.note(contender, ran)
+        return ran
+
+    def _run(
+        self, contender: RunningContender, stop: Stop, *beside: Beside, rate: Rate | None = None
+    ) -> Ran:
+        if self._beneath is not None:
+            self._beneath.let_run(contender)
+        timed = stop.seconds is not None
+        rate, begin = (rate or self._pace.rate, self._begin) if timed else (None, None)
+        if begin is not None:
+            self._positions.go_to(contender.name, begin)
+        ran = self._driver.run(self._session(contender), stop, rate, beside, begin=begin)
         self._positions.note(contender.name, ran)
         return ran
 
     def _age_equally(self) -> None:
         """Let the contenders that did fewer writes catch up, so that all data ages alike."""
-        if not self._step.test.writes:
-            return
-        running = self._contenders.running()
-        self._positions.keep([contender.name for contender in running])
-        furthest = self._positions.furthest
-        for contender in running:
-            if self._positions.of(contender.name) != furthest:
-                with self._contenders.guard(contender):
-                    self._run(contender, Stop(positions=furthest))
+        if self._beside is not None:
+            self._beside.age_equally()
+        if self._step.test.writes:
+            catch_up(self._contenders, self._running(), self._positions, self._run)
+
+    def _running(self) -> list[RunningContender]:
+        """Return the contenders that have not failed and have the test."""
+        return self._contenders.having(self._step.test)
+
+    def _for_each(self, action: Callable[[RunningContender], object]) -> None:
+        for contender in self._running():
+            with self._contenders.guard(contender):
+                action(contender)
 
     def _session(self, contender: RunningContender) -> str:
         return self._step.session(contender.name, self._incarnation)

@@ -6,7 +6,8 @@ import random
 from collections.abc import Sequence
 
 from slowdust.analysis.calibration.trials import taken_share
-from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.slices.blocks import StepSessions

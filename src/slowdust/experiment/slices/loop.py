@@ -13,21 +13,24 @@ from dataclasses import replace
 from functools import partial
 
 from slowdust.analysis.comparison.verdict import MINIMUM_BLOCKS
+from slowdust.analysis.results.storage import small_data
 from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import Rate
 from slowdust.experiment.journal import OpenJournal
 from slowdust.experiment.judging import Judge, all_settled
 from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.round_trips import RoundTrips
 from slowdust.experiment.slices import schedule
+from slowdust.experiment.slices.beneath import Beneath
 from slowdust.experiment.slices.blocks import Pace, StepSessions, measure
 from slowdust.experiment.slices.counters import Counters
 from slowdust.experiment.slices.delays import Delays
+from slowdust.experiment.slices.lacking import leave_out_what_is_lacking
 from slowdust.experiment.slices.length import USUAL, choose_length, record_seconds, usual_length
 from slowdust.experiment.slices.preparation import Preparations
+from slowdust.experiment.slices.recall import Recalls
 from slowdust.experiment.slices.remaining import Remaining
-from slowdust.experiment.slices.tables import LoadedTables
+from slowdust.experiment.slices.tables import LoadedTables, data_of
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import Status, View
 from slowdust.store.bounds import MOST_SLICES
@@ -44,16 +47,20 @@ _LOOK_EVERY: Second = 0.5
 
 def method_of_slices(spec: Spec) -> Method:
     """Return how a specification's tests are measured in slices."""
+    benchmark = spec.configured_benchmark()
+    unused = {"tables", "rows"} if spec.workload else benchmark.unused_keys
     return Method(
         seed=spec.seed,
-        tables=spec.tables,
-        rows=spec.rows,
+        tables=None if "tables" in unused else spec.tables,
+        rows=None if "rows" in unused else spec.rows,
+        data=benchmark.loaded(spec.rows),
         slice_s=spec.slice,
         discard_s=spec.discard,
         warmup_s=spec.warmup,
         budget_s=spec.budget,
         margin=spec.margin,
         memory_bytes=spec.memory,
+        pool_bytes=spec.pool,
         incarnations=schedule.incarnations(spec, len(plan(spec))),
         rate=spec.rate.per_second if spec.rate else None,
         arrivals=spec.rate.arrivals if spec.rate else None,
@@ -70,12 +77,12 @@ class SliceLoop:
         self.journal = journal_of(method_of_slices(spec))
         self._contenders = contenders
         self._view = view
-        data = Data(spec.tables, spec.rows, spec.seed, spec.configured_benchmark().table)
         self._preparations = Preparations(
             contenders, self.journal.manifest.contenders, self.journal.manifest.preparations, view
         )
-        self._tables = LoadedTables(contenders, data, self._preparations, view)
+        self._tables = LoadedTables(contenders, data_of(spec), self._preparations, view)
         self._counters = Counters(contenders, self.journal)
+        self._recalls = Recalls(contenders, self.journal, self._tables.data, view)
         self._round_trips = RoundTrips(contenders, self.journal)
         self._delays = Delays(contenders) if spec.is_calibration else None
         rate = Rate(spec.rate.per_second, spec.rate.arrivals) if spec.rate else None
@@ -83,11 +90,16 @@ class SliceLoop:
         self._budget = schedule.Budget(spec.budget, self.journal.spent)
         self._judge = Judge(contenders.names, spec.margin, self.journal)
         self._seed = spec.seed
+        self._given_pool = spec.pool is not None
         self._remaining = Remaining()
         self._starts_after = 0
         """Incarnations that are planned behind the one that runs."""
+        for sentence in leave_out_what_is_lacking(self.journal.steps, contenders.all):
+            self.journal.warn(sentence)
+            view.warning(sentence)
         self._next_operation: dict[str, int] = {}
-        """Write test -> where its next session goes on, so that no row is inserted twice."""
+        """Test of the driver that writes -> where its next session goes on, so that no row is
+        inserted twice."""
 
     def run(self) -> None:
         """Run the planned incarnations, then more for the unsure while the budget lasts."""
@@ -144,8 +156,9 @@ class SliceLoop:
         self._starts_after = rounds_after
         self._tables.start(number)
         self.journal.record_servers(self._contenders)
+        self._warn_of_small_data()
         due = sum(turn.action is schedule.Action.MEASURE for turn in todo)
-        for turn in todo:
+        for place, turn in enumerate(todo):
             if turn.action is schedule.Action.AGE:
                 self._age(turn.step, number)
             else:
@@ -154,11 +167,20 @@ class SliceLoop:
                 )
                 self._measure(turn.step, number, share)
                 due -= 1
-            if turn.step.test.writes:
+            if turn.step.test.changes_data:
                 self._tables.note_writes()
             if turn is maintained:
                 self._tables.maintain(self._budget.total)
+            elif schedule.is_tidied(todo, place):
+                self._tables.tidy(self._budget.total)
         self._contenders.stop()
+
+    def _warn_of_small_data(self) -> None:
+        """Say now, not only in the report, that data to be beyond the page caches are not."""
+        if any(step.test.beyond_pool for step in self.journal.steps):
+            for facts in self.journal.manifest.contenders:
+                if (small := small_data(facts)) is not None:
+                    self._view.warning(f"{facts.name}: {small}")
 
     def _age(self, step: PlannedStep, incarnation: int) -> None:
         assert step.aged_to is not None
@@ -168,12 +190,12 @@ class SliceLoop:
         self._close(step, run)
 
     def _measure(self, step: PlannedStep, incarnation: int, share: Second) -> None:
-        if step.test.consumes and step.test.name in self._next_operation:
+        if step.test.consumes and step.test.driver_test in self._next_operation:
             self._tables.load()
             self._next_operation.clear()
         self._preparations.note_step(step)
         self._round_trips.measure()
-        counters_before = self._counters.totals()
+        counters_before = self._counters.totals(step.test)
         begun = looked = time.monotonic()
 
         def enough(blocks: int) -> bool:
@@ -185,7 +207,7 @@ class SliceLoop:
             looked = time.monotonic()
             status = self._status(step, incarnation, time.monotonic() - begun)
             self._view.block(status)
-            return blocks >= _BLOCKS_BEFORE_STOP and self._settled(status)
+            return blocks >= _BLOCKS_BEFORE_STOP and self._settled(step, status)
 
         run = self._open(step, incarnation)
         run.read_plans(partial(self.journal.add_plans, step))
@@ -205,6 +227,7 @@ class SliceLoop:
         self._budget.spent += took
         self._remaining.measured(took)
         self._counters.keep(step, incarnation, run.operations, counters_before)
+        self._recalls.measure(step, incarnation)
         self._judge_all()
         self.journal.end_turn(step, self._budget.spent)
         self._view.step_done(self._status(step, incarnation, under_way=0.0))
@@ -213,7 +236,7 @@ class SliceLoop:
         """Settle each test whose verdict holds now; measure again those that have lost theirs."""
         if not self._may_settle:
             return
-        for step in self.journal.keep_settled(self._judge.settled(self._others())):
+        for step in self.journal.keep_settled(self._judge.settled(self._others(), self._lacking)):
             self._view.phase(f"{step.test.name} is open again: its verdict no longer holds")
 
     def _length(self, step: PlannedStep, run: StepSessions, per_second: float) -> Second:
@@ -231,20 +254,30 @@ class SliceLoop:
         seconds = record_seconds(share, len(self._contenders.running()))
         if self._pace.rate is not None:
             seconds, per_second = 0.0, self._pace.rate.per_second
+        if step.test.beside is not None:
+            seconds = 0.0  # the side that is slower decides, of which no record is made
         # What consumes rows has none to spare.
         record = run.record_speed(seconds) if seconds and not step.test.consumes else None
         return choose_length(record, self._pace.discard) if record else usual_length(per_second)
 
     def _open(self, step: PlannedStep, incarnation: int) -> StepSessions:
-        first = self._next_operation.get(step.test.name, 0)
-        data = self._tables.data
-        run = StepSessions(self._contenders, step, incarnation, self._pace, data=data, first=first)
+        beneath = None
+        if self._given_pool or step.test.beyond_pool:
+            beneath = Beneath(self._contenders, step)
+        run = StepSessions(
+            self._contenders,
+            step,
+            incarnation,
+            self._pace,
+            data=self._tables.data,
+            first=self._next_operation,
+            beneath=beneath,
+        )
         run.open()
         return run
 
     def _close(self, step: PlannedStep, run: StepSessions) -> None:
-        if step.test.writes:
-            self._next_operation[step.test.name] = run.next_operation
+        self._next_operation |= run.next_operations
         run.close()
 
     @property
@@ -261,9 +294,15 @@ class SliceLoop:
         running = (contender.name for contender in self._contenders.running())
         return [name for name in running if name != self._contenders.names[0]]
 
-    def _settled(self, status: Status) -> bool:
+    def _lacking(self, step: PlannedStep) -> list[str]:
+        """Return the contenders that do not have a step."""
+        having = self._contenders.having(step.test)
+        return [each.name for each in self._contenders.running() if each not in having]
+
+    def _settled(self, step: PlannedStep, status: Status) -> bool:
         """Return whether every contender that still runs needs no more slices beside the base."""
-        return self._may_settle and all_settled(status.verdicts, self._others())
+        others = {*self._others()}.difference(self._lacking(step))
+        return self._may_settle and all_settled(status.verdicts, others)
 
     def _status(self, step: PlannedStep, incarnation: int, under_way: Second) -> Status:
         start = f"start {incarnation} of {incarnation + self._starts_after}"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 
-from slowdust.experiment.driver.protocol import Ran
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.driver.protocol import Ran, RanBeside, Stop
 from slowdust.units import Second
 
 LEAD = 10
@@ -20,18 +22,25 @@ class Positions:
 
     def __init__(self) -> None:
         self._done: dict[str, list[int]] = {}
+        self._skipped: dict[str, int] = {}
+        """Contender -> operations that it left out where it was sent to other positions."""
         self._speeds: dict[str, float] = {}
         """Contender -> operations per second of one of its clients, in the fastest of its runs.
 
         In the last one it may have stalled.
         """
 
-    def note(self, name: str, ran: Ran) -> None:
+    def note(self, name: str, ran: Ran | RanBeside) -> None:
         """Note where a contender is after a run."""
         self._done[name] = ran.positions
         if ran.operations and ran.seconds:
             speed = ran.operations / ran.seconds / len(ran.positions)
             self._speeds[name] = max(speed, self._speeds.get(name, 0.0))
+
+    def go_to(self, name: str, positions: Sequence[int]) -> None:
+        """Note that a contender's next run begins at other positions than those where it is."""
+        left_out = sum(positions) - sum(self._done.get(name, positions))
+        self._skipped[name] = self._skipped.get(name, 0) + left_out
 
     def keep(self, names: Collection[str]) -> None:
         """Forget the contenders that have failed."""
@@ -50,7 +59,7 @@ class Positions:
     @property
     def totals(self) -> dict[str, int]:
         """The operations of each contender."""
-        return {name: sum(done) for name, done in self._done.items()}
+        return {name: sum(done) - self._skipped.get(name, 0) for name, done in self._done.items()}
 
     def limit(self, name: str, seconds: Second) -> list[int] | None:
         """Return the positions at which a contender's run of writes ends, if not by its time.
@@ -61,3 +70,18 @@ class Positions:
             return None
         more = max(1, round(LEAD * min(self._speeds.values()) * seconds))
         return [position + more for position in self._done[name]]
+
+
+def catch_up(
+    contenders: Contenders,
+    running: Sequence[RunningContender],
+    positions: Positions,
+    run: Callable[[RunningContender, Stop], object],
+) -> None:
+    """Let those that did fewer writes catch up, so that all data ages alike."""
+    positions.keep([contender.name for contender in running])
+    furthest = positions.furthest
+    for contender in running:
+        if positions.of(contender.name) != furthest:
+            with contenders.guard(contender):
+                run(contender, Stop(positions=furthest))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from slowdust.analysis.preparation.facts import Difference, differences
-from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.view import View
 from slowdust.store.manifest import ContenderFacts
@@ -46,9 +47,17 @@ class Preparations:
             self._view.warning(f"the tables are {_worst(apart)} ({what_follows})")
         self._keep()
 
-    def are_alike(self, after: str, incarnation: int, rows: int) -> bool:
-        """Return whether tables that nothing was done to are alike; if so, keep what they are."""
+    def are_alike(
+        self, after: str, incarnation: int, settle: Callable[[], None], rows: int
+    ) -> bool:
+        """Return whether tables that nothing was done to are alike; if so, keep what they are.
+
+        Where they are not, `settle` may first finish what the servers themselves have begun.
+        """
         self._latest = self._read(after, incarnation, rows, repeated=0)
+        if self._apart():
+            settle()
+            self._latest = self._read(after, incarnation, rows, repeated=0)
         if apart := self._apart():
             self._view.warning(f"the tables are {_worst(apart)} (preparing again)")
             return False

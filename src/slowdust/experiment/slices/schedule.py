@@ -110,6 +110,11 @@ def turns(steps: list[PlannedStep], round_number: int) -> list[Turn]:
     return result
 
 
+def is_tidied(todo: list[Turn], place: int) -> bool:
+    """Return whether maintenance follows a turn, so that the next test finds data as it did."""
+    return todo[place].step.test.tidied and place + 1 < len(todo)
+
+
 def maintenance_after(todo: list[Turn]) -> Turn | None:
     """Return the turn after which maintenance runs, if tests on aged data follow it."""
     if not any(turn.step.test.phase is Phase.AGED for turn in todo):

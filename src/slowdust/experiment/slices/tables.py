@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 from slowdust.analysis.preparation.facts import WRITES
-from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.benchmarks.described import DRIVER_BENCHMARK
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data, Driver, OnProgress
 from slowdust.experiment.maintenance import SHORTEST_WAIT, longest_wait
 from slowdust.experiment.slices.preparation import Preparations
+from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.units import Second
 
 _FULL_RUN: Second = 3600.0
 """The budget from which on the waits for idle servers apply unscaled."""
-_INCARNATIONS_OF_A_LOAD = 2
-"""Incarnations that unchanged tables serve: where rows lie is chance, which is drawn again."""
+
+
+def data_of(spec: Spec) -> Data:
+    """Return the tables of a specification's benchmark of slices."""
+    benchmark = spec.configured_benchmark().choosing(spec.chosen_tests())
+    described = benchmark.described(spec.rows, spec.tables, spec.seed)
+    name = benchmark.driver_benchmark if described is None else DRIVER_BENCHMARK
+    return Data(
+        spec.tables,
+        spec.rows,
+        spec.seed,
+        name,
+        benchmark.table,
+        described,
+        incarnations_of_a_load=benchmark.incarnations_of_a_load,
+    )
 
 
 class LoadedTables:
@@ -23,7 +40,7 @@ class LoadedTables:
         self, contenders: Contenders, data: Data, preparations: Preparations, view: View
     ) -> None:
         self.data = data
-        self._rows = data.tables * data.rows
+        self._rows = data.all_rows
         self._contenders = contenders
         self._preparations = preparations
         self._view = view
@@ -45,12 +62,25 @@ class LoadedTables:
         self._loaded_in = self._incarnation
 
     def _may_stay(self) -> bool:
-        return self._unchanged and self._incarnation < self._loaded_in + _INCARNATIONS_OF_A_LOAD
+        return (
+            self._unchanged
+            and self._incarnation < self._loaded_in + self.data.incarnations_of_a_load
+        )
 
     def _stay(self) -> bool:
         """Return whether the tables of the earlier load are alike after the restart."""
         self._contenders.for_each(self._load_if_emptied)
-        return self._preparations.are_alike("restart", self._incarnation, self._rows)
+        return self._preparations.are_alike(
+            "restart", self._incarnation, self._write_out, self._rows
+        )
+
+    def _write_out(self) -> None:
+        """Let the servers write the pages that they themselves change when they start."""
+        self._contenders.for_each(
+            lambda contender: self._contenders.maintain(
+                contender, contender.family.write_out(contender.server.site), self._rows
+            )
+        )
 
     def note_writes(self) -> None:
         """Note that the tables are no longer as they were loaded."""
@@ -58,13 +88,14 @@ class LoadedTables:
 
     def maintain(self, budget: Second) -> None:
         """Carry out post-write maintenance, then wait until the servers are idle and alike."""
-        limit = longest_wait(self._rows, budget / _FULL_RUN)
+        self._preparations.until_alike(
+            WRITES, self._incarnation, lambda: self.tidy(budget), self._rows
+        )
 
-        def settle() -> None:
-            self._contenders.for_each(self._maintain)
-            self._wait_until_idle(WRITES, limit)
-
-        self._preparations.until_alike(WRITES, self._incarnation, settle, self._rows)
+    def tidy(self, budget: Second) -> None:
+        """Carry out post-write maintenance, then wait until the servers are idle."""
+        self._contenders.for_each(self._maintain)
+        self._wait_until_idle(WRITES, longest_wait(self._rows, budget / _FULL_RUN))
 
     def load_one(
         self, contender: RunningContender, driver: Driver, on_progress: OnProgress
@@ -97,6 +128,7 @@ class LoadedTables:
         self.load_one(contender, self._contenders.driver, self._view.progress)
         self._contenders.measure_sizes(contender, self.data.names, self._rows)
         self._contenders.measure_buffer_pool(contender)
+        self._contenders.read_page_size(contender)
 
     def _load_if_emptied(self, contender: RunningContender) -> None:
         if not contender.keeps_tables:

@@ -12,10 +12,11 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, Protocol, get_args
+from typing import Any, ClassVar, NoReturn, Protocol, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from slowdust.benchmarks.options import OwnKeyError
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.lines import line_of
 from slowdust.places import check_regular
@@ -41,7 +42,8 @@ _LIMITS = {
     "less_than_equal": ("le", "at most"),
     "less_than": ("lt", "less than"),
 }
-_PATTERNS = "write letters, digits, '.', '_' and '-', and begin with a letter or digit"
+_KEY = "[key]"
+"""Stands in pydantic's places for the key itself, where it is the key that is wrong."""
 _EXAMPLES = {
     "contenders": 'contenders = ["postgres@15.8", "postgres@17.6"]',
     "contender": '{ contender = "postgres@17.6" }',
@@ -133,7 +135,7 @@ def read_toml(path: Path) -> tuple[dict[str, object], str]:
     """
     check_regular(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # Windows' editors write a mark
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -154,6 +156,8 @@ def explain(
     for item in error.errors():
         cause = item.get("ctx", {}).get("error")
         keys = cause.keys if isinstance(cause, AtKeysError) else _keys(item["loc"], data)
+        if isinstance(cause, OwnKeyError):
+            keys = (*keys, cause.key)
         # Of a value that can be of several kinds, pydantic has an error for each of them.
         lines.setdefault(keys, _line(origin, keys, _words(dict(item), keys, model)))
     raise UsageError("\n".join(lines.values())) from None
@@ -167,7 +171,7 @@ def _line(origin: Origin, keys: Keys, text: str) -> str:
 def _keys(location: tuple[int | str, ...], data: object) -> Keys:
     """Return the keys of an error without the names of kinds that pydantic puts between them."""
     keys: list[str | int] = []
-    for part in location:
+    for part in location[:-1] if location[-1:] == (_KEY,) else location:
         if isinstance(data, Mapping) and (part in data or part == location[-1]):
             data = data.get(part)
             keys.append(part)
@@ -190,7 +194,9 @@ def _words(item: Mapping[str, Any], keys: Keys, model: type[BaseModel]) -> str:
         name, words = _LIMITS[kind]
         return f"{given} is out of range: write {words} {context[name]:,.15g}"
     if kind == "string_pattern_mismatch":
-        return f"'{given}' cannot be a name: {_PATTERNS}"
+        return f"'{given}' cannot be a name: {_name_rule(context['pattern'])}"
+    if kind == "string_too_long":
+        return f"'{given}' is too long: write at most {context['max_length']} characters"
     if kind in ("too_short", "too_long"):
         limit = context.get("min_length") or context.get("max_length")
         words = "at least" if kind == "too_short" else "at most"
@@ -201,17 +207,39 @@ def _words(item: Mapping[str, Any], keys: Keys, model: type[BaseModel]) -> str:
     return str(item["msg"]).removeprefix("Value error, ")
 
 
+def _name_rule(pattern: str) -> str:
+    """Return the words for a pattern of names."""
+    if "A-Z" not in pattern:
+        return "write small letters, digits and '_', and begin with a letter"
+    signs = "'.', '_' and '-'" if "." in pattern else "'_' and '-'"
+    return f"write letters, digits, {signs}, and begin with a letter or digit"
+
+
 def _as_toml(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _known_keys(model: type[BaseModel], keys: Keys) -> list[str]:
     """Return the keys of the table that other keys lead to."""
-    table: type[BaseModel] | None = model
+    kind: object = model
     for key in keys:
-        if table is not None and isinstance(key, str):
-            table = _model_in(table.model_fields[key].annotation)
-    return list(table.model_fields) if table is not None else []
+        kind = _inside(kind, key)
+    table = _model_in(kind)
+    fields = table.model_fields.items() if table is not None else ()
+    return [field.alias or name for name, field in fields]
+
+
+def _inside(kind: object, key: str | int) -> object:
+    """Return the type of the value that a value of a type has at a key; None where unknown."""
+    if inspect.isclass(kind) and issubclass(kind, BaseModel):
+        field = kind.model_fields.get(str(key))
+        return None if field is None else field.annotation
+    if get_origin(kind) is dict:
+        return get_args(kind)[1]
+    if get_origin(kind) is list:
+        return get_args(kind)[0]
+    found = (_inside(part, key) for part in get_args(kind))
+    return next((part for part in found if part is not None), None)
 
 
 def _model_in(annotation: object) -> type[BaseModel] | None:

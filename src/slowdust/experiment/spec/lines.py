@@ -7,9 +7,15 @@ that sets it, so the shortest beginning that has the key ends with that statemen
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 
+_ENDING = re.compile(r"(?:[\]}]|\"\"\"|\'\'\')\s*$")
+"""The end of the last line of a statement over several."""
+_LONGEST = 200
+"""Lines of a list up to which its items have lines of their own."""
 Path = Sequence[str | int]
 """The keys and indices that lead to a value: ('contenders', 1, 'name')."""
 
@@ -28,19 +34,30 @@ def line_of(text: str, path: Path) -> int | None:
 
 
 def _statement(lines: Sequence[str], path: Path) -> int | None:
+    statements = list(_statements(lines))
+
+    def has(place: int) -> bool:
+        return _has(_parsed("\n".join(lines[: statements[place][1]])), path)
+
+    # A longer beginning has all keys of a shorter one.
+    place = bisect_left(range(len(statements)), x=True, key=has)
+    return None if place == len(statements) else _item(lines, *statements[place], path)
+
+
+def _statements(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield the lines of each statement, from the one behind the last to its own last one."""
     begun = 0
     for end in range(1, len(lines) + 1):
-        data = _parsed("\n".join(lines[:end]))
-        if data is None:
-            continue
-        if _has(data, path):
-            return _item(lines, begun, end, path)
-        begun = end
-    return None
+        may_end = end == begun + 1 or "#" in lines[end - 1] or _ENDING.search(lines[end - 1])
+        if may_end and _parsed("\n".join(lines[begun:end])) is not None:
+            yield begun, end
+            begun = end
 
 
 def _item(lines: Sequence[str], begun: int, end: int, path: Path) -> int:
     """Return the line of a value within the lines of the statement that sets it."""
+    if end - begun > _LONGEST:
+        return begun + 1
     for last in range(begun + 1, end):
         beginning = "\n".join(lines[:last]).rstrip().rstrip(",")
         for closed in (f"{beginning}\n]", f"{beginning}\n]]", f"{beginning}\n}}"):

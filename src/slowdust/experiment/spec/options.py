@@ -14,10 +14,11 @@ from slowdust.errors import UsageError
 from slowdust.experiment.spec.errors import Options, at, placed
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from slowdust.units import parse_percentage
+from slowdust.wording import listing
 
 _PLAIN = (
     "suite", "benchmark", "tables", "budget", "slice", "incarnations", "seed", "name", "cpus",
-    "count", "simulate", "profile", "waits", "keep", "memory", "repo",
+    "workload", "count", "simulate", "profile", "waits", "keep", "memory", "pool", "repo",
 )  # fmt: skip
 
 
@@ -80,14 +81,15 @@ def _tests(text: str, suite: object) -> list[str]:
 def _own_table(benchmark: Benchmark, options: Mapping[str, object]) -> dict[str, object]:
     """Return the benchmark's own table that the options mean; empty where they say nothing."""
     own = {option.parameter for option in benchmark.options}
-    for other in benchmarks.BENCHMARKS.values():
-        for option in other.options:
-            shared = option.parameter in own or option.parameter in Spec.model_fields
-            if options.get(option.parameter) is not None and not shared:
-                raise UsageError(
-                    f"{option.name} applies only to the benchmark {other.name}: give "
-                    f"--benchmark {other.name} too"
-                )
+    for option in (option for other in benchmarks.BENCHMARKS.values() for option in other.options):
+        shared = option.parameter in own or option.parameter in Spec.model_fields
+        if options.get(option.parameter) is not None and not shared:
+            having = [each.name for each in benchmarks.BENCHMARKS.values() if each.has(option)]
+            noun = "benchmark" if len(having) == 1 else "benchmarks"
+            raise UsageError(
+                f"{option.name} applies only to the {noun} {listing(having, 'and')}: give "
+                f"--benchmark {listing(having, 'or')} too"
+            )
     return dict(
         option.item(given)
         for option in benchmark.options

@@ -8,7 +8,7 @@ from slowdust.errors import UsageError
 from slowdust.experiment.spec.contenders import PlannedContender
 from slowdust.experiment.spec.errors import AtKeysError, at
 
-_KEYS_OF_OWN_SERVERS = ("memory", "profile", "set", "waits")
+_KEYS_OF_OWN_SERVERS = ("memory", "pool", "profile", "set", "waits")
 
 
 def check_running_servers(planned: Sequence[PlannedContender], given: Iterable[str]) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import tomli_w
 from pydantic import (
-    BeforeValidator,
     Field,
     ValidationError,
     create_model,
@@ -17,7 +17,10 @@ from pydantic import (
 
 from slowdust import benchmarks
 from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Measuring, Test
-from slowdust.benchmarks.options import AsCount, AsNumber, AsShare, Duration, Table
+from slowdust.benchmarks.options import AsCount, AsShare, Duration, Table
+from slowdust.dbms import family_if_known
+from slowdust.dbms.family import Family
+from slowdust.errors import UsageError
 from slowdust.experiment.claims.cpus import parse_cpus
 from slowdust.experiment.counting.method import Wanted
 from slowdust.experiment.spec.contenders import (
@@ -39,12 +42,15 @@ from slowdust.experiment.spec.errors import (
     read_toml,
 )
 from slowdust.experiment.spec.matrix import Matrix, Settings
+from slowdust.experiment.spec.memory import check_pool
 from slowdust.experiment.spec.running_servers import check_running_servers
+from slowdust.experiment.spec.values import Memory, Pool, RateTable, ShortDuration
+from slowdust.experiment.workload.benchmark import WorkloadKey, check_dialects
 from slowdust.places import named_path
 from slowdust.store.bounds import MOST_CONTENDERS, MOST_SLICES
 from slowdust.store.folder import NAME
-from slowdust.units import Second, format_duration, parse_size
-from slowdust.wording import no_such
+from slowdust.units import Second, format_duration
+from slowdust.wording import listing, no_such
 
 _TABLES: dict[str, Any] = {
     name: (benchmark.options_type | None, None)
@@ -54,29 +60,24 @@ _TABLES: dict[str, Any] = {
 """Benchmark -> the type and the default of its own table of an experiment file."""
 
 
-_LEAST_MEMORY = 64 << 20
-"""No server of today starts with less."""
-
-
-def _size(value: object) -> object:
-    size = parse_size(value) if isinstance(value, str) else value
-    if isinstance(size, int) and size < _LEAST_MEMORY:
-        raise ValueError(f"{value} is too little: write at least {_LEAST_MEMORY >> 20}MB")
-    return size
-
-
-Memory = Annotated[int, BeforeValidator(_size)]
-"""Bytes."""
 _YEAR = 365 * 86400.0
-ShortDuration = Annotated[Duration, Field(le=3600)]
-"""Seconds, an hour at most."""
 
 
-class RateTable(Table):
-    """An open loop: operations per second over all clients, whatever the server answers."""
+def _check_suite(benchmark: Benchmark, suite: str) -> None:
+    """Refuse a suite that the benchmark has not, or that is a benchmark itself."""
+    if suite in benchmarks.BENCHMARKS and suite not in benchmark.suites:
+        raise ValueError(
+            f"'{suite}' is a benchmark, not a suite: write --benchmark {suite}, or "
+            f'benchmark = "{suite}" in a file'
+        )
+    benchmark.suite(suite)
 
-    per_second: Annotated[float, Field(gt=0, le=10_000_000), AsNumber]
-    arrivals: Literal["poisson", "uniform"] = "poisson"
+
+def _check_used(benchmark: Benchmark, keys: Iterable[str]) -> None:
+    for key in sorted(keys):
+        if key in benchmark.unused_keys:
+            reason = benchmark.unused_keys[key]
+            raise AtKeysError(f"does not apply to the benchmark {benchmark.name}: {reason}", (key,))
 
 
 class Spec(Table):
@@ -86,6 +87,7 @@ class Spec(Table):
     contenders: list[ContenderTable] = Field(min_length=1)
     matrix: Matrix = Field(default_factory=dict)
     benchmark: str = benchmarks.DEFAULT.name
+    workload: WorkloadKey | None = None
     suite: str = DEFAULT_SUITE
     tests: list[str] = Field(default_factory=list)
     only: list[str] = Field(default_factory=list)
@@ -108,6 +110,7 @@ class Spec(Table):
     waits: bool = False
     keep: bool = False
     memory: Memory | None = None
+    pool: Pool | None = None
     repo: str | None = None
     set: Settings = Field(default_factory=dict)
 
@@ -174,19 +177,37 @@ class Spec(Table):
     def _distinct_cpus(cls, value: list[int] | None) -> list[int] | None:
         return None if value is None else sorted(set(value))
 
+    @model_validator(mode="before")
+    @classmethod
+    def _usual_rows(cls, value: object) -> object:
+        """Fill in the rows of a benchmark that has others than most."""
+        if not isinstance(value, dict) or "rows" in value:
+            return value
+        name = value.get("benchmark")
+        own = benchmarks.BENCHMARKS.get(name) if isinstance(name, str) else None
+        rows = None if own is None else own.usual_rows(value.get(own.name))
+        return value if rows is None else {**value, "rows": rows}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _used_keys(cls, value: object) -> object:
+        """Refuse keys that mean nothing to the benchmark, whatever their values are."""
+        if isinstance(value, dict) and "workload" not in value:
+            name = value.get("benchmark", benchmarks.DEFAULT.name)
+            if benchmark := benchmarks.BENCHMARKS.get(name) if isinstance(name, str) else None:
+                _check_used(benchmark, value)
+        return value
+
     @model_validator(mode="after")
     def _keys_of_the_benchmark(self) -> Spec:
         with at("benchmark"):
-            unused = benchmarks.benchmark(self.benchmark).unused_keys
+            benchmark = self.workload or benchmarks.benchmark(self.benchmark)
+        _check_used(benchmark, self.model_fields_set)
         for key in sorted(self.model_fields_set):
-            with at(key):
-                if key in unused:
+            if key in _TABLES and key != benchmark.name:
+                with at(key):
                     raise ValueError(
-                        f"does not apply to the benchmark {self.benchmark}: {unused[key]}"
-                    )
-                if key in _TABLES and key != self.benchmark:
-                    raise ValueError(
-                        f"the table applies only to the benchmark {key}, not to {self.benchmark}"
+                        f"the table applies only to the benchmark {key}, not to {benchmark.name}"
                     )
         return self
 
@@ -194,7 +215,7 @@ class Spec(Table):
     def _can_be_run(self) -> Spec:
         benchmark = self.configured_benchmark()
         with at("suite"):
-            benchmark.suite(self.suite)
+            _check_suite(benchmark, self.suite)
         for place, pattern in enumerate(self.tests):
             with at("tests", place):
                 benchmark.matching([pattern])
@@ -209,11 +230,20 @@ class Spec(Table):
                 f"{widest.name} needs at least {widest.least_rows}: choose other tests for fewer",
                 ("rows",),
             )
+        if benchmark.most_rows is not None and self.rows > benchmark.most_rows:
+            raise AtKeysError(f"there are only {benchmark.most_rows:,}", ("rows",))
         planned = self.planned_contenders()  # refuses matrices that cannot be crossed
         if len(planned) > MOST_CONTENDERS:
             raise ValueError(f"{len(planned):,} contenders: a report has at most {MOST_CONTENDERS}")
+        if self.workload is not None:
+            check_dialects(self.workload, planned)
+        self._check_bounds(benchmark, planned)
         given = {key for key in self.model_fields_set if getattr(self, key)}
         check_running_servers(planned, given)
+        check_pool(self.pool, self.memory, len(planned))
+        for contender in planned:
+            if contender.name.dbms is not None and (kind := family_if_known(contender.name.dbms)):
+                self.settings_of_pool(contender, kind, contender.name.engine)
         if self.slice and self.budget > (self.slice + self.discard) * MOST_SLICES:
             shortest = format_duration(self.budget / MOST_SLICES)
             raise AtKeysError(
@@ -230,12 +260,43 @@ class Spec(Table):
                 check_calibration(planned)
         return self
 
+    def _check_bounds(self, benchmark: Benchmark, planned: Sequence[PlannedContender]) -> None:
+        """Refuse contenders that the benchmark is not written for, and more clients than it has."""
+        for contender in planned:
+            name = contender.name
+            dbms = name.url.dbms if name.url is not None else name.dbms
+            if benchmark.dbms and dbms is not None and dbms not in benchmark.dbms:
+                with at("contenders", contender.place):
+                    known = listing(benchmark.dbms, "and")
+                    raise ValueError(
+                        f"the benchmark {benchmark.name} is written for {known}, not for {dbms}"
+                    )
+        for test in self.chosen_tests():
+            if test.most_clients is not None and min(self.clients) > test.most_clients:
+                raise AtKeysError(
+                    f"{test.name} has at most {test.most_clients}: measure with that number, too, "
+                    "or choose other tests",
+                    ("clients",),
+                )
+        if benchmark.most_clients is not None and max(self.clients) > benchmark.most_clients:
+            raise AtKeysError(
+                f"the benchmark {benchmark.name} has at most {benchmark.most_clients}", ("clients",)
+            )
+
     def configured_benchmark(self) -> Benchmark:
-        """Return the benchmark as its own table describes it."""
+        """Return the benchmark as its own table describes it, or the workload that is one."""
+        if self.workload is not None:
+            return self.workload
         benchmark = benchmarks.benchmark(self.benchmark)
         if benchmark.options_type is None:
             return benchmark
         return benchmark.configured(getattr(self, self.benchmark) or benchmark.options_type())
+
+    @property
+    def all_rows(self) -> int:
+        """The rows of all tables of a benchmark of slices."""
+        described = self.configured_benchmark().described(self.rows, self.tables, self.seed)
+        return self.rows * self.tables if described is None else described.rows
 
     def chosen_tests(self) -> list[Test]:
         """Return the suite's tests, or all tests that match `tests`, in the order they run."""
@@ -265,6 +326,26 @@ class Spec(Table):
     def planned_contenders(self) -> list[PlannedContender]:
         """Return the contenders with the combinations of their matrices; the first is the base."""
         return plan_contenders(self.contenders, self.matrix, self.set)
+
+    def settings_of_pool(
+        self, planned: PlannedContender, kind: Family, engine: str | None
+    ) -> Mapping[str, str]:
+        """Return the settings of a contender by which its page cache has the size of `pool`.
+
+        Empty without one. Raises:
+            AtKeysError: it cannot have one of this size, or it is set otherwise, too.
+        """
+        if self.pool is None:
+            return {}
+        with at("pool"):
+            try:
+                settings = kind.pool_settings(self.pool, engine)
+            except UsageError as error:
+                raise UsageError(f"{planned.name.text}: {error}") from error
+        for setting in settings:
+            if keys := self.keys_of_setting(setting):
+                raise AtKeysError(f"{setting} is what pool sets: leave out one of the two", keys)
+        return settings
 
     def keys_of_setting(self, setting: str) -> Keys | None:
         """Return the keys that set or vary a setting; None where the specification does not."""
@@ -315,5 +396,20 @@ def read_spec(path: Path) -> Spec:
     Raises:
         UsageError: no such file, not TOML, or wrong keys, with their lines.
     """
+    data, origin = read_spec_data(path)
+    return parse_spec({"name": path.stem, **data}, origin)
+
+
+def read_spec_data(path: Path) -> tuple[dict[str, object], File]:
+    """Return the data of a TOML file, whose paths are those from here, and its places.
+
+    Raises:
+        UsageError: no such file, or not TOML.
+    """
     data, text = read_toml(path)
-    return parse_spec({"name": path.stem, **data}, File(path, text))
+    if isinstance(workload := data.get("workload"), str):
+        data["workload"] = str(path.parent / named_path(workload))
+    for benchmark in benchmarks.BENCHMARKS.values():
+        if isinstance(table := data.get(benchmark.name), dict):
+            data[benchmark.name] = benchmark.with_files_in(path.parent, table)
+    return data, File(path, text)

@@ -9,7 +9,8 @@ from contextlib import contextmanager, suppress
 from slowdust.benchmarks.steps import Maintenance, Workload
 from slowdust.dbms.family import Shutdown
 from slowdust.errors import SlowdustError
-from slowdust.experiment.contenders import Contenders, RunningContender, explain_failure
+from slowdust.experiment.contender import RunningContender, explain_failure
+from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.maintenance import longest_wait

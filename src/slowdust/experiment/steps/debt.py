@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowdust.benchmarks.steps import Maintenance
-from slowdust.dbms.family import Stage
-from slowdust.experiment.contenders import RunningContender
+from slowdust.dbms.stages import Stage
+from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.steps.turn import long_step
 

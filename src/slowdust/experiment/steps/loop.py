@@ -18,13 +18,13 @@ from dataclasses import replace
 from slowdust.benchmarks.steps import Server, StepBenchmark, StepTable, StepWork, Workload
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.protocol import Create, Partitions
+from slowdust.experiment.freezer import Freezer, MakeFreezer
 from slowdust.experiment.journal import OpenJournal
 from slowdust.experiment.judging import Judge
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.round_trips import RoundTrips
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.steps.forecast import Forecast
-from slowdust.experiment.steps.freezer import Freezer, MakeFreezer
 from slowdust.experiment.steps.step import StepRunner
 from slowdust.experiment.steps.turn import ContenderTurn, Level, Tables, level_of
 from slowdust.experiment.steps.turns import Turns
@@ -66,6 +66,7 @@ def method_of_steps(spec: Spec, workload: Workload) -> Method:
         budget_s=spec.budget_of_steps or 0.0,
         margin=spec.margin,
         memory_bytes=spec.memory,
+        pool_bytes=spec.pool,
         incarnations=spec.planned_incarnations(workload.incarnations),
     )
     workload.add_to(method, spec.clients)

@@ -103,7 +103,7 @@ class Measurement:
             rows_expected=turn.tables.rows,
         )
         place = turn.step.place(turn.contender.name, turn.incarnation, turn.slot)
-        return slice_of(place, performed, totals, use, detail)
+        return slice_of(place, performed, totals, use, step=detail)
 
     def _main(self) -> RoleUse:
         assert self._performed is not None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 
 from slowdust.benchmarks.steps import StepTable, StepWork, Workload
-from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import maintenance_limit
 from slowdust.experiment.driver.protocol import PlanText, Prepare
 from slowdust.experiment.plan import PlannedStep

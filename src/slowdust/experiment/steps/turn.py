@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from slowdust.benchmarks.steps import LongStep, StepWork
-from slowdust.experiment.contenders import RunningContender
+from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.plan import PlannedStep
 from slowdust.units import Second
 

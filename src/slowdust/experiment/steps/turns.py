@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowdust.benchmarks.steps import Workload
-from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.protocol import Until
+from slowdust.experiment.freezer import Freezer, MakeFreezer
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.steps.aftermath import Aftermath
 from slowdust.experiment.steps.chunks import chunk_turns, counted_ends, pilot_end, timed_ends
-from slowdust.experiment.steps.freezer import Freezer, MakeFreezer
 from slowdust.experiment.steps.measurement import Measurement
 from slowdust.experiment.steps.step import StepRunner
 from slowdust.experiment.steps.turn import ContenderTurn

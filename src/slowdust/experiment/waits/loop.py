@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from slowdust.errors import SlowdustError
-from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.counting.incarnation import UntimedIncarnations
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.journal import Journal

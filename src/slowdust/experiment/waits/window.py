@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from slowdust.dbms.waits import SampledWaits, SessionSample, TotalledWaits
-from slowdust.experiment.contenders import RunningContender
+from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.experiment.driver.protocol import Ran, ResultSet, Stop
 from slowdust.probes.server.sessions import RUNNING, SessionSampler

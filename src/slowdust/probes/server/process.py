@@ -26,6 +26,7 @@ from slowdust.probes.server.reading import (
     ProcessCpu,
     ServerReading,
     Stat,
+    Transfer,
     parse_memory,
     parse_stat,
     parse_switches,
@@ -125,7 +126,7 @@ class ServerProbe:
         cpu: CpuReading = {}
         switches: dict[int, int] = {}
         memory: list[Memory] = []
-        transfers: list[tuple[int, int] | None] = []
+        transfers: list[Transfer | None] = []
         for member in self._members():
             pid = member.identity.pid
             try:
@@ -143,8 +144,9 @@ class ServerProbe:
         return ServerReading(
             cpu=cpu,
             switches=switches,
-            read_bytes=sum(read for read, _ in known) if complete else None,
-            write_bytes=sum(written for _, written in known) if complete else None,
+            read_bytes=sum(each.read for each in known) if complete else None,
+            write_bytes=sum(each.written for each in known) if complete else None,
+            called_bytes=sum(each.called for each in known) if complete else None,
             memory=memory,
         )
 
@@ -250,15 +252,18 @@ class ServerProbe:
                 switches[thread] = parse_switches(status)
         return switches
 
-    def _transfer_of(self, pid: int) -> tuple[int, int] | None:
-        """Return bytes read from and written to storage; only root and the same user may know."""
+    def _transfer_of(self, pid: int) -> Transfer | None:
+        """Return what a process read and wrote; only root and the same user may know."""
         try:
             content = self._files.read(pid, "io")
         except (PermissionError, *_ENDED):
             return None
+        called = number_after(content, b"rchar:")
         fetched = number_after(content, b"\nread_bytes:")
         written = number_after(content, b"\nwrite_bytes:")
-        return None if fetched is None or written is None else (fetched, written)
+        if called is None or fetched is None or written is None:
+            return None
+        return Transfer(fetched, written, called)
 
 
 class IdleServer:

@@ -51,6 +51,16 @@ class Memory(NamedTuple):
     shared: int
 
 
+class Transfer(NamedTuple):
+    """Bytes that a process moved, with its ended children that it waited for."""
+
+    read: int
+    """Bytes fetched from storage."""
+    written: int
+    called: int
+    """Bytes that its reading calls returned."""
+
+
 CpuReading = dict[Identity, ProcessCpu]
 """CPU time of all processes of a server."""
 
@@ -64,6 +74,8 @@ class ServerReading(NamedTuple):
     read_bytes: int | None
     """Bytes fetched from storage by all processes and the ended children they waited for."""
     write_bytes: int | None
+    called_bytes: int | None
+    """Bytes that their reading calls returned, also those that the kernel had in memory."""
     memory: list[Memory]
 
 

@@ -44,6 +44,8 @@ def server_use(before: ServerReading, after: ServerReading) -> Use:
     - `read_bytes`, `write_bytes`: what the processes fetched from and sent towards storage. A
       write counts when it makes a page of the cache dirty, once until that page is clean again,
       and to the process that did it: what the device does, and when, is in the host's use.
+    - `called_bytes`: what calls that read returned, from storage or from the kernel's cache: more
+      than `read_bytes` by what the kernel had in memory. Asynchronous reads are not among them.
     - `rss_bytes`: the anonymous memory of all processes, plus the largest shared and the largest
       file-backed part of any one: forked processes hold the same shared buffers, and the sum of
       their RSS would count them once per connection. A little below the truth where no process
@@ -70,6 +72,7 @@ def server_use(before: ServerReading, after: ServerReading) -> Use:
             context_switches=None if took_along else _switches(before.switches, after.switches),
             read_bytes=_growth(before.read_bytes, after.read_bytes),
             write_bytes=_growth(before.write_bytes, after.write_bytes),
+            called_bytes=_growth(before.called_bytes, after.called_bytes),
         ),
     )
 

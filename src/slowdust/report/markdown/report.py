@@ -9,13 +9,17 @@ from slowdust.analysis.story.changes import changes_beside_tldr
 from slowdust.report import answer, calibration, findings
 from slowdust.report.absent import runs_of
 from slowdust.report.markdown import (
+    beside,
     contenders,
     effects,
     functions,
     hardware,
+    hosts,
     parts,
     rates,
+    searches,
     steps,
+    storage,
     waits,
 )
 from slowdust.report.markdown.foreign import escaped
@@ -152,11 +156,17 @@ SECTIONS = (
     effects.effects,
     rates.system_calls,
     rates.unsure,
+    hosts.by_host,
     group_changes,
     rates.response_times,
     parts.of_changes,
+    searches.searches,
+    searches.indexes,
     rates.concurrency,
+    beside.mixed_load,
+    beside.frontier,
     hardware.memory,
+    storage.storage,
     hardware.per_operation,
     hardware.counters,
     hardware.latency,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from slowdust.analysis.history.circumstances import hosts_in_words
 from slowdust.analysis.origin import kind_of_import
 from slowdust.analysis.stored import Stored
 from slowdust.store.keeping.annotation import Annotation
@@ -68,7 +69,9 @@ def entry_of(name: str, stored: Stored) -> Entry:
         benchmarks=list(dict.fromkeys(result.benchmark for result in report.results)),
         tests=len({result.test for result in report.results}),
         clients=sorted({result.clients for result in report.results}),
-        host=manifest.host.get("CPU", manifest.host.get("host", "")),
+        host=hosts_in_words(manifest)
+        if manifest.hosts
+        else manifest.host.get("CPU", manifest.host.get("host", "")),
         verdicts=_tally((result.verdict for result in report.results), _VERDICTS),
         work=_tally((work.verdict for work in works), _AMOUNTS),
     )
@@ -98,7 +101,8 @@ def previous_of(manifests: Mapping[str, Manifest | None]) -> dict[str, str]:
 def _comparable(before: Manifest, after: Manifest) -> bool:
     names = [{facts.name for facts in each.contenders} - {each.base} for each in (before, after)]
     return (
-        before.experiment != after.experiment  # as a copy of a folder has it
+        before.sources.isdisjoint(after.sources)  # as copies and joined experiments are not
+        and bool(before.hosts) == bool(after.hosts)
         and before.base == after.base
         and not names[0].isdisjoint(names[1])
         and not set(before.tests).isdisjoint(after.tests)

@@ -32,6 +32,7 @@ from slowdust.store.folder import (
     SLICES_FILE,
     SPEC_FILE,
     WAITS_FILE,
+    WORKLOAD_FILE,
     Folder,
 )
 from slowdust.store.keeping.annotation import ANNOTATION_FILE, read_annotation
@@ -41,7 +42,15 @@ from slowdust.store.keeping.experiments import check_name, is_name, rename_exper
 MOST_BYTES = 4 << 30
 """The most that a bundle may unpack to: 2,000 times the largest experiment of the examples."""
 _MOST_MEMBERS = 100_000
-_FILES = (SPEC_FILE, MANIFEST_FILE, SLICES_FILE, COUNTS_FILE, WAITS_FILE, ANNOTATION_FILE)
+_FILES = (
+    SPEC_FILE,
+    WORKLOAD_FILE,
+    MANIFEST_FILE,
+    SLICES_FILE,
+    COUNTS_FILE,
+    WAITS_FILE,
+    ANNOTATION_FILE,
+)
 _PROFILE = re.compile(rf"{PROFILES}/[^/\0]+\.json\.gz")
 _PIECE = 1 << 20
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -11,9 +11,11 @@ from typing import cast
 
 import pytest
 
+from slowdust.benchmarks.model import Test
 from slowdust.dbms.family import Shutdown
 from slowdust.errors import SlowdustError
-from slowdust.experiment.contenders import Contenders, RunningContender
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.counting import loop as counting_loop
 from slowdust.experiment.counting import sliced
 from slowdust.experiment.counting.loop import CountingLoop
@@ -60,6 +62,9 @@ class PretendedServer:
     failed: str | None = None
     keeps_tables: bool = False
     target: None = None
+
+    def lacks(self, test: Test) -> None:
+        del test
 
     @property
     def instance(self) -> SimpleNamespace:

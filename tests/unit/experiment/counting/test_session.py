@@ -23,7 +23,7 @@ from slowdust.experiment.run import counting_of
 from slowdust.experiment.spec.spec import parse_spec
 
 if TYPE_CHECKING:
-    from slowdust.experiment.contenders import RunningContender
+    from slowdust.experiment.contender import RunningContender
     from slowdust.experiment.driver.process import Driver
     from slowdust.experiment.driver.protocol import Ran, Stop
     from slowdust.instances.callgrind import Callgrind
@@ -54,8 +54,9 @@ class PretendedDriver:
 
     position = 0
 
-    def open(self, *names: object, **facts: object) -> None:
-        """Open nothing."""
+    def open(self, *names: object, **facts: object) -> SimpleNamespace:
+        """Open nothing, of which no process of a server is known."""
+        return SimpleNamespace(server_processes=[])
 
     def close(self, name: str) -> None:
         """Close nothing."""
@@ -76,17 +77,20 @@ class WarmingServer:
         self._warm_after = warm_after
         self._last = 0
 
-    def start(self, operation: Callable[[], object]) -> None:
+    def start(self, operation: Callable[[], object], thread: int) -> None:
         """Begin to count."""
+        del thread
         operation()
         self._last = self._driver.position
 
-    def stop(self, operation: Callable[[], object]) -> None:
+    def stop(self, operation: Callable[[], object], thread: int) -> None:
         """Count no longer."""
+        del thread
         operation()
 
-    def dump(self, operation: Callable[[], object]) -> str:
+    def dump(self, operation: Callable[[], object], thread: int) -> str:
         """Return what the operations since the last call cost."""
+        del thread
         operation()
         done = range(self._last, self._driver.position)
         self._last = self._driver.position

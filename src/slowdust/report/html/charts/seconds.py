@@ -86,8 +86,10 @@ def _spans_of(record: Slice, opened: Second, length: Second, joined: int) -> lis
 def seconds_chart(
     slices: Sequence[Slice], origin: float, marks: Mapping[str, Mark], unit: str
 ) -> Markup:
-    """Return both graphs of one step's slices, one below the other."""
+    """Return both graphs of one step's slices, one below the other; none if no operation ended."""
     measured = spans(slices, origin)
+    if not measured:
+        return Markup()
     x = broken_time([(span.start, span.end) for span in measured], svg.WIDTH)
     return Markup().join((_rates(measured, x, marks, unit), _responses(measured, x, marks)))
 

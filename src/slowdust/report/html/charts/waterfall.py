@@ -1,6 +1,7 @@
-"""The change of the time per operation as a waterfall: parts below each other, then the whole.
+"""A change as a waterfall: parts below each other, then the whole.
 
-Positions are ratios to the base's time on a logarithmic axis, so that each part begins where the
+The parts are those of the time per operation, or steps from release to release. Positions are
+ratios to the base's time on a logarithmic axis, so that each part begins where the
 one above it ended and the parts' factors multiply to the whole.
 """
 
@@ -32,7 +33,7 @@ _MOST_TICKS = 6
 
 
 @dataclass(frozen=True)
-class _Row:
+class Row:
     """A bar from where the rows above it ended; in logs of ratios."""
 
     label: str
@@ -58,13 +59,18 @@ class _Row:
 
 def waterfall(explanation: Explanation, operation: str) -> Markup:
     """Return the chart of one result."""
-    rows = _rows(explanation, operation)
+    return falling(
+        _rows(explanation, operation), f"Parts of the change of the time per {operation}"
+    )
+
+
+def falling(rows: Sequence[Row], title: str) -> Markup:
+    """Return the chart of any rows, with a title for readers who cannot see it."""
     scale = _scale(rows)
     height = PITCH * len(rows) + _AXIS
     drawn = [_drawn(row, scale, PITCH * place) for place, row in enumerate(rows)]
     return svg.Frame(
-        title=f"Parts of the change of the time per {operation}: "
-        + ", ".join(f"{row.label} {row.value}" for row in rows),
+        title=f"{title}: " + ", ".join(f"{row.label} {row.value}" for row in rows),
         height=height,
         css_class="waterfall",
         behind=(*_axis(scale, len(rows)), *(bar for bar, _ in drawn)),
@@ -72,27 +78,25 @@ def waterfall(explanation: Explanation, operation: str) -> Markup:
     ).markup()
 
 
-def _rows(explanation: Explanation, operation: str) -> list[_Row]:
+def _rows(explanation: Explanation, operation: str) -> list[Row]:
     parts = explanation.parts
     starts = accumulate((part.change for part in parts), initial=0.0)
     rows = [
-        _Row(TITLES[part.name], start, part.change, part.low, part.high)
+        Row(TITLES[part.name], start, part.change, part.low, part.high)
         for part, start in zip(parts, starts, strict=False)
     ]
-    whole = _Row(
-        f"time per {operation}", 0.0, explanation.change, explanation.low, explanation.high
-    )
+    whole = Row(f"time per {operation}", 0.0, explanation.change, explanation.low, explanation.high)
     return [*rows, whole]
 
 
-def _scale(rows: Sequence[_Row]) -> Logarithmic:
+def _scale(rows: Sequence[Row]) -> Logarithmic:
     ends = [end for row in rows for end in row.ends]
     low, high = min(*ends, -_NARROWEST), max(*ends, _NARROWEST)
     free = (high - low) * _FREE
     return Logarithmic(math.exp(low - free), math.exp(high + free), 0, svg.WIDTH)
 
 
-def _drawn(row: _Row, scale: Logarithmic, top: float) -> tuple[Markup, Markup]:
+def _drawn(row: Row, scale: Logarithmic, top: float) -> tuple[Markup, Markup]:
     """Return the bar with its text, and the interval at its end."""
     y = top + _TEXT + 5
     ends = sorted(scale(math.exp(row.start + each)) for each in (0.0, row.change))

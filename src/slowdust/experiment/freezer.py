@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from slowdust.errors import SlowdustError
-from slowdust.experiment.contenders import RunningContender
+from slowdust.experiment.contender import RunningContender
 
 MakeFreezer = Callable[[Sequence[RunningContender], Callable[[str], None]], "Freezer"]
 """Makes a `Freezer` of contenders, and of what shows its warnings."""
@@ -22,6 +22,10 @@ class Freezer:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.let_all_run()
+
+    def let_all_run(self) -> None:
+        """Let the servers of all contenders go on."""
         for contender in self._contenders:
             if contender.failed is None:
                 contender.server.thaw()

@@ -1,0 +1,109 @@
+"""How often intervals of a server's share of the disk are right, where the share is known.
+
+    python -m bench.disk_shares [--experiments 200]
+
+Prints the table of docs/io-bound.md: two contenders with equal shares, or one that gets 20% more,
+whose shares move from one incarnation to another by what one build beside itself showed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+from slowdust.analysis.model import StorageUse
+from slowdust.analysis.results.results import outline, results_of
+from slowdust.analysis.results.storage import add_storage
+from tests.unit.disks import PEAK, Moments, experiment_on_disk
+
+SMALLEST = ("--experiments", "2")
+BASE, OTHER = "postgres@15.8", "postgres@17.6"
+SHARE = 0.5
+
+
+@dataclass
+class Tally:
+    """What was found in many experiments."""
+
+    shares: int = 0
+    """Intervals of a share that have it in them."""
+    ratios: int = 0
+    """Intervals of the ratio of shares that have it in them."""
+    half_widths: list[float] = field(default_factory=list)
+    """Half-widths of the intervals of the ratio."""
+    of_shares: list[float] = field(default_factory=list)
+    """Half-widths of the intervals of the shares."""
+    decided: int = 0
+    wrong: int = 0
+
+
+def uses_of(true: float, moved: float, incarnations: int, seed: int) -> list[StorageUse]:
+    """Return the two contenders' use of the disk in one experiment."""
+    shares = {BASE: SHARE, OTHER: SHARE * true}
+    manifest, slices = experiment_on_disk(
+        shares,
+        (PEAK,),
+        moments=Moments(incarnation=moved),
+        incarnations=incarnations,
+        seed=seed,
+    )
+    results = results_of(manifest, slices, [*shares], [], outline)
+    add_storage(results, manifest, slices, [*shares])
+    return [result.storage for result in results if result.storage is not None]
+
+
+def tally_of(true: float, moved: float, incarnations: int, experiments: int) -> Tally:
+    """Count over many experiments."""
+    tally = Tally()
+    right = {"same", "unsure"} if true == 1 else {"more", "unsure"}
+    for seed in range(experiments):
+        uses = uses_of(true, moved, incarnations, seed)
+        for use, share in zip(uses, (SHARE, SHARE * true), strict=True):
+            assert use.of_disk_low is not None
+            assert use.of_disk_high is not None
+            tally.shares += use.of_disk_low <= share <= use.of_disk_high
+            tally.of_shares.append((use.of_disk_high / use.of_disk_low) ** 0.5 - 1)
+        other = uses[1]
+        assert other.share_low is not None
+        assert other.share_high is not None
+        tally.ratios += other.share_low <= true <= other.share_high
+        tally.half_widths.append((other.share_high / other.share_low) ** 0.5 - 1)
+        tally.decided += other.share_verdict != "unsure"
+        tally.wrong += other.share_verdict not in right
+    return tally
+
+
+def row(true: float, moved: float, incarnations: int, experiments: int) -> str:
+    """Return a row of the table."""
+    tally = tally_of(true, moved, incarnations, experiments)
+    return (
+        f"| {true:.1f} | {moved:.0%} | {incarnations} | {tally.shares / 2 / experiments:.1%} | "
+        f"{median(tally.of_shares):.1%} | {tally.ratios / experiments:.1%} | "
+        f"{median(tally.half_widths):.1%} | {tally.decided / experiments:.0%} | "
+        f"{tally.wrong / experiments:.1%} |"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--experiments", type=int, default=200)
+    experiments = parser.parse_args(arguments).experiments
+    columns = (
+        "true ratio", "incarnations differ by", "incarnations", "shares that hold", "half-width",
+        "ratios that hold", "half-width", "decided", "wrong",
+    )  # fmt: skip
+    print(f"| {' | '.join(columns)} |")
+    print(f"|{' --: |' * len(columns)}")
+    for true in (1.0, 1.2):
+        for moved in (0.05, 0.12, 0.2):
+            for incarnations in (3, 6):
+                print(row(true, moved, incarnations, experiments), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

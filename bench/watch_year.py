@@ -1,0 +1,264 @@
+"""How often a watch raises what is none, and how soon it raises a change.
+
+    python -m bench.watch_year [--years 1] [--sizes 3,5,10,-3]
+
+Prints the tables of docs/statistics.md. A year has 365 nights, 50 tests, a new subject in four
+nights of five, and one in doubt is measured again in others. What a contender does in a night is
+drawn from Student's t with 4 degrees of freedom, so that the ratio of two has a standard deviation
+of 0.5%, 1% or 2%: restarts and the host are in it. Twice a year the host is another one, which
+moves each test's level beside the base by a standard deviation of 2%. The nights are judged by
+what `slowdust watch` judges them by.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+from slowdust.bisection.candidates import Candidate
+from slowdust.watching.alarms import Fate, State, last_good
+from slowdust.watching.judging import judge
+from slowdust.watching.night import MOST_AGAIN
+from slowdust.watching.series import Measured, Night, Ratio, Tonight
+
+SMALLEST = ("--years", "1", "--tests", "3", "--nights", "60", "--sizes", "3")
+NOISES = (0.005, 0.01, 0.02)
+SIZES = "3,5,10,-3"
+_HOSTS_A_YEAR = 2
+_HOST_MOVES = 0.02
+_MEASURED = 0.8
+"""Share of the nights with a new subject."""
+_TOLD_ERROR = 0.7
+"""Standard error that an experiment tells / standard deviation from night to night."""
+_QUARTER = 91
+_FEWEST_NIGHTS = 60
+_FREEDOM = 4
+_TESTS_OF_THE_RATE = 50
+
+
+@dataclass
+class Year:
+    """The truth of a year: what each test does in each night."""
+
+    nights: int
+    tests: int
+    noise: float
+    random: random.Random
+    changes: dict[int, tuple[int, float]] = field(default_factory=dict)
+    """Test -> the number of the subject with which it changes, and by how much."""
+    first: dict[int, int] = field(default_factory=dict)
+    """Number of a subject -> its first night."""
+
+    def judged(self) -> Iterator[tuple[State, Sequence[Night]]]:
+        """Yield the state after each night that measured something, and all nights so far."""
+        state, nights = State(), list[Night]()
+        offsets = [0.0] * self.tests
+        moves = sorted(self.random.sample(range(30, self.nights), _HOSTS_A_YEAR))
+        for day in range(self.nights):
+            if day in moves:
+                offsets = [self.random.gauss(0, _HOST_MOVES) for _ in range(self.tests)]
+            is_new = self.random.random() <= _MEASURED
+            if not is_new and not self._is_again(nights, state):
+                continue
+            subject = len(self.first) + is_new
+            number = len(nights) + 1
+            self.first.setdefault(subject, number)
+            host = f"host {sum(day >= move for move in moves)}"
+            good = last_good(nights, state)
+            plan = Tonight(
+                number=number,
+                date="",
+                experiment="",
+                subject=_candidate(subject),
+                base="base",
+                good=None if good is None else good[0],
+                good_night=0 if good is None else good[1],
+                again=not is_new,
+            )
+            measured = self._measured(subject, plan.good, offsets)
+            nights.append(Night(plan=plan, host=host, segment=host, measured=measured))
+            judge(state, nights, lambda _: "")
+            yield state, nights
+
+    def _is_again(self, nights: Sequence[Night], state: State) -> bool:
+        """Return whether the last subject is measured again, since it is in doubt."""
+        if not nights or not state.doubts:
+            return False
+        last = nights[-1].plan.subject
+        return sum(night.plan.subject == last for night in nights) <= MOST_AGAIN
+
+    def _measured(
+        self, subject: int, good: Candidate | None, offsets: Sequence[float]
+    ) -> list[Measured]:
+        measured = []
+        for test in range(self.tests):
+            cost = self._level(test, subject) + offsets[test] + self._drawn()
+            before = 0 if good is None else _number(good)
+            reference = self._level(test, before) + offsets[test] + self._drawn()
+            error = self.noise * _TOLD_ERROR
+            measured.append(
+                Measured(
+                    test=f"test-{test}",
+                    clients=1,
+                    metric="time",
+                    base=Ratio(log=cost - self._drawn(), error=error),
+                    good=None if good is None else Ratio(log=cost - reference, error=error),
+                )
+            )
+        return measured
+
+    def _level(self, test: int, subject: int) -> float:
+        changed, size = self.changes.get(test, (0, 0.0))
+        return math.log1p(size) if changed and subject >= changed else 0.0
+
+    def _drawn(self) -> float:
+        """Return what a contender does in a night beside its level."""
+        normal = self.random.gauss(0, 1)
+        squares = self.random.gammavariate(_FREEDOM / 2, 2)
+        of_variance_1 = normal * math.sqrt((_FREEDOM - 2) / squares)
+        return of_variance_1 * self.noise / math.sqrt(2)
+
+
+@dataclass
+class Tally:
+    """Changes of many years."""
+
+    changes: int = 0
+    delays: list[int] = field(default_factory=list)
+    """Measured nights from a change to the night that raises it, 0 for its own."""
+    right: int = 0
+    """Changes whose subject was named."""
+    near: int = 0
+    """Changes whose subject or one beside it was named."""
+
+
+@dataclass
+class Quiet:
+    """Years in which nothing changes."""
+
+    nights: int = 0
+    worse: int = 0
+    better: int = 0
+    measured: int = 0
+    again: int = 0
+    """Nights in which a subject was measured again."""
+    doubtful: int = 0
+    """Nights behind which there was a doubt."""
+    ages: list[int] = field(default_factory=list)
+    """Nights since that of the last good subject."""
+
+
+def quiet(noise: float, options: argparse.Namespace) -> Quiet:
+    """Count what is raised of tests that never change."""
+    tally = Quiet()
+    for seed in range(options.years):
+        year = Year(options.nights, options.tests, noise, random.Random(seed))
+        for state, nights in year.judged():
+            tally.measured += 1
+            tally.again += nights[-1].plan.again
+            tally.doubtful += bool(state.doubts)
+            good = last_good(nights, state)
+            tally.ages.append(nights[-1].number - (0 if good is None else good[1]))
+            last = state
+        tally.worse += sum(change.is_worse for change in last.changes)
+        tally.better += sum(change.fate is Fate.FASTER for change in last.changes)
+        tally.nights += options.nights
+    return tally
+
+
+def _candidate(subject: int) -> Candidate:
+    return Candidate(contender=f"c{subject}", name=f"c{subject}")
+
+
+def _number(subject: Candidate) -> int:
+    return int(subject.name[1:])
+
+
+def found(noise: float, size: float, options: argparse.Namespace) -> Tally:
+    """Count the changes that are found, in years in which every test has one."""
+    tally = Tally()
+    for seed in range(options.years):
+        draw = random.Random(seed)
+        year = Year(options.nights, options.tests, noise, random.Random(seed + 1000))
+        last_subject = int(options.nights * _MEASURED)
+        year.changes = {
+            test: (draw.randrange(5, last_subject - 35), size) for test in range(options.tests)
+        }
+        for state, _ in year.judged():
+            last = state
+        tally.changes += len(year.changes)
+        for test, (subject, _) in year.changes.items():
+            night = year.first[subject]
+            named = [
+                change
+                for change in last.changes
+                if change.test == f"test-{test}"
+                and change.is_worse == (size > 0)
+                and change.found >= night
+                and abs(change.night - night) < _QUARTER
+            ]
+            if named:
+                tally.delays.append(named[0].found - night)
+                apart = abs(_number(named[0].subject) - subject)
+                tally.right += apart == 0
+                tally.near += apart <= 1
+    return tally
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the tables; return 1 where there are more false alarms than one a quarter."""
+    parser = argparse.ArgumentParser(prog="bench.watch_year", description=__doc__)
+    parser.add_argument("--years", type=int, default=1)
+    parser.add_argument("--tests", type=int, default=50)
+    parser.add_argument("--nights", type=int, default=365)
+    parser.add_argument("--sizes", type=_sizes, default=SIZES, help="of changes, in percent")
+    options = parser.parse_args(arguments)
+    if options.nights < _FEWEST_NIGHTS:
+        parser.error(f"a change needs time to be found: --nights {_FEWEST_NIGHTS} is the least")
+    print(
+        "| noise of a night | false alarms a quarter | false improvements a quarter "
+        "| nights with a doubt | measured again | age of the last good one |"
+    )
+    print("| --: | --: | --: | --: | --: | --: |")
+    highest = 0.0
+    for noise in NOISES:
+        tally = quiet(noise, options)
+        quarters = tally.nights / _QUARTER * options.tests / _TESTS_OF_THE_RATE
+        highest = max(highest, tally.worse / quarters)
+        print(
+            f"| {noise:.1%} | {tally.worse / quarters:.2f} | {tally.better / quarters:.2f} "
+            f"| {tally.doubtful / tally.measured:.0%} | {tally.again / tally.measured:.0%} "
+            f"| {median(tally.ages):g} |",
+            flush=True,
+        )
+    print(
+        "\n| noise | change | found | median delay | 90% within | subject named | or next to it |"
+    )
+    print("| --: | --: | --: | --: | --: | --: | --: |")
+    for noise in NOISES:
+        for size in options.sizes:
+            print(_row(noise, size, found(noise, size, options)), flush=True)
+    return 1 if highest > 1 else 0
+
+
+def _sizes(text: str) -> list[float]:
+    return [float(size) / 100 for size in text.split(",")]
+
+
+def _row(noise: float, size: float, tally: Tally) -> str:
+    head = f"| {noise:.1%} | {size:+.0%} | {len(tally.delays) / tally.changes:.1%}"
+    if not tally.delays:
+        return f"{head} | - | - | - | - |"
+    delays = sorted(tally.delays)
+    late = delays[math.ceil(0.9 * len(delays)) - 1]
+    share = [f"{count / len(delays):.0%}" for count in (tally.right, tally.near)]
+    return f"{head} | {median(delays):g} | {late} | {share[0]} | {share[1]} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

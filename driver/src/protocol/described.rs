@@ -1,0 +1,251 @@
+//! Tables and tests that a command describes.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::protocol::job::Statements;
+
+/// Tables with the generators of their rows.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DescribedTables {
+    /// Statements that are executed before any table is made.
+    #[serde(default)]
+    pub before: Vec<String>,
+    pub tables: Vec<DescribedTable>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DescribedTable {
+    pub name: String,
+    pub rows: u64,
+    pub columns: Vec<DescribedColumn>,
+    #[serde(default)]
+    pub primary_key: Vec<String>,
+    /// Definitions between the parentheses of CREATE TABLE, beside columns and primary key.
+    #[serde(default)]
+    pub constraints: Vec<String>,
+    /// What follows the parentheses.
+    #[serde(default)]
+    pub options: String,
+    /// Statements that are executed once the rows are there, in which `{index_options}` stands for
+    /// what the DBMS wants behind the columns of an index.
+    #[serde(default)]
+    pub after: Vec<String>,
+}
+
+/// A column, whose values are never NULL unless a choice says so.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DescribedColumn {
+    pub name: String,
+    #[serde(rename = "type")]
+    pub kind: DescribedType,
+    pub values: Draw,
+    /// Whether statements may write NULL into it.
+    #[serde(default)]
+    pub nullable: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum DescribedType {
+    Int,
+    Bigint,
+    /// 32 bits.
+    Real,
+    /// A date and a time of day without a time zone.
+    Timestamp,
+    Varchar {
+        length: u32,
+    },
+    Char {
+        length: u32,
+    },
+    Text,
+    Vector {
+        dimensions: u32,
+    },
+    /// Any other type by its name, whose values are sent as texts that the server converts.
+    Sql {
+        name: String,
+    },
+}
+
+/// A test: the transactions of which an operation is one.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DescribedTest {
+    /// Statements that each connection executes before it prepares others.
+    #[serde(default)]
+    pub session: Vec<String>,
+    pub transactions: Vec<DescribedTransaction>,
+    /// Sets of tuples, of which statements draw.
+    #[serde(default)]
+    pub samples: Vec<Vec<Vec<Literal>>>,
+    /// The part of its operations in measuring how fresh the data are that queries see.
+    #[serde(default)]
+    pub freshness: Option<Freshness>,
+}
+
+/// The part that operations have in measuring freshness. A transaction writes its own index (that of
+/// the operation in the test's sequence) into the row of its client, whose number is
+/// index % clients.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Freshness {
+    /// Each operation writes such a row and commits.
+    Writes,
+    /// Each operation leaves a transaction open, in whose snapshot this statement reads all rows, as
+    /// number and index, before it is committed.
+    Reads { statement: String },
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DescribedTransaction {
+    pub name: String,
+    /// The share of operations, in proportion to the other weights.
+    #[serde(default = "equal_weight")]
+    pub weight: f64,
+    pub calls: Vec<DescribedCall>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DescribedCall {
+    /// The statement with `?` for its values.
+    pub sql: String,
+    #[serde(default)]
+    pub values: Vec<DescribedValue>,
+    /// The number of rows that it returns or changes; absent: any.
+    #[serde(default)]
+    pub rows: Option<u64>,
+    #[serde(default = "prepared")]
+    pub form: Statements,
+    /// Executions, one after the other, with other values each.
+    #[serde(default = "one")]
+    pub repeat: u32,
+}
+
+fn equal_weight() -> f64 {
+    1.0
+}
+
+fn prepared() -> Statements {
+    Statements::Prepared
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DescribedValue {
+    #[serde(rename = "type")]
+    pub kind: DescribedType,
+    pub draw: Draw,
+}
+
+/// The source of a value, a function of the seed, of the table or test, and of an index: that of the
+/// row, or that of the operation in its sequence, from 0. Ranges include both ends.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(tag = "by", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Draw {
+    /// `start + step * index`
+    Serial {
+        start: i64,
+        #[serde(default = "one_step")]
+        step: i64,
+    },
+    /// `start + index / each % count`
+    Cycle { start: i64, each: u64, count: u64 },
+    /// `values[index % n] + step * (index / n % count)`, where there are n values
+    Listed {
+        values: Vec<i64>,
+        #[serde(default)]
+        step: i64,
+        #[serde(default = "one_round")]
+        count: u64,
+    },
+    Uniform {
+        low: i64,
+        high: i64,
+        /// Digits after the point.
+        #[serde(default)]
+        scale: u32,
+    },
+    /// The most frequent numbers are scattered over the range.
+    Zipf { low: i64, high: i64, exponent: f64 },
+    /// The first and the last of a number of adjacent ones: two values.
+    Span { low: i64, high: i64, count: u64 },
+    /// A number of different numbers.
+    Distinct { low: i64, high: i64, count: u64 },
+    /// A number that no other client draws.
+    Own { low: i64, high: i64 },
+    Text {
+        shortest: u32,
+        longest: u32,
+        #[serde(default)]
+        alphabet: Alphabet,
+    },
+    Choice {
+        values: Vec<Literal>,
+        /// One for each value; absent: all are as frequent.
+        #[serde(default)]
+        weights: Option<Vec<f64>>,
+    },
+    /// The value at a place among those of the transaction.
+    Same { place: usize },
+    /// A column of a tuple, the same one for all values of a call.
+    Sample { set: usize, column: usize },
+    /// The vector whose turn it is, of a file of 32-bit numbers, little-endian.
+    Vectors {
+        file: String,
+        #[serde(default)]
+        encoding: Encoding,
+    },
+}
+
+impl Draw {
+    pub fn may_be_null(&self) -> bool {
+        matches!(self, Self::Choice { values, .. } if values.contains(&Literal::Null(())))
+    }
+}
+
+fn one_round() -> u64 {
+    1
+}
+
+fn one_step() -> i64 {
+    1
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Alphabet {
+    #[default]
+    Letters,
+    Digits,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Encoding {
+    /// `[0.5,1]`
+    #[default]
+    Text,
+    /// The bytes as they are in the file.
+    Bytes,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Literal {
+    Whole(i64),
+    Number(f64),
+    Text(String),
+    Null(()),
+}

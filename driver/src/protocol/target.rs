@@ -1,0 +1,100 @@
+//! The address of a server in the commands.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// A server: either `host` (TCP) or `socket`, its Unix socket or the directory of that (for MySQL
+/// and MariaDB: of `mysql.sock`). It has no `Debug`, so that the password is never printed.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// `postgres`, `mysql`, `mariadb`, `sqlite`, `mongodb`, `ferretdb`.
+    pub dbms: String,
+    #[serde(default)]
+    pub host: Option<String>,
+    #[serde(default)]
+    pub socket: Option<String>,
+    pub port: u16,
+    pub user: String,
+    #[serde(default)]
+    pub password: Option<String>,
+    pub database: String,
+    /// The storage engine in which tables are made, where the DBMS has several.
+    #[serde(default)]
+    pub engine: Option<String>,
+    /// The schema of the tables within the database, where the DBMS has schemas.
+    #[serde(default)]
+    pub schema: Option<String>,
+    /// Whether others started the server, whose processes may be those of another machine.
+    #[serde(default)]
+    pub foreign: bool,
+    /// How a TCP connection is encrypted; absent: not at all.
+    #[serde(default)]
+    pub tls: Option<Tls>,
+    /// The length of the names of columns, where every row holds them.
+    #[serde(default)]
+    pub names: Names,
+    /// Whether each write asks to wait for the disk, where that is for the client to say.
+    #[serde(default)]
+    pub journaled: bool,
+    /// The database that has the user, where users are of databases; absent: `admin`.
+    #[serde(default)]
+    pub auth_source: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Names {
+    #[default]
+    Long,
+    Short,
+}
+
+/// The encryption of a connection. All files are in PEM.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    pub verify: Verify,
+    /// The file of the authorities; absent: those that this machine trusts.
+    #[serde(default)]
+    pub authorities: Option<String>,
+    /// The file of the client's certificate, which needs a key.
+    #[serde(default)]
+    pub certificate: Option<String>,
+    #[serde(default)]
+    pub key: Option<String>,
+}
+
+/// The part of a server's certificate that is verified.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Verify {
+    Nothing,
+    /// The authority that has signed it.
+    Authority,
+    /// The authority and the name of the host.
+    Identity,
+}
+
+#[cfg(test)]
+impl Target {
+    /// Return a target over a Unix socket for tests that do not connect to it.
+    pub fn of_test(dbms: &str, password: Option<&str>) -> Self {
+        Self {
+            dbms: dbms.into(),
+            host: None,
+            socket: Some("/".into()),
+            port: 0,
+            user: "ann".into(),
+            password: password.map(Into::into),
+            database: "db".into(),
+            engine: None,
+            schema: None,
+            foreign: false,
+            tls: None,
+            names: Names::Long,
+            journaled: false,
+            auth_source: None,
+        }
+    }
+}

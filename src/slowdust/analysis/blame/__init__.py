@@ -1,0 +1,1 @@
+"""What each release cost, from the histories of stored experiments."""

@@ -1,0 +1,134 @@
+"""What each release cost: the numbers of a history, told from each release to the next.
+
+A step is the history relative to the release before it, so that its interval is that of the two
+side by side, and not of two ratios to a release long ago.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from slowdust.analysis.blame.functions import functions_of
+from slowdust.analysis.blame.groups import group_blames
+from slowdust.analysis.blame.model import Blame, LineBlame, Part, Ratio, Step
+from slowdust.analysis.history.chaining import Experiment
+from slowdust.analysis.history.history import Choice, history_of
+from slowdust.analysis.history.model import History, LineHistory, Point, PointWork, Series
+from slowdust.analysis.history.series import verdict_between
+from slowdust.analysis.stored import Stored
+from slowdust.analysis.story.answer import unfinished
+from slowdust.analysis.work.estimate import WORK_MARGIN
+
+
+def blame_of(stored: Sequence[Stored], choice: Choice) -> Blame:
+    """Return what each release cost in these experiments; `choice.base` is not looked at."""
+    experiments = [Experiment(each.manifest, each.slices, each.counts) for each in stored]
+    relative: dict[str, History] = {}
+
+    def beside(version: str) -> History:
+        if version not in relative:
+            relative[version] = history_of(experiments, replace(choice, base=version))
+        return relative[version]
+
+    first = history_of(experiments, replace(choice, base=None))
+    margin = max((each.manifest.method.margin for each in stored), default=0.0)
+    lines = []
+    for line in first.lines:
+        versions = [version.label for version in line.versions]
+        steps = [
+            _step(_same(beside(before), line), before, after, margin)
+            for before, after in pairwise(versions)
+        ]
+        whole = _step(_same(beside(versions[0]), line), versions[0], versions[-1], margin)
+        groups = group_blames(steps, whole)
+        lines.append(
+            LineBlame(
+                line=line.line,
+                benchmark=line.benchmark,
+                host=line.host,
+                data=line.data,
+                experiments=line.experiments,
+                versions=versions,
+                steps=steps,
+                whole=whole,
+                groups=groups,
+                functions=functions_of(line, groups, stored),
+                notes=line.notes,
+            )
+        )
+    return Blame(unfinished=_unfinished(stored), lines=lines, notes=first.notes)
+
+
+def _unfinished(stored: Sequence[Stored]) -> list[str]:
+    """Return what is said of experiments that are not finished; of several with their names."""
+    return [
+        f"{each.name}: {text}" if len(stored) > 1 else text
+        for each in stored
+        if (text := unfinished(each.manifest, each.slices)) is not None
+    ]
+
+
+def _same(history: History, line: LineHistory) -> LineHistory | None:
+    """Return the same line of another history, relative to another of its versions."""
+
+    def key(each: LineHistory) -> tuple[object, ...]:
+        return each.line, each.benchmark, each.data, each.host, each.experiments
+
+    return next((each for each in history.lines if key(each) == key(line)), None)
+
+
+def _step(line: LineHistory | None, before: str, after: str, margin: float) -> Step:
+    """Return the step to a version from the one that a line is relative to."""
+    if line is None or line.base != before:
+        return Step(before=before, after=after, groups=[], tests=[])
+    groups, tests = (_parts(each, after, margin) for each in (line.groups, line.tests))
+    for group in groups:
+        if len(group.tests) == 1:
+            # What its only test is sure of was judged with all others of the experiment.
+            group.rqps = next(
+                each.rqps
+                for each in tests
+                if (each.name, each.clients) == (group.tests[0], group.clients)
+            )
+    return Step(before=before, after=after, groups=groups, tests=tests)
+
+
+def _parts(all_series: Sequence[Series], version: str, margin: float) -> list[Part]:
+    return [
+        Part(
+            name=series.name,
+            group=series.group,
+            clients=series.clients,
+            tests=series.tests,
+            rqps=_throughput(point, margin),
+            work=None if point.work is None else _work(point.work),
+        )
+        for series in all_series
+        for point in series.points
+        if point.version == version
+    ]
+
+
+def _throughput(point: Point, margin: float) -> Ratio:
+    verdict = verdict_between(point.low, point.high, margin)
+    return Ratio(
+        ratio=point.rqps,
+        low=point.low,
+        high=point.high,
+        verdict="unsure" if point.unsure else verdict,
+        chained=bool(point.through),
+    )
+
+
+def _work(work: PointWork) -> Ratio:
+    verdict = verdict_between(work.low, work.high, WORK_MARGIN)
+    cost = {"faster": "slower", "slower": "faster"}
+    return Ratio(
+        ratio=work.ratio,
+        low=work.low,
+        high=work.high,
+        verdict=None if verdict is None else cost.get(verdict, verdict),  # type: ignore[arg-type]
+        chained=bool(work.through),
+    )

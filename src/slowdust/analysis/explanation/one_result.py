@@ -1,0 +1,387 @@
+"""One result with all that its experiment knows about it, and what would tell more.
+
+The numbers are the report's own: nothing is computed anew here, only chosen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
+
+from slowdust.analysis.comparison.relative import Step
+from slowdust.analysis.comparison.verdict import DIFFERENT
+from slowdust.analysis.model import (
+    ContenderInfo,
+    ContenderWaits,
+    FunctionChanges,
+    Report,
+    Result,
+)
+from slowdust.analysis.origin import kind_of_import
+from slowdust.analysis.results.contenders import NOT_SET, shape_of
+from slowdust.analysis.stored import Stored
+from slowdust.analysis.story.unsure import command_for
+from slowdust.analysis.versions import find_contender, parts_of, release_of, sorted_releases
+from slowdust.benchmarks import DEFAULT, measured_in_steps
+from slowdust.errors import UsageError
+from slowdust.store.manifest import Manifest
+from slowdust.wording import at_most, guess, listing, speed
+
+SCHEMA = 1
+_Kind = TypeVar("_Kind", FunctionChanges, ContenderWaits)
+
+
+class PlanPair(msgspec.Struct, kw_only=True):
+    """A statement that the two servers plan in different ways."""
+
+    statement: str
+    base: str
+    """The base's plan, as EXPLAIN prints it; the next is the contender's."""
+    contender: str
+
+
+class SettingPair(msgspec.Struct, kw_only=True):
+    """A setting that Slowdust gave two servers of one DBMS with different values."""
+
+    name: str
+    base: str
+    """The base's value, or '(not set)', as the next may be."""
+    contender: str
+
+
+class Absent(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What was not measured, and would tell more."""
+
+    what: str
+    """A sentence: 'The work was not counted.'"""
+    command: str | None = None
+    """The command that would tell it; absent where nothing can, as of archived runs."""
+
+
+class OneResult(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One contender in one test beside the base, with all that was measured of both."""
+
+    experiment: str
+    base: str
+    result: Result
+    base_result: Result
+    excluded: list[str] = []
+    """Sentences on what the intervals exclude, where time or work did not change for certain."""
+    functions: FunctionChanges | None = None
+    """Functions that changed; absent where there are no profiles."""
+    waits: ContenderWaits | None = None
+    """What it waited for; absent, as the next, where waits were not observed."""
+    base_waits: ContenderWaits | None = None
+    plans: list[PlanPair] = []
+    settings: list[SettingPair] = []
+    absent: list[Absent] = []
+    others: list[str] = []
+    """Other results of the test in words, with the options that show them."""
+
+
+class Explained(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The results that `slowdust explain` shows."""
+
+    schema: int = SCHEMA
+    unfinished: str | None = None
+    """'NOT FINISHED: 6 of 33 tests, 1 start of the servers.'; absent once it is finished."""
+    explained: list[OneResult]
+
+
+def explain_results(
+    stored: Stored,
+    test: str,
+    contender: str | None,
+    base: str | None,
+    clients: int | None,
+    *,
+    typed: str | None = None,
+) -> Explained:
+    """Return the explained results of a test.
+
+    Without a `contender`, or without `clients`, the result that changed most is taken; `*` are all
+    contenders. `typed` is what names the experiment on a command line, if not its name alone:
+    'demo --results there'.
+
+    Raises:
+        UsageError: the experiment has no such test, contender or number of clients, or nothing to
+            compare.
+    """
+    report = stored.report(base)
+    candidates = _candidates(stored, report, test)
+    wanted = candidates
+    if contender not in (None, "*"):
+        name = find_contender(contender, stored.manifest.contenders)
+        if name == report.base:
+            raise UsageError(f"{name} is the base: name another one, or another --base")
+        wanted = [each for each in wanted if each.contender == name]
+        if not wanted:
+            raise UsageError(f"{name} has no result in {test}{_why_not(report, name)}")
+    if clients is not None:
+        levels = sorted({each.clients for each in wanted})
+        wanted = [each for each in wanted if each.clients == clients]
+        if not wanted:
+            raise UsageError(
+                f"--clients {clients}: {test} was measured with {listing(list(map(str, levels)))}"
+            )
+    most = max(wanted, key=_size)
+    chosen = [most]
+    if contender == "*":
+        chosen = [each for each in wanted if each.clients == most.clients]
+    explained = [_one(stored, report, each, [*candidates], chosen) for each in chosen]
+    for one in explained:
+        one.absent = _absent(stored, one, typed or stored.name)
+    return Explained(unfinished=report.unfinished, explained=explained)
+
+
+def _candidates(stored: Stored, report: Report, test: str) -> list[Result]:
+    """Return the results of a test that are compared with the base."""
+    names = list(dict.fromkeys(result.test for result in report.results))
+    if not names:
+        raise UsageError(f"'{report.experiment}' has no result yet")
+    if test not in names:
+        raise UsageError(
+            f"no test of '{report.experiment}' is called '{test}'"
+            f"{guess(test, names) or f': it has {listing(names)}'}"
+        )
+    if len(stored.manifest.contenders) < 2:
+        raise UsageError(f"'{report.experiment}' has one contender: there is nothing to explain")
+    found = [r for r in report.results if r.test == test and r.contender != report.base]
+    base_clients = {r.clients for r in report.results if _is_of(r, test, report.base)}
+    found = [result for result in found if result.clients in base_clients]
+    if not found:
+        raise UsageError(f"nothing in {test} can be compared with {report.base}")
+    return found
+
+
+def _is_of(result: Result, test: str, contender: str) -> bool:
+    return result.test == test and result.contender == contender
+
+
+def _why_not(report: Report, name: str) -> str:
+    info = _info(report, name)
+    return f": it dropped out: {info.failed}" if info.failed else ""
+
+
+def _info(report: Report, name: str) -> ContenderInfo:
+    return next(info for info in report.contender_info if info.name == name)
+
+
+def _size(result: Result) -> tuple[bool, float]:
+    """Return a sort key: what changed for certain is ahead of what may be noise."""
+    if result.verdict in DIFFERENT and result.judged_rqps:
+        return True, abs(math.log(result.judged_rqps))
+    work = result.work
+    if work is not None and work.ratio and work.verdict in ("more", "less"):
+        return True, abs(math.log(work.ratio))
+    return False, abs(math.log(result.judged_rqps)) if result.judged_rqps else 0.0
+
+
+def _one(
+    stored: Stored,
+    report: Report,
+    result: Result,
+    candidates: Sequence[Result],
+    chosen: Sequence[Result],
+) -> OneResult:
+    step = Step(result.benchmark, result.test, result.clients)
+    functions = _of_step(report.function_changes, step, result.contender)
+    if functions is None and result.work is not None:
+        counted = step._replace(clients=result.work.clients)
+        functions = _of_step(report.function_changes, counted, result.contender)
+    return OneResult(
+        experiment=report.experiment,
+        base=report.base,
+        result=result,
+        base_result=next(
+            each
+            for each in report.results
+            if _is_of(each, result.test, report.base) and each.clients == result.clients
+        ),
+        excluded=_excluded(result),
+        functions=functions,
+        waits=_of_step(report.waits, step, result.contender),
+        base_waits=_of_step(report.waits, step, report.base),
+        plans=_plans(report, result),
+        settings=_settings(report, result.contender),
+        others=[_other(each) for each in candidates if each not in chosen],
+    )
+
+
+def _of_step(listed: Sequence[_Kind], step: Step, contender: str) -> _Kind | None:
+    for each in listed:
+        if Step(each.benchmark, each.test, each.clients) == step and each.contender == contender:
+            return each
+    return None
+
+
+def _plans(report: Report, result: Result) -> list[PlanPair]:
+    """Return the plans of the two that differ; others of the experiment may differ besides."""
+    pairs = [
+        PlanPair(
+            statement=each.statement,
+            base=each.plans[report.base],
+            contender=each.plans[result.contender],
+        )
+        for each in report.plan_differences
+        if each.test == result.test and {report.base, result.contender} <= each.plans.keys()
+    ]
+    return [pair for pair in pairs if shape_of(pair.base) != shape_of(pair.contender)]
+
+
+def _settings(report: Report, contender: str) -> list[SettingPair]:
+    """Return the settings that differ; those of two DBMS are not the same ones."""
+    own, base = _info(report, contender), _info(report, report.base)
+    if own.dbms != base.dbms:
+        return []
+    return [
+        SettingPair(name=name, base=base.settings.get(name, NOT_SET), contender=value)
+        for name, value in own.differing.items()
+    ]
+
+
+def _excluded(result: Result) -> list[str]:
+    """Return what is known of a result that is the same or unsure, in time and in work."""
+    sentences = []
+    low, high = result.judged_interval
+    if result.verdict in ("same", "unsure") and low is not None and high is not None:
+        nearer, farther = sorted((low, high), key=lambda bound: abs(math.log(bound)))
+        ends = [f"more than {at_most(low)}", f"more than {at_most(high)}"]
+        if not low <= 1 <= high:  # it is on one side, and not beyond what chance does
+            ends = [f"less than {speed(nearer)}", f"more than {at_most(farther)}"]
+        sentences.append(f"In time, with 95%: {' or '.join(ends)}.")
+    work = result.work
+    if work is not None and work.verdict in ("same", "unsure") and work.low and work.high:
+        sentences.append(
+            f"In work, with 95%: less than {work.low:.3f} or more than {work.high:.3f} of "
+            "the base's instructions."
+        )
+    return sentences
+
+
+def _other(result: Result) -> str:
+    """Return another result of the test with the options that show it."""
+    ratio = "not compared" if result.judged_rqps is None else f"{result.judged_rqps:.2f}"
+    verdict = f", {result.verdict}" if result.verdict else ""
+    return f"--contender '{result.contender}' --clients {result.clients}: rqps {ratio}{verdict}"
+
+
+def _absent(stored: Stored, one: OneResult, typed: str) -> list[Absent]:
+    """Return what was not measured of a result, each with the command that would tell it."""
+    manifest, result = stored.manifest, one.result
+    if kind_of_import(manifest) is not None:
+        return [
+            Absent(
+                what="Archived runs have no slices: so there are no intervals and verdicts, parts "
+                "of the change, functions or waits."
+            )
+        ]
+    again = _compare_again(stored, one)
+    absent = []
+    if manifest.finished is None:
+        absent.append(
+            Absent(
+                what="The experiment is not finished.",
+                command=f"slowdust run {typed} --resume",
+            )
+        )
+    if result.verdict == "unsure":
+        absent.append(Absent(what="Time is unsure.", command=_more(manifest, result, typed)))
+    if result.work is None:
+        counting = manifest.counting
+        reason = counting.reason if counting is not None and counting.reason else ""
+        absent.append(
+            Absent(
+                what=f"The work was not counted.{f' {reason}' if reason else ''}",
+                command=again and f"{again} --count valgrind",
+            )
+        )
+    elif one.functions is None:
+        absent.append(
+            Absent(
+                what="There are no profiles: which functions changed is not known.",
+                command=again and f"{again} --count valgrind",
+            )
+        )
+    if one.waits is None:
+        absent.append(
+            Absent(
+                what="What the servers waited for was not observed.",
+                command=again and f"{again} --waits",
+            )
+        )
+    if result.explanation is None and measured_in_steps(result.benchmark):
+        absent.append(Absent(what="The time of long steps is not split into parts."))
+    elif result.explanation is None:
+        absent.append(
+            Absent(what="The parts of the change are not known, for want of CPU times of slices.")
+        )
+    if (bisect := _bisect(stored, one)) is not None:
+        absent.append(Absent(what="Releases between the two were not measured.", command=bisect))
+    return absent
+
+
+def _more(manifest: Manifest, result: Result, typed: str) -> str | None:
+    """Return the command that measures on until a result is decided; None where none goes on."""
+    is_joined = any(host.parts for host in manifest.hosts)
+    if is_joined or any(facts.slowed for facts in manifest.contenders):
+        return None
+    foreseen = command_for(typed, [result]).strip("`")
+    return foreseen or f"slowdust more {typed} --tests {result.test}"
+
+
+def _compare_again(stored: Stored, one: OneResult) -> str | None:
+    """Return the beginning of a command that measures the two contenders in this test again.
+
+    None where the command line cannot say what they are, as of the user's own workloads.
+    """
+    manifest = stored.manifest
+    names = [one.base, one.result.contender]
+    if manifest.workload is not None or any(" " in name or "#" in name for name in names):
+        return None
+    if any(facts.running for facts in manifest.contenders):
+        return None
+    benchmark = one.result.benchmark
+    words = ["slowdust compare", *names, f"--tests {one.result.test}"]
+    words += [f"--benchmark {benchmark}"] if benchmark != DEFAULT.name else []
+    words += [f"--clients {one.result.clients}"] if one.result.clients > 1 else []
+    if benchmark == DEFAULT.name and manifest.method.rows is not None:
+        words.append(f"--rows {manifest.method.rows}")
+    return " ".join(words)
+
+
+def _bisect(stored: Stored, one: OneResult) -> str | None:
+    """Return the search among the releases between two that are of one line and differ.
+
+    None where the experiment has measured some of them: they come first.
+    """
+    changed = one.result.verdict in DIFFERENT
+    counted = one.result.work is not None and one.result.work.verdict in ("more", "less")
+    if not (changed or counted):
+        return None
+    facts = {each.name: each for each in stored.manifest.contenders}
+    base, other = facts[one.base], facts[one.result.contender]
+    if parts_of(base).line != parts_of(other).line:
+        return None
+    releases = {release_of(base), release_of(other)}
+    if len(releases) < 2 or any(release.build for release in releases):
+        return None
+    first, last = sorted_releases(releases)
+    measured = {
+        release_of(facts[each.contender])
+        for each in stored.report(one.base).results
+        if each.test == one.result.test and each.clients == one.result.clients
+        if parts_of(facts[each.contender]).line == parts_of(base).line
+    }
+    in_order = sorted_releases(measured)
+    if in_order.index(last) - in_order.index(first) > 1:
+        return None
+    _, _, behind = other.name.partition(f"@{release_of(other).version}")
+    if " " in behind or "#" in behind:
+        return None
+    metric = "" if counted else " --metric time"
+    versions = f"{first.version}..{last.version}"
+    return f"slowdust bisect {other.dbms}@{versions}{behind} --test {one.result.test}{metric}"

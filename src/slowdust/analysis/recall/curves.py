@@ -1,0 +1,234 @@
+"""Recall and QPS of searches: curves, and contenders where they find as much.
+
+QPS at one effort are of different answers where contenders find different shares. So they are
+compared at equal recall, too: in each start of the servers ln QPS of both is interpolated between
+the efforts (`interpolation.py`), and the difference is the one pair of that start. Where a start of
+either has no QPS at the recall nothing is compared: which starts reach it is not independent of
+how fast they are there (`starts.py`). The interval is Student's t of the mean of the pairs, with
+the error of reading between different efforts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import NamedTuple
+
+import numpy as np
+
+from slowdust.analysis.comparison.estimate import estimate_pairs
+from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
+from slowdust.analysis.comparison.relative import BlockRatios, Step
+from slowdust.analysis.comparison.verdict import Judgement, judge_estimates
+from slowdust.analysis.model import AtRecall, Result, SearchComparison, SearchCurve, SearchPoint
+from slowdust.analysis.recall.interpolation import READING_ERROR, in_percent
+from slowdust.analysis.recall.starts import Points, Reach, points_of, reach
+from slowdust.benchmarks import known_test
+from slowdust.store.search import Recall
+from slowdust.store.slice import Slice
+
+LEVELS = (0.90, 0.95, 0.99)
+"""Recalls at which contenders are compared."""
+ALIKE = 0.01
+"""Difference of two recalls from which QPS at one effort are said to be of different answers."""
+_FEWEST_STARTS = 2
+_SEVERAL_HOSTS = "measured on several hosts, of whose difference pairs of starts say nothing"
+_NOT_COMPARED = "fewer than two starts of the servers measured all efforts of both"
+
+
+class Curve(NamedTuple):
+    """Tests that differ in their effort alone."""
+
+    benchmark: str
+    name: str
+    clients: int
+
+
+_Place = tuple[Curve, str, float]
+
+
+@dataclass(frozen=True)
+class _Level:
+    """A contender at a recall; beside the base in the starts that both have, if there are any."""
+
+    curve: Curve
+    contender: str
+    own: Reach
+    of_base: Reach | None
+    """What the base reaches in the same starts; None for the base itself."""
+
+    @property
+    def pairs(self) -> Mapping[int, float]:
+        """Start -> ln of the ratio; empty where a start of either has none."""
+        if self.of_base is None or self.own.lacking or self.of_base.lacking:
+            return {}
+        base = self.of_base.readings
+        return {
+            number: own.ln_qps - base[number].ln_qps for number, own in self.own.readings.items()
+        }
+
+    @property
+    def reading_error(self) -> float:
+        """The standard error that all pairs share, since they were read between efforts.
+
+        Between the same efforts both are off alike.
+        """
+        base = self.of_base.readings if self.of_base is not None else {}
+        apart = [own.tests != base[number].tests for number, own in self.own.readings.items()]
+        return READING_ERROR * math.sqrt(2) * fmean(apart)
+
+    @property
+    def recall(self) -> float:
+        """The recall."""
+        return self.own.recall
+
+    def is_of_several(self, hosts: Hosts) -> bool:
+        """Return whether its pairs are of several hosts."""
+        return len(hosts.names(self.pairs)) > 1
+
+    @property
+    def place(self) -> _Place:
+        """What its judgement is found by."""
+        return self.curve, self.contender, self.recall
+
+    @property
+    def cell(self) -> BlockRatios:
+        """The pairs as those of a long step."""
+        step = Step(self.curve.benchmark, f"{self.curve.name} at {self.recall}", self.curve.clients)
+        return BlockRatios(
+            step=step,
+            contender=self.contender,
+            by_incarnation=tuple(np.array([[pair]]) for pair in self.pairs.values()),
+            incomplete=0,
+            with_zero=0,
+            numbers=tuple(self.pairs),
+            totals={},
+            parts="steps",
+        )
+
+
+def add_recall(results: Sequence[Result], recalls: Sequence[Recall], base: str) -> None:
+    """Add what each search found; where the base finds another share, QPS have no verdict."""
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for record in recalls:
+        found[record.test, record.contender].append(record.recall)
+    means = {place: fmean(shares) for place, shares in found.items()}
+    for result in results:
+        result.recall = means.get((result.test, result.contender))
+        of_base = means.get((result.test, base))
+        if result.recall is None or of_base is None or result.contender == base:
+            continue
+        if finds_another_share(result.recall, of_base):
+            result.notes.append(
+                f"it finds {in_percent(result.recall)} of the neighbours, {base} "
+                f"{in_percent(of_base)}: its QPS is of other answers, and is to be read at equal "
+                "recall"
+            )
+            result.rqps = result.low = result.high = None
+            result.verdict = result.all_time = result.basis = result.needed = None
+
+
+def finds_another_share(recall: float, of_base: float) -> bool:
+    """Return whether two recalls differ so much that their QPS are of different answers."""
+    return abs(recall - of_base) > ALIKE
+
+
+def search_comparisons(
+    results: Sequence[Result],
+    slices: Sequence[Slice],
+    recalls: Sequence[Recall],
+    contenders: Sequence[str],
+    margin: float,
+    *,
+    hosts: Hosts = ONE_HOST,
+) -> list[SearchComparison]:
+    """Return each curve with its contenders, the base first; empty where nothing was searched."""
+    curves: dict[Curve, dict[str, list[SearchPoint]]] = defaultdict(lambda: defaultdict(list))
+    for result in results:
+        test = known_test(result.benchmark, result.test)
+        if test is None or test.curve is None or test.effort is None or result.recall is None:
+            continue
+        curve = Curve(result.benchmark, test.curve, result.clients)
+        point = SearchPoint(
+            test=result.test, effort=test.effort, recall=result.recall, qps=result.qps
+        )
+        curves[curve][result.contender].append(point)
+    levels = _levels(curves, points_of(slices, recalls), contenders[0])
+    judged = _judged([level for level in levels if not level.is_of_several(hosts)], margin)
+    return [
+        SearchComparison(
+            benchmark=curve.benchmark,
+            curve=curve.name,
+            clients=curve.clients,
+            contenders=[
+                SearchCurve(
+                    contender=name,
+                    points=sorted(of_curve[name], key=lambda point: point.effort),
+                    at=[
+                        _at(level, contenders[0], judged.get(level.place), hosts)
+                        for level in levels
+                        if (level.curve, level.contender) == (curve, name)
+                    ],
+                )
+                for name in contenders
+                if name in of_curve
+            ],
+        )
+        for curve, of_curve in curves.items()
+    ]
+
+
+def _at(level: _Level, base: str, judgement: Judgement | None, hosts: Hosts) -> AtRecall:
+    own, of_base = level.own, level.of_base
+    at = AtRecall(recall=level.recall, starts=len(own.starts), reached=len(own.readings))
+    at.qps = own.qps
+    if at.qps is None:
+        at.reason = own.reason()
+    elif of_base is None:
+        at.rqps = 1.0
+    elif of_base.lacking:
+        at.reason = of_base.reason(base)
+    elif level.is_of_several(hosts):
+        at.reason = _SEVERAL_HOSTS
+    elif judgement is None:
+        at.reason = _NOT_COMPARED
+    else:
+        estimate = judgement.estimate
+        at.rqps, at.verdict = estimate.ratio, judgement.verdict
+        if estimate.interval is not None:
+            at.low, at.high = estimate.interval.low, estimate.interval.high
+    return at
+
+
+def _judged(levels: Sequence[_Level], margin: float) -> dict[_Place, Judgement]:
+    """Judge the contenders at all recalls of all curves together."""
+    comparable = [level for level in levels if len(level.pairs) >= _FEWEST_STARTS]
+    estimates = estimate_pairs(
+        [level.cell for level in comparable], [level.reading_error for level in comparable]
+    )
+    judgements = judge_estimates(estimates, margin)
+    return {level.place: judgement for level, judgement in zip(comparable, judgements, strict=True)}
+
+
+def _levels(
+    curves: Mapping[Curve, Mapping[str, Sequence[SearchPoint]]], points: Points, base: str
+) -> list[_Level]:
+    """Return each contender that has a curve at each recall."""
+    levels = []
+    for curve, of_curve in curves.items():
+        for recall in LEVELS:
+            reached = {
+                name: reach(points, [each.test for each in own], curve.clients, name, recall)
+                for name, own in of_curve.items()
+            }
+            of_base = reached.get(base, Reach(recall, {}, {}))
+            for name, own in reached.items():
+                if name == base:
+                    levels.append(_Level(curve, name, own, None))
+                else:
+                    both = own.starts & of_base.starts or own.starts
+                    levels.append(_Level(curve, name, own.among(both), of_base.among(both)))
+    return levels

@@ -1,0 +1,143 @@
+"""Results on each host of a joined experiment, and the hosts themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowdust.analysis.comparison.disagreement import disagreements
+from slowdust.analysis.comparison.hosts import Hosts
+from slowdust.analysis.comparison.ratio import HostRatio, Relative
+from slowdust.analysis.comparison.verdict import Judgement
+from slowdust.analysis.model import (
+    GroupResult,
+    HostDisagreement,
+    HostInfo,
+    HostResult,
+    JoinedExperiment,
+    Result,
+)
+from slowdust.analysis.results.rates import rate_of
+from slowdust.store.manifest import Manifest
+from slowdust.store.slice import Slice
+from slowdust.wording import listing
+
+
+def host_results(slices: Sequence[Slice], hosts: Hosts) -> list[HostResult]:
+    """Return what each host did of one step on one contender, without its relation to the base."""
+    found = []
+    for host in hosts.names(record.place.incarnation for record in slices):
+        if not host:
+            continue
+        own = [record for record in slices if hosts.of[record.place.incarnation] == host]
+        incarnations = len({record.place.incarnation for record in own})
+        found.append(HostResult(host=host, qps=rate_of(own), incarnations=incarnations))
+    return found
+
+
+def relate_hosts(result: Result, judgement: Judgement, hosts: Hosts) -> None:
+    """Set what relates a result to the base's on each host, and on each group of them."""
+    estimate = judgement.estimate
+    ratios = {own.host: own for own in estimate.hosts}
+    for each in result.hosts:
+        if len(result.hosts) == 1:
+            _set(each, _judged(judgement), estimate.blocks)
+        elif own := ratios.get(each.host):
+            _set(each, _of_host(own, judgement), own.blocks)
+    result.groups = [_group(group, own, hosts) for group, own in judgement.groups.items()]
+
+
+def notes_about_hosts(result: Result) -> list[str]:
+    """Return on which hosts a result holds, where it is not on all that hosts can say."""
+    if len(result.hosts) == 1:
+        return [
+            f"measured on {result.hosts[0].host} alone: how hosts differ is not in the interval"
+        ]
+    missing = [each.host for each in result.hosts if each.rqps is None]
+    notes = [f"too few blocks to be in the ratio: {listing(missing)}"] if missing else []
+    verdicts = {group.verdict for group in result.groups}
+    if len(verdicts) < 2:
+        return notes
+    by_group = listing([f"{group.verdict} on {group.group}" for group in result.groups])
+    return [*notes, f"models of CPUs disagree: {by_group}"]
+
+
+def _judged(judgement: Judgement) -> Relative:
+    """Return the ratio that a judgement is about."""
+    estimate = judgement.estimate
+    if judgement.basis == "all time" and estimate.all_time is not None:
+        return estimate.all_time
+    return estimate
+
+
+def _of_host(own: HostRatio, judgement: Judgement) -> Relative:
+    if judgement.basis == "all time" and own.all_time is not None:
+        return own.all_time
+    return own.typical
+
+
+def _set(each: HostResult, relative: Relative, blocks: int) -> None:
+    each.rqps, each.blocks = relative.ratio, blocks
+    if relative.interval is not None:
+        each.low, each.high = relative.interval.low, relative.interval.high
+
+
+def _group(group: str, judgement: Judgement, hosts: Hosts) -> GroupResult:
+    relative = _judged(judgement)
+    measured = [own.host for own in judgement.estimate.hosts]
+    result = GroupResult(
+        group=group,
+        hosts=measured or hosts.in_group(group),
+        rqps=relative.ratio,
+        verdict=judgement.verdict,
+    )
+    if relative.interval is not None:
+        result.low, result.high = relative.interval.low, relative.interval.high
+    return result
+
+
+def host_disagreements(judged: Sequence[Judgement], margin: float) -> list[HostDisagreement]:
+    """Return the hosts that disagree with the others, over all tests first."""
+    return [
+        HostDisagreement(
+            host=each.host,
+            others=list(each.others),
+            contender=each.contender,
+            test=None if each.step is None else each.step.test,
+            clients=None if each.step is None else each.step.clients,
+            tests=each.tests,
+            ratio=each.ratio,
+            chance=each.chance,
+        )
+        for each in disagreements([judgement.estimate for judgement in judged], margin)
+    ]
+
+
+def host_infos(manifest: Manifest, slices: Sequence[Slice]) -> list[HostInfo]:
+    """Return the hosts of an experiment; nothing unless it was joined."""
+    infos = []
+    for host in manifest.hosts:
+        numbers = set(host.incarnations)
+        own = [record for record in slices if record.place.incarnation in numbers]
+        infos.append(
+            HostInfo(
+                name=host.name,
+                group=host.group,
+                facts={
+                    label: value
+                    for label, value in host.host.items()
+                    if manifest.host.get(label) != value
+                },
+                cpus=len(host.cpus) or None,
+                experiments=[
+                    JoinedExperiment(experiment=part.experiment, path=part.path)
+                    for part in host.parts
+                ],
+                incarnations=len({record.place.incarnation for record in own}),
+                slices=len(own),
+                tests=len({record.place.test for record in own}),
+                started=host.started,
+                finished=host.finished,
+                spent_s=host.spent_s,
+            )
+        )
+    return infos

@@ -1,0 +1,289 @@
+"""Storage of tests of data beyond the page cache: reads beside the disk's own, and all writes.
+
+A server's share of the disk moves with the machine, for all contenders alike: so shares are
+compared block by block like rates, and the interval of one share expects incarnations to differ.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from slowdust.analysis.comparison.estimate import estimate_all
+from slowdust.analysis.comparison.hosts import Hosts, hosts_of
+from slowdust.analysis.comparison.posterior import Expectation
+from slowdust.analysis.comparison.ratio import Estimate
+from slowdust.analysis.comparison.relative import BlockRatios, Step, block_ratios, step_of
+from slowdust.analysis.comparison.verdict import AMOUNTS, Judgement, judge_cells
+from slowdust.analysis.model import Result, StorageUse
+from slowdust.benchmarks import known_test
+from slowdust.store.manifest import ContenderFacts, Manifest
+from slowdust.store.measured import DISK, SERVER, STORAGE
+from slowdust.store.preparation import LOG_BYTES, WRITTEN_BYTES, ServerCounters
+from slowdust.store.slice import Slice
+from slowdust.units import Second
+from slowdust.wording import counted
+
+FEW_TIMES = 2.0
+"""Data / page cache up to which a note says how much of the data is in it."""
+MOSTLY_FROM_DEVICE = 0.9
+"""Share of the reads that come from storage below which a note says where the others came from."""
+FEW_IDLE = 0.1
+"""Share of the blocks that may lack a read of the server without a note."""
+MOMENTS = Expectation(scale=0.2, prior_freedom=3.0, borrowed_freedom=0.0, outsider_share=0.0)
+"""Prior for a server's share of the disk: it differs by 3% to 20% from one incarnation to another,
+whatever the server. Nothing is borrowed, since other contenders saw the same moments."""
+_KB = 1024
+_MB = 1 << 20
+
+_Place = tuple[Step, str]
+"""Step and contender."""
+
+
+def add_storage(
+    results: Sequence[Result],
+    manifest: Manifest,
+    slices: Sequence[Slice],
+    contenders: Sequence[str],
+) -> None:
+    """Set `storage` of the results of tests beyond the page cache; `contenders[0]` is the base."""
+    by_place: dict[_Place, list[Slice]] = defaultdict(list)
+    for record in slices:
+        by_place[step_of(record), record.place.contender].append(record)
+    facts = {each.name: each for each in manifest.contenders}
+    written = _Written(manifest, contenders)
+    measured: dict[_Place, Result] = {}
+    for result in results:
+        test = known_test(result.benchmark, result.test)
+        if test is None or not test.beyond_pool:
+            continue
+        place = Step(result.benchmark, result.test, result.clients), result.contender
+        measured[place] = result
+        result.storage = StorageUse(
+            data_per_pool=data_per_pool(facts[result.contender]),
+            from_device=_from_device(by_place[place]),
+            reads_per_s=_reads_of_server(by_place[place]),
+            disk_reads_per_s=_reads_of_disk(by_place[place]),
+        )
+        if test.writes:
+            written.add(result.storage, result)
+        result.notes += _notes(result.storage, facts[result.contender])
+    beside = {place: _beside_disk(by_place[place]) for place in measured}
+    hosts = hosts_of(manifest)
+    for estimate in _shares(beside, hosts):
+        result = measured[estimate.step, estimate.contender]
+        result.notes += _notes_about_idle_blocks(estimate)
+        use = result.storage
+        if use is not None and estimate.interval is not None:
+            use.of_disk = estimate.ratio
+            use.of_disk_low, use.of_disk_high = estimate.interval.low, estimate.interval.high
+    for judgement in _compared_shares(beside, contenders, manifest.method.margin, hosts):
+        estimate = judgement.estimate
+        use = measured[estimate.step, estimate.contender].storage
+        if use is not None and estimate.interval is not None:
+            use.share_ratio = estimate.ratio
+            use.share_low, use.share_high = estimate.interval.low, estimate.interval.high
+            use.share_verdict = AMOUNTS[judgement.verdict]
+
+
+def data_per_pool(facts: ContenderFacts) -> float | None:
+    """Return the size of a contender's tables and indexes / that of its page cache."""
+    if facts.table_bytes is None or not facts.buffer_pool_bytes:
+        return None
+    return (facts.table_bytes + (facts.index_bytes or 0)) / facts.buffer_pool_bytes
+
+
+def small_data(facts: ContenderFacts) -> str | None:
+    """Return what is wrong with data that are hardly more than the page cache; None if they are."""
+    factor = data_per_pool(facts)
+    if factor is None or factor > FEW_TIMES:
+        return None
+    pool = f"the page cache of {(facts.buffer_pool_bytes or 0) / _MB:,.0f} MB"
+    if factor <= 1:
+        return f"not beyond the page cache: all data are {factor:.2g} times {pool}"
+    return f"hardly beyond the page cache: all data are only {factor:.2g} times {pool}"
+
+
+def _notes(use: StorageUse, facts: ContenderFacts) -> list[str]:
+    notes = [small] if (small := small_data(facts)) else []
+    if use.from_device is not None and use.from_device < MOSTLY_FROM_DEVICE:
+        notes.append(
+            f"of what the server read, {use.from_device:.0%} came from the disk: the rest was in "
+            "the kernel's memory"
+        )
+    return notes
+
+
+def _notes_about_idle_blocks(estimate: Estimate) -> list[str]:
+    """Return a note if a share of the disk leaves out many blocks: those without a read."""
+    idle = estimate.with_zero
+    if idle <= FEW_IDLE * (idle + estimate.blocks):
+        return []
+    blocks = counted(idle + estimate.blocks, "block")
+    left = "server / disk is that of the others" if estimate.blocks else "there is no server / disk"
+    return [f"in {idle:,} of {blocks} the server did not read from the disk: {left}"]
+
+
+def _from_device(slices: Sequence[Slice]) -> float | None:
+    """Return the share of what reading calls returned that came from storage, of known pages."""
+    read = called = 0.0
+    for record in slices:
+        measured = record.measured
+        fetched, returned = (measured.used(SERVER, n) for n in ("read_bytes", "called_bytes"))
+        if fetched is not None and returned is not None and _pages(record) is not None:
+            # What is read ahead, or asynchronously, was not called for.
+            read += fetched
+            called += max(fetched, returned)
+    return read / called if called else None
+
+
+def _pages(record: Slice) -> float | None:
+    return record.measured.used(STORAGE, "pages_read")
+
+
+def _reads_of_server(slices: Sequence[Slice]) -> float | None:
+    return _per_second(
+        [
+            (pages, record.measured.seconds)
+            for record in slices
+            if (pages := _pages(record)) is not None
+        ]
+    )
+
+
+def _reads_of_disk(slices: Sequence[Slice]) -> float | None:
+    disks = [uses[DISK] for record in slices if DISK in (uses := record.measured.uses)]
+    return _per_second([(each["reads"], each["seconds"]) for each in disks])
+
+
+def _per_second(parts: Sequence[tuple[float, Second | None]]) -> float | None:
+    seconds = sum(part or 0.0 for _, part in parts)
+    return sum(reads for reads, _ in parts) / seconds if seconds else None
+
+
+def _beside_disk(slices: Sequence[Slice]) -> list[Slice]:
+    """Return the slices beside which the disk was read."""
+    return [
+        record for record in slices if DISK in record.measured.uses and _pages(record) is not None
+    ]
+
+
+def _shares(beside: Mapping[_Place, Sequence[Slice]], hosts: Hosts) -> list[Estimate]:
+    """Estimate the pages per second of each server / those of the disk, as of two contenders."""
+    cells = []
+    for (_, contender), own in beside.items():
+        sides = [
+            msgspec.structs.replace(
+                record, place=msgspec.structs.replace(record.place, contender=side)
+            )
+            for record in own
+            for side in (SERVER, DISK)
+        ]
+        ratios = block_ratios(sides, DISK, [DISK, SERVER], _reads_of_side)
+        cells += [dataclasses.replace(cell, contender=contender) for cell in ratios]
+    return estimate_all(cells, MOMENTS, hosts)
+
+
+def _compared_shares(
+    beside: Mapping[_Place, Sequence[Slice]],
+    contenders: Sequence[str],
+    margin: float,
+    hosts: Hosts,
+) -> list[Judgement]:
+    """Judge the shares of the disk beside the base's, block by block."""
+    slices = [record for own in beside.values() for record in own]
+    cells = block_ratios(slices, contenders[0], contenders, _share)
+    return judge_cells([cell for cell in cells if cell.blocks], margin, hosts)
+
+
+def _share(record: Slice) -> float:
+    """Return the pages per second of the server / those of the disk beside it."""
+    use = record.measured.uses[DISK]
+    return _reads_per_s(record) * use["seconds"] / use["reads"]
+
+
+def _reads_of_side(record: Slice) -> float:
+    """Return the pages per second of a slice that stands for the server or for the disk."""
+    if record.place.contender == DISK:
+        use = record.measured.uses[DISK]
+        return use["reads"] / use["seconds"]
+    return _reads_per_s(record)
+
+
+def _reads_per_s(record: Slice) -> float:
+    return (_pages(record) or 0.0) / (record.measured.seconds or 1.0)
+
+
+class _Written:
+    """What the servers of an experiment wrote in each step, to the last page, by incarnation."""
+
+    def __init__(self, manifest: Manifest, contenders: Sequence[str]) -> None:
+        self._base = contenders[0]
+        self._counters: dict[tuple[str, str], dict[int, ServerCounters]] = {}
+        for each in manifest.counters:
+            if WRITTEN_BYTES in each.amounts and each.operations:
+                own = self._counters.setdefault((each.step, each.contender), {})
+                own[each.incarnation] = each
+        ratios = [cell for name in contenders[1:] for cell in self._ratios(name)]
+        judged = judge_cells(ratios, manifest.method.margin, hosts_of(manifest))
+        self._judged = {(each.estimate.step, each.estimate.contender): each for each in judged}
+
+    def add(self, use: StorageUse, result: Result) -> None:
+        """Set what was written per operation, and how that relates to the base's."""
+        own = self._counters.get((f"{result.test}@{result.clients}", result.contender), {})
+        use.written_kb = _kb_per_operation(own, WRITTEN_BYTES)
+        use.log_kb = _kb_per_operation(own, LOG_BYTES)
+        if result.contender == self._base:
+            use.written_ratio = None if use.written_kb is None else 1.0
+            return
+        step = Step("", result.test, result.clients)
+        judgement = self._judged.get((step, result.contender))
+        if judgement is None:
+            return
+        use.written_ratio = judgement.estimate.ratio
+        use.written_verdict = AMOUNTS[judgement.verdict]
+        if (interval := judgement.estimate.interval) is not None:
+            use.written_low, use.written_high = interval.low, interval.high
+
+    def _ratios(self, contender: str) -> list[BlockRatios]:
+        """Return the log ratios of each step of a contender: one in an incarnation.
+
+        An incarnation in which one of the two wrote nothing has none.
+        """
+        cells = []
+        for (key, name), own in self._counters.items():
+            base = self._counters.get((key, self._base), {})
+            both = sorted(own.keys() & base.keys())
+            numbers = [n for n in both if _bytes_each(own[n]) > 0 and _bytes_each(base[n]) > 0]
+            if name != contender or not numbers:
+                continue
+            test, _, clients = key.rpartition("@")
+            ratios = [_bytes_each(own[n]) / _bytes_each(base[n]) for n in numbers]
+            cells.append(
+                BlockRatios(
+                    step=Step("", test, int(clients)),
+                    contender=contender,
+                    by_incarnation=tuple(np.log([[ratio]]) for ratio in ratios),
+                    incomplete=0,
+                    with_zero=0,
+                    numbers=tuple(numbers),
+                    totals={},
+                    parts="steps",
+                )
+            )
+        return cells
+
+
+def _bytes_each(counters: ServerCounters) -> float:
+    return counters.amounts[WRITTEN_BYTES] / counters.operations
+
+
+def _kb_per_operation(counters: Mapping[int, ServerCounters], quantity: str) -> float | None:
+    known = [each for each in counters.values() if quantity in each.amounts]
+    operations = sum(each.operations for each in known)
+    total = sum(each.amounts[quantity] for each in known)
+    return total / operations / _KB if operations else None

@@ -1,0 +1,294 @@
+"""Tables and tests as data, which the driver loads and runs without knowing them.
+
+The structs have the shape of the driver's own (driver/schema.json). A `Described` makes them for a
+DBMS, so that a benchmark may write its SQL in several dialects.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Literal
+
+import msgspec
+
+DRIVER_BENCHMARK = "described"
+"""The driver's name for all benchmarks of this kind."""
+
+Fixed = int | float | str | None
+"""A value of a choice or of a sample; times are seconds since 1970."""
+
+
+class _Part(msgspec.Struct, kw_only=True, omit_defaults=True):
+    pass
+
+
+class Int(_Part, tag_field="kind", tag="int"):
+    """A whole number of 32 bits."""
+
+
+class Bigint(_Part, tag_field="kind", tag="bigint"):
+    """A whole number of 64 bits."""
+
+
+class Real(_Part, tag_field="kind", tag="real"):
+    """A floating-point number of 32 bits."""
+
+
+class Timestamp(_Part, tag_field="kind", tag="timestamp"):
+    """A date and a time of day without a time zone; numbers are seconds since 1970."""
+
+
+class Varchar(_Part, tag_field="kind", tag="varchar"):
+    """A text of at most so many characters."""
+
+    length: int
+
+
+class Char(_Part, tag_field="kind", tag="char"):
+    """A text of so many characters."""
+
+    length: int
+
+
+class Text(_Part, tag_field="kind", tag="text"):
+    """A text of any length."""
+
+
+class Vector(_Part, tag_field="kind", tag="vector"):
+    """A vector of so many 32-bit numbers."""
+
+    dimensions: int
+
+
+class SqlType(_Part, tag_field="kind", tag="sql"):
+    """Any other type by its name; the server converts its values from texts."""
+
+    name: str
+
+
+Type = Int | Bigint | Real | Timestamp | Varchar | Char | Text | Vector | SqlType
+
+
+class Serial(_Part, tag_field="by", tag="serial"):
+    """`start + step * index`: of the row in its table, or of the operation in its sequence."""
+
+    start: int
+    step: int = 1
+
+
+class Cycle(_Part, tag_field="by", tag="cycle"):
+    """`start + index // each % count`."""
+
+    start: int
+    each: int
+    count: int
+
+
+class Listed(_Part, tag_field="by", tag="listed"):
+    """`values[index % n] + step * (index // n % count)`, where there are n values."""
+
+    values: list[int]
+    step: int = 0
+    count: int = 1
+
+
+class Uniform(_Part, tag_field="by", tag="uniform"):
+    """Whole numbers with `scale` digits after the point; both ends are included."""
+
+    low: int
+    high: int
+    scale: int = 0
+
+
+class Zipf(_Part, tag_field="by", tag="zipf"):
+    """The r-th most frequent number has a probability of r^-exponent; ranks are scattered."""
+
+    low: int
+    high: int
+    exponent: float
+
+
+class Span(_Part, tag_field="by", tag="span"):
+    """Two values of a statement: the first and the last of so many adjacent numbers."""
+
+    low: int
+    high: int
+    count: int
+
+
+class Distinct(_Part, tag_field="by", tag="distinct"):
+    """So many values of a statement, all different."""
+
+    low: int
+    high: int
+    count: int
+
+
+class Own(_Part, tag_field="by", tag="own"):
+    """A number that no other client draws."""
+
+    low: int
+    high: int
+
+
+class Letters(_Part, tag_field="by", tag="text"):
+    """Random letters or digits."""
+
+    shortest: int
+    longest: int
+    alphabet: Literal["letters", "digits"] = "letters"
+
+
+class Choice(_Part, tag_field="by", tag="choice"):
+    """One of some values, by weights if there are any."""
+
+    values: list[Fixed]
+    weights: list[float] | None = None
+
+
+class Same(_Part, tag_field="by", tag="same"):
+    """The value at a place among those of the transaction, counted from 0."""
+
+    place: int
+
+
+class Sample(_Part, tag_field="by", tag="sample"):
+    """A column of a tuple of a test's samples; the values of a call are of one tuple."""
+
+    set: int
+    column: int
+
+
+class Vectors(_Part, tag_field="by", tag="vectors"):
+    """The vector whose turn it is, of a file of 32-bit numbers, little-endian."""
+
+    file: str
+    encoding: Literal["text", "bytes"] = "text"
+
+
+Draw = (
+    Serial
+    | Cycle
+    | Listed
+    | Uniform
+    | Zipf
+    | Span
+    | Distinct
+    | Own
+    | Letters
+    | Choice
+    | Same
+    | Sample
+    | Vectors
+)
+
+
+class Column(_Part):
+    """A column with the source of its values."""
+
+    name: str
+    type: Type
+    values: Draw
+    nullable: bool = False
+    """Whether statements may write NULL into it."""
+
+
+class Table(_Part):
+    """A table with its rows; statements of `after` may have `{index_options}`."""
+
+    name: str
+    rows: int
+    columns: list[Column]
+    primary_key: list[str] = []
+    constraints: list[str] = []
+    """Definitions between the parentheses of CREATE TABLE, beside columns and primary key."""
+    options: str = ""
+    """What follows the parentheses, beside the engine and the character set."""
+    after: list[str] = []
+    """Statements that are executed once the rows are there."""
+
+
+class Tables(_Part):
+    """The tables of a benchmark on one DBMS."""
+
+    tables: list[Table]
+    before: list[str] = []
+    """Statements that are executed before any table is made."""
+
+
+class Value(_Part):
+    """The source of the values of one or more placeholders."""
+
+    type: Type
+    draw: Draw
+
+
+class Call(_Part):
+    """A statement with `?` for its values; BEGIN and COMMIT are such statements."""
+
+    sql: str
+    values: list[Value] = []
+    rows: int | None = None
+    """The number of rows that it returns or changes; None: any."""
+    form: Literal["prepared", "text"] = "prepared"
+    repeat: int = 1
+
+
+class Transaction(_Part):
+    """Statements that are one operation."""
+
+    name: str
+    calls: list[Call]
+    weight: float = 1.0
+
+
+class WritesFreshness(_Part, tag_field="kind", tag="writes"):
+    """Each operation writes its index into the row of its client, index % clients, and commits."""
+
+
+class ReadsFreshness(_Part, tag_field="kind", tag="reads"):
+    """Each operation leaves a transaction open, in which the statement reads those rows."""
+
+    statement: str
+
+
+class TestOnDbms(_Part):
+    """A test as a DBMS executes it."""
+
+    transactions: list[Transaction]
+    session: list[str] = []
+    """Statements that each connection executes before it prepares others."""
+    samples: list[list[list[Fixed]]] = []
+    """Sets of tuples, of which values are drawn."""
+    freshness: WritesFreshness | ReadsFreshness | None = None
+    """The part of its operations in measuring how fresh the data are that queries see."""
+
+
+class Described(ABC):
+    """The tables and tests of a benchmark, as one experiment has them."""
+
+    @property
+    @abstractmethod
+    def names(self) -> list[str]:
+        """The names of all tables."""
+
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """The rows of all tables."""
+
+    @abstractmethod
+    def tables(self, dbms: str) -> Tables:
+        """Return the tables on a DBMS.
+
+        Raises:
+            UsageError: the benchmark is not written for that DBMS.
+        """
+
+    @abstractmethod
+    def test(self, name: str, dbms: str, clients: int) -> TestOnDbms:
+        """Return the test of that name (`Test.driver_test`) on a DBMS.
+
+        Raises:
+            UsageError: the test is not written for that DBMS.
+        """

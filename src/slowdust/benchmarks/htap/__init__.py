@@ -1,0 +1,109 @@
+"""Mixed load: transactions beside analytic queries over the same tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from slowdust.benchmarks.htap.data import ONE_SNAPSHOT, HtapData
+from slowdust.benchmarks.htap.options import OPTIONS, HtapTable
+from slowdust.benchmarks.htap.queries import QUERIES
+from slowdust.benchmarks.htap.tests import (
+    HOLD,
+    MOST_CLIENTS,
+    NAME,
+    QUERY_SET,
+    TRANSACTIONS,
+    HtapTest,
+    clients_of_point,
+    point,
+    tests_of,
+)
+from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Test
+from slowdust.benchmarks.options import Table
+from slowdust.units import Second
+
+__all__ = ["HTAP", "HtapTest"]
+
+_USUAL_HOLD: Second = 10.0
+"""The time for which a transaction is open where a test of that kind is named without one."""
+_SIZES = "the sizes of its tables follow from [htap] warehouses"
+_GUIDE = """
+The benchmark htap has transactions beside analytic queries (ten of CH-benCHmark's) over TPC-C's
+tables, a tenth of TPC-C's size: each side alone, and beside the other. The suite `frontier` has
+points with 0, 1, 2, 4, ... clients of each side; --hold adds tests beside a long transaction.
+
+\b
+slowdust compare postgres@15.8 postgres@17.6 --benchmark htap --rate 200
+slowdust compare postgres@17.6 mysql@9.7.4 --benchmark htap --suite frontier --grid 2x2
+"""
+
+
+@dataclass(frozen=True)
+class HtapBenchmark(Benchmark):
+    """The mixed load, with the tests that its table asks for."""
+
+    settings: HtapTable = field(default_factory=HtapTable)
+
+    def configured(self, table: Table) -> HtapBenchmark:
+        """Return the benchmark with the rate, the hold and the grid that the table asks for."""
+        assert isinstance(table, HtapTable)
+        tests = tests_of(table.rate, table.hold or _USUAL_HOLD, table.grid)
+        sides = [QUERY_SET, TRANSACTIONS]
+        beside = [f"{side}.beside" for side in sides]
+        held = [f"{side}.{HOLD}" for side in sides]
+        suites = {
+            DEFAULT_SUITE: (*sides, *beside, *(held if table.hold else ())),
+            "quick": (*sides, beside[0]),
+            "queries": (*QUERIES, QUERY_SET),
+            "frontier": tuple(test.name for test in tests if clients_of_point(test.name)),
+            "full": tuple(test.name for test in tests if table.hold or test.name not in held),
+        }
+        return replace(
+            self,
+            tests=tests,
+            suites=suites,
+            settings=table,
+            connections=sum(table.grid) + 1,  # and that of a long transaction
+        )
+
+    def described(self, rows: int, tables: int, seed: int) -> HtapData:
+        """Return the tables and tests for the driver, whatever the experiment's rows and tables."""
+        del rows, tables, seed
+        return HtapData(self.settings.warehouses, self.settings.transactions)
+
+    def loaded(self, rows: int) -> str:
+        """Return the warehouses, with the rows of the tables that are scanned and written most."""
+        return self.described(rows, 1, 0).phrase
+
+    def test(self, name: str) -> Test | None:
+        """Return the test of that name, also a point of another grid; None where there is none."""
+        clients = clients_of_point(name)
+        return point(*clients) if clients and any(clients) else super().test(name)
+
+    def sequence(self, tests: Sequence[Test], levels: Sequence[int]) -> list[tuple[Test, int]]:
+        """Return each test at each number of clients, and points of a frontier at their own."""
+        return [
+            (test, clients)
+            for test in tests
+            for clients in (
+                [test.clients] if isinstance(test, HtapTest) and test.clients else levels
+            )
+        ]
+
+
+HTAP = HtapBenchmark(
+    name=NAME,
+    tests=(),
+    suites={},
+    dbms=tuple(ONE_SNAPSHOT),
+    most_clients=MOST_CLIENTS,
+    options_type=HtapTable,
+    options=OPTIONS,
+    unused_keys={
+        "rows": _SIZES,
+        "tables": _SIZES,
+        "rate": "the rate of its transactions is that of [htap]",
+    },
+    guide=_GUIDE,
+).configured(HtapTable())

@@ -1,0 +1,336 @@
+"""TPC-C's tables, with CH-benCHmark's three, and those of the other kinds of transactions."""
+
+from __future__ import annotations
+
+from slowdust.benchmarks.described import (
+    Bigint,
+    Char,
+    Choice,
+    Column,
+    Cycle,
+    Draw,
+    Int,
+    Letters,
+    Listed,
+    Serial,
+    SqlType,
+    Table,
+    Timestamp,
+    Type,
+    Uniform,
+    Varchar,
+)
+from slowdust.benchmarks.htap.sizes import (
+    CARRIERS,
+    CUSTOMERS,
+    DISTRICTS,
+    ITEMS,
+    LINES,
+    MEAN_LINES,
+    NEW_ORDERS,
+    ORDERS,
+    ROWS,
+    SUPPLIERS,
+)
+from slowdust.benchmarks.htap.tests import MOST_CLIENTS
+
+FRESHNESS = "htap_freshness"
+SBTEST = "htap_sbtest"
+PURCHASES = "htap_purchases"
+YEAR = Uniform(low=1_420_070_400, high=1_451_606_399)
+"""The seconds of 2015, in which all dates of TPC-C's tables are, also those of later orders."""
+MONEY = SqlType(name="NUMERIC(12, 2)")
+AMOUNT = Uniform(low=1, high=999_999, scale=2)
+QUANTITY = Uniform(low=1, high=10)
+CARRIER = Uniform(low=1, high=CARRIERS)
+BALANCE = 500
+"""Balances are from -500.00 to 499.99: one that leaves the range goes on from its other end, so
+that they stay as evenly spread as they were loaded."""
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_STATES = Choice(values=[f"{letter}{letter}" for letter in _LETTERS])
+"""A nation's key is the code of the first letter of its customers' states."""
+_REGIONS = ("AFRICA", "AMERICA", "ASIA", "EUROPE", "MIDDLE EAST")
+_INT = Int()
+
+
+def _columns(*columns: tuple[str, Type, Draw]) -> list[Column]:
+    return [Column(name=name, type=kind, values=draw) for name, kind, draw in columns]
+
+
+def _digits(length: int) -> Letters:
+    return Letters(shortest=length, longest=length, alphabet="digits")
+
+
+def _text(shortest: int, longest: int) -> Letters:
+    return Letters(shortest=shortest, longest=longest)
+
+
+def _count(each: int, count: int, start: int = 1) -> Cycle:
+    return Cycle(start=start, each=each, count=count)
+
+
+def _always(number: int) -> Serial:
+    return Serial(start=number, step=0)
+
+
+def tables_of(warehouses: int) -> list[Table]:
+    """Return TPC-C's tables, and those of CH-benCHmark."""
+    districts = warehouses * DISTRICTS
+    return [
+        Table(
+            name="warehouse",
+            rows=warehouses,
+            columns=_columns(
+                ("w_id", _INT, Serial(start=1)),
+                ("w_name", Varchar(length=10), _text(6, 10)),
+                ("w_state", Char(length=2), _STATES),
+                ("w_tax", MONEY, Uniform(low=0, high=20, scale=2)),
+                ("w_ytd", MONEY, _always(300_000)),
+            ),
+            primary_key=["w_id"],
+        ),
+        Table(
+            name="district",
+            rows=districts,
+            columns=_columns(
+                ("d_w_id", _INT, _count(DISTRICTS, warehouses)),
+                ("d_id", _INT, _count(1, DISTRICTS)),
+                ("d_name", Varchar(length=10), _text(6, 10)),
+                ("d_tax", MONEY, Uniform(low=0, high=20, scale=2)),
+                ("d_ytd", MONEY, _always(30_000)),
+                ("d_next_o_id", _INT, _always(ORDERS + 1)),
+                ("d_first_o_id", _INT, _always(1)),
+                ("d_removed_o_id", _INT, _always(1)),
+                ("d_undelivered_o_id", _INT, _always(ORDERS - NEW_ORDERS + 1)),
+                ("d_delivered_o_id", _INT, _always(ORDERS - NEW_ORDERS + 1)),
+            ),
+            primary_key=["d_w_id", "d_id"],
+        ),
+        Table(
+            name="customer",
+            rows=districts * CUSTOMERS,
+            columns=_columns(
+                ("c_w_id", _INT, _count(DISTRICTS * CUSTOMERS, warehouses)),
+                ("c_d_id", _INT, _count(CUSTOMERS, DISTRICTS)),
+                ("c_id", _INT, _count(1, CUSTOMERS)),
+                ("c_first", Varchar(length=16), _text(8, 16)),
+                ("c_last", Varchar(length=16), _text(9, 15)),
+                ("c_state", Char(length=2), _STATES),
+                ("c_phone", Char(length=16), _digits(16)),
+                ("c_since", Timestamp(), YEAR),
+                ("c_credit", Char(length=2), Choice(values=["GC", "BC"], weights=[9, 1])),
+                ("c_discount", MONEY, Uniform(low=0, high=50, scale=2)),
+                ("c_balance", MONEY, Uniform(low=-100 * BALANCE, high=100 * BALANCE - 1, scale=2)),
+                ("c_ytd_payment", MONEY, _always(10)),
+                ("c_payment_cnt", _INT, _always(1)),
+                ("c_data", Varchar(length=500), _text(300, 500)),
+            ),
+            primary_key=["c_w_id", "c_d_id", "c_id"],
+        ),
+        Table(
+            name="history",
+            rows=districts * CUSTOMERS,
+            columns=_columns(
+                ("h_c_w_id", _INT, _count(DISTRICTS * CUSTOMERS, warehouses)),
+                ("h_c_d_id", _INT, _count(CUSTOMERS, DISTRICTS)),
+                ("h_c_id", _INT, _count(1, CUSTOMERS)),
+                ("h_date", Timestamp(), YEAR),
+                ("h_amount", MONEY, _always(10)),
+                ("h_data", Varchar(length=24), _text(12, 24)),
+            ),
+            primary_key=["h_c_w_id", "h_c_d_id", "h_c_id"],
+        ),
+        *_orders(warehouses),
+        *_items(warehouses),
+        *_suppliers(),
+    ]
+
+
+def _orders(warehouses: int) -> list[Table]:
+    districts = warehouses * DISTRICTS
+    return [
+        Table(
+            name="orders",
+            rows=districts * ORDERS,
+            columns=_columns(
+                ("o_w_id", _INT, _count(DISTRICTS * ORDERS, warehouses)),
+                ("o_d_id", _INT, _count(ORDERS, DISTRICTS)),
+                ("o_id", _INT, _count(1, ORDERS)),
+                ("o_c_id", _INT, Uniform(low=1, high=CUSTOMERS)),
+                ("o_entry_d", Timestamp(), YEAR),
+                ("o_carrier_id", _INT, CARRIER),
+                ("o_ol_cnt", _INT, Listed(values=[*LINES])),
+            ),
+            primary_key=["o_w_id", "o_d_id", "o_id"],
+            after=["CREATE INDEX orders_customer ON orders (o_w_id, o_d_id, o_c_id, o_id)"],
+        ),
+        Table(
+            name="new_order",
+            rows=districts * NEW_ORDERS,
+            columns=_columns(
+                ("no_w_id", _INT, _count(DISTRICTS * NEW_ORDERS, warehouses)),
+                ("no_d_id", _INT, _count(NEW_ORDERS, DISTRICTS)),
+                ("no_o_id", _INT, _count(1, NEW_ORDERS, start=ORDERS - NEW_ORDERS + 1)),
+            ),
+            primary_key=["no_w_id", "no_d_id", "no_o_id"],
+        ),
+        Table(
+            name="order_line",
+            rows=districts * ORDERS * MEAN_LINES,
+            columns=_columns(
+                ("ol_w_id", _INT, _count(DISTRICTS * ORDERS * MEAN_LINES, warehouses)),
+                ("ol_d_id", _INT, _count(ORDERS * MEAN_LINES, DISTRICTS)),
+                ("ol_o_id", _INT, _orders_of_lines()),
+                ("ol_number", _INT, Listed(values=[n for _, n in _lines_of_orders()])),
+                ("ol_i_id", _INT, Uniform(low=1, high=ITEMS)),
+                ("ol_delivery_d", Timestamp(), YEAR),
+                ("ol_quantity", _INT, QUANTITY),
+                ("ol_amount", MONEY, AMOUNT),
+                ("ol_dist_info", Char(length=24), _text(24, 24)),
+            ),
+            primary_key=["ol_w_id", "ol_d_id", "ol_o_id", "ol_number"],
+        ),
+    ]
+
+
+def _lines_of_orders() -> list[tuple[int, int]]:
+    """Return the order and the number of each line of the first orders of a district."""
+    return [
+        (order, number)
+        for order, lines in enumerate(LINES, start=1)
+        for number in range(1, lines + 1)
+    ]
+
+
+def _orders_of_lines() -> Listed:
+    rounds = ORDERS // len(LINES)
+    return Listed(values=[order for order, _ in _lines_of_orders()], step=len(LINES), count=rounds)
+
+
+def _items(warehouses: int) -> list[Table]:
+    return [
+        Table(
+            name="item",
+            rows=ITEMS,
+            columns=_columns(
+                ("i_id", _INT, Serial(start=1)),
+                ("i_name", Varchar(length=24), _text(14, 24)),
+                ("i_price", MONEY, Uniform(low=100, high=10_000, scale=2)),
+                ("i_data", Varchar(length=50), _text(26, 50)),
+            ),
+            primary_key=["i_id"],
+        ),
+        Table(
+            name="stock",
+            rows=warehouses * ITEMS,
+            columns=_columns(
+                ("s_w_id", _INT, _count(ITEMS, warehouses)),
+                ("s_i_id", _INT, _count(1, ITEMS)),
+                ("s_quantity", _INT, Uniform(low=10, high=100)),
+                ("s_dist_info", Char(length=24), _text(24, 24)),
+                ("s_ytd", _INT, _always(0)),
+                ("s_order_cnt", _INT, _always(0)),
+                ("s_data", Varchar(length=50), _text(26, 50)),
+            ),
+            primary_key=["s_w_id", "s_i_id"],
+        ),
+    ]
+
+
+def _suppliers() -> list[Table]:
+    nations = ", ".join(
+        f"({ord(letter)}, 'NATION {letter}', {place % len(_REGIONS)})"
+        for place, letter in enumerate(_LETTERS)
+    )
+    regions = ", ".join(f"({place}, '{name}')" for place, name in enumerate(_REGIONS))
+    no_rows = _always(0)
+    return [
+        Table(
+            name="supplier",
+            rows=SUPPLIERS,
+            columns=_columns(
+                ("su_suppkey", _INT, Serial(start=0)),
+                ("su_name", Char(length=25), _text(25, 25)),
+                ("su_nationkey", _INT, Uniform(low=ord(_LETTERS[0]), high=ord(_LETTERS[-1]))),
+                ("su_acctbal", MONEY, AMOUNT),
+            ),
+            primary_key=["su_suppkey"],
+        ),
+        Table(
+            name="nation",
+            rows=0,
+            columns=_columns(
+                ("n_nationkey", _INT, no_rows),
+                ("n_name", Varchar(length=25), no_rows),
+                ("n_regionkey", _INT, no_rows),
+            ),
+            primary_key=["n_nationkey"],
+            after=[f"INSERT INTO nation VALUES {nations}"],
+        ),
+        Table(
+            name="region",
+            rows=0,
+            columns=_columns(
+                ("r_regionkey", _INT, no_rows), ("r_name", Varchar(length=25), no_rows)
+            ),
+            primary_key=["r_regionkey"],
+            after=[f"INSERT INTO region VALUES {regions}"],
+        ),
+    ]
+
+
+def freshness_table() -> Table:
+    """Return the table with a row for each client, where its last transaction leaves its index."""
+    return Table(
+        name=FRESHNESS,
+        rows=MOST_CLIENTS,
+        columns=_columns(("client", _INT, Serial(start=0)), ("operation", Bigint(), _always(-1))),
+        primary_key=["client"],
+    )
+
+
+def sbtest_table(warehouses: int) -> Table:
+    """Return the table of sysbench's transactions."""
+    rows = warehouses * ROWS
+    return Table(
+        name=SBTEST,
+        rows=rows,
+        columns=_columns(
+            ("id", _INT, Serial(start=1)),
+            ("k", _INT, Uniform(low=1, high=rows)),
+            ("c", Char(length=120), _digits(120)),
+            ("pad", Char(length=60), _digits(60)),
+        ),
+        primary_key=["id"],
+        after=[f"CREATE INDEX {SBTEST}_k ON {SBTEST} (k){{index_options}}"],
+    )
+
+
+PURCHASE: tuple[tuple[str, Type, Draw], ...] = (
+    ("dateandtime", Timestamp(), YEAR),
+    ("cashregisterid", _INT, Uniform(low=1, high=1_000)),
+    ("customerid", _INT, Uniform(low=1, high=100_000)),
+    ("productid", _INT, Uniform(low=1, high=10_000)),
+    ("price", MONEY, Uniform(low=1, high=50_000, scale=2)),
+    ("data", Varchar(length=20), _text(10, 20)),
+)
+"""The columns of the Insert Benchmark's table behind its key."""
+
+
+def purchases_table(warehouses: int) -> Table:
+    """Return the table of the Insert Benchmark's writers."""
+    indexes = {
+        "market": "price, dateandtime, customerid",
+        "register": "cashregisterid, customerid, price",
+        "product": "productid, customerid, price",
+    }
+    return Table(
+        name=PURCHASES,
+        rows=warehouses * ROWS,
+        columns=_columns(("transactionid", Bigint(), Serial(start=1)), *PURCHASE),
+        primary_key=["transactionid"],
+        after=[
+            f"CREATE INDEX {PURCHASES}_{name} ON {PURCHASES} ({columns}){{index_options}}"
+            for name, columns in indexes.items()
+        ],
+    )

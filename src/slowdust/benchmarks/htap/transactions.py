@@ -1,0 +1,352 @@
+"""The kinds of transactions: TPC-C's, sysbench's read-write, the Insert Benchmark's writers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from slowdust.benchmarks.described import (
+    Bigint,
+    Call,
+    Char,
+    Cycle,
+    Distinct,
+    Draw,
+    Int,
+    Letters,
+    Own,
+    Same,
+    Serial,
+    Span,
+    Timestamp,
+    Transaction,
+    Type,
+    Uniform,
+    Value,
+)
+from slowdust.benchmarks.htap.sizes import (
+    CUSTOMERS,
+    DISTRICTS,
+    ITEMS,
+    LINES,
+    NEW_ORDERS,
+    ORDERS,
+    ROWS,
+)
+from slowdust.benchmarks.htap.tables import (
+    AMOUNT,
+    BALANCE,
+    CARRIER,
+    FRESHNESS,
+    MONEY,
+    PURCHASE,
+    PURCHASES,
+    QUANTITY,
+    SBTEST,
+    YEAR,
+)
+
+BEGIN, COMMIT = Call(sql="BEGIN"), Call(sql="COMMIT")
+_INT, _BIGINT = Int(), Bigint()
+_RANGE = 100
+"""Ids that each range query of sysbench's transactions reads."""
+_ROWS_PER_COMMIT = 10
+"""Rows that a transaction of the Insert Benchmark's inserts, and as many that it deletes."""
+_KEY_AND_BOUNDS = (0, 1, 0, 1, 0, 1)
+"""The values of the key of a table of orders, and those of `_between`: each time the district's."""
+_MOST_PAID = 5_000
+"""The largest payment."""
+_IN_DISTRICT = "FROM district WHERE d_w_id = ? AND d_id = ?"
+
+
+def _values(*draws: tuple[Type, Draw]) -> list[Value]:
+    return [Value(type=kind, draw=draw) for kind, draw in draws]
+
+
+def _again(*places: int, kind: Type = _INT) -> list[Value]:
+    return [Value(type=kind, draw=Same(place=place)) for place in places]
+
+
+def _marks(count: int) -> str:
+    return ", ".join("?" * count)
+
+
+def _committed(name: str, calls: Sequence[Call], clients: int, weight: float = 1.0) -> Transaction:
+    """Return a transaction that leaves its index in the row of its client, for freshness."""
+    seen = Call(
+        sql=f"UPDATE {FRESHNESS} SET operation = ? WHERE client = ?",
+        values=_values((_BIGINT, Serial(start=0)), (_INT, Cycle(start=0, each=1, count=clients))),
+        rows=1,
+    )
+    return Transaction(name=name, calls=[BEGIN, *calls, seen, COMMIT], weight=weight)
+
+
+def _district(warehouses: int) -> list[Value]:
+    """Return the draws of a warehouse and one of its districts, which begin each transaction."""
+    return _values((_INT, Uniform(low=1, high=warehouses)), (_INT, Uniform(low=1, high=DISTRICTS)))
+
+
+def _new_order(warehouses: int, count: int) -> list[Call]:
+    """Return the statements of an order of so many lines, whose number is the district's next."""
+    district = _again(0, 1)
+    items = list(range(7, 7 + count))
+    lines = [
+        Call(
+            sql="INSERT INTO order_line SELECT d_w_id, d_id, d_next_o_id - 1, "
+            f"{number}, ?, ?, ?, ?, ? {_IN_DISTRICT}",
+            values=[
+                *_again(items[number - 1]),
+                *_values(
+                    (Timestamp(), YEAR),
+                    (_INT, QUANTITY),
+                    (MONEY, AMOUNT),
+                    (Char(length=24), Letters(shortest=24, longest=24)),
+                ),
+                *district,
+            ],
+            rows=1,
+        )
+        for number in range(1, count + 1)
+    ]
+    return [
+        Call(
+            sql="UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = ? AND d_id = ?",
+            values=_district(warehouses),
+            rows=1,
+        ),
+        Call(
+            sql="INSERT INTO orders SELECT d_w_id, d_id, d_next_o_id - 1, ?, ?, ?, "
+            f"{count} {_IN_DISTRICT}",
+            values=[
+                *_values(
+                    (_INT, Uniform(low=1, high=CUSTOMERS)), (Timestamp(), YEAR), (_INT, CARRIER)
+                ),
+                *district,
+            ],
+            rows=1,
+        ),
+        Call(
+            sql=f"SELECT i_id, i_name, i_price FROM item WHERE i_id IN ({_marks(count)})",
+            values=_values((_INT, Distinct(low=1, high=ITEMS, count=count))),
+            rows=count,
+        ),
+        Call(
+            sql="SELECT c_last, c_credit, c_discount, w_tax FROM customer, warehouse"
+            " WHERE c_w_id = ? AND c_d_id = ? AND c_id = ? AND w_id = c_w_id",
+            values=_again(0, 1, 2),
+            rows=1,
+        ),
+        Call(
+            sql=f"INSERT INTO new_order SELECT d_w_id, d_id, d_next_o_id - 1 {_IN_DISTRICT}",
+            values=district,
+            rows=1,
+        ),
+        Call(
+            sql="UPDATE stock SET s_ytd = s_ytd + 5, s_order_cnt = s_order_cnt + 1, s_quantity ="
+            " CASE WHEN s_quantity >= 15 THEN s_quantity - 5 ELSE s_quantity + 86 END"
+            f" WHERE s_w_id = ? AND s_i_id IN ({_marks(count)})",
+            values=_again(0, *items),
+            rows=count,
+        ),
+        *lines,
+    ]
+
+
+def _payment(warehouses: int) -> list[Call]:
+    """Return the statements of a customer's payment."""
+    return [
+        Call(
+            sql="SELECT d_name, w_name FROM district, warehouse"
+            " WHERE d_w_id = ? AND d_id = ? AND w_id = d_w_id",
+            values=_district(warehouses),
+            rows=1,
+        ),
+        Call(
+            sql="UPDATE warehouse SET w_ytd = w_ytd + ? WHERE w_id = ?",
+            values=[
+                *_values((MONEY, Uniform(low=100, high=100 * _MOST_PAID, scale=2))),
+                *_again(0),
+            ],
+            rows=1,
+        ),
+        Call(
+            sql="UPDATE district SET d_ytd = d_ytd + ? WHERE d_w_id = ? AND d_id = ?",
+            values=[*_again(2, kind=MONEY), *_again(0, 1)],
+            rows=1,
+        ),
+        Call(
+            sql="UPDATE customer SET"
+            f" c_balance = MOD(c_balance + {BALANCE + _MOST_PAID} - ?, {2 * BALANCE}) - {BALANCE},"
+            " c_ytd_payment = c_ytd_payment + ?, c_payment_cnt = c_payment_cnt + 1"
+            " WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?",
+            values=[
+                *_again(2, 2, kind=MONEY),
+                *_again(0, 1),
+                *_values((_INT, Uniform(low=1, high=CUSTOMERS))),
+            ],
+            rows=1,
+        ),
+        Call(
+            sql="DELETE FROM history WHERE h_c_w_id = ? AND h_c_d_id = ? AND h_c_id = ?",
+            values=_again(0, 1, 11),
+            rows=1,
+        ),
+        Call(
+            sql=f"INSERT INTO history VALUES ({_marks(6)})",
+            values=[
+                *_again(0, 1, 11),
+                *_values((Timestamp(), YEAR)),
+                *_again(2, kind=MONEY),
+                *_values((Char(length=24), Letters(shortest=12, longest=24))),
+            ],
+            rows=1,
+        ),
+    ]
+
+
+def _delivery(warehouses: int) -> list[Call]:
+    """Return the statements that deliver the oldest orders of a district, all but the last ones."""
+    first, end = "d_delivered_o_id", "d_undelivered_o_id"
+    delivered, orders = _between(first, end), "o_w_id = ? AND o_d_id = ? AND o_id"
+    total = (
+        "(SELECT SUM(ol_amount) FROM orders, order_line"
+        f" WHERE {orders} {delivered} AND o_c_id = c_id"
+        " AND ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id)"
+    )
+    places = _again(*_KEY_AND_BOUNDS)
+    return [
+        _move_on(first, end, NEW_ORDERS, warehouses),
+        Call(
+            sql=f"DELETE FROM new_order WHERE no_w_id = ? AND no_d_id = ? AND no_o_id {delivered}",
+            values=places,
+        ),
+        Call(
+            sql=f"UPDATE orders SET o_carrier_id = ? WHERE {orders} {delivered}",
+            values=[*_values((_INT, CARRIER)), *places],
+        ),
+        Call(
+            sql="UPDATE order_line SET ol_delivery_d = ?"
+            f" WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id {delivered}",
+            values=[*_values((Timestamp(), YEAR)), *places],
+        ),
+        Call(
+            sql="UPDATE customer SET"
+            f" c_balance = MOD(c_balance + {BALANCE} + {total}, {2 * BALANCE}) - {BALANCE}"
+            " WHERE c_w_id = ? AND c_d_id = ?"
+            f" AND c_id IN (SELECT o_c_id FROM orders WHERE {orders} {delivered})",
+            values=[*places, *_again(0, 1), *places],
+        ),
+    ]
+
+
+def _removal(warehouses: int) -> list[Call]:
+    """Return the statements that remove the oldest orders of a district, so that the size stays."""
+    first, end = "d_removed_o_id", "d_first_o_id"
+    keys = {
+        "order_line": "ol_w_id = ? AND ol_d_id = ? AND ol_o_id",
+        "orders": "o_w_id = ? AND o_d_id = ? AND o_id",
+    }
+    return [
+        _move_on(first, end, ORDERS, warehouses),
+        *(
+            Call(
+                sql=f"DELETE FROM {table} WHERE {key} {_between(first, end)}",
+                values=_again(*_KEY_AND_BOUNDS),
+            )
+            for table, key in keys.items()
+        ),
+    ]
+
+
+def _move_on(first: str, end: str, left: int, warehouses: int) -> Call:
+    """Let the columns of a district tell which of its orders are dealt with: all but the last.
+
+    They are none where no order was made since the last time, and more than one where several were.
+    """
+    return Call(
+        sql=f"UPDATE district SET {first} = {end}, {end} = d_next_o_id - {left}"
+        " WHERE d_w_id = ? AND d_id = ?",
+        values=_district(warehouses),
+        rows=1,
+    )
+
+
+def _between(first: str, end: str) -> str:
+    return f"BETWEEN (SELECT {first} {_IN_DISTRICT}) AND (SELECT {end} - 1 {_IN_DISTRICT})"
+
+
+def _tpcc(warehouses: int, clients: int) -> list[Transaction]:
+    weight = 1 / len(LINES)
+    return [
+        *(
+            _committed(f"new-order-{count}", _new_order(warehouses, count), clients, weight)
+            for count in LINES
+        ),
+        _committed("payment", _payment(warehouses), clients),
+        _committed("delivery", _delivery(warehouses), clients),
+        _committed("remove-orders", _removal(warehouses), clients),
+    ]
+
+
+def _read_write(warehouses: int, clients: int) -> list[Transaction]:
+    rows = warehouses * ROWS
+    key = (_INT, Uniform(low=1, high=rows))
+    span = _values((_INT, Span(low=1, high=rows, count=_RANGE)))
+    text = (Char(length=120), Letters(shortest=120, longest=120, alphabet="digits"))
+    pad = (Char(length=60), Letters(shortest=60, longest=60, alphabet="digits"))
+    between = f"FROM {SBTEST} WHERE id BETWEEN ? AND ?"
+    calls = [
+        Call(sql=f"SELECT c FROM {SBTEST} WHERE id = ?", values=_values(key), rows=1, repeat=10),
+        Call(sql=f"SELECT c {between}", values=span, rows=_RANGE),
+        Call(sql=f"SELECT SUM(k) {between}", values=span, rows=1),
+        Call(sql=f"SELECT c {between} ORDER BY c", values=span, rows=_RANGE),
+        Call(sql=f"SELECT DISTINCT c {between} ORDER BY c", values=span),
+        Call(sql=f"UPDATE {SBTEST} SET k = k + 1 WHERE id = ?", values=_values(key), rows=1),
+        Call(sql=f"UPDATE {SBTEST} SET c = ? WHERE id = ?", values=_values(text, key), rows=1),
+        Call(
+            sql=f"DELETE FROM {SBTEST} WHERE id = ?",
+            values=_values((_INT, Own(low=1, high=rows))),
+            rows=1,
+        ),
+        Call(
+            sql=f"INSERT INTO {SBTEST} (id, k, c, pad) VALUES (?, ?, ?, ?)",
+            values=[*_again(21), *_values(key, text, pad)],
+            rows=1,
+        ),
+    ]
+    return [_committed("read-write", calls, clients)]
+
+
+def _insert(warehouses: int, clients: int) -> list[Transaction]:
+    """Return the transaction that adds rows behind the last one, and removes the first ones."""
+    each = _ROWS_PER_COMMIT
+    last = warehouses * ROWS
+    rows = [
+        Value(type=kind, draw=draw)
+        for number in range(1, each + 1)
+        for kind, draw in (
+            (_BIGINT, Serial(start=last + number, step=each)),
+            *((kind, draw) for _, kind, draw in PURCHASE),
+        )
+    ]
+    row = f"({_marks(1 + len(PURCHASE))})"
+    calls = [
+        Call(
+            sql=f"INSERT INTO {PURCHASES} VALUES {', '.join([row] * each)}", values=rows, rows=each
+        ),
+        Call(
+            sql=f"DELETE FROM {PURCHASES} WHERE transactionid BETWEEN ? AND ?",
+            values=_values(
+                (_BIGINT, Serial(start=1, step=each)), (_BIGINT, Serial(start=each, step=each))
+            ),
+            rows=each,
+        ),
+    ]
+    return [_committed("insert", calls, clients)]
+
+
+KINDS: dict[str, Callable[[int, int], list[Transaction]]] = {
+    "tpcc": _tpcc,
+    "read-write": _read_write,
+    "insert": _insert,
+}
+"""Kind -> function of the numbers of warehouses and of clients."""

@@ -1,0 +1,45 @@
+"""Microbenchmarks of data beyond the servers' page caches: reads and updates of random rows.
+
+The rows are wide, so that few of them are far more than a page cache: nearly each operation needs a
+page that is not in it, and the primary key's own pages are.
+"""
+
+from __future__ import annotations
+
+from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Candidate, Group, Phase, Test
+
+_NAME = "io"
+ROW_BYTES = 4 + 4 + 119 + 1799
+"""Bytes of the values of a row: `id`, `k`, `c` and `pad`."""
+
+_TESTS = (
+    Test(_NAME, "page-read-peak", Group.POINT, Phase.PRE, row_bytes=ROW_BYTES),
+    Test(_NAME, "update-beyond-pool", Group.WRITE, Phase.WRITE, row_bytes=ROW_BYTES),
+    Test(_NAME, "update-beyond-pool-si", Group.WRITE, Phase.WRITE, row_bytes=ROW_BYTES),
+)
+
+
+class _IoBenchmark(Benchmark):
+    """The benchmark, for servers that look rows up by their key."""
+
+    def refusal(self, server: Candidate) -> str | None:
+        """Refuse FerretDB, which finds a document by `id` in a scan of the collection."""
+        if server.dbms == "ferretdb":
+            return "it reads the whole table for each row"
+        return None
+
+
+IO = _IoBenchmark(
+    name=_NAME,
+    tests=_TESTS,
+    suites={DEFAULT_SUITE: tuple(test.name for test in _TESTS)},
+    driver_benchmark="wide",
+    guide="""
+    The benchmark io reads and updates random rows of data beyond the page caches of the servers,
+    whose size --pool gives: of what the disk gives to direct reads, how much does a server get,
+    how much does it read for a row, and how much does it write for an update?
+
+    \b
+    slowdust compare postgres@15.8 postgres@17.6 --benchmark io --pool 64MB --rows 300k
+    """,
+)

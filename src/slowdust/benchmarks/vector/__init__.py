@@ -1,0 +1,96 @@
+"""Nearest-neighbour searches: recall and QPS of vector indexes, and what it costs to build them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from slowdust.benchmarks.model import Benchmark, Candidate, Test
+from slowdust.benchmarks.options import Table
+from slowdust.benchmarks.vector.dialects import DIALECTS
+from slowdust.benchmarks.vector.hdf5 import read_header
+from slowdust.benchmarks.vector.options import OPTIONS, VectorTable
+from slowdust.benchmarks.vector.searches import NAME, VectorTest, suites_of, test_called, tests_of
+from slowdust.benchmarks.vector.tables import VectorData
+from slowdust.errors import UsageError
+from slowdust.places import named_path
+from slowdust.wording import counted
+
+__all__ = ["VECTOR", "VectorBenchmark"]
+
+_USUAL_ROWS = 10_000
+_GUIDE = """
+The vector benchmark searches for nearest neighbours in HNSW and IVFFlat indexes (Postgres with
+pgvector, MariaDB from 11.7 on) at several efforts, and tells how much of the exact answers each
+search finds beside its QPS. Vectors are made, or come from an HDF5 file of ann-benchmarks.
+
+\b
+slowdust compare postgres@16.2-pgvector0.6.2 postgres@18.4-pgvector0.8.5 --benchmark vector
+"""
+
+
+@dataclass(frozen=True)
+class VectorBenchmark(Benchmark):
+    """The benchmark, with the searches and the data that its table asks for."""
+
+    settings: VectorTable = field(default_factory=VectorTable)
+
+    def configured(self, table: Table) -> VectorBenchmark:
+        """Return the benchmark with the tests that the table asks for."""
+        assert isinstance(table, VectorTable)
+        header = table.header
+        return replace(
+            self,
+            tests=tests_of(table),
+            suites=suites_of(table),
+            settings=table,
+            most_rows=header.rows if header else None,
+        )
+
+    def test(self, name: str) -> Test | None:
+        """Return the test of that name, also with an unusual effort; None where there is none."""
+        return test_called(name)
+
+    def usual_rows(self, table: object) -> int:
+        """Return all rows of a file, where there is one that can be read."""
+        if isinstance(table, Mapping) and isinstance(path := table.get("dataset"), str):
+            with suppress(ValueError, UsageError):
+                return read_header(named_path(path)).rows
+        return _USUAL_ROWS
+
+    def refusal(self, server: Candidate) -> str | None:
+        """Refuse servers without vector indexes, or without one for the metric."""
+        dialect = DIALECTS.get(server.dbms)
+        if dialect is None:
+            return f"{server.dbms} has no vector indexes"
+        return dialect.refusal(server, self.settings.distance)
+
+    def loaded(self, rows: int) -> str:
+        """Return the number of the vectors, and their dimensions."""
+        header = self.settings.header
+        dimensions = header.dimensions if header else self.settings.of_shape.dimensions
+        return f"{counted(rows, 'vector')} of {counted(dimensions, 'dimension')}"
+
+    def choosing(self, tests: Sequence[Test]) -> VectorBenchmark:
+        """Return the benchmark with these tests alone, so that no table is made for others."""
+        return replace(self, tests=tuple(tests))
+
+    def described(self, rows: int, tables: int, seed: int) -> VectorData:
+        """Return the tables and searches."""
+        del tables
+        tests = [test for test in self.tests if isinstance(test, VectorTest)]
+        return VectorData(self.settings, rows, seed, tests)
+
+
+VECTOR = VectorBenchmark(
+    name=NAME,
+    tests=(),
+    suites={},
+    config=NAME,
+    incarnations_of_a_load=1,  # which links an index has is chance
+    options_type=VectorTable,
+    options=OPTIONS,
+    unused_keys={"tables": "each kind of index has one of its own"},
+    guide=_GUIDE,
+).configured(VectorTable())

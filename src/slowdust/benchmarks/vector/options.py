@@ -1,0 +1,132 @@
+"""The table `[vector]` of an experiment file, and the options of `compare` that set its keys."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from slowdust.benchmarks.options import AsCount, Option, OwnKeyError, Table
+from slowdust.benchmarks.vector.hdf5 import Header, check_values, read_header
+from slowdust.benchmarks.vector.metric import METRICS, Metric
+from slowdust.benchmarks.vector.shapes import MOST_DIMENSIONS, PUBLIC, Shape, shape_called
+from slowdust.places import named_path
+
+MOST_EFFORT = 1000
+"""The largest `hnsw.ef_search` that pgvector takes."""
+Effort = Annotated[int, Field(ge=1, le=MOST_EFFORT), AsCount]
+Probes = Annotated[int, Field(ge=1, le=32768), AsCount]
+Percent = Annotated[int, Field(ge=1, le=99)]
+
+
+class VectorTable(Table):
+    """The keys of the table; what a shape or a file says need not be said."""
+
+    shape: str = PUBLIC[0]
+    dataset: str | None = None
+    """The path of an HDF5 file of ann-benchmarks, in place of a shape."""
+    dimensions: Annotated[int, Field(ge=2, le=MOST_DIMENSIONS), AsCount] | None = None
+    metric: Literal["l2", "cosine", "ip"] | None = None
+    k: Annotated[int, Field(ge=1, le=1000), AsCount] = 10
+    queries: Annotated[int, Field(ge=1, le=100_000), AsCount] = 500
+    """Different queries: those that are timed, and of whose answers the recall is."""
+    m: Annotated[int, Field(ge=3, le=100), AsCount] = 16
+    ef_construction: Annotated[int, Field(ge=4, le=1000), AsCount] = 64
+    lists: Annotated[int, Field(ge=1, le=32768), AsCount] | None = None
+    """Lists of IVFFlat; by default the square root of the rows."""
+    efforts: list[Effort] = Field(default=[10, 20, 40, 80, 160], min_length=1)
+    probes: list[Probes] = Field(default=[1, 2, 4, 8, 16], min_length=1)
+    filters: list[Percent] = Field(default=[10, 1], max_length=5)
+    """Percentages of the rows to which filtered queries are limited."""
+
+    @field_validator("shape")
+    @classmethod
+    def _known_shape(cls, value: str) -> str:
+        return shape_called(value).name
+
+    @field_validator("dataset")
+    @classmethod
+    def _readable_file(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        path = named_path(value)
+        check_values(read_header(path))  # errors name it as it was written
+        return str(path.absolute())
+
+    @field_validator("efforts", "probes", "filters")
+    @classmethod
+    def _distinct(cls, value: list[int]) -> list[int]:
+        if len(set(value)) < len(value):
+            raise ValueError("the same number is given twice")
+        return value
+
+    @field_validator("efforts", "probes")
+    @classmethod
+    def _ascending(cls, value: list[int]) -> list[int]:
+        return sorted(value)
+
+    @model_validator(mode="after")
+    def _keys_that_agree(self) -> VectorTable:
+        if self.dataset is not None:
+            for key in ("shape", "dimensions", "metric"):
+                if key in self.model_fields_set:
+                    raise OwnKeyError("it contradicts dataset: the file has its own", key)
+        if self.ef_construction < 2 * self.m:
+            if "ef_construction" in self.model_fields_set:
+                least = (
+                    f"{self.ef_construction} is too little: write at least twice m, {2 * self.m}"
+                )
+                raise OwnKeyError(least, "ef_construction")
+            raise OwnKeyError(
+                f"{self.m} is too much: write at most half of ef_construction, which is "
+                f"{self.ef_construction}",
+                "m",
+            )
+        if self.k > (effort := min(self.efforts)):
+            raise OwnKeyError(
+                f"searches with an effort of {effort} find no {self.k} neighbours: write efforts "
+                f"of {self.k} or more",
+                "efforts" if "efforts" in self.model_fields_set else "k",
+            )
+        return self
+
+    @cached_property
+    def header(self) -> Header | None:
+        """What the file has; None without one."""
+        return read_header(Path(self.dataset)) if self.dataset else None
+
+    @property
+    def of_shape(self) -> Shape:
+        """The shape of made vectors, with the dimensions and the metric that were given."""
+        shape = shape_called(self.shape)
+        dimensions = self.dimensions or shape.dimensions
+        metric = METRICS[self.metric] if self.metric else shape.metric
+        if (dimensions, metric) == (shape.dimensions, shape.metric):
+            return shape
+        return Shape(f"{dimensions}-{metric.in_files}", dimensions, metric)
+
+    @property
+    def distance(self) -> Metric:
+        """The metric of the indexes."""
+        return self.header.metric if self.header else self.of_shape.metric
+
+
+OPTIONS = (
+    Option(
+        "--shape", "NAME", f"dimensions and metric, like {', '.join(PUBLIC[:3])}.  [{PUBLIC[0]}]"
+    ),
+    Option("--dataset", "FILE", "an HDF5 file of ann-benchmarks, in place of made vectors."),
+    Option("--dimensions", "INTEGER", "dimensions of the vectors.  [the shape's]"),
+    Option("--metric", "[l2|cosine|ip]", "distance.  [the shape's]"),
+    Option("--k", "INTEGER", "neighbours that a query asks for.  [10]"),
+    Option("--queries", "INTEGER", "different queries.  [500]"),
+    Option("--m", "INTEGER", "links of an HNSW index.  [16]"),
+    Option("--ef-construction", "INTEGER", "candidates while it is built.  [64]"),
+    Option("--lists", "INTEGER", "lists of an IVFFlat index.  [square root of the rows]"),
+    Option("--efforts", "LIST", "candidates of a search in HNSW.  [10,20,40,80,160]"),
+    Option("--probes", "LIST", "lists that a search in IVFFlat reads.  [1,2,4,8,16]"),
+    Option("--filters", "LIST", "percentages that filtered queries are limited to.  [10,1]"),
+)
+"""Options of `slowdust compare`."""

@@ -1,0 +1,200 @@
+"""The tables and searches as the driver gets them, and the questions whose answers are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, partial
+from pathlib import Path
+
+from slowdust.benchmarks.answers import Answered, Questions
+from slowdust.benchmarks.described import (
+    Call,
+    Column,
+    Cycle,
+    Int,
+    Serial,
+    Table,
+    Tables,
+    TestOnDbms,
+    Transaction,
+    Value,
+    Vector,
+    Vectors,
+)
+from slowdust.benchmarks.vector.data import BUCKETS, Dataset, generated, of_file
+from slowdust.benchmarks.vector.dialects import (
+    BUCKET,
+    DIALECTS,
+    ID,
+    VECTOR,
+    Encoding,
+    IndexOptions,
+    VectorDialect,
+)
+from slowdust.benchmarks.vector.exact import Exact, recall
+from slowdust.benchmarks.vector.options import VectorTable
+from slowdust.benchmarks.vector.searches import VectorTest, test_called
+from slowdust.errors import UsageError
+
+
+class VectorData(Answered):
+    """Vectors, one table for each kind of index and one without, and the searches in them."""
+
+    def __init__(
+        self, settings: VectorTable, rows: int, seed: int, tests: Sequence[VectorTest]
+    ) -> None:
+        """`tests` are those that are run: only their tables are made."""
+        self._settings = settings
+        self._rows = rows
+        self._seed = seed
+        self._kinds = {test.table: test.kind for test in tests}
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The vectors and queries, which are made or found in the cache when they are needed.
+
+        Raises:
+            UsageError: the values of a file cannot be used.
+        """
+        settings = self._settings
+        if settings.header is None:
+            return generated(settings.of_shape, self._rows, settings.queries, self._seed)
+        try:
+            return of_file(settings.header, self._rows, settings.queries)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all tables."""
+        return list(self._kinds)
+
+    @property
+    def rows(self) -> int:
+        """The rows of all tables."""
+        return self._rows * len(self._kinds)
+
+    def tables(self, dbms: str) -> Tables:
+        """Return the tables with their indexes, as far as the DBMS has such."""
+        dialect = _dialect(dbms)
+        tables = [self._table(name, kind, dialect) for name, kind in self._kinds.items()]
+        return Tables(tables=tables, before=list(dialect.before))
+
+    def test(self, name: str, dbms: str, clients: int) -> TestOnDbms:
+        """Return a search, whose vectors come in turn, or the build of an index."""
+        del clients
+        dialect, test = _dialect(dbms), _test(name)
+        if test.builds_index is not None:
+            return self._build(test, dialect)
+        search = Call(
+            sql=self._search(test, dialect, dialect.placeholder),
+            values=[
+                Value(
+                    type=self._type,
+                    draw=self._vectors(self.dataset.queries_file, dialect.encoding),
+                )
+            ],
+        )
+        return TestOnDbms(
+            transactions=[Transaction(name=test.name, calls=[search])],
+            session=self._session(test, dialect),
+        )
+
+    def questions(self, test: str, dbms: str) -> Questions | None:
+        """Return every query of a search in an index."""
+        search, dialect = _test(test), _dialect(dbms)
+        if search.effort is None:
+            return None
+        literals = dialect.literal(self.dataset.queries())
+        return Questions(
+            session=self._session(search, dialect),
+            statements=[self._search(search, dialect, literal) for literal in literals],
+            k=self._settings.k,
+            recall=partial(self._recall, self._exact(search.percent)),
+        )
+
+    def index_of(self, test: str) -> str | None:
+        """Return the kind of index that a test searches in; None for one that has none."""
+        return _test(test).kind
+
+    def index_bytes(self, kind: str, dbms: str) -> str:
+        """Return the statement with the size of the index of a kind."""
+        return _dialect(dbms).index_bytes(kind, f"vectors_{kind}")
+
+    @property
+    def _type(self) -> Vector:
+        return Vector(dimensions=self.dataset.dimensions)
+
+    @property
+    def _options(self) -> IndexOptions:
+        settings = self._settings
+        return IndexOptions(
+            metric=self.dataset.metric,
+            m=settings.m,
+            ef_construction=settings.ef_construction,
+            lists=settings.lists or max(1, round(self._rows**0.5)),
+        )
+
+    def _table(self, name: str, kind: str | None, dialect: VectorDialect) -> Table:
+        indexed = kind is not None and kind not in dialect.cannot
+        return Table(
+            name=name,
+            rows=self._rows,
+            columns=[
+                Column(name=ID, type=Int(), values=Serial(start=1)),
+                Column(
+                    name=VECTOR,
+                    type=self._type,
+                    values=self._vectors(self.dataset.vectors_file, dialect.encoding),
+                ),
+                Column(name=BUCKET, type=Int(), values=Cycle(start=0, each=1, count=BUCKETS)),
+            ],
+            primary_key=[ID],
+            after=[dialect.create(str(kind), name, self._options)] if indexed else [],
+        )
+
+    def _build(self, test: VectorTest, dialect: VectorDialect) -> TestOnDbms:
+        kind = str(test.builds_index)
+        statements = (
+            dialect.create(kind, test.table, self._options),
+            dialect.drop(kind, test.table),
+        )
+        calls = [Call(sql=statement, form="text") for statement in statements]
+        return TestOnDbms(transactions=[Transaction(name=test.name, calls=calls)])
+
+    def _search(self, test: VectorTest, dialect: VectorDialect, vector: str) -> str:
+        metric = self.dataset.metric
+        return dialect.query(test.table, vector, metric, self._settings.k, test.percent)
+
+    @staticmethod
+    def _session(test: VectorTest, dialect: VectorDialect) -> list[str]:
+        if test.kind is None or test.effort is None:
+            return []
+        return dialect.session(test.kind, test.effort)
+
+    @staticmethod
+    def _vectors(file: Path, encoding: Encoding) -> Vectors:
+        return Vectors(file=str(file), encoding=encoding)
+
+    def _exact(self, percent: int | None) -> Exact:
+        try:
+            return self.dataset.exact(self._settings.k, percent)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+
+    def _recall(self, exact: Exact, answers: Sequence[Sequence[int]]) -> float:
+        rows = [[number - 1 for number in numbers] for numbers in answers]
+        data = self.dataset
+        return recall(exact, rows, data.queries(), data.vectors(), data.metric)
+
+
+def _dialect(dbms: str) -> VectorDialect:
+    if dbms not in DIALECTS:
+        raise UsageError(f"{dbms} has no vector indexes")
+    return DIALECTS[dbms]
+
+
+def _test(name: str) -> VectorTest:
+    test = test_called(name)
+    assert test is not None, name
+    return test

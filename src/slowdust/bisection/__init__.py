@@ -1,0 +1,1 @@
+"""The search for the versions or commits at which a test changed."""

@@ -1,0 +1,186 @@
+"""What a search has found, for reports."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple
+
+import msgspec
+
+from slowdust.analysis.model import FunctionChanges, Result
+from slowdust.analysis.stored import Stored
+from slowdust.bisection.candidates import Candidate
+from slowdust.bisection.posterior import Belief, Sum
+from slowdust.bisection.record import Question, Record
+from slowdust.bisection.strategy import SURE
+
+_SIDES = 1.96
+
+
+class Ratio(msgspec.Struct, kw_only=True):
+    """A cost relative to another one, with its 95% interval."""
+
+    ratio: float
+    low: float
+    high: float
+
+
+class Level(msgspec.Struct, kw_only=True):
+    """The cost of one measured candidate relative to the first one's."""
+
+    candidate: Candidate
+    place: int
+    cost: Ratio
+
+
+class Change(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A change of the test: between one measured candidate and the next."""
+
+    before: Candidate
+    candidates: list[Candidate]
+    """The candidates of which one is the change, in their order; the last one was measured."""
+    probability: float
+    """Posterior probability that one of them is a change."""
+    cost: Ratio
+    """Cost of the last of them relative to that before."""
+    experiment: str | None = None
+    """The experiment that measured it beside the one before; absent where several are left."""
+    result: Result | None = None
+    """The result of that experiment: time, and work where it was counted."""
+    functions: FunctionChanges | None = None
+    unconfirmed: str | None = None
+    """Why it could not be measured beside the one before it."""
+    diff_stat: str | None = None
+    """The files that the commit changed; absent of releases."""
+
+    @property
+    def candidate(self) -> Candidate:
+        """The last of the candidates: the change itself where there is only one."""
+        return self.candidates[-1]
+
+
+class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A search at its end."""
+
+    metric: str
+    test: str
+    first: Candidate
+    last: Candidate
+    candidates: int
+    """Number of candidates in the range, the first one included."""
+    measured: int
+    margin: float
+    changes: list[Change]
+    levels: list[Level]
+    complete: float
+    """Posterior probability that there is no change in any other interval."""
+    doubtful: list[str] = []
+    """Intervals of which it is not sure whether they have a change, in words."""
+    skipped: dict[str, str] = {}
+    """Candidate -> why it could not be measured."""
+    conditions: str = ""
+    """What was measured on which host, as a report's first line says it; empty without a change."""
+    command: str
+    """The command that repeats the search."""
+
+
+def outcome_of(
+    record: Record,
+    beliefs: Sequence[Belief],
+    costs: Sequence[Sum],
+    confirmed: Mapping[int, Stored],
+) -> Outcome:
+    """Return what the beliefs about the intervals, and the costs of the candidates, come to.
+
+    `confirmed` has the experiments in which a change was measured beside the candidate before it,
+    by the place of the change.
+    """
+    listed = record.candidates.listed
+    question = record.question
+    changed = [belief for belief in beliefs if belief.changed >= 0.5]
+    others = [belief for belief in beliefs if belief.changed < 0.5]
+    return Outcome(
+        metric=record.metric,
+        test=str(question.options["tests"]),
+        first=listed[0],
+        last=listed[-1],
+        candidates=len(listed),
+        measured=len(beliefs) + 1,
+        margin=record.margin,
+        changes=[_change(belief, record, confirmed) for belief in changed],
+        levels=_levels(costs, listed),
+        complete=math.prod(1 - belief.changed for belief in others),
+        doubtful=[
+            f"{listed[belief.before].name} to {listed[belief.after].name}"
+            for belief in others
+            if belief.changed > 1 - SURE
+        ],
+        skipped={listed[place].name: reason for place, reason in record.skipped.items()},
+        conditions=next(map(_conditions, confirmed.values()), ""),
+        command=_command(question),
+    )
+
+
+def _add_confirmation(change: Change, stored: Stored) -> None:
+    """Set what the experiment of a change and the candidate before it has measured."""
+    report = stored.report()
+    other = stored.manifest.contenders[-1].name
+    change.experiment = stored.name
+    change.result = next((each for each in report.results if each.contender == other), None)
+    change.functions = next(
+        (each for each in report.function_changes if each.contender == other), None
+    )
+
+
+def _change(belief: Belief, record: Record, confirmed: Mapping[int, Stored]) -> Change:
+    listed = record.candidates.listed
+    change = Change(
+        before=listed[belief.before],
+        candidates=[*listed[belief.before + 1 : belief.after + 1]],
+        probability=belief.changed,
+        cost=_ratio(belief.log_ratio, belief.error),
+        unconfirmed=record.unconfirmed.get(belief.after) if belief.candidates == 1 else None,
+    )
+    if (stored := confirmed.get(belief.after)) is not None:
+        _add_confirmation(change, stored)
+    return change
+
+
+def _conditions(stored: Stored) -> str:
+    answer = stored.report().answer
+    return "" if answer is None else answer.conditions
+
+
+def _command(question: Question) -> str:
+    """Return the command that repeats a search, with the options that were given."""
+    options = dict(question.options)
+    words = ["slowdust", "bisect", question.range, "--test", str(options.pop("tests"))]
+    named = {"repo": options.pop("repo", None), "good": question.good, "bad": question.bad}
+    settings = options.pop("settings", [])
+    given = {**named, "metric": question.metric, **options}
+    for key, value in given.items():
+        if value is not None:
+            words += [f"--{key}", str(value)]
+    if question.margin is not None:
+        words += ["--margin", f"{question.margin:.2%}"]
+    for setting in settings:
+        words += ["--set", setting]
+    return shlex.join(words)
+
+
+def _levels(costs: Sequence[Sum], listed: Sequence[Candidate]) -> list[Level]:
+    """Return the costs of all measured candidates, the first one with itself."""
+    return [
+        Level(candidate=listed[place], place=place, cost=_ratio(log_ratio, error))
+        for place, log_ratio, error in [(0, 0.0, 0.0), *map(astuple, costs)]
+    ]
+
+
+def _ratio(log_ratio: float, error: float) -> Ratio:
+    return Ratio(
+        ratio=math.exp(log_ratio),
+        low=math.exp(log_ratio - _SIDES * error),
+        high=math.exp(log_ratio + _SIDES * error),
+    )

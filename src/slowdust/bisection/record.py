@@ -1,0 +1,81 @@
+"""The record of a search, `bisection.json` in its folder: what is looked for, and what was done.
+
+Beside it are the experiments of the search, in a results folder of their own, `steps/`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from slowdust.bisection.candidates import Candidates
+from slowdust.store.keeping.series import SeriesFolder
+
+RECORD_FILE = "bisection.json"
+STEPS = "steps"
+SCHEMA = 1
+
+
+class Question(msgspec.Struct, kw_only=True, frozen=True):
+    """What a search looks for."""
+
+    range: str
+    """The candidates as the user wrote them."""
+    metric: str
+    """The metric, or `auto`."""
+    margin: float | None
+    """Smallest change to look for, a share of 1; None for that of the metric."""
+    most_candidates: int
+    """Number of candidates up to which intervals without a change are halved."""
+    options: dict[str, Any]
+    """Options of each experiment, as in `slowdust compare`; paths are absolute."""
+    good: str | None
+    bad: str | None
+    workload_sha256: str | None = None
+    """Checksum of the user's own workload, if the test is one of it."""
+
+
+class Step(msgspec.Struct, kw_only=True):
+    """One experiment of a search."""
+
+    places: list[int]
+    """Places of its candidates."""
+    extensions: int = 0
+    """How often it is to be extended."""
+    done: int = -1
+    """How often it was; -1 before it was measured for the first time."""
+
+
+class Record(msgspec.Struct, kw_only=True):
+    """A search, as far as it has come."""
+
+    schema: int = SCHEMA
+    question: Question
+    candidates: Candidates
+    metric: str
+    """The metric that decides."""
+    margin: float
+    """Smallest change that is looked for, a share of 1."""
+    steps: list[Step] = []
+    skipped: dict[int, str] = {}
+    """Place -> why the candidate could not be measured."""
+    unconfirmed: dict[int, str] = {}
+    """Place of a change -> why it could not be measured beside the candidate before it."""
+    finished: bool = False
+
+
+def search_in(folder: Path) -> SeriesFolder:
+    """Return the folder of a search."""
+    return SeriesFolder(folder, "search", RECORD_FILE)
+
+
+def read_record(folder: Path) -> Record:
+    """Return the record of a search; see `SeriesFolder.read` for what it raises."""
+    return search_in(folder).read(Record, SCHEMA)
+
+
+def write_record(folder: Path, record: Record) -> None:
+    """Replace the record of a search."""
+    search_in(folder).write(record)

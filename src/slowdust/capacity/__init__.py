@@ -1,0 +1,1 @@
+"""The search for the highest rate at which a test meets an SLA."""

@@ -1,0 +1,51 @@
+"""`slowdust ack`: the alarms of a watch that its user knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from slowdust.cli.options import results_option
+
+
+@click.command("ack", short_help="Acknowledge the alarms of a watch.")
+@click.argument("name")
+@click.argument("tests", nargs=-1, metavar="[TEST]...")
+@click.option("--note", default="", metavar="TEXT", help="Your own note, which is shown with them.")
+@click.option(
+    "--as-new-level",
+    "accepted",
+    is_flag=True,
+    help="Accept them: what comes later is compared with today's level.",
+)
+@results_option
+def command(name: str, tests: tuple[str, ...], note: str, results: Path, *, accepted: bool) -> int:
+    """Acknowledge the open alarms of the watch NAME: those of the TESTs, or all of them.
+
+    An acknowledged alarm raises nothing more, and is listed until the test is back at its level.
+    With --as-new-level it is over: the subject that brought it is a good one from now on.
+
+    \b
+    slowdust ack postgres --note "expected: checksums are on"
+    slowdust ack postgres point-query scan --as-new-level
+    """
+    from datetime import UTC, datetime
+
+    from slowdust.report.watching import words
+    from slowdust.report.watching.files import write_files
+    from slowdust.watching.alarms import Fate, acknowledge, read_state, write_state
+    from slowdust.watching.folder import begun_folder, watch_in
+    from slowdust.watching.series import read_nights
+
+    folder = begun_folder(results, name)
+    with watch_in(folder).held():
+        state = read_state(folder)
+        fate = Fate.ACCEPTED if accepted else Fate.ACKNOWLEDGED
+        day = datetime.now(UTC).date().isoformat()
+        changed = acknowledge(state, tests, fate, note, day)
+        write_state(folder, state)
+        write_files(name, folder, state, read_nights(folder))
+    for change in changed:
+        click.echo(words.with_fate(change))
+    return 0

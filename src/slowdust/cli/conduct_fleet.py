@@ -1,0 +1,142 @@
+"""The run of an experiment on a fleet from the command line."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from slowdust.analysis.results.gate import Gate
+from slowdust.analysis.stored import read_stored
+from slowdust.cli.options import exit_code_of
+from slowdust.errors import SlowdustError, UsageError
+from slowdust.experiment.journal import StartMode
+from slowdust.experiment.live import watching
+from slowdust.experiment.setup import refuse_by_name, resolve_contenders
+from slowdust.experiment.spec.errors import File, placed
+from slowdust.experiment.spec.spec import Spec, read_spec
+from slowdust.fleet.cluster import connected, is_open
+from slowdust.fleet.cutting import refuse
+from slowdust.fleet.handing import folders_of
+from slowdust.fleet.model import Cluster
+from slowdust.fleet.record import SPEC_FILE, Builds, Record, Wanted, has_record
+from slowdust.fleet.run import fleet_folder, held, measure, prepare
+from slowdust.fleet.view import watching_fleet
+from slowdust.joining.join import join
+from slowdust.joining.parts import Part
+from slowdust.places import named_path
+from slowdust.report import html, terminal
+from slowdust.store.folder import Folder, replace_file
+from slowdust.units import Second, format_duration
+from slowdust.wording import counted
+
+_HOSTS_WITHIN: Second = 30.0
+"""Time that the first host has to be there."""
+_REMEDY = "start the cluster with RAY_AUTH_MODE=token (docs/fleet.md)"
+
+
+def conduct_fleet(
+    file: str,
+    results: Path,
+    mode: StartMode,
+    *,
+    address: str,
+    wanted: Wanted,
+    gates: Sequence[Gate],
+) -> int:
+    """Run the experiment of a file on a fleet, write its report, print it; return the exit code.
+
+    Raises:
+        UsageError: the specification or the address makes no sense.
+        SlowdustError: no cluster or host can be used.
+    """
+    path = named_path(file)
+    if mode is StartMode.RESUME and not path.is_file():
+        path = fleet_folder(results, file) / SPEC_FILE
+        if not path.is_file():
+            raise UsageError(_nothing_to_resume(results, file))
+    spec = read_spec(path)
+    if path.name == SPEC_FILE:
+        spec = spec.model_copy(update={"name": path.parent.name.removesuffix(".fleet")})
+    origin = File(path, path.read_text(encoding="utf-8"))
+    with placed(origin):
+        refuse(spec)
+        refuse_by_name(spec)
+    if mode is StartMode.RESUME and not has_record(fleet_folder(results, spec.name)):
+        raise UsageError(_nothing_to_resume(results, spec.name))
+    if is_open(address):
+        click.echo(
+            f"warning: whoever reaches {address} can run programs there: {_REMEDY}", err=True
+        )
+    with connected(address) as cluster:
+        hosts = _count_hosts(cluster, address)
+        folder = fleet_folder(results, spec.name)
+        with held(folder):
+            record = prepare(spec, results, wanted, hosts, mode)
+            click.echo(f"experiment {spec.name} in {results / spec.name}", err=True)
+            click.echo(_plan(record, hosts), err=True)
+            if record.wanted.builds is Builds.PUSH:
+                with placed(origin), watching() as view:
+                    cluster.hand_on(folders_of(resolve_contenders(spec, view)))
+            target = _run(spec, results, record, cluster)
+    return _show(target, record, gates)
+
+
+def _nothing_to_resume(results: Path, name: str) -> str:
+    return f"there is nothing to resume: no fleet has measured '{name}' in {results}"
+
+
+def _count_hosts(cluster: Cluster, address: str) -> int:
+    """Return the number of hosts, once there is one.
+
+    Raises:
+        SlowdustError: there is none for a while.
+    """
+    end = cluster.now() + _HOSTS_WITHIN
+    while not (hosts := len(cluster.hosts())):
+        if cluster.now() > end:
+            raise SlowdustError(
+                f"no node of the cluster at {address} measures: start some by `ray start "
+                "--resources '{\"slowdust_host\": 1}'`"
+            )
+        time.sleep(1.0)
+    return hosts
+
+
+def _plan(record: Record, hosts: int) -> str:
+    wanted = record.wanted
+    where = "one host" if wanted.replicate == 1 else f"{wanted.replicate} hosts of one CPU model"
+    total = sum(shard.seconds for shard in record.shards) * wanted.replicate
+    return (
+        f"{counted(len(record.shards), 'shard')}, each on {where}: "
+        f"{format_duration(round(total))} of hosts' time; {counted(hosts, 'host')} there"
+    )
+
+
+def _run(spec: Spec, results: Path, record: Record, cluster: Cluster) -> Folder:
+    try:
+        with watching_fleet() as view:
+            return measure(spec, results, record, cluster=cluster, view=view, join=_join)
+    except BaseException:
+        again = f"slowdust run {spec.name} --resume --fleet ADDRESS --results {results}"
+        click.echo(f"what was received is kept; continue with: {again}", err=True)
+        raise
+
+
+def _join(parts: Sequence[tuple[str, Folder]], target: Folder) -> None:
+    join([Part(folder, host=host) for host, folder in parts], target)
+
+
+def _show(target: Folder, record: Record, gates: Sequence[Gate]) -> int:
+    stored = read_stored(target)
+    report = stored.report()
+    page = target.path / "report.html"
+    replace_file(page, html.render(report, stored.slices, stored.profiles).encode())
+    terminal.show(report)
+    click.echo(f"report: {page}", err=True)
+    for shard, reason in record.given_up.items():
+        click.echo(f"not measured: {record.cuts[shard].words()}: {reason}", err=True)
+    failed = record.given_up or any(each.failed for each in stored.manifest.contenders)
+    return 1 if failed or stored.manifest.failed_steps else exit_code_of(gates, report)

@@ -1,0 +1,70 @@
+"""`slowdust explain`: one test of an experiment, and why it changed."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from slowdust.cli import completion
+from slowdust.cli.options import WORDS, format_options, results_option
+from slowdust.report.formats import EXPLANATIONS, render_as
+
+
+@click.command("explain", short_help="Explain one test of an experiment.", epilog=WORDS)
+@click.argument("name", shell_complete=completion.experiments)
+@click.argument("test", shell_complete=completion.tests_of_experiment)
+@click.option(
+    "--contender",
+    metavar="CONTENDER",
+    help="The contender to explain, '*' for all.  [the one that changed most]",
+)
+@click.option("--base", metavar="CONTENDER", help="Relative to this contender.  [the first]")
+@click.option(
+    "--clients",
+    type=click.IntRange(min=1),
+    metavar="INTEGER",
+    help="The number of clients.  [that at which it changed most]",
+)
+@format_options(EXPLANATIONS)
+@results_option
+def command(
+    *,
+    name: str,
+    test: str,
+    contender: str | None,
+    base: str | None,
+    clients: int | None,
+    form: str | None,
+    results: Path,
+) -> None:
+    """Explain what TEST of the experiment NAME changed by, and why.
+
+    Shown are the verdicts on time and work, the parts of the change of the time per operation, the
+    functions, waits, plans, hardware per operation and settings in which the contender differs
+    from the base, as far as they were measured, and the commands that would tell more. A test that
+    is the same or unsure has what can be excluded.
+
+    \b
+    slowdust explain demo point-query
+    slowdust explain postgres-history range-covered-pk --base 16.14 --contender 18.4
+    """
+    from slowdust.analysis.explanation.one_result import explain_results
+    from slowdust.analysis.stored import read_stored
+    from slowdust.report.explanation import terminal
+    from slowdust.store.keeping.experiments import is_name, kept_experiment
+
+    folder = kept_experiment(results, name)
+    typed = name if is_name(name) else shlex.quote(str(folder.path))
+    source = click.get_current_context().get_parameter_source("results")
+    if is_name(name) and source is ParameterSource.COMMANDLINE:
+        typed += f" --results {shlex.quote(str(results))}"
+    stored = read_stored(folder)
+    explained = explain_results(stored, test, contender, base, clients, typed=typed)
+    if form is None:
+        terminal.show(explained)
+    else:
+        sys.stdout.write(render_as(form, EXPLANATIONS, explained))

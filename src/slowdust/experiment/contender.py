@@ -1,0 +1,208 @@
+"""A contender of an experiment: with its build at hand, then with its server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from slowdust.benchmarks.model import Test
+from slowdust.builds import Build
+from slowdust.dbms import family
+from slowdust.dbms.access import Target
+from slowdust.dbms.environment import Environment
+from slowdust.dbms.family import Family, Sizes
+from slowdust.dbms.in_force import InForce
+from slowdust.dbms.settings import Settings
+from slowdust.experiment.driver.process import TargetError
+from slowdust.experiment.driver.protocol import Failed
+from slowdust.experiment.remote_server import RemoteServer
+from slowdust.experiment.server import Server
+from slowdust.instances.instance import Instance
+from slowdust.instances.programs import InstanceError
+from slowdust.probes import probes_of
+from slowdust.probes.probe import AnyProbe, attempt
+from slowdust.probes.server.delay import DelayProbe
+from slowdust.probes.server.process import IdleServer, ServerProbe
+from slowdust.probes.window import Window
+from slowdust.remote.url import ServerUrl
+from slowdust.store.manifest import BuildFacts
+from slowdust.units import Second
+
+_LOG_LINES = 8
+_DYING: Second = 1.0
+"""Time in which the end of a server is noticed whose connections broke."""
+
+
+@dataclass(frozen=True)
+class ResolvedContender:
+    """A contender whose build is at hand and whose settings are sized; it has no data yet."""
+
+    name: str
+    build: Build | None
+    """None for a server that runs already, which has a URL."""
+    engine: str | None
+    """The storage engine of its tables; None where the DBMS has only one."""
+    environment: Environment
+    settings: Settings
+    slowed: float | None = None
+    """The share of its throughput that a known delay takes, as in `PlannedContender`."""
+    memory_bytes: int | None = None
+    """The limit of its server's memory; None for that of the host."""
+    url: ServerUrl | None = None
+    beside_running: bool = False
+    """Whether it is reached as a server by URL is: by TCP, and on whatever CPUs it runs."""
+
+    @property
+    def dbms(self) -> str:
+        """The DBMS of its server."""
+        if self.url is not None:
+            return self.url.dbms
+        assert self.build is not None
+        return self.build.dbms
+
+    def lacks(self, test: Test) -> str | None:
+        """Return why its DBMS has no such test; None where it has it."""
+        return test.absent_on.get(self.dbms)
+
+
+@dataclass
+class RunningContender:
+    """A contender with a server."""
+
+    resolved: ResolvedContender
+    handle: Server | None = None
+    """The server; None where its data directory could not be made."""
+    failed: str | None = None
+    """The reason why it dropped out, with the last lines of its log."""
+    sizes: Sizes | None = None
+    """The size of its data after loading."""
+    buffer_pool_bytes: int | None = None
+    """The server's own page cache; None where it has none, or before it was asked."""
+    page_bytes: int | None = None
+    """The size of a page of its data files; None where it is not told."""
+    settings_in_force: Mapping[str, InForce] = field(default_factory=dict)
+    """The settings that it was given, as its running server reports them."""
+    probes: list[AnyProbe] = field(default_factory=list)
+    """The probes of its running server and of the host."""
+
+    @property
+    def name(self) -> str:
+        """The contender's name in reports and records."""
+        return self.resolved.name
+
+    @property
+    def family(self) -> Family:
+        """The family of its server."""
+        return family(self.resolved.dbms)
+
+    def lacks(self, test: Test) -> str | None:
+        """Return why its DBMS has no such test; None where it has it."""
+        return self.resolved.lacks(test)
+
+    @property
+    def server(self) -> Server:
+        """The server; only for contenders that have not failed."""
+        assert self.handle is not None
+        return self.handle
+
+    @property
+    def instance(self) -> Instance:
+        """The server as one that Slowdust started; only for those that it did."""
+        assert isinstance(self.handle, Instance)
+        return self.handle
+
+    @property
+    def build_facts(self) -> BuildFacts:
+        """The provenance and version of its server."""
+        if self.resolved.build is not None:
+            return self.resolved.build.facts
+        assert isinstance(self.handle, RemoteServer)
+        return self.handle.facts
+
+    @property
+    def is_unplaced(self) -> bool:
+        """Whether nobody chooses the CPUs of its server."""
+        return self.is_remote or self.resolved.beside_running
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether others started its server."""
+        return self.resolved.url is not None
+
+    @property
+    def target(self) -> Target:
+        """The address of its server."""
+        target = self.server.target()
+        return msgspec.structs.replace(target, foreign=True) if self.is_unplaced else target
+
+    def idle_probes(self) -> list[IdleServer]:
+        """Return the probe that shows whether its running server is idle, if that can be seen."""
+        return [IdleServer(self.name, probe) for probe in self._server_probes()]
+
+    def _server_probes(self) -> Iterator[ServerProbe]:
+        return (probe for probe in self.probes if isinstance(probe, ServerProbe))
+
+    def written_bytes(self) -> int | None:
+        """Return the bytes that its server has written to storage; None where that is not known."""
+        for probe in self._server_probes():
+            reading = attempt(probe)
+            return None if reading is None else reading.write_bytes
+        return None
+
+    def window(self, idle: Iterable[RunningContender]) -> Window:
+        """Return the probes of a window in which it is measured beside idle contenders."""
+        beside = [probe for other in idle if other is not self for probe in other.idle_probes()]
+        return Window([*beside, *self.probes])
+
+    @property
+    def keeps_tables(self) -> bool:
+        """Whether the tables keep their rows when the server is restarted."""
+        return self.family.keeps_tables(self.server.site)
+
+    def start(self) -> None:
+        """Start the server and watch its processes."""
+        for ended in self._server_probes():
+            ended.close()
+        self.server.start()
+        try:
+            subject = self.server.subject
+            self.probes = [] if subject is None else probes_of(subject)
+            if self.resolved.slowed is not None and self.instance.delay is not None:
+                self.probes.append(DelayProbe(self.instance.delay.totals))
+        except OSError as error:
+            self.server.check_alive()
+            raise InstanceError(f"{self.name} cannot be probed: {error}") from error
+
+    def settings_not_as_given(self) -> list[str]:
+        """Return a sentence for each setting that the running server has otherwise than given."""
+        given = self.server.settings.values
+        return [
+            f"{self.name}: {name}: given {given[name]}, in force {value.text}"
+            for name, value in sorted(self.settings_in_force.items())
+            if not value.as_given
+        ]
+
+    def refuse_fatal_errors(self, errors: Mapping[str, int], of_what: str) -> None:
+        """Raise TargetError if one of the errors, by state, makes further measuring useless."""
+        for state, count in errors.items():
+            if (fatal_error := self.family.fatal_error(state)) is not None:
+                message = f"{count} {of_what} failed: {fatal_error}"
+                raise TargetError(Failed(kind="server", sqlstate=state, message=message))
+
+
+def explain_failure(contender: RunningContender, error: Exception) -> str:
+    """Return why the server ended, or the error; one of the driver comes with the log's end."""
+    if not isinstance(error, TargetError):
+        return str(error)
+    deadline = time.monotonic() + _DYING
+    while error.kind == "connection" and time.monotonic() < deadline:
+        try:
+            contender.server.check_alive()
+        except InstanceError as death:
+            return f"{death} ({error})"
+        time.sleep(_DYING / 20)
+    tail = "".join(f"\n  | {line}" for line in contender.server.log_tail(_LOG_LINES))
+    return f"{contender.name}: {error}{tail}"

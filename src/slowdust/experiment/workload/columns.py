@@ -1,0 +1,191 @@
+"""The tables of a workload, with the ranges of what their columns have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from slowdust.experiment.spec.errors import AtKeysError, Keys, at
+from slowdust.experiment.workload.draws import ColumnTable, DrawTable
+from slowdust.experiment.workload.file import TableTable
+from slowdust.experiment.workload.keys import check_key
+from slowdust.experiment.workload.types import SqlType, date_of, seconds_of
+from slowdust.wording import no_such
+
+
+@dataclass(frozen=True)
+class Range:
+    """Whole numbers that a value is made of, both ends included."""
+
+    low: int
+    high: int
+
+    @property
+    def count(self) -> int:
+        """How many numbers there are."""
+        return self.high - self.low + 1
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column with its table's name and rows."""
+
+    table: str
+    name: str
+    rows: int
+    draw: ColumnTable
+
+    @property
+    def type(self) -> SqlType:
+        """The type of its values."""
+        return self.draw.type
+
+
+class Columns:
+    """All columns of a workload's tables."""
+
+    def __init__(self, tables: Mapping[str, TableTable]) -> None:
+        self._tables = tables
+
+    def column(self, name: str) -> Column:
+        """Return the column that is written `TABLE.COLUMN`.
+
+        Raises:
+            ValueError: there is none.
+        """
+        table, point, column = name.partition(".")
+        if not point:
+            raise ValueError(f"'{name}' is no column: write TABLE.COLUMN")
+        if table not in self._tables:
+            raise ValueError(no_such("table", table, list(self._tables)))
+        columns = self._tables[table].columns
+        if column not in columns:
+            raise ValueError(no_such(f"column of {table}", column, list(columns)))
+        return Column(table, column, self._tables[table].rows, columns[column])
+
+    def range_of(self, draw: DrawTable, rows: int = 1, *, seen: tuple[str, ...] = ()) -> Range:
+        """Return the numbers that a draw is made of; `rows` are those of its table.
+
+        Raises:
+            ValueError: it is not made of numbers, or of its own column.
+        """
+        if draw.by == "serial":
+            start, step = (
+                1 if draw.start is None else draw.start,
+                1 if draw.step is None else draw.step,
+            )
+            ends = (start, start + step * (rows - 1))
+            return Range(min(ends), max(ends))
+        if draw.by == "cycle":
+            assert draw.count is not None
+            start = 1 if draw.start is None else draw.start
+            return Range(start, start + draw.count - 1)
+        if draw.of is not None:
+            if draw.of in seen:
+                raise ValueError(f"'{draw.of}' is drawn of itself")
+            column = self.column(draw.of)
+            try:
+                return self.range_of(column.draw, column.rows, seen=(*seen, draw.of))
+            except ValueError as error:
+                raise ValueError(f'of = "{draw.of}": {error}') from None
+        if draw.low is not None and draw.high is not None:
+            scale = 10 ** (draw.scale or 0)
+            try:
+                low, high = (round(end * scale) for end in (draw.low, draw.high))
+            except OverflowError:
+                raise ValueError(f"{draw.low:g} to {draw.high:g} is beyond all types") from None
+            if not scale > 1 and (low, high) != (draw.low, draw.high):
+                raise ValueError("low and high are whole numbers, or have a scale")
+            return Range(low, high)
+        raise ValueError(f'by = "{draw.by}" has no lowest and highest number')
+
+    def scale_of(self, draw: DrawTable) -> int:
+        """Return the digits after the point of a draw's values, which `range_of` counts in."""
+        return draw.scale or (0 if draw.of is None else self.scale_of(self.column(draw.of).draw))
+
+    def check(self) -> None:
+        """Refuse tables that cannot be made or filled.
+
+        Raises:
+            AtKeysError: naming the keys that are wrong.
+        """
+        for name, table in self._tables.items():
+            for column, draw in table.columns.items():
+                with at("tables", name, "columns", column):
+                    self.check_values(draw, draw.type, table.rows, own=f"{name}.{column}")
+            if table.primary_key:
+                keys: Keys = ("tables", name, "primary_key")
+                _check_names(name, table, keys, table.primary_key)
+                for column in table.primary_key:
+                    if table.columns[column].nullable:
+                        raise AtKeysError(
+                            f"{name}.{column} is nullable, which no column of a key is", keys
+                        )
+                check_key(name, table, keys, table.primary_key)
+            for place, index in enumerate(table.indexes):
+                keys = ("tables", name, "indexes", place)
+                if index.columns is None:
+                    continue
+                _check_names(name, table, keys, index.columns)
+                if index.unique:
+                    check_key(name, table, keys, index.columns)
+
+    def check_values(self, draw: DrawTable, kind: SqlType, rows: int, *, own: str = "") -> None:
+        """Refuse a draw that makes no values of a type.
+
+        Raises:
+            ValueError: it does not fit.
+        """
+        if draw.by == "text":
+            assert draw.length is not None
+            if kind.is_number:
+                raise ValueError(f'by = "text" makes no values of {kind}')
+            if kind.length is not None and draw.length[1] > kind.length:
+                raise ValueError(f"length: {draw.length[1]} characters are too many for {kind}")
+        elif draw.by == "choice":
+            assert draw.values is not None
+            for value in draw.values:
+                check_literal(value, kind)
+        elif draw.by != "sample":
+            if draw.scale and kind.kind not in ("real", "sql"):
+                raise ValueError(f"scale: {kind} has no digits after the point")
+            numbers = self.range_of(draw, rows, seen=(own,) if own else ())
+            low, high = kind.limits
+            if numbers.low < low or numbers.high > high:
+                shown = date_of if kind.kind == "timestamp" else str
+                raise ValueError(
+                    f"{shown(numbers.low)} to {shown(numbers.high)} is beyond {kind}, which has "
+                    f"{shown(low)} to {shown(high)}"
+                )
+            widest = max(len(str(end)) for end in (numbers.low, numbers.high))
+            if kind.length is not None and widest > kind.length:
+                raise ValueError(f"{numbers.low} to {numbers.high} has numbers too long for {kind}")
+
+
+def _check_names(name: str, table: TableTable, keys: Keys, columns: list[str]) -> None:
+    for column in columns:
+        if column not in table.columns:
+            raise AtKeysError(no_such(f"column of {name}", column, list(table.columns)), keys)
+    if len(set(columns)) < len(columns):
+        raise AtKeysError("the same column is given twice", keys)
+
+
+def check_literal(value: object, kind: SqlType) -> None:
+    """Refuse a value that a type does not hold; NULL is one of any type.
+
+    Raises:
+        ValueError: says what is wrong.
+    """
+    if value is None:
+        return
+    bits = {"int": 32, "bigint": 64}.get(kind.kind)
+    if bits and isinstance(value, int) and not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise ValueError(f"values: {value} is more than {kind} holds")
+    if kind.kind == "timestamp" and isinstance(value, str):
+        seconds_of(value)
+    elif kind.kind in ("int", "bigint", "timestamp") and not isinstance(value, int):
+        raise ValueError(f"values: '{value}' is no whole number, as {kind} wants")
+    if kind.kind == "real" and not isinstance(value, int | float):
+        raise ValueError(f"values: '{value}' is no number, as {kind} wants")
+    if kind.length is not None and len(str(value)) > kind.length:
+        raise ValueError(f"values: '{value}' is too long for {kind}")

@@ -1,0 +1,1 @@
+"""Workloads from what servers have logged: statements with their weights and sampled values."""

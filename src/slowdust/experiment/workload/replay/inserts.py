@@ -1,0 +1,194 @@
+"""INSERTs of a replay: keys that are not there yet, and what the server had filled in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from sqlglot import Token, TokenType
+
+from slowdust.experiment.workload.replay.insert_parts import Insert, Row, read_insert, words_of
+from slowdust.wording import listing
+
+_UNIQUE = re.compile(r"\s*CREATE\s+UNIQUE\b", re.I)
+_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+_ON_CONFLICT = re.compile(
+    r"\bON\s+CONFLICT\b\s*(?:\(([^()]*)\))?[^;]*?\bDO\s+UPDATE\b", re.I | re.S
+)
+_ON_DUPLICATE = re.compile(r"\bON\s+DUPLICATE\s+KEY\s+UPDATE\b", re.I)
+_LITERALS = (TokenType.NUMBER, TokenType.STRING)
+
+
+@dataclass(frozen=True)
+class Receiving:
+    """A table of the workload that rows are inserted into."""
+
+    name: str
+    columns: Sequence[str]
+    serial: frozenset[str]
+    """The columns of keys that have a next value."""
+    needed: frozenset[str]
+    """Columns that take no NULL."""
+
+    def value_of(self, column: str) -> dict[str, object]:
+        """Return the parameter for a column whose value the server had filled in."""
+        of = f"{self.name}.{column}"
+        return {"by": "new", "of": of} if column in self.serial else {"of": of}
+
+
+def receiving(tables: Mapping[str, Any]) -> dict[str, Receiving]:
+    """Return the tables of a workload's file by their names in small letters."""
+    return {name.lower(): _receiving(name, table) for name, table in tables.items()}
+
+
+def _receiving(name: str, table: Mapping[str, Any]) -> Receiving:
+    primary = table.get("primary_key", [])
+    keys = {primary} if isinstance(primary, str) else set(primary)
+    for index in table.get("indexes", ()):
+        keys |= set(index["columns"]) if index.get("unique") else _unique_in(index.get("sql", ""))
+    columns = table["columns"]
+    serial = {column for column in keys if columns.get(column, {}).get("by") == "serial"}
+    needed = {column for column, draw in columns.items() if not draw.get("nullable")}
+    return Receiving(name, list(columns), frozenset(serial), frozenset(needed))
+
+
+def _unique_in(sql: str | Mapping[str, str]) -> set[str]:
+    """Return the names in the statement of a unique index, the columns among them."""
+    texts = [sql] if isinstance(sql, str) else sql.values()
+    return {name for text in texts if _UNIQUE.match(text) for name in _NAME.findall(text)}
+
+
+@dataclass
+class Completed:
+    """A statement with what the server had filled in."""
+
+    text: str
+    parameters: dict[str, dict[str, object]] = field(default_factory=dict)
+    """The parameters that are no samples."""
+    replaced: frozenset[str] = frozenset()
+    """Parameters of the statement as it was that are not needed any more."""
+
+
+def completed(text: str, dialect: str, tables: Mapping[str, Receiving]) -> Completed:
+    """Return a statement as the workload has it; only INSERTs and REPLACEs become others.
+
+    A column of a key gets a new value, unless the statement is to update the row that has it. A
+    column that takes no NULL and is left to the server gets a value as its table has them.
+
+    Raises:
+        ValueError: its rows are those of a query that leaves such columns out.
+    """
+    insert = read_insert(text, dialect)
+    table = None if insert is None else tables.get(insert.table)
+    if insert is None or table is None:
+        return Completed(text)
+    if insert.columns is not None:
+        named = list(insert.columns)
+    else:
+        named = list(table.columns)[: len(insert.rows[0].values) if insert.rows else None]
+    absent = [name for name in table.columns if name in table.needed and name not in named]
+    if insert.rows is None:
+        if absent:
+            raise ValueError(
+                f"the server had filled in {listing(absent)}, which cannot be done for the rows "
+                "of a query"
+            )
+        return Completed(text)
+    edits, kept = _Edits(table), _kept(insert)
+    for row in insert.rows:
+        for name, value in zip(named, row.values, strict=False):
+            if _is_filled(name, value, table, kept):
+                edits.replace(value, name)
+        if absent:
+            edits.add_values(insert, row, absent)
+    if absent:
+        edits.add_columns(insert, named, absent)
+    return Completed(edits.applied(text), edits.parameters, frozenset(edits.replaced))
+
+
+def _is_filled(name: str, value: Sequence[Token], table: Receiving, kept: _Kept) -> bool:
+    """Return whether another value stands for that of a column."""
+    words = words_of(value)
+    if words == ["DEFAULT"]:
+        return name in table.needed
+    if name not in table.serial:
+        return False
+    if words == ["NULL"] or words[:1] == ["NEXTVAL"]:
+        return name in table.needed
+    is_hole = len(value) == 2 and value[0].token_type is TokenType.COLON
+    is_literal = len(value) == 1 and value[0].token_type in _LITERALS
+    return (is_hole or is_literal) and not kept.has(name)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """The columns of keys whose values are those that were seen."""
+
+    columns: frozenset[str] | None
+    """None if these are all."""
+
+    def has(self, column: str) -> bool:
+        return self.columns is None or column in self.columns
+
+
+def _kept(insert: Insert) -> _Kept:
+    """Return the columns by which the row is found that the statement updates or replaces."""
+    if insert.replaces or _ON_DUPLICATE.search(insert.rest):
+        return _Kept(None)
+    upsert = _ON_CONFLICT.search(insert.rest)
+    if upsert is None:
+        return _Kept(frozenset())
+    if upsert[1] is None:  # ON CONSTRAINT
+        return _Kept(None)
+    return _Kept(frozenset(name.strip(' "') for name in upsert[1].split(",")))
+
+
+class _Edits:
+    """Changes of a text, and the parameters that they bring."""
+
+    def __init__(self, table: Receiving) -> None:
+        self._table = table
+        self.parameters: dict[str, dict[str, object]] = {}
+        self.replaced: set[str] = set()
+        self._changes: list[tuple[int, int, str]] = []
+
+    def _parameter(self, column: str) -> str:
+        name = f"s{len(self.parameters) + 1}"
+        self.parameters[name] = self._table.value_of(column)
+        return f":{name}"
+
+    def replace(self, tokens: Sequence[Token], column: str) -> None:
+        """Let a value of a column stand for tokens."""
+        for colon, name in pairwise(tokens):
+            if colon.token_type is TokenType.COLON:
+                self.replaced.add(name.text)
+        self._changes.append((tokens[0].start, tokens[-1].end + 1, self._parameter(column)))
+
+    def add_values(self, insert: Insert, row: Row, columns: Sequence[str]) -> None:
+        """Add values of columns behind those of a row."""
+        added = [self._parameter(name) for name in columns]
+        if insert.is_set:
+            added = [f"{name} = {value}" for name, value in zip(columns, added, strict=True)]
+        self._add(row.end, added, behind=bool(row.values))
+
+    def add_columns(self, insert: Insert, named: Sequence[str], added: Sequence[str]) -> None:
+        """Name columns of which rows have values now."""
+        if insert.defaults is not None:
+            values = ", ".join(self._parameter(name) for name in added)
+            self._changes.append((*insert.defaults, f"({', '.join(added)}) VALUES ({values})"))
+        elif insert.columns is None:
+            self._add(insert.list_end, [f" ({', '.join((*named, *added))})"], behind=False)
+        elif not insert.is_set:
+            self._add(insert.list_end, added, behind=bool(named))
+
+    def _add(self, place: int, parts: Iterable[str], *, behind: bool) -> None:
+        self._changes.append((place, place, (", " if behind else "") + ", ".join(parts)))
+
+    def applied(self, text: str) -> str:
+        """Return the text with all changes."""
+        for start, end, change in sorted(self._changes, reverse=True):
+            text = text[:start] + change + text[end:]
+        return text

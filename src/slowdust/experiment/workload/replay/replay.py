@@ -1,0 +1,218 @@
+"""A workload's file from logs, from exports of statistics, and from running servers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import tomli_w
+
+from slowdust import benchmarks
+from slowdust.dbms.access import Target
+from slowdust.errors import SlowdustError, UsageError
+from slowdust.experiment.driver.process import Driver, TargetError
+from slowdust.experiment.remote_server import introduced
+from slowdust.experiment.spec.errors import File, read_toml
+from slowdust.experiment.workload.reading import check_tables
+from slowdust.experiment.workload.replay.accepting import Refused, accepted
+from slowdust.experiment.workload.replay.catalog import CatalogTable, read_catalog
+from slowdust.experiment.workload.replay.grouping import Grouped, Replayed, grouped
+from slowdust.experiment.workload.replay.writing import Replay, file_text
+from slowdust.formats.statements.logs import read_log
+from slowdust.formats.statements.records import Seen
+from slowdust.formats.statements.statistics import CellError, read_export, seen_in
+from slowdust.places import check_regular, named_path
+from slowdust.remote.url import is_url, parse_url
+from slowdust.wording import counted
+
+_STATISTICS = {
+    "postgres": "SELECT query, sum(calls) AS calls FROM pg_stat_statements "
+    "WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) GROUP BY query",
+    "mysql": "SELECT * FROM performance_schema.events_statements_summary_by_digest "
+    "WHERE SCHEMA_NAME = DATABASE()",
+}
+_NO_TABLE = "it uses no table of the schema whose name is one of a workload"
+_OF_THE_SERVER = re.compile(r"\b(pg_\w+|information_schema|performance_schema)\b", re.IGNORECASE)
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
+_LONGEST_NAME = 60
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
+_MOST_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class Made:
+    """The file's text, and what is not in it."""
+
+    text: str
+    statements: Sequence[Replayed]
+    share: float
+    """The part of all executions on rows that the statements are."""
+    grouped: Grouped
+    refused: Sequence[Refused]
+    """What cannot be in a workload."""
+
+
+def replay(sources: Sequence[str], name: str, tables: str | None, most: int) -> Made:
+    """Make a workload of what servers have seen; `tables` is a URL or another workload's file.
+
+    Raises:
+        UsageError: a source cannot be read, or is of no kind that is known.
+        SlowdustError: a server does not answer.
+    """
+    with _driver([*sources, *([tables] if tables else [])]) as driver:
+        seen = [_seen(source, driver) for source in sources]
+        if len({each.dialect for each in seen}) > 1:
+            raise UsageError("the sources are of different DBMS: make a workload of each")
+        groups = grouped(seen)
+        where = tables or next((source for source in sources if is_url(source)), None)
+        found: list[CatalogTable] = []
+        text, origin = "", File(Path(name), "")
+        elsewhere: list[Refused] = []
+        if where is not None and is_url(where):
+            assert driver is not None
+            texts = [*(each.shown for each in groups.statements), *dict(groups.without_values)]
+            words = {word for text in texts for word in _words(text)}
+            found = read_catalog(driver, _address(where, driver), words)
+            about = about_tables(groups, {table.name.lower() for table in found})
+            elsewhere = [
+                (each.shown, each.calls, _NO_TABLE)
+                for each in groups.statements
+                if each not in about.statements and not _OF_THE_SERVER.search(each.shown)
+            ]
+            elsewhere += [
+                each
+                for each in groups.unread
+                if each not in about.unread and not _OF_THE_SERVER.search(each[0])
+            ]
+            groups = about
+        elif where is not None:
+            text, origin = _tables_of(named_path(where))
+    if not groups.statements:
+        raise UsageError(_nothing(groups, sources, [*groups.unread, *elsewhere]))
+    if where is None:
+        raise UsageError("tables are missing: give --tables, a server's URL or a workload's file")
+    whole = sum(each.calls for each in groups.statements)
+    whole += sum(calls for _, calls in groups.without_values)
+    whole += sum(calls for _, calls, _ in groups.unread)
+    draft = Replay(workload_name(name), sources, groups, groups.statements, found, text, origin)
+    written, refused = accepted(draft, most)
+    if not written.statements:
+        raise UsageError(_nothing(groups, sources, [*groups.unread, *refused]))
+    if not (written.tables or text):
+        raise UsageError(f"{where} has none of the tables that are used")
+    return Made(
+        file_text(written),
+        written.statements,
+        sum(each.calls for each in written.statements) / whole,
+        groups,
+        # Tables and indexes, which have no calls, before the statements that are lost with them.
+        sorted(
+            [*groups.unread, *refused, *_lost(written.tables), *elsewhere],
+            key=lambda each: each[1] > 0,
+        ),
+    )
+
+
+def _lost(tables: Sequence[CatalogTable]) -> list[Refused]:
+    """Return the indexes that are left out."""
+    return [
+        (f"the index {name} of {table.name}", 0.0, why)
+        for table in tables
+        for name, why in table.lost.items()
+    ]
+
+
+def workload_name(stem: str) -> str:
+    """Return the name of a workload whose file is called so."""
+    name = _NOT_IN_NAMES.sub("-", stem).strip("-_")[:_LONGEST_NAME].rstrip("-_")
+    return f"my-{name}" if name in benchmarks.NAMES else name or "replay"
+
+
+@contextmanager
+def _driver(names: Sequence[str]) -> Iterator[Driver | None]:
+    """Start a driver if a server has to be asked; its refusals are told with what was asked."""
+    if not any(is_url(name) for name in names):
+        yield None
+        return
+    with Driver() as driver:
+        try:
+            yield driver
+        except TargetError as error:
+            raise SlowdustError(f"the server refuses to tell: {error}") from error
+
+
+def _seen(source: str, driver: Driver | None) -> Seen:
+    if is_url(source):
+        assert driver is not None
+        target = _address(source, driver)
+        dialect = "postgres" if target.dbms == "postgres" else "mysql"
+        (answer,) = driver.sql(target, [_STATISTICS[dialect]])
+        columns = [name.lower() for name in answer.columns]
+        seen = seen_in(columns, enumerate(answer.rows, start=1))
+        assert seen is not None
+        return seen
+    path = named_path(source)
+    check_regular(path)
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise UsageError(f"{path} is larger than 1 GB: cut out a part of it")
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    try:
+        found = read_export(text) or read_log(text)
+    except CellError as error:
+        raise UsageError(f"{path}:{error}") from None
+    if found is None:
+        raise UsageError(
+            f"{path} is neither a slow log, a log of Postgres with durations or statements, nor an "
+            "export of pg_stat_statements or of events_statements_summary_by_digest"
+        )
+    return found
+
+
+def _address(url: str, driver: Driver) -> Target:
+    parsed = parse_url(url)
+    if parsed.dbms not in ("postgres", "mysql", "mariadb"):
+        raise UsageError(f"{parsed.text}: statements of {parsed.dbms} cannot be replayed")
+    return introduced(parsed, driver)[0]
+
+
+def _tables_of(path: Path) -> tuple[str, File]:
+    """Return the tables of a workload's file as TOML, and the file."""
+    data, text = read_toml(path)
+    if not isinstance(data.get("tables"), dict):
+        raise UsageError(f"{path}: there are no tables in it")
+    check_tables(data["tables"], File(path, text))
+    return tomli_w.dumps({"tables": data["tables"]}), File(path, text)
+
+
+def about_tables(groups: Grouped, tables: set[str]) -> Grouped:
+    """Return the statements that use one of the tables; others are about the server itself."""
+    without = [(text, n) for text, n in groups.without_values if tables & _words(text)]
+    return replace(
+        groups,
+        statements=[each for each in groups.statements if tables & _words(each.shown)],
+        without_values=without,
+        unread=[each for each in groups.unread if tables & _words(each[0])],
+    )
+
+
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(text)}
+
+
+def _nothing(groups: Grouped, sources: Sequence[str], refused: Sequence[Refused]) -> str:
+    """Say why nothing can be replayed."""
+    if groups.without_values:
+        there = counted(len(groups.without_values), "statement")
+        return (
+            f"{', '.join(sources)}: there are {there} and no values of any: give a log of the same "
+            "server too, which has them"
+        )
+    if refused:
+        return "\n".join(f"{why}: {' '.join(text.split())}" for text, _, why in refused)
+    return f"{', '.join(sources)}: there is no statement on rows"

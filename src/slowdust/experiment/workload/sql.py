@@ -1,0 +1,263 @@
+"""The texts of statements: their parameters, and what they do."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sqlglot import Token, Tokenizer, TokenType, parse_one
+from sqlglot import expressions as exp
+from sqlglot.dialects.mysql import MySQL
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.dialects.sqlite import SQLite
+from sqlglot.errors import SqlglotError
+
+_READ_BY = {"postgres": "postgres", "mysql": "mysql", "mariadb": "mysql", "sqlite": "sqlite"}
+"""Dialect -> sqlglot's name of it."""
+_TEXTS = (TokenType.STRING, TokenType.NATIONAL_STRING)
+_ENDS = ("first", "last")
+_READS = ("SELECT", "VALUES", "TABLE", "SHOW", "EXPLAIN", "CALL")
+_WRITES = ("INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "TRUNCATE")
+_DEFINITIONS = ("CREATE", "ALTER", "DROP")
+CONTROL = ("BEGIN", "COMMIT", "ROLLBACK")
+"""Statements of transactions, which need no name."""
+_OPERANDS = (
+    *(TokenType.NUMBER, TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING),
+    TokenType.PARAMETER,
+)
+"""What a colon of an array's slice may stand behind, beside brackets that close."""
+_NUMBERED = re.compile(
+    r"""
+    [eE]'(?:[^'\\]|\\.)*' | '[^']*' | "[^"]*" | --[^\n]* | /\*.*?\*/
+    | \$(?P<tag>(?:[^\W\d]\w*)?)\$.*?\$(?P=tag)\$
+    | \w[\w$]*
+    | \$(?P<number>\d+)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""Parameters of Postgres such as $1, and before them what may have such a text within."""
+
+
+class _PostgresTokenizer(Postgres.Tokenizer):
+    COMMANDS: ClassVar[set[TokenType]] = (
+        set()
+    )  # behind which sqlglot takes all that follows for one text
+
+
+class _MysqlTokenizer(MySQL.Tokenizer):
+    COMMANDS: ClassVar[set[TokenType]] = set()
+
+
+class _SqliteTokenizer(SQLite.Tokenizer):
+    COMMANDS: ClassVar[set[TokenType]] = set()
+
+
+_TOKENIZERS: dict[str, type[Tokenizer]] = {
+    "postgres": _PostgresTokenizer,
+    "mysql": _MysqlTokenizer,
+    "sqlite": _SqliteTokenizer,
+}
+
+logging.getLogger("sqlglot").setLevel(logging.ERROR)  # it warns of syntax that it does not know
+
+
+@dataclass(frozen=True)
+class Hole:
+    """A place of a statement where a value stands."""
+
+    name: str | None
+    """The parameter; None where the statement has the value itself."""
+    end: str | None = None
+    """`first` or `last` of a parameter that is a span."""
+    value: str | None = None
+    """The text of the statement that is sent as a value, since it has a question mark."""
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A statement as parts and the holes between them: one part more than there are holes."""
+
+    parts: tuple[str, ...]
+    holes: tuple[Hole, ...]
+    word: str
+    """The verb, in capitals."""
+    returning: bool = False
+    """Whether it is to return rows that it writes."""
+
+    @property
+    def returns_rows(self) -> bool:
+        """Whether its result are rows, and not a number of them."""
+        return self.returning or self.word in _READS
+
+    @property
+    def writes(self) -> bool:
+        """Whether it changes rows, or what there is beside them."""
+        return self.word in (*_WRITES, *_DEFINITIONS)
+
+
+def tokens_of(text: str, dialect: str) -> list[Token]:
+    """Return the tokens of a statement; a parameter of Postgres such as $1 is one token.
+
+    Raises:
+        ValueError: it has a quotation mark without its other one, for example.
+    """
+    read_by = _READ_BY[dialect]
+    # sqlglot takes `$1,$` for the beginning of a text in dollars, but not a number as long as `$1`.
+    plain = _NUMBERED.sub(_plain_number, text) if read_by == "postgres" and "$" in text else text
+    try:
+        tokens = list(_TOKENIZERS[read_by](dialect=read_by).tokenize(plain))
+    except SqlglotError as error:
+        raise ValueError(f"this is not SQL of {dialect}: {error}") from None
+    for token in tokens:
+        if token.token_type is TokenType.NUMBER and text[token.start] == "$":
+            token.token_type = TokenType.PARAMETER
+            token.text = text[token.start : token.end + 1]
+    return tokens
+
+
+def _plain_number(found: re.Match[str]) -> str:
+    return found[0] if found["number"] is None else f"0{found['number']}"
+
+
+def syntax_tree(text: str, dialect: str) -> exp.Expression | None:
+    """Return the tree of a statement; None where sqlglot cannot read it, which servers may."""
+    try:
+        tree = parse_one(text, read=_READ_BY[dialect])
+    except (SqlglotError, RecursionError):
+        return None
+    return tree if isinstance(tree, exp.Expression) else None
+
+
+def check_single(text: str, dialect: str) -> list[Token]:
+    """Return the tokens of one statement, without the semicolon at its end.
+
+    Raises:
+        ValueError: it is empty or several, or not SQL.
+    """
+    if "\0" in text:
+        raise ValueError("it has the character NUL, which no server takes")
+    tokens = tokens_of(text, dialect)
+    while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
+        tokens.pop()
+    if not tokens:
+        raise ValueError("the statement is empty")
+    if any(token.token_type is TokenType.SEMICOLON for token in tokens):
+        raise ValueError("these are several statements: write each as one of its own")
+    return tokens
+
+
+def parse_statement(text: str, dialect: str) -> Parsed:
+    """Find the parameters of a statement: `:NAME`, and `:NAME.first` and `:NAME.last` of spans.
+
+    Raises:
+        ValueError: it is empty or several, or has a question mark where no value can stand.
+    """
+    tokens = check_single(text, dialect)
+    parts: list[str] = []
+    holes: list[Hole] = []
+    begun = tokens[0].start
+    place = 0
+    slices = _colons_of_slices(tokens)
+    while place < len(tokens):
+        hole, used = (None, 1) if place in slices else _hole(tokens, place)
+        if hole is not None:
+            parts.append(_without_marks(text, tokens, begun, tokens[place].start))
+            holes.append(hole)
+            begun = tokens[place + used - 1].end + 1
+        place += used
+    parts.append(_without_marks(text, tokens, begun, tokens[-1].end + 1))
+    returning = "RETURNING" in _words(tokens)
+    return Parsed(tuple(parts), tuple(holes), verb_of(tokens), returning)
+
+
+def _colons_of_slices(tokens: list[Token]) -> frozenset[int]:
+    """Return the places of the colons that stand behind an operand within brackets: `a[1:n]`.
+
+    Of DBMS with statements Postgres alone has such brackets.
+    """
+    found = set()
+    brackets: list[str] = []
+    for place, token in enumerate(tokens):
+        if token.text in ("[", "("):
+            brackets.append(token.text)
+        elif token.text in ("]", ")") and brackets:
+            brackets.pop()
+        elif token.token_type is TokenType.COLON and brackets[-1:] == ["["]:
+            before = tokens[place - 1]
+            if before.token_type in _OPERANDS or before.text in ("]", ")"):
+                found.add(place)
+    return frozenset(found)
+
+
+def _hole(tokens: list[Token], place: int) -> tuple[Hole | None, int]:
+    """Return the hole that a token begins, if it does, and the tokens that it takes."""
+    token = tokens[place]
+    kind = token.token_type
+    if kind is TokenType.PLACEHOLDER and token.text == "?":
+        raise ValueError("a value is written :NAME, not ?")
+    if kind in _TEXTS and "?" in token.text:
+        return Hole(None, value=token.text), 1
+    following = tokens[place + 1] if place + 1 < len(tokens) else None
+    if kind is not TokenType.COLON or following is None or following.start != token.end + 1:
+        return None, 1
+    if not following.text.isidentifier():
+        return None, 1
+    for end in _ENDS:
+        after = tokens[place + 2 : place + 4]
+        adjacent = len(after) == 2 and after[0].start == following.end + 1
+        if adjacent and after[0].text == "." and after[1].text.lower() == end:
+            return Hole(following.text, end), 4
+    return Hole(following.text), 2
+
+
+def _without_marks(text: str, tokens: list[Token], begin: int, end: int) -> str:
+    """Return a part of the text; comments with a question mark are left out of it.
+
+    Raises:
+        ValueError: a question mark is elsewhere, where no value can stand for it.
+    """
+    part = text[begin:end]
+    if "?" not in part:
+        return part
+    kept: list[str] = []
+    last = begin
+    for token in tokens:
+        if token.start < begin or token.end >= end:
+            continue
+        gap = text[last : token.start]
+        kept.append(" " if "?" in gap else gap)
+        kept.append(text[token.start : token.end + 1])
+        last = token.end + 1
+    gap = text[last:end]
+    kept.append(" " if "?" in gap else gap)
+    cleaned = "".join(kept)
+    if "?" in cleaned:
+        raise ValueError("it has a question mark outside of a text, which cannot be sent")
+    return cleaned
+
+
+def verb_of(tokens: list[Token]) -> str:
+    """Return the verb: of a WITH the first that writes, else SELECT."""
+    words = list(itertools.dropwhile(lambda word: word == "(", _words(tokens)))
+    if words and words[0] == "WITH":
+        # REPLACE(...) is a function, and FOR UPDATE locks.
+        around = zip(["", *words[:-1]], words, [*words[1:], ""], strict=True)
+        verbs = (
+            word
+            for before, word, after in around
+            if word in _WRITES and after != "(" and before != "FOR"
+        )
+        return next(verbs, "SELECT")
+    if words and words[0] == "START":
+        return "BEGIN"
+    return words[0] if words else ""
+
+
+def _words(tokens: list[Token]) -> Iterator[str]:
+    for token in tokens:
+        if token.token_type not in (*_TEXTS, TokenType.IDENTIFIER, TokenType.NUMBER):
+            yield token.text.upper()

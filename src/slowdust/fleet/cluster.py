@@ -1,0 +1,313 @@
+"""The fleet as a Ray cluster: the only module that imports Ray.
+
+Each node that offers the resource `slowdust_host` is a host. One actor holds that resource while an
+experiment is measured, so that nothing of another one is placed beside it, and does one thing at a
+time. Ray finds the nodes, starts the actor where it belongs, carries what it says, and tells when a
+node is gone; what is measured where is the planner's business.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import os
+import re
+import signal
+import socket
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from enum import Enum
+from typing import Any, TypeVar, cast
+
+from slowdust.errors import SlowdustError, UsageError
+from slowdust.fleet import handing, shard
+from slowdust.fleet.model import Ended, HostFacts, Lost, Message, Order, Part
+from slowdust.units import Second
+from slowdust.wording import first_line
+
+DEFAULT_ADDRESS = "127.0.0.1:6379"
+"""The address of a head that was started on this machine."""
+RESOURCE = "slowdust_host"
+_INSTALL = "--fleet needs Ray, which is not installed: pip install 'slowdust[fleet]'"
+_LOOPBACK_STAYS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""Where it is 0, Ray does not replace a loopback address by one that other machines reach."""
+_ADDRESS = re.compile(r"(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+):(\d{1,5})")
+_LOOK_EVERY: Second = 2.0
+_ANSWERS_WITHIN: Second = 10.0
+
+
+_Answer = TypeVar("_Answer")
+
+
+HandedOn = list[tuple[handing.Bundle, Any]]
+"""Folders of the cache, each with Ray's reference to its archive."""
+
+
+class Turn(Enum):
+    """The time at which a host answers a question."""
+
+    NOW = "now"
+    """Beside whatever is measured there."""
+    OWN = "own"
+    """Later, if something is measured there now."""
+
+
+class _Host:
+    """A host, in a process of Ray's on its node."""
+
+    def facts(self) -> HostFacts:
+        return shard.host_facts()
+
+    def measured(self, order: Order, handed_on: HandedOn) -> Iterator[Part | Ended]:
+        import ray
+
+        try:
+            for bundle, archive in handed_on:
+                if not handing.is_there(bundle):
+                    handing.put(bundle, cast("bytes", ray.get(archive)))
+        except (OSError, SlowdustError) as error:
+            yield shard.failure(error)
+            return
+        yield from shard.measured(order)
+
+    def forget(self, experiment: str) -> None:
+        shard.forget(experiment)
+
+
+class RayCluster:
+    """A `Cluster` of the nodes of Ray."""
+
+    def __init__(self, ray: Any) -> None:  # noqa: ANN401 - a module that may be absent
+        self._ray = ray
+        self._nodes: dict[str, str] = {}
+        self._looked = -_LOOK_EVERY
+        self._actors: dict[str, Any] = {}
+        self._handed_on: HandedOn = []
+        self._pending: dict[Any, str] = {}
+        """What is awaited, a value or a stream of them -> its host."""
+
+    def hosts(self) -> Collection[str]:
+        """Return the names of the nodes that measure."""
+        if self.now() - self._looked >= _LOOK_EVERY:
+            self._looked = self.now()
+            self._nodes = host_nodes(self._ray.nodes())
+        return self._nodes.keys()
+
+    def examine(self, host: str) -> None:
+        """Start the actor of a host, and ask it for the facts."""
+        affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+        options = {
+            "num_cpus": 0,
+            "resources": {RESOURCE: 1},
+            "scheduling_strategy": affinity(self._nodes[host], soft=False),
+        }
+        self._forget_actor(host)
+        self._actors[host] = self._ray.remote(_Host).options(**options).remote()
+        self._pending[self._actors[host].facts.remote()] = host
+
+    def run(self, host: str, order: Order) -> None:
+        """Let a host measure a shard."""
+        method = self._actors[host].measured.options(num_returns="streaming")
+        self._pending[method.remote(order, self._handed_on)] = host
+
+    def hand_on(self, folders: Sequence[str]) -> None:
+        """Hand folders of the cache on to the hosts, each when it measures for the first time.
+
+        Raises:
+            SlowdustError: a folder cannot be read.
+        """
+        for folder in folders:
+            bundle, archive = handing.packed(folder)
+            self._handed_on.append((bundle, self._ray.put(archive)))
+
+    def forget(self, host: str, experiment: str) -> None:
+        """Let a host remove what it has of an experiment, and let the host go."""
+        with suppress(self._ray.exceptions.RayError):
+            self._ray.get(self._actors[host].forget.remote(experiment), timeout=30)
+        self._forget_actor(host)
+
+    def messages(self, within: Second) -> Sequence[tuple[str, Message]]:
+        """Return what hosts have said."""
+        if not self._pending:
+            time.sleep(within)
+            return []
+        with _interruptible():
+            self._ray.wait(list(self._pending), num_returns=1, timeout=within, fetch_local=False)
+            ready, _ = self._ray.wait(
+                list(self._pending), num_returns=len(self._pending), timeout=0, fetch_local=False
+            )
+            # What a lost host had still to say is not awaited any more.
+            said = [
+                (self._pending[each], self._message(each))
+                for each in ready
+                if each in self._pending
+            ]
+        return [(host, message) for host, message in said if message is not None]
+
+    def ask(
+        self, what: Callable[..., _Answer], *arguments: object, turn: Turn, within: Second | None
+    ) -> dict[str, _Answer | Lost]:
+        """Return what a function answers on each host; `Lost` with the reason where it does not.
+
+        With `Turn.OWN` it waits for its turn behind what is measured there.
+        """
+        affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+        own = {RESOURCE: 1} if turn is Turn.OWN else {}
+        task = self._ray.remote(what)
+        asked = {}
+        self.hosts()
+        for host, node in self._nodes.items():
+            options = {"num_cpus": 0, "resources": own, "max_retries": 0}
+            pinned = task.options(**options, scheduling_strategy=affinity(node, soft=False))
+            asked[pinned.remote(*arguments)] = host
+        with _interruptible():
+            ready, late = self._ray.wait(list(asked), num_returns=len(asked), timeout=within)
+        answers: dict[str, _Answer | Lost] = {}
+        for reference in ready:
+            try:
+                answers[asked[reference]] = self._ray.get(reference)
+            except self._ray.exceptions.RayError as error:
+                answers[asked[reference]] = Lost(reason=_reason(error))
+        for reference in late:
+            self._ray.cancel(reference, force=True)
+            answers[asked[reference]] = Lost(reason="it is busy: it did not answer in time")
+        return dict(sorted(answers.items()))
+
+    def now(self) -> Second:
+        """Return the time of the machine's monotonic clock."""
+        return time.monotonic()
+
+    def _message(self, awaited: Any) -> Message | None:  # noqa: ANN401
+        """Return what a host has said, None at the end of a stream."""
+        is_stream = isinstance(awaited, self._ray.ObjectRefGenerator)
+        try:
+            value = self._ray.get(next(awaited) if is_stream else awaited)
+        except StopIteration:
+            del self._pending[awaited]
+            return None
+        except self._ray.exceptions.RayError as error:
+            host = self._pending.pop(awaited)
+            self._forget_actor(host)
+            if isinstance(error, self._ray.exceptions.RayActorError):
+                return Lost(reason="its process or its node has ended")
+            return Lost(reason=_reason(error))
+        if not is_stream:
+            del self._pending[awaited]
+        assert isinstance(value, HostFacts | Part | Ended)
+        return value
+
+    def _forget_actor(self, host: str) -> None:
+        actor = self._actors.pop(host, None)
+        if actor is not None:
+            with suppress(self._ray.exceptions.RayError):
+                self._ray.kill(actor)
+        for awaited in [each for each, of in self._pending.items() if of == host]:
+            del self._pending[awaited]
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let the exception of a signal through, of which Ray makes an error of its own."""
+    try:
+        yield
+    except SystemError as error:
+        raise error.__cause__ or error from None
+
+
+def host_nodes(nodes: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Return name -> id of the nodes that measure; a name is one of a folder, and no other's."""
+    named: dict[str, str] = {}
+    for node in sorted(nodes, key=lambda each: str(each["NodeID"])):
+        if not node["Alive"] or node["Resources"].get(RESOURCE, 0) < 1:
+            continue
+        given = node.get("NodeName") or node["NodeManagerHostname"]
+        name = re.sub(r"[^A-Za-z0-9_-]+", "-", given).strip("-") or "host"
+        named[f"{name}-{node['NodeID'][:6]}" if name in named else name] = node["NodeID"]
+    return named
+
+
+@contextmanager
+def connected(address: str) -> Iterator[RayCluster]:
+    """Connect to a Ray cluster from one of its nodes.
+
+    Raises:
+        UsageError: Ray is not installed, or this is no address.
+        SlowdustError: no cluster answers there.
+    """
+    host = _host(address)
+    if is_loopback(host):
+        os.environ.setdefault(_LOOPBACK_STAYS, "0")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+        import ray.util.scheduling_strategies
+    except ImportError:
+        raise UsageError(_INSTALL) from None
+    _knock(address, host)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        ray.init(
+            address=address,
+            namespace="slowdust",
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
+    except Exception as error:  # Ray's own are of many kinds, and most are plain RuntimeErrors
+        raise SlowdustError(
+            f"no cluster can be used at {address}: {_reason(error)} (a cluster with "
+            "authentication wants RAY_AUTH_MODE=token and its RAY_AUTH_TOKEN)"
+        ) from error
+    signal.signal(signal.SIGTERM, before)  # Ray leaves at once
+    try:
+        yield RayCluster(ray)
+    finally:
+        ray.shutdown()
+
+
+def _knock(address: str, host: str) -> None:
+    """Refuse an address where nothing listens, for which Ray would wait for minutes.
+
+    Raises:
+        SlowdustError: nothing does.
+    """
+    port = int(address.rpartition(":")[2])
+    try:
+        socket.create_connection((host.strip("[]"), port), timeout=_ANSWERS_WITHIN).close()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise SlowdustError(f"no cluster is at {address}: {reason}") from error
+
+
+def is_open(address: str) -> bool:
+    """Return whether other machines reach a cluster that asks nobody for a token."""
+    return not is_loopback(_host(address)) and os.environ.get("RAY_AUTH_MODE") != "token"
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine reaches an address."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _host(address: str) -> str:
+    """Return the host of an address.
+
+    Raises:
+        UsageError: it is none.
+    """
+    match = _ADDRESS.fullmatch(address)
+    if match is None or not 0 < int(match[2]) < 65536:
+        raise UsageError(f"--fleet {address}: write HOST:PORT, for example {DEFAULT_ADDRESS}")
+    return match[1]
+
+
+def _reason(error: BaseException) -> str:
+    """Return the last sentence of an error of Ray's, which has a trace before it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    cause = getattr(error, "cause", None)
+    if isinstance(cause, Exception) and str(cause):
+        return first_line(str(cause))
+    return lines[0].partition(". ")[0] if lines else type(error).__name__

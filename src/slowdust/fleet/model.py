@@ -1,0 +1,107 @@
+"""The words between the head of a fleet and its hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from enum import StrEnum
+from typing import Protocol
+
+import msgspec
+
+from slowdust.store.finding import Finding
+from slowdust.units import Second
+
+
+class HostFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What the head knows of a host before it measures."""
+
+    slowdust: str
+    """The version of Slowdust there."""
+    cpu: str | None = None
+    """The CPU's model, by which hosts are grouped."""
+    cpus: int | None = None
+    free_bytes: int = 0
+    """Free space where its servers have their data."""
+    findings: list[Finding] = []
+    """What the checks of the host found, the most severe first."""
+    measuring: str | None = None
+    """Who measures there now."""
+    calibrated: str | None = None
+    """What the host resolves, by its newest calibration."""
+
+
+class Order(msgspec.Struct, kw_only=True, frozen=True):
+    """A shard that a host is to measure, or to go on with."""
+
+    experiment: str
+    """Id of the experiment: the name of a results folder on the host."""
+    folder: str
+    """The shard's name in it."""
+    spec: str
+    """The specification (TOML)."""
+    files: dict[str, bytes] = {}
+    """Name -> content of files beside the specification."""
+    started: str | None = None
+    """The moment at which the experiment in the head's copy of the folder began; None without."""
+    have: dict[str, int] = {}
+    """File -> bytes that the head has of it."""
+
+
+class Part(msgspec.Struct, kw_only=True, frozen=True):
+    """A piece of a file of a shard's folder."""
+
+    file: str
+    content: bytes
+    offset: int | None = None
+    """The place of its first byte; None where it is all of the file."""
+
+
+class End(StrEnum):
+    """How the work on a shard ended."""
+
+    FINISHED = "finished"
+    FAILED = "failed"
+    """The shard could not be measured there."""
+    GONE = "gone"
+    """The host no longer has what was begun there."""
+    UNFIT = "unfit"
+    """The host can measure nothing more: its disk is full."""
+
+
+class Ended(msgspec.Struct, kw_only=True, frozen=True):
+    """The end of the work on a shard."""
+
+    end: End
+    reason: str = ""
+
+
+class Lost(msgspec.Struct, kw_only=True, frozen=True):
+    """The end of a host."""
+
+    reason: str
+
+
+Message = HostFacts | Part | Ended | Lost
+"""What comes from a host."""
+
+
+class Cluster(Protocol):
+    """The hosts, wherever they are; tests have one with a clock of its own."""
+
+    def hosts(self) -> Collection[str]:
+        """Return the names of the hosts that are there now."""
+
+    def examine(self, host: str) -> None:
+        """Ask a host for its facts, or say by `Lost` why there are none."""
+
+    def run(self, host: str, order: Order) -> None:
+        """Let a host measure a shard: `Part`s come, and `Ended` or `Lost` at last."""
+
+    def forget(self, host: str, experiment: str) -> None:
+        """Let a host remove what it has of an experiment."""
+
+    def messages(self, within: Second) -> Sequence[tuple[str, Message]]:
+        """Return what hosts have said, each with its name; wait for the first of it so long."""
+
+    def now(self) -> Second:
+        """Return the time of a clock that only goes forward."""

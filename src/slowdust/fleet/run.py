@@ -1,0 +1,113 @@
+"""An experiment that a fleet measures, from its specification to its last slice."""
+
+from __future__ import annotations
+
+import fcntl
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from slowdust.errors import UsageError
+from slowdust.experiment.journal import StartMode, check_start
+from slowdust.experiment.outlook import outlook_of
+from slowdust.experiment.spec.spec import Spec
+from slowdust.fleet.cutting import cut
+from slowdust.fleet.head import Head, Join
+from slowdust.fleet.model import Cluster
+from slowdust.fleet.record import (
+    SPEC_FILE,
+    Record,
+    Wanted,
+    has_record,
+    read_record,
+    write_record,
+)
+from slowdust.fleet.view import FleetView
+from slowdust.store.folder import Folder, replace_file
+from slowdust.units import Second
+
+
+def fleet_folder(results: Path, name: str) -> Path:
+    """Return the folder of a fleet's record and of what its hosts sent.
+
+    It is beside that of the experiment, which is made anew whenever the parts are joined.
+    """
+    return results / f"{name}.fleet"
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Hold the folder of a fleet's experiment, so that no other head goes on with it.
+
+    Raises:
+        UsageError: another one holds it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            name = folder.name.removesuffix(".fleet")
+            raise UsageError(f"a fleet measures '{name}' now") from None
+        yield
+
+
+def prepare(spec: Spec, results: Path, wanted: Wanted, hosts: int, mode: StartMode) -> Record:
+    """Return the record of an experiment that begins, for so many hosts, or that goes on.
+
+    Raises:
+        UsageError: its name is taken, or it is another one than before.
+    """
+    folder = fleet_folder(results, spec.name)
+    if mode is StartMode.RESUME:
+        record = read_record(folder)
+        if (folder / SPEC_FILE).read_text(encoding="utf-8") != spec.to_toml():
+            raise UsageError(
+                f"cannot resume '{spec.name}': its specification changed since it was started: it "
+                f"is kept as {folder / SPEC_FILE}"
+            )
+        record.wanted = msgspec.structs.replace(wanted, replicate=record.wanted.replicate)
+        return record
+    if has_record(folder):
+        raise UsageError(
+            f"a fleet measured '{spec.name}' already: choose another name, or go on with it by "
+            f"--resume"
+        )
+    check_start(Folder(results / spec.name), StartMode.FRESH)
+    there = min(hosts, wanted.hosts or hosts)
+    shards, cuts = cut(spec, there, partial(_seconds, results), wanted.replicate)
+    record = Record(
+        id=f"{spec.name}-{secrets.token_hex(4)}", wanted=wanted, shards=shards, cuts=cuts
+    )
+    replace_file(folder / SPEC_FILE, spec.to_toml().encode())
+    write_record(folder, record)
+    return record
+
+
+def _seconds(results: Path, spec: Spec) -> Second:
+    """Return the time that a specification is expected to take on a host."""
+    return outlook_of(spec, results).wall
+
+
+def measure(
+    spec: Spec,
+    results: Path,
+    record: Record,
+    *,
+    cluster: Cluster,
+    view: FleetView,
+    join: Join,
+) -> Folder:
+    """Measure an experiment, or what is left of it; return the folder of the joined one.
+
+    Raises:
+        SlowdustError: no host is left, or nothing could be measured.
+    """
+    target = Folder(results / spec.name)
+    folder = fleet_folder(results, spec.name)
+    Head(folder, target, spec, record, cluster=cluster, view=view, join=join).run()
+    return target

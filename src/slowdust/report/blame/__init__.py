@@ -1,0 +1,1 @@
+"""What releases cost, in every format."""

@@ -1,0 +1,1 @@
+"""The outcome of a search for capacities, in every format."""

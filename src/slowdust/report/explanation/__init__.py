@@ -1,0 +1,1 @@
+"""One result explained, in every format."""

@@ -1,0 +1,1 @@
+"""The state of a watch, in every format."""

@@ -1,0 +1,57 @@
+"""The command that finds a change among the subjects with which it may have come."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from slowdust.builds.model import Progress
+from slowdust.errors import SlowdustError
+from slowdust.experiment.spec.spec import Spec
+from slowdust.watching.alarms import Change
+from slowdust.watching.decision import TIME
+from slowdust.watching.file import Watch
+from slowdust.watching.subjects import between
+
+_PASSED_ON = ("benchmark", "workload", "rows", "cpus", "seed")
+"""Keys of an experiment file that `slowdust bisect` has, too."""
+_NOT_PASSED_ON = ("pool", "memory", "tables", "rate")
+"""Keys that results depend on, and that it has not: then no command is given."""
+_USER = re.compile(r"(?<=://)[^/@]*@")
+
+
+def command_for(watch: Watch, change: Change, progress: Progress) -> str:
+    """Return the command; empty where the change came with one subject, or is no range."""
+    table, before, after = watch.table, change.before, change.subject
+    if any(key in watch.data for key in _NOT_PASSED_ON):
+        return ""
+    try:
+        if between(table, before, after, progress) < 2:
+            return ""
+    except (SlowdustError, ValueError):  # a branch that was set to another history
+        return ""
+    words = ["slowdust", "bisect"]
+    if table.releases is not None:
+        head, _, rest = after.contender.partition("@")
+        words.append(f"{head}@{before.name}..{rest}")
+    else:
+        assert table.dbms is not None and table.repo is not None
+        repository = _USER.sub("", table.repo)  # it may be a secret
+        ends = ("--repo", repository, "--good", before.name, "--bad", after.name)
+        words += [table.dbms, *ends]
+    words += ["--test", change.test]
+    if change.metric == TIME:
+        words += ["--metric", TIME]
+    if change.clients > 1:
+        words += ["--clients", str(change.clients)]
+    given = {"rows": Spec.model_fields["rows"].default, **watch.data}
+    for key in _PASSED_ON:
+        if key in given:
+            value = given[key]
+            shown = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+            words += [f"--{key}", shown]
+    settings = watch.data.get("set")
+    if isinstance(settings, dict):
+        for key, value in settings.items():
+            words += ["--set", f"{key}={value}"]
+    return shlex.join(words)

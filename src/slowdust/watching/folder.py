@@ -1,0 +1,49 @@
+"""The folder of a watch: `watch/NAME/` of the results folder, held by one process at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from slowdust.errors import UsageError
+from slowdust.store.keeping.experiments import check_name
+from slowdust.store.keeping.series import SeriesFolder
+from slowdust.watching.series import NIGHTS_FILE
+from slowdust.wording import nearest
+
+_WATCHES = "watch"
+
+
+def folder_of(results: Path, name: str) -> Path:
+    """Return the folder of a watch."""
+    return results / _WATCHES / name
+
+
+def begun_folder(results: Path, name: str) -> Path:
+    """Return the folder of a watch that was begun.
+
+    Raises:
+        UsageError: there is none of this name.
+    """
+    check_name(name)
+    folder = folder_of(results, name)
+    check_begun(folder)
+    return folder
+
+
+def check_begun(folder: Path) -> None:
+    """Refuse the folder of a watch without a night.
+
+    Raises:
+        UsageError: it has none.
+    """
+    if (folder / NIGHTS_FILE).is_file():
+        return
+    names = [path.parent.name for path in folder.parent.glob(f"*/{NIGHTS_FILE}")]
+    close = nearest(folder.name, names)
+    hint = f": did you mean {close}?" if close else ""
+    raise UsageError(f"the watch '{folder.name}' has no nights in {folder.parent}{hint}")
+
+
+def watch_in(folder: Path) -> SeriesFolder:
+    """Return the folder of a watch as one that one process holds at a time."""
+    return SeriesFolder(folder, "watch", NIGHTS_FILE)

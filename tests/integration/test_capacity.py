@@ -1,0 +1,65 @@
+"""Searches for capacities on a real server."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from slowdust.capacity.record import TRIALS_FILE
+from tests.integration.conftest import GetBuild
+from tests.integration.slowdust_command import Workplace, wait_until
+
+SLA = ("--sla", "p50<200ms,errors=0")
+
+
+@pytest.fixture
+def workplace(open_dir: Path, postgres_builds: GetBuild) -> Workplace:
+    postgres_builds("17.6")
+    return Workplace(open_dir)
+
+
+def trial_lines(workplace: Workplace, name: str) -> list[str]:
+    file = workplace.folder / "results" / name / TRIALS_FILE
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def test_a_killed_search_goes_on_and_keeps_its_trials(workplace: Workplace) -> None:
+    command = (
+        *("capacity", "postgres@17.6", *SLA, "--test", "point-query", "--rows", "1000"),
+        *("--budget", "6s", "--trial", "100ms", "--incarnations", "1", "--name", "killed"),
+    )
+    process = workplace.start(*command)
+    wait_until(lambda: len(trial_lines(workplace, "killed")) >= 6, "six trials are on disk")
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    before = trial_lines(workplace, "killed")
+    wait_until(workplace.nothing_is_left, "the killed run's servers are gone")
+
+    outcome = json.loads(workplace.run(*command, "--resume", "--json"))
+    assert trial_lines(workplace, "killed")[: len(before)] == before
+    assert {trial["start"] for trial in outcome["trials"]} == {1, 2}
+    [capacity] = outcome["capacities"]
+    assert 0 < capacity["low"] < capacity["rate"] < capacity["high"]
+    assert "postgres@17.6" in workplace.page("killed")
+    assert workplace.nothing_is_left()
+
+    again = workplace.run(*command, "--resume")
+    assert again.startswith("Highest rate of point-query at which 90% of the trials of 0.1s meet")
+    assert len(outcome["trials"]) == len(trial_lines(workplace, "killed")), "it was at its end"
+
+
+def test_writers_beside_queries_are_searched_for_their_rate(workplace: Workplace) -> None:
+    output = workplace.run(
+        *("capacity", "postgres@17.6", *SLA, "--benchmark", "insert", "--test", "qr1000"),
+        *("--rows", "2000", "--budget", "8s", "--trial", "500ms", "--incarnations", "1"),
+        *("--name", "writers", "--json"),
+    )
+    outcome = json.loads(output)
+    assert outcome["unit"] == "rows/s of each client's writers"
+    rates = [trial["rate"] for trial in outcome["trials"]]
+    assert min(rates) == 1000
+    assert max(rates) >= 8000
+    assert all(trial["operations"] > 0 for trial in outcome["trials"])

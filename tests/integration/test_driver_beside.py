@@ -1,0 +1,106 @@
+"""Sessions that run beside another one, on a real server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from slowdust.builds import Build
+from tests.integration.driver_process import Driver, Event, Target
+from tests.integration.servers import Server, new_instance
+
+SECONDS = 0.4
+
+
+@pytest.fixture(scope="module")
+def server(postgres_build: Build) -> Iterator[Server]:
+    with new_instance(postgres_build, {"fsync": "off"}) as instance:
+        instance.start()
+        yield Server(instance)
+
+
+@pytest.fixture
+def target(server: Server, driver: Driver) -> Target:
+    driver.load(server.target())
+    return server.target()
+
+
+def run_beside(driver: Driver, main: str, beside: dict[str, object], **stop: object) -> Event:
+    return driver.expect(
+        "ran", "run", session=main, stop={"seconds": SECONDS, **stop}, beside=[beside]
+    )
+
+
+@pytest.mark.parametrize("clients", [1, 40])
+def test_a_session_beside_another_one_ends_with_it(
+    target: Target, driver: Driver, clients: int
+) -> None:
+    """Threads with many clients each end with it, too, though nobody wakes them."""
+    main = driver.open(target, "point-query", 2)
+    beside = driver.open(target, "update-index", clients)
+    rate = {"per_second": 500.0, "arrivals": "uniform"}
+    ran = run_beside(driver, main, {"session": beside, "rate": rate})
+    (writes,) = ran["beside"]
+    assert ran["operations"] > 0 and not ran["errors"] and not writes["errors"]
+    assert writes["session"] == beside
+    assert writes["seconds"] == pytest.approx(SECONDS, rel=0.25)
+    assert sum(writes["positions"]) == sum(writes["latency"]["counts"])
+    assert 0 <= sum(writes["positions"]) - writes["operations"] <= clients
+    assert writes["operations"] == pytest.approx(500 * writes["seconds"], rel=0.25)
+    assert writes["qps"] == pytest.approx(writes["operations"] / writes["seconds"])
+    assert writes["schedule"]["rate"] == 500.0
+    # Due every second at most: whoever waited for that would end long after the slice.
+    slow = {"per_second": 1.0, "arrivals": "uniform"}
+    ran = run_beside(driver, main, {"session": beside, "rate": slow})
+    assert ran["beside"][0]["seconds"] == pytest.approx(SECONDS, rel=0.25)
+    assert ran["beside"][0]["operations"] <= 1
+
+
+def test_a_closed_loop_beside_another_stops_at_its_positions(
+    target: Target, driver: Driver
+) -> None:
+    main = driver.open(target, "point-query")
+    beside = driver.open(target, "update-index", 2)
+    ran = run_beside(driver, main, {"session": beside, "positions": [3, 5]})
+    assert ran["beside"][0]["positions"] == [3, 5]
+    assert ran["seconds"] == pytest.approx(SECONDS, rel=0.25)
+    ran = run_beside(driver, main, {"session": beside})
+    assert sum(ran["beside"][0]["positions"]) > 8, "it goes on"
+    assert "schedule" not in ran["beside"][0] or ran["beside"][0]["schedule"] is None
+    # The session beside can catch up alone, as the main one of a slice.
+    furthest = [position + 10 for position in ran["beside"][0]["positions"]]
+    caught_up = driver.expect("ran", "run", session=beside, stop={"positions": furthest})
+    assert caught_up["positions"] == furthest
+    assert caught_up["beside"] == []
+
+
+def test_slices_begin_at_given_positions(target: Target, driver: Driver) -> None:
+    main = driver.open(target, "point-query")
+    beside = driver.open(target, "update-index", 2)
+    ran = run_beside(driver, main, {"session": beside, "begin": [7, 9], "positions": [8, 9]})
+    assert ran["beside"][0]["positions"] == [8, 9] and ran["beside"][0]["operations"] == 1
+    done = ran["positions"][0]
+    for _ in range(2):
+        stop = {"positions": [done + 3]}
+        ran = driver.expect("ran", "run", session=main, stop=stop, begin=[done])
+        assert (ran["positions"], ran["operations"]) == ([done + 3], 3), "the same ones again"
+    event = driver.expect("error", "run", session=beside, stop={"seconds": 0.1}, begin=[1])
+    assert event["message"] == "a slice begins at one position for each client"
+
+
+def test_sessions_beside_have_to_be_open_and_others(target: Target, driver: Driver) -> None:
+    main = driver.open(target, "point-query")
+    stop = {"seconds": 0.1}
+    for beside, message in [
+        ([{"session": "nobody"}], 'there is no session "nobody"'),
+        ([{"session": main}], "a session runs once in a slice"),
+    ]:
+        event = driver.expect("error", "run", session=main, stop=stop, beside=beside)
+        assert (event["kind"], event["message"]) == ("usage", message)
+    other = driver.open(target, "update-index")
+    event = driver.expect(
+        "error", "run", session=main, stop=stop, beside=[{"session": other, "positions": [1, 2]}]
+    )
+    assert event["message"] == "a slice ends at one position for each client"
+    assert driver.run(main)["operations"] > 0, "the sessions are as good as before"

@@ -1,0 +1,288 @@
+"""The mixed load on real servers: its tables, transactions and queries, and an experiment."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import jsonschema
+import msgspec
+import pytest
+
+from slowdust.benchmarks.htap.data import HtapData
+from slowdust.benchmarks.htap.queries import QUERIES
+from slowdust.benchmarks.htap.tests import ANY_QUERY, HOLD, QUERY_SET, REPORT, TRANSACTIONS
+from slowdust.benchmarks.htap.transactions import KINDS
+from slowdust.report.json import report_schema
+from slowdust.store.folder import Folder
+from tests.integration.conftest import GetBuildOf
+from tests.integration.driver_process import Driver, Event, Target
+from tests.integration.servers import Server, new_instance
+from tests.integration.slowdust_command import Workplace
+
+SERVERS = [("postgres", "17.6"), ("mariadb", "11.4.5"), ("mysql", "9.7.4")]
+UNSIZED = {"tables": 1, "rows": 1, "seed": 7, "benchmark": "described"}
+
+
+@pytest.fixture(scope="module", params=SERVERS, ids=lambda server: server[0])
+def server(request: pytest.FixtureRequest, builds: GetBuildOf) -> Iterator[Server]:
+    dbms, version = request.param
+    with new_instance(builds(dbms, version), {}) as instance:
+        instance.start()
+        yield Server(instance)
+
+
+@pytest.fixture(params=KINDS)
+def data(request: pytest.FixtureRequest) -> HtapData:
+    return HtapData(1, request.param)
+
+
+@pytest.fixture
+def target(server: Server, driver: Driver, data: HtapData) -> Target:
+    return load(server, driver, data)
+
+
+def load(server: Server, driver: Driver, data: HtapData) -> Target:
+    target = server.target()
+    loaded = driver.expect(
+        "loaded",
+        "load",
+        target=target,
+        parallel=1,
+        described=plain(data.tables(target["dbms"])),
+        **UNSIZED,
+    )
+    assert loaded["rows"] == data.rows
+    return target
+
+
+def plain(described: object) -> object:
+    return msgspec.json.decode(msgspec.json.encode(described))
+
+
+def open_test(
+    driver: Driver, target: Target, data: HtapData, test: str, *, clients: int = 1, first: int = 0
+) -> str:
+    described = plain(data.test(test, target["dbms"], clients))
+    return driver.open(target, test, clients, described=described, first=first, **UNSIZED)
+
+
+def counted(driver: Driver, target: Target, data: HtapData) -> dict[str, int]:
+    texts = [f"SELECT COUNT(*) FROM {name}" for name in data.names]
+    results = driver.sql(target, *texts)
+    return {
+        name: int(result["rows"][0][0]) for name, result in zip(data.names, results, strict=True)
+    }
+
+
+def test_transactions_keep_the_size_and_what_belongs_together(
+    target: Target, driver: Driver, data: HtapData
+) -> None:
+    before = counted(driver, target, data)
+    session = open_test(driver, target, data, TRANSACTIONS, clients=2)
+    ran = driver.expect("ran", "run", session=session, stop={"positions": [150, 150]})
+    assert ran["operations"] == 300 and not ran["errors"]
+    after = counted(driver, target, data)
+    for table in ("htap_sbtest", "htap_purchases", "customer", "stock", "htap_freshness"):
+        assert after.get(table) == before.get(table)
+    (lines,) = driver.sql(target, "SELECT SUM(o_ol_cnt) FROM orders")
+    assert after["order_line"] == int(lines["rows"][0][0])
+    # A removal leaves as many orders as there were: each of ten districts has a few more.
+    assert 0 <= after["orders"] - before["orders"] < 60
+    assert 0 <= after["new_order"] - before["new_order"] < 60
+    assert after["history"] == before["history"]
+    (seen,) = driver.sql(
+        target, "SELECT client, operation FROM htap_freshness WHERE operation >= 0 ORDER BY client"
+    )
+    assert seen["rows"] == [["0", "298"], ["1", "299"]]
+    # A session that goes on behind it does other operations, and finds its rows.
+    driver.close(session)
+    session = open_test(driver, target, data, TRANSACTIONS, first=300)
+    ran = driver.expect("ran", "run", session=session, stop={"positions": [40]})
+    assert not ran["errors"]
+
+
+@pytest.mark.parametrize("data", [HtapData(1, "tpcc")], ids=["tpcc"])
+def test_each_query_finds_rows_and_has_a_plan(
+    target: Target, driver: Driver, data: HtapData
+) -> None:
+    assert len(QUERIES) >= 8
+    for query in QUERIES:
+        session = open_test(driver, target, data, query)
+        (plan,) = driver.expect("explained", "explain", session=session)["plans"]
+        assert plan["plan"]
+        ran = driver.expect("ran", "run", session=session, stop={"positions": [1]})
+        assert not ran["errors"] and ran["rows"] > 0, query
+        driver.close(session)
+    session = open_test(driver, target, data, QUERY_SET)
+    ran = driver.expect("ran", "run", session=session, stop={"positions": [1]})
+    assert ran["statements"] == 3 * len(QUERIES), "BEGIN, a query, COMMIT"
+
+
+def test_transactions_have_plans(target: Target, driver: Driver, data: HtapData) -> None:
+    session = open_test(driver, target, data, TRANSACTIONS)
+    plans = driver.expect("explained", "explain", session=session)["plans"]
+    described = data.test(TRANSACTIONS, target["dbms"], 1)
+    statements = {call.sql for each in described.transactions for call in each.calls}
+    for verb in ("SELECT", "UPDATE", "DELETE"):  # MySQL has no plan for an INSERT of values
+        explained = sum(plan["statement"].startswith(verb) for plan in plans)
+        known = sum(sql.startswith(verb) for sql in statements)
+        # MariaDB has no plan for what it knows to find no row.
+        assert explained == known or (target["dbms"] == "mariadb" and 0 < explained < known)
+
+
+@pytest.mark.parametrize("data", [HtapData(1, "tpcc")], ids=["tpcc"])
+def test_queries_find_as_much_after_many_transactions(
+    target: Target, driver: Driver, data: HtapData
+) -> None:
+    """One in four transactions makes an order, and others deliver and remove as many."""
+    before, found = counted(driver, target, data), rows_of_queries(driver, target, data)
+    assert found["q1"] == 15 and found["q4"] == found["q12"] == 10, "several groups"
+    session = open_test(driver, target, data, TRANSACTIONS, clients=2)
+    each = before["orders"]
+    ran = driver.expect("ran", "run", session=session, stop={"positions": [each, each]})
+    assert not ran["errors"]
+    (made,) = driver.sql(target, "SELECT SUM(d_next_o_id - 301) FROM district")
+    assert int(made["rows"][0][0]) > 0.45 * before["orders"]
+    after = counted(driver, target, data)
+    for table, rows in before.items():
+        assert rows <= after[table] < 1.07 * rows, table
+    for query, rows in rows_of_queries(driver, target, data).items():
+        # The rows of a filter are few and by chance; three deviations of either count.
+        assert abs(rows - found[query]) <= 3 * (2 * found[query]) ** 0.5, query
+    (balances,) = driver.sql(
+        target, "SELECT COUNT(*), AVG(c_balance), MIN(c_balance), MAX(c_balance) FROM customer"
+    )
+    _, mean, least, most = map(float, balances["rows"][0])
+    # Uniform from -500 to 500: the mean of 3,000 has a deviation of 5.3.
+    assert abs(mean) < 25 and -500 <= least < -490 and 490 < most < 500
+
+
+@pytest.mark.parametrize("data", [HtapData(1, "tpcc")], ids=["tpcc"])
+def test_postgres_stays_as_large_where_maintenance_follows_each_test(
+    target: Target, driver: Driver, data: HtapData
+) -> None:
+    if target["dbms"] != "postgres":
+        pytest.skip("others reuse the space of rows without maintenance")
+    session = open_test(driver, target, data, TRANSACTIONS, clients=2)
+    pages = []
+    for end in (1000, 2000, 3000):
+        driver.expect("ran", "run", session=session, stop={"positions": [end, end]})
+        driver.sql(target, "VACUUM (ANALYZE) order_line", "VACUUM (ANALYZE) orders")
+        (size,) = driver.sql(target, "SELECT pg_relation_size('order_line') / 8192")
+        pages.append(int(size["rows"][0][0]))
+    assert pages[2] < 1.1 * pages[0], f"{pages}: without VACUUM it grows by a quarter each time"
+
+
+def rows_of_queries(driver: Driver, target: Target, data: HtapData) -> dict[str, int]:
+    """Return the number of rows that each query finds."""
+    results = driver.sql(target, *QUERIES.values())
+    return {query: len(result["rows"]) for query, result in zip(QUERIES, results, strict=True)}
+
+
+def beside(driver: Driver, main: str, other: str, rate: float | None = None) -> Event:
+    paced = {} if rate is None else {"rate": {"per_second": rate, "arrivals": "uniform"}}
+    return driver.expect(
+        "ran", "run", session=main, stop={"seconds": 1.0}, beside=[{"session": other, **paced}]
+    )
+
+
+@pytest.mark.parametrize("data", [HtapData(1, "tpcc")], ids=["tpcc"])
+def test_queries_are_fresh_unless_their_snapshot_is_old(
+    target: Target, driver: Driver, data: HtapData
+) -> None:
+    transactions = open_test(driver, target, data, TRANSACTIONS, clients=2)
+    queries = open_test(driver, target, data, ANY_QUERY)
+    ran = beside(driver, queries, transactions, 100.0)
+    assert sum(ran["freshness"]["counts"]) == ran["operations"] > 0
+    assert ran["freshness"]["max_ns"] == 0, "one server shows all that was committed"
+    assert ran["beside"][0]["operations"] > 50
+    # The last query of a report reads in the snapshot of the first one.
+    report = open_test(driver, target, data, REPORT)
+    ran = beside(driver, report, transactions, 100.0)
+    stale = ran["freshness"]["max_ns"]
+    assert 0 < stale <= ran["latency"]["max_ns"]
+    alone = driver.run(queries)
+    assert "freshness" not in alone
+    ran = beside(driver, transactions, queries)
+    assert sum(ran["freshness"]["counts"]) > 0, "also where the queries are beside"
+
+
+@pytest.mark.parametrize("data", [HtapData(1, "tpcc")], ids=["tpcc"])
+def test_a_transaction_is_held_open_between_two_operations(
+    target: Target, driver: Driver, data: HtapData
+) -> None:
+    open_transactions = {
+        "postgres": "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'"
+        " AND backend_xmin IS NOT NULL",
+        "mariadb": "SELECT count(*) FROM information_schema.innodb_trx",
+        "mysql": "SELECT count(*) FROM information_schema.innodb_trx",
+    }[target["dbms"]]
+
+    def held() -> int:
+        time.sleep(0.2)  # InnoDB shows what it saw a tenth of a second ago
+        return int(driver.sql(target, open_transactions)[0]["rows"][0][0])
+
+    before = held()
+    session = open_test(driver, target, data, HOLD)
+    for position in (1, 2):
+        driver.expect("ran", "run", session=session, stop={"positions": [position]})
+        # A transaction of Postgres that is idle has no snapshot but that of repeatable read.
+        assert held() == before + 1
+    driver.close(session)
+
+
+def test_an_experiment_has_both_sides_and_a_frontier(open_dir: Path) -> None:
+    place = Workplace(open_dir)
+    place.run(
+        *("compare", "postgres@15.8", "postgres@17.6", "--benchmark", "htap", "--name", "mixed"),
+        *("--tests", "queries.beside,transactions.hold,mixed.t1q1,mixed.t0q1,mixed.t1q0"),
+        *("--budget", "12s", "--incarnations", "1", "--warehouses", "1", "--rate", "50"),
+        *("--hold", "1s", "--count", "off", "--yes"),
+    )
+    report = place.report("mixed")
+    jsonschema.validate(report, json.loads(report_schema()))
+    results = {(each["test"], each["contender"]): each for each in report["results"]}
+    queries = results["queries.beside", "postgres@17.6"]
+    assert queries["errors"] == queries["beside"]["errors"] == 0
+    assert queries["beside"]["test"] == "transactions"
+    assert queries["beside"]["rate"] == 50.0
+    assert queries["beside"]["qps"] == pytest.approx(50, rel=0.3)
+    assert queries["beside"]["alone_qps"] > 0
+    assert queries["beside"]["low"] < queries["beside"]["relative"] < queries["beside"]["high"]
+    assert queries["beside"]["freshness_queries"] > 0
+    assert queries["beside"]["stale_queries"] == 0
+    assert queries["compared"]["beside_rate"]["verdict"] in {"same", "more", "less", "unsure"}
+    held = results["transactions.hold", "postgres@17.6"]
+    assert held["beside"]["test"] == "any-query"
+    points = {
+        (point["transaction_clients"], point["query_clients"]): point
+        for point in report["frontier"]
+        if point["contender"] == "postgres@15.8"
+    }
+    assert points.keys() == {(1, 1), (0, 1), (1, 0)}
+    assert points[1, 0]["queries_per_s"] == points[0, 1]["transactions_per_s"] == 0
+    assert min(points[1, 1]["queries_per_s"], points[1, 1]["transactions_per_s"]) > 0
+    markdown = place.run("report", "mixed", "--md")
+    assert "## Mixed load" in markdown and "## Frontier" in markdown
+    page = open_dir / "page.html"
+    place.run("report", "mixed", "--html", str(page))
+    assert 'id="beside"' in page.read_text()
+    header, *rows = place.run("report", "mixed", "--csv").splitlines()
+    assert "beside_relative" in header.split(",") and len(rows) == len(report["results"])
+    slices = Folder(open_dir / "results/mixed").read_slices()
+    assert all(record.beside.alone_qps is not None for record in slices if record.beside)
+
+
+def test_a_server_that_it_is_not_written_for_is_wrong_use(tmp_path: Path) -> None:
+    place = Workplace(tmp_path)
+    (tmp_path / "mixed.toml").write_text(
+        'contenders = ["postgres@17.6", "sqlite@3.50.2"]\nbenchmark = "htap"\n'
+    )
+    message = place.errors("run", "mixed.toml", expect=2)
+    assert message == (
+        "slowdust: mixed.toml:1: contenders: "
+        "the benchmark htap is written for postgres, mysql and mariadb, not for sqlite\n"
+    )

@@ -1,0 +1,69 @@
+"""Two real experiments, as if of two hosts, joined into one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.integration.conftest import GetBuildOf
+from tests.integration.slowdust_command import Workplace
+
+OLD, NEW = "sqlite@3.17.0", "sqlite@3.50.2"
+SMALL = (
+    "--rows",
+    "1000",
+    "--slice",
+    "25ms",
+    "--budget",
+    "4s",
+    "--incarnations",
+    "2",
+    "--count",
+    "off",
+)
+TESTS = "point-query,range-covered-pk"
+
+
+@pytest.fixture
+def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
+    for contender in (OLD, NEW):
+        builds(*contender.split("@"))
+    return Workplace(open_dir)
+
+
+def _give_host(manifest: Path, name: str, cpu: str) -> None:
+    """Let an experiment say that another machine measured it."""
+    content = json.loads(manifest.read_bytes())
+    content["host"] |= {"host": name, "CPU": cpu}
+    manifest.write_text(json.dumps(content))
+
+
+def test_experiments_of_two_hosts_are_one_with_both_hosts_in_its_intervals(
+    workplace: Workplace,
+) -> None:
+    for name in ("first", "second"):
+        workplace.run("compare", OLD, NEW, "--tests", TESTS, "--name", name, *SMALL)
+    _give_host(workplace.folder / "results/second/manifest.json", "other", "Model B")
+    shown = workplace.run("merge", "first", "second", "--name", "both", "--replicate")
+    assert [line.split()[0] for line in shown.splitlines()] == ["host1", "other", "joined:"]
+    joined, first = workplace.report("both"), workplace.report("first")
+    assert [host["group"] for host in joined["hosts"]][1] == "Model B"
+    slices = sum(result["slices"] for result in joined["results"])
+    of_parts = [
+        result for name in ("first", "second") for result in workplace.report(name)["results"]
+    ]
+    assert slices == sum(result["slices"] for result in of_parts)
+    alone = {result["test"]: result for result in first["results"] if result["contender"] == NEW}
+    for result in joined["results"]:
+        if result["contender"] != NEW:
+            continue
+        single = alone[result["test"]]
+        assert [each["host"] for each in result["hosts"]] == ["host1", "other"]
+        # One machine measured both, so that hosts agree within their intervals.
+        assert result["low"] < single["high"]
+        assert single["low"] < result["high"]
+        assert {each["group"] for each in result["groups"]} == {
+            host["group"] for host in joined["hosts"]
+        }

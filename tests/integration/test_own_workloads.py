@@ -1,0 +1,435 @@
+"""Workloads of a user's own on real servers, from their files and from what servers have logged."""
+
+from __future__ import annotations
+
+import random
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from slowdust.dbms.access import Access, Auth, Listen
+from slowdust.experiment.driver.process import Driver
+from slowdust.experiment.workload.reading import read_workload
+from tests.integration.conftest import GetBuildOf
+from tests.integration.running_servers import Running
+from tests.integration.servers import new_instance
+from tests.integration.slowdust_command import Workplace, stop_after_slices
+
+SHOP = Path(__file__).parents[2] / "examples" / "workloads" / "shop.toml"
+TESTS = ["customer", "lines", "best-sellers", "visits", "shop"]
+GROUPS = ["point", "range", "range with aggregation", "write", "write"]
+
+
+@pytest.fixture
+def workplace(open_dir: Path) -> Workplace:
+    return Workplace(open_dir)
+
+
+def shop(workplace: Workplace, *changes: tuple[str, str]) -> Path:
+    """Write the example, with few rows and what else is changed."""
+    text = SHOP.read_text()
+    for old, new in (
+        *(("rows = 10_000", "rows = 1_000"), ("rows = 50_000", "rows = 5_000")),
+        *(("rows = 150_000", "rows = 15_000"), ("count = 50_000", "count = 5_000")),
+        *changes,
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    path = workplace.folder / "shop.toml"
+    path.write_text(text)
+    return path
+
+
+def experiment(workplace: Workplace, contenders: str, *lines: str) -> None:
+    """Write an experiment's file in a folder below that of the workload."""
+    folder = workplace.folder / "experiments"
+    folder.mkdir(exist_ok=True)
+    text = f'contenders = [{contenders}]\nworkload = "../shop.toml"\ncount = "off"\n'
+    (folder / "bought.toml").write_text("\n".join([text, 'slice = "50ms"', *lines]))
+
+
+PAIR = '"postgres@15.8", "postgres@17.6"'
+
+
+def test_it_is_a_benchmark_as_the_built_in_ones(workplace: Workplace, builds: GetBuildOf) -> None:
+    builds("postgres", "15.8")
+    shop(workplace)
+    experiment(workplace, PAIR, 'budget = "8s"', "incarnations = 2")
+    workplace.run("run", "experiments/bought.toml")
+    report = workplace.report("bought")
+    assert [(r["benchmark"], r["test"]) for r in report["results"][::2]] == [
+        ("shop", test) for test in TESTS
+    ]
+    assert [result["group"] for result in report["results"][::2]] == GROUPS
+    for result in report["results"]:
+        assert result["errors"] == 0, result
+        assert result["qps"] > 10
+        assert result["incarnations"] == 2
+    manifest = workplace.manifest("bought")
+    assert manifest["workload"]["rows"]["order_lines"] == 15_000
+    assert {plan["test"] for plan in manifest["plans"]} == set(TESTS)
+    # Slices of writes go on to the same positions, so that both contenders have aged alike.
+    assert set(manifest["aged_to"]) == {"visits@1", "shop@1"}
+    assert not [text for text in report["warnings"] if "start" in text]
+    assert "workload shop, 4 tables with 22,000 rows" in workplace.run("report", "bought")
+    assert "| customer" in workplace.run("report", "bought", "--md")
+    assert ",shop,customer,point,1,postgres@17.6," in workplace.run("report", "bought", "--csv")
+    assert "best-sellers" in workplace.page("bought")
+    assert "benchmark shop; workload " in workplace.run("history")
+    assert workplace.nothing_is_left()
+
+
+def test_it_goes_on_with_the_file_it_began_with(workplace: Workplace, builds: GetBuildOf) -> None:
+    builds("postgres", "15.8")
+    shop(workplace)
+    experiment(workplace, PAIR, 'budget = "12s"', 'tests = ["customer", "shop"]')
+    process = workplace.start("run", "experiments/bought.toml")
+    stop_after_slices(workplace, process, "bought", signal.SIGTERM)
+    before = workplace.slice_lines("bought")
+
+    shop(workplace, ("weights = [5, 3, 1]", "weights = [5, 3, 2]"))
+    refused = workplace.errors("run", "experiments/bought.toml", "--resume", expect=2)
+    assert "cannot resume 'bought': the workload changed since it was started" in refused
+    (workplace.folder / "shop.toml").unlink()
+    workplace.run("run", "bought", "--resume")
+    assert workplace.slice_lines("bought")[: len(before)] == before
+    assert workplace.manifest("bought")["finished"]
+    workplace.run("more", "bought", "--tests", "customer", "--budget", "2s")
+    workplace.run("bundle", "bought", "-o", "bought.slowdust")
+    workplace.run("import", "bundle", "bought.slowdust", "--name", "again")
+    assert (
+        (workplace.folder / "results/again/workload.toml").read_text().startswith('name = "shop"')
+    )
+
+
+def test_repetitions_before_a_value_that_is_used_again(
+    workplace: Workplace, builds: GetBuildOf
+) -> None:
+    builds("postgres", "17.6")
+    buying = 'statements = ["BEGIN", "customer", "new-order"'
+    repeated = '{ statement = "take-from-stock", repeat = 3 }'
+    shop(workplace, (buying, f'statements = ["BEGIN", {repeated}, "customer", "new-order"'))
+    experiment(workplace, '"postgres@17.6"', 'budget = "3s"', 'tests = ["shop"]')
+    workplace.run("run", "experiments/bought.toml")
+    (result,) = workplace.report("bought")["results"]
+    assert result["errors"] == 0
+    plans = [plan["statement"] for plan in workplace.manifest("bought")["plans"]]
+    assert sum("INSERT INTO orders" in statement for statement in plans) == 1
+    assert sum("UPDATE products" in statement for statement in plans) == 1, "of four executions"
+
+
+def test_wrong_results_are_errors(workplace: Workplace, builds: GetBuildOf) -> None:
+    builds("postgres", "17.6")
+    shop(workplace, ("result = { rows = 3 }", "result = { rows = 4 }"))
+    options = ("--tests", "lines", "--budget", "1s", "--slice", "50ms", "--count", "off")
+    workplace.run("compare", "postgres@17.6", "--workload", "shop.toml", *options, "--name", "w")
+    [result] = workplace.report("w")["results"]
+    assert result["errors"] > 100
+    assert result["errors_by_state"] == {"wrong-row-count": result["errors"]}
+    tried = workplace.run("workloads", "check", "shop.toml", "--on", "postgres@17.6", expect=1)
+    assert [line.split()[0] for line in tried.splitlines() if line.endswith("(100)")] == [
+        *("lines", "shop"),
+    ]
+
+
+@pytest.mark.parametrize(("dbms", "version"), [("postgres", "17.6"), ("mysql", "9.7.4")])
+def test_all_statements_that_a_server_does_not_take_are_named(
+    workplace: Workplace, builds: GetBuildOf, dbms: str, version: str
+) -> None:
+    builds(dbms, version)
+    shop(
+        workplace,
+        ("SELECT name, country FROM customers", "SELECT no_function(name), 1 FROM customers"),
+        ("UPDATE products SET", "UPDATE no_products SET"),
+    )
+    contender = f"{dbms}@{version}"
+    refused = workplace.errors("workloads", "check", "shop.toml", "--on", contender, expect=2)
+    lines = [line for line in refused.splitlines() if "shop.toml:" in line]
+    assert [line.removeprefix("slowdust: ").split(": ")[:2] for line in lines] == [
+        ["shop.toml:40", "statements.customer.sql"],
+        ["shop.toml:61", "statements.take-from-stock.sql"],
+    ]
+    unknown = workplace.errors("workloads", "check", "shop.toml", "--on", f"{dbms}@99.9", expect=2)
+    assert f"{dbms}@99.9 is not in the catalog" in unknown
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        ('"varchar(40)", by', '"jsonbb", by', ["shop.toml:6", "tables.customers"]),
+        (
+            '"varchar(40)", by = "text", length = [8, 30]',
+            '"jsonb", by = "choice", values = ["x"]',
+            ["shop.toml:6", "tables.customers"],
+        ),
+        (
+            '[{ columns = ["product"] }]',
+            '[{ columns = ["amount"] }, { sql = "CREATE INDEX x ON order_lines (nope)" }]',
+            ["shop.toml:37", "tables.order_lines.indexes"],
+        ),
+        (
+            "[tables.customers]",
+            'before.postgres = [\n    "SELECT 1",\n    "CREATE EXTENSION nope",\n]'
+            "\n[tables.customers]",
+            ["shop.toml:8", "before.postgres"],
+        ),
+    ],
+)
+def test_tables_that_a_server_does_not_take_are_named(
+    workplace: Workplace, builds: GetBuildOf, old: str, new: str, place: list[str]
+) -> None:
+    builds("postgres", "17.6")
+    shop(workplace, (old, new))
+    told = workplace.errors("workloads", "check", "shop.toml", "--on", "postgres@17.6", expect=2)
+    [line] = [line for line in told.splitlines() if "server error" in line]
+    assert line.removeprefix("slowdust: ").split(": ")[:2] == place
+
+
+def test_mysql_and_mariadb_have_statements_of_their_own(
+    workplace: Workplace, builds: GetBuildOf
+) -> None:
+    builds("mysql", "9.7.4")
+    builds("mariadb", "11.8.9")
+    shop(workplace)
+    experiment(workplace, '"mysql@9.7.4", "mariadb@11.8.9"', 'budget = "6s"', "incarnations = 1")
+    workplace.run("run", "experiments/bought.toml")
+    results = workplace.report("bought")["results"]
+    assert {(result["test"], result["errors"]) for result in results} == {(t, 0) for t in TESTS}
+    refused = workplace.errors(
+        *("compare", "mysql@9.7.4", "sqlite@3.50.2", "--workload", "shop.toml"), expect=2
+    )
+    assert "shop.toml:77: statements.count-visit.sql: there is none for sqlite, which" in refused
+
+
+BOOKS = (
+    "CREATE TABLE books (id int PRIMARY KEY, title varchar(40) NOT NULL, price decimal(8,2), "
+    "bought timestamp NULL)",
+    "CREATE INDEX by_title ON books (title)",
+)
+READS = "SELECT title, price FROM books WHERE id = {key}"
+RANGES = "SELECT count(*), max(price) FROM books WHERE id BETWEEN {key} AND {last}"
+WRITES = "UPDATE books SET title = 'what? it''s {key}' WHERE id = {key}"
+INSERTS = "INSERT INTO books (id, title, price, bought) VALUES ({new}, 'new {key}', 2.5, NULL)"
+
+
+def with_rows(seen: Seen, rows: str, analyze: str) -> None:
+    """Make a table of 500 books."""
+    with Driver() as driver:
+        driver.sql(seen.running.target, [*BOOKS, rows, analyze])
+
+
+def use(seen: Seen) -> None:
+    """Let statements be logged: 100 reads of a book, 40 updates, 20 reads of 51, and 10 inserts."""
+    rng = random.Random(1)
+    with Driver() as driver:
+        for number in range(100):
+            key = rng.randint(1, 400)
+            statements = [READS]
+            statements += [WRITES] if number % 5 < 2 else []
+            statements += [RANGES] if number % 5 == 0 else []
+            statements += [INSERTS] if number % 10 == 0 else []
+            values = {"key": key, "last": key + 50, "new": 600 + number}
+            driver.sql(seen.running.target, [text.format(**values) for text in statements])
+
+
+@contextmanager
+def server(builds: GetBuildOf, dbms: str, version: str, **settings: str) -> Iterator[Seen]:
+    access = Access.make(Listen.LOOPBACK, Auth.TRUST)
+    with new_instance(builds(dbms, version), settings, access=access) as instance:
+        instance.start()
+        yield Seen(Running(instance.target()), instance.log_path)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A server that logs its statements."""
+
+    running: Running
+    log: Path
+
+    def rows(self, statement: str) -> list[list[str | None]]:
+        with Driver() as driver:
+            (answer,) = driver.sql(self.running.target, [statement])
+        return answer.rows
+
+    def export(self, statement: str, names: str, path: Path) -> None:
+        """Write a result as the clients of servers do: a line of names, and tabs."""
+        lines = [
+            "\t".join("NULL" if cell is None else cell for cell in row)
+            for row in self.rows(statement)
+        ]
+        path.write_text("\n".join([names, *(line.replace("\n", "\\n") for line in lines)]) + "\n")
+
+    def slow_log(self) -> Path:
+        [[folder, name]] = self.rows("SELECT @@datadir, @@slow_query_log_file")
+        return Path(str(folder)) / str(name)
+
+
+def check_replay(workplace: Workplace, contender: str) -> None:
+    """The file has the weights of what was executed, and is a workload without errors."""
+    text = (workplace.folder / "seen.toml").read_text()
+    assert 'by = "new", of = "books.id"' in text
+    mix = text.partition("mix = ")[2]
+    weights = [float(part.split("=")[1]) for part in mix.strip("{} \n").split(",")]
+    assert weights == [100, 40, 20, 10]
+    checked = workplace.run("workloads", "check", "seen.toml", "--on", contender)
+    outline, tried = checked.split("executed 100 times")
+    groups = {line.split()[1] for line in outline.splitlines() if line[:1] == "q"}
+    assert groups == {"point", "range", "write"}  # the second is "range with aggregation"
+    rows = {line.split()[0]: line.split()[2:] for line in tried.splitlines() if line[:1] == "q"}
+    assert rows["q1"] == ["1", "none"]
+    assert rows["q2"] == ["1", "none"]
+    assert rows["q3"] == ["1", "none"]
+    assert rows["q4"] == ["1", "none"]
+
+
+def test_statements_of_postgres_are_replayed(workplace: Workplace, builds: GetBuildOf) -> None:
+    settings = {"shared_preload_libraries": "pg_stat_statements", "log_min_duration_statement": "0"}
+    rows = "INSERT INTO books SELECT g, md5(g::text), g, now() FROM generate_series(1, 500) g"
+    with server(builds, "postgres", "17.6", **settings) as seen:
+        seen.rows("CREATE EXTENSION pg_stat_statements")
+        with_rows(seen, rows, "ANALYZE books")
+        seen.rows("SELECT pg_stat_statements_reset()")
+        use(seen)
+        seen.rows('CREATE TABLE "Odd Table" (id int PRIMARY KEY)')
+        seen.rows('SELECT count(*) FROM "Odd Table"')
+        (workplace.folder / "postgres.log").write_bytes(seen.log.read_bytes())
+        url = seen.running.url()
+        told = workplace.errors("workloads", "from", url, "postgres.log", "-o", "seen.toml")
+        assert "left out, it uses no table of the schema" in told
+        assert 'SELECT count(*) FROM "Odd Table" (1)' in told
+        alone = workplace.errors("workloads", "from", url, "-o", "x.toml", expect=2)
+        assert "no values of any: give a log of the same server too" in alone
+        statement = "SELECT query, calls FROM pg_stat_statements"
+        seen.export(statement, "query\tcalls", workplace.folder / "export.tsv")
+    check_replay(workplace, "postgres@17.6")
+    workplace.run(
+        *("workloads", "from", "export.tsv", "postgres.log", "--tables", "seen.toml"),
+        *("-o", "again.toml", "--most", "4"),
+    )
+    again = workplace.run("workloads", "check", "again.toml")
+    assert again.splitlines()[0] == "again: 1 table, 4 statements and 5 tests, for postgres"
+
+
+@pytest.mark.parametrize(("dbms", "version"), [("mysql", "9.7.4"), ("mariadb", "11.8.9")])
+def test_the_slow_log_is_replayed(
+    workplace: Workplace, builds: GetBuildOf, dbms: str, version: str
+) -> None:
+    settings = {"slow_query_log": "ON", "long_query_time": "0"}
+    numbers = "WITH RECURSIVE g(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM g WHERE n < 500) "
+    rows = f"INSERT INTO books {numbers} SELECT n, concat('title ', n), n, now() FROM g"
+    with server(builds, dbms, version, **settings) as seen:
+        with_rows(seen, rows, "ANALYZE TABLE books")
+        log = seen.slow_log()
+        begun = log.stat().st_size
+        use(seen)
+        (workplace.folder / "slow.log").write_bytes(log.read_bytes()[begun:])
+        workplace.run(
+            *("workloads", "from", "slow.log", "--tables", seen.running.url(), "-o", "seen.toml")
+        )
+    check_replay(workplace, f"{dbms}@{version}")
+
+
+def test_digests_of_the_performance_schema_are_replayed(
+    workplace: Workplace, builds: GetBuildOf
+) -> None:
+    settings = {"performance_schema": "ON", "slow_query_log": "ON", "long_query_time": "0"}
+    numbers = "WITH RECURSIVE g(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM g WHERE n < 500) "
+    rows = f"INSERT INTO books {numbers} SELECT n, concat('title ', n), n, now() FROM g"
+    with server(builds, "mysql", "9.7.4", **settings) as seen:
+        with_rows(seen, rows, "ANALYZE TABLE books")
+        log = seen.slow_log()
+        begun = log.stat().st_size
+        seen.rows("TRUNCATE TABLE performance_schema.events_statements_summary_by_digest")
+        use(seen)
+        (workplace.folder / "slow.log").write_bytes(log.read_bytes()[begun:])
+        url = seen.running.url()
+        workplace.run("workloads", "from", url, "slow.log", "-o", "seen.toml")
+        workplace.run("workloads", "from", url, "-o", "by_example.toml")
+    check_replay(workplace, "mysql@9.7.4")
+    # The server keeps one execution of each digest, whose values are the only ones then.
+    workplace.run("workloads", "check", "by_example.toml", "--on", "mysql@9.7.4")
+
+
+FILLED_IN = {
+    "postgres": [
+        "CREATE TABLE posts (id bigserial PRIMARY KEY, slug varchar(40), author int, "
+        "made timestamptz NOT NULL DEFAULT now(), waits interval NOT NULL DEFAULT '1 day', "
+        "tags int[] NOT NULL DEFAULT '{}')",
+        "CREATE UNIQUE INDEX by_slug ON posts (slug) INCLUDE (author)",
+        "CREATE UNIQUE INDEX by_name ON posts (lower(slug))",
+        "CREATE INDEX by_author ON posts (author DESC, slug text_pattern_ops)",
+        'CREATE TABLE "order" (id serial PRIMARY KEY, n int)',
+        "CREATE TABLE things (id uuid PRIMARY KEY, n int)",
+    ],
+    "mysql": [
+        "CREATE TABLE posts (id int AUTO_INCREMENT PRIMARY KEY, slug varchar(40) UNIQUE, "
+        "author int, made datetime NOT NULL DEFAULT now(), year year NOT NULL DEFAULT 2025, "
+        "body text, flag bit(1) NOT NULL DEFAULT b'0', KEY start (body(20)), "
+        "KEY by_author (author DESC, id), FULLTEXT KEY words (body))",
+        "CREATE TABLE `order` (id int AUTO_INCREMENT PRIMARY KEY, n int)",
+        "CREATE TABLE things (id int PRIMARY KEY, n point NOT NULL)",
+    ],
+}
+INDEXES = {
+    "postgres": {
+        "CREATE UNIQUE INDEX by_slug ON posts USING btree (slug) INCLUDE (author)",
+        "CREATE INDEX by_name ON posts USING btree (lower((slug)::text))",
+        "CREATE INDEX by_author ON posts USING btree (author DESC, slug text_pattern_ops)",
+    },
+    "mysql": {
+        "CREATE INDEX `start` ON posts (body(20))",
+        "CREATE INDEX `by_author` ON posts (author DESC, id)",
+        "CREATE FULLTEXT INDEX `words` ON posts (body)",
+    },
+}
+THINGS = {
+    "postgres": "SELECT n FROM things WHERE id = '00000000-0000-0000-0000-000000000001'",
+    "mysql": "SELECT n FROM things WHERE id = 1",
+}
+UPSERTS = {
+    "postgres": "ON CONFLICT (slug) DO UPDATE SET author = 1",
+    "mysql": "ON DUPLICATE KEY UPDATE author = 1",
+}
+
+
+@pytest.mark.parametrize(
+    ("dbms", "version", "settings"),
+    [
+        ("postgres", "17.6", {"log_min_duration_statement": "0"}),
+        ("mysql", "9.7.4", {"slow_query_log": "ON", "long_query_time": "0"}),
+    ],
+)
+def test_what_the_server_filled_in_is_there_in_a_replay(
+    workplace: Workplace,
+    builds: GetBuildOf,
+    dbms: str,
+    version: str,
+    settings: dict[str, str],
+) -> None:
+    mark = '"' if dbms == "postgres" else "`"
+    with server(builds, dbms, version, **settings) as seen, Driver() as driver:
+        driver.sql(seen.running.target, FILLED_IN[dbms])
+        log = seen.log if dbms == "postgres" else seen.slow_log()
+        begun = log.stat().st_size
+        for number in range(4):
+            insert = f"INSERT INTO posts (slug) VALUES ('s{number}')"
+            statements = [
+                *(insert, f"{insert} {UPSERTS[dbms]}", THINGS[dbms]),
+                f"INSERT INTO {mark}order{mark} (n) VALUES ({number})",
+            ]
+            driver.sql(seen.running.target, statements)
+        (workplace.folder / "the.log").write_bytes(log.read_bytes()[begun:])
+        url = seen.running.url()
+        told = workplace.errors("workloads", "from", "the.log", "--tables", url, "-o", "seen.toml")
+    assert "left out, 'order' is a reserved word" in told
+    assert "the table things is left out" in told
+    posts = read_workload(workplace.folder / "seen.toml").file.tables["posts"]
+    assert {each.sql[dbms] for each in posts.indexes if each.sql} == INDEXES[dbms]
+    tried = workplace.run("workloads", "check", "seen.toml", "--on", f"{dbms}@{version}")
+    rows = [line.split() for line in tried.splitlines() if line[:1] == "q" and "%" not in line]
+    assert [(name, errors) for name, _, _, errors in rows] == [("q1", "none"), ("q2", "none")]

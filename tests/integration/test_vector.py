@@ -1,0 +1,178 @@
+"""The vector benchmark on servers with vector indexes: Postgres with pgvector, and MariaDB."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from slowdust.benchmarks.described import DRIVER_BENCHMARK
+from slowdust.benchmarks.vector.exact import nearest
+from slowdust.benchmarks.vector.metric import METRICS
+from slowdust.benchmarks.vector.options import VectorTable
+from slowdust.benchmarks.vector.searches import search
+from slowdust.benchmarks.vector.tables import VectorData
+from slowdust.builds import Build, resolve
+from slowdust.builds.catalog import catalog_of
+from slowdust.errors import SlowdustError
+from slowdust.experiment.driver.process import Data, Driver
+from tests.integration.servers import new_instance
+from tests.integration.slowdust_command import Workplace
+
+OLD, NEW, OTHER = "postgres@16.2-pgvector0.6.2", "postgres@18.4-pgvector0.8.5", "mariadb@11.8.9"
+WITH_PGVECTOR = [e.name for e in catalog_of("postgres").entries if "pgvector" in e.version]
+SHORT = {"budget": "4s", "slice": "25ms", "warmup": "50ms", "incarnations": 2, "count": "off"}
+SMALL: dict[str, object] = {"dimensions": 16, "queries": 40}
+
+
+@pytest.fixture
+def workplace(open_dir: Path) -> Workplace:
+    return Workplace(open_dir)
+
+
+def build_of(name: str) -> Build:
+    dbms, _, version = name.partition("@")
+    try:
+        return resolve(dbms, version, print)
+    except SlowdustError as reason:
+        pytest.skip(str(reason))
+
+
+def specification(
+    contenders: list[str], tests: list[str], vector: dict[str, object] = SMALL, **keys: object
+) -> str:
+    given = {"contenders": contenders, "tests": tests, "benchmark": "vector", **SHORT, **keys}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in given.items()]
+    return "\n".join([*lines, "[vector]", *(f"{k} = {json.dumps(v)}" for k, v in vector.items())])
+
+
+def measure(workplace: Workplace, text: str) -> dict[str, Any]:
+    (workplace.folder / "x.toml").write_text(text + "\n")
+    workplace.run("run", "x.toml", "--yes")
+    return workplace.report("x")
+
+
+@pytest.mark.parametrize("name", [*WITH_PGVECTOR, OTHER])
+def test_every_build_finds_nearly_everything_with_much_effort(name: str) -> None:
+    build = build_of(name)
+    table = VectorTable.model_validate({**SMALL, "metric": "cosine"})
+    kinds = ("hnsw",) if name == OTHER else ("hnsw", "ivfflat")
+    tests = [search(kind, 20) for kind in kinds]
+    data = VectorData(table, 800, 1, tests)
+    with new_instance(build, {}) as instance, Driver() as driver:
+        instance.start()
+        target = instance.target()
+        driver.load(target, Data(1, 800, 1, DRIVER_BENCHMARK, described=data), lambda *_: None)
+        for test in tests:
+            questions = data.questions(test.name, build.dbms)
+            assert questions is not None
+            answers = driver.sql(target, [*questions.session, *questions.statements])
+            numbers = [[int(str(row[0])) for row in each.rows] for each in answers]
+            assert questions.recall(numbers[len(questions.session) :]) > 0.95
+            statement = data.index_bytes(str(test.kind), build.dbms)
+            assert int(float(str(driver.sql(target, [statement])[0].rows[0][0]))) > 800 * 16
+
+
+def test_recall_qps_and_indexes_of_three_contenders(workplace: Workplace) -> None:
+    for name in (OLD, NEW, OTHER):
+        build_of(name)
+    tests = ["hnsw.ef10", "hnsw.ef40", "hnsw.ef40.filter10", "ivfflat.probes4", "exact", "build-*"]
+    text = specification([OLD, NEW, OTHER], tests, rows=1000)
+    report = measure(workplace, text)
+    of_test = {(r["test"], r["contender"]): r for r in report["results"]}
+    for name in (OLD, NEW, OTHER):
+        assert of_test["hnsw.ef40", name]["recall"] > of_test["hnsw.ef10", name]["recall"] - 0.01
+        assert of_test["hnsw.ef40", name]["recall"] > 0.9
+        assert "recall" not in of_test["exact", name]
+        assert of_test["build-hnsw", name]["qps"] > 0
+    assert ("ivfflat.probes4", OLD) in of_test
+    assert ("ivfflat.probes4", OTHER) not in of_test
+    lacking = f"{OTHER} lacks ivfflat and build-ivfflat: MariaDB has no IVFFlat"
+    assert lacking in report["warnings"]
+    curves = {each["curve"]: each["contenders"] for each in report["searches"]}
+    assert [each["contender"] for each in curves["hnsw"]] == [OLD, NEW, OTHER]
+    assert [each["contender"] for each in curves["ivfflat"]] == [OLD, NEW]
+    indexes = {(each["index"], each["contender"]): each for each in report["indexes"]}
+    assert set(indexes) == {("hnsw", OLD), ("hnsw", NEW), ("hnsw", OTHER)} | {
+        ("ivfflat", OLD),
+        ("ivfflat", NEW),
+    }
+    assert all(each["build_s"] > 0 and each["bytes"] > 0 for each in indexes.values())
+    incarnations = {each["incarnation"] for each in workplace.manifest("x")["recalls"]}
+    assert incarnations == {1, 2}
+    assert "## Recall and QPS" in workplace.run("report", "x", "--md")
+    assert 'id="searches"' in workplace.page("x")
+    preparations = workplace.manifest("x")["preparations"]
+    assert {each["after"] for each in preparations} == {"load"}, "an index is made for each start"
+    assert not [warning for warning in report["warnings"] if "preparation" in warning]
+
+
+def test_work_of_searches_is_counted_and_that_of_builds_is_not(workplace: Workplace) -> None:
+    build_of(OLD)
+    tests = ["hnsw.ef10", "build-ivfflat"]
+    text = specification([OLD], tests, rows=500, count="valgrind", incarnations=1)
+    report = measure(workplace, text)
+    works = {r["test"]: r.get("work") for r in report["results"]}
+    assert works["hnsw.ef10"]["instructions"] > 10_000
+    assert works["build-ivfflat"] is None
+
+
+def test_a_file_of_ann_benchmarks(workplace: Workplace) -> None:
+    build_of(OLD)
+    rng = np.random.default_rng(1)
+    train, test = (rng.standard_normal((count, 8)).astype(np.float32) for count in (700, 30))
+    exact = nearest(test, train, 10, METRICS["cosine"])
+    with h5py.File(workplace.folder / "made.hdf5", "w") as file:
+        contents = {"train": train, "test": test, "neighbors": exact.rows.astype(np.int32)}
+        for name, values in {**contents, "distances": exact.distances}.items():
+            file.create_dataset(name, data=values)
+        file.attrs["distance"] = "angular"
+    vector: dict[str, object] = {"dataset": "made.hdf5"}
+    report = measure(workplace, specification([OLD], ["hnsw.ef160"], vector, incarnations=1))
+    (result,) = report["results"]
+    assert result["recall"] > 0.99
+    (recall,) = workplace.manifest("x")["recalls"]
+    assert recall["queries"] == 30
+    assert workplace.manifest("x")["method"]["rows"] == 700
+
+
+@pytest.mark.parametrize(
+    ("contender", "reason"),
+    [
+        ("postgres@17.6", "it has no pgvector"),
+        ("mariadb@11.4.5", "MariaDB 11.4.5 has no vector indexes: they came with 11.7"),
+        ("sqlite@3.50.2", "sqlite has no vector indexes"),
+    ],
+)
+def test_servers_without_vector_indexes_are_refused(
+    workplace: Workplace, contender: str, reason: str
+) -> None:
+    build_of(contender)
+    errors = workplace.errors("compare", contender, "--benchmark", "vector", "--yes", expect=2)
+    (line,) = errors.splitlines()
+    assert line.startswith(f"slowdust: {contender} cannot run the benchmark vector: {reason}")
+    assert not (workplace.folder / "results").exists() or not any(
+        (workplace.folder / "results").iterdir()
+    )
+
+
+def test_tests_that_the_only_contender_lacks_are_an_error(workplace: Workplace) -> None:
+    build_of(OTHER)
+    arguments = ("compare", OTHER, "--benchmark", "vector", "--tests", "ivf*", "--yes")
+    last = workplace.errors(*arguments, expect=2).splitlines()[-1]
+    assert last == (
+        f"slowdust: no test is left: {OTHER} lacks ivfflat, ivfflat.filter10 and ivfflat.filter1: "
+        "MariaDB has no IVFFlat"
+    )
+
+
+def test_a_file_that_is_none_is_one_line(workplace: Workplace) -> None:
+    Path(workplace.folder / "bad.hdf5").write_text("no vectors")
+    arguments = ("compare", OLD, "--benchmark", "vector", "--dataset", "bad.hdf5")
+    (line,) = workplace.errors(*arguments, expect=2).splitlines()
+    assert line.startswith("slowdust: --dataset: ")
+    assert line.endswith("bad.hdf5 is no HDF5 file that can be read: file signature not found")

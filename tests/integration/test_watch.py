@@ -1,0 +1,56 @@
+"""A watch of releases from night to night, with a kill in the middle of one."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+from tests.integration.slowdust_command import Workplace, wait_until
+
+FILE = """
+tests = ["point-query"]
+rows = 1000
+budget = "5s"
+incarnations = 2
+count = "off"
+
+[watch]
+name = "nightly"
+releases = "postgres@17.6..17.7"
+each = true
+"""
+NIGHTS = Path("results/watch/nightly")
+
+
+def test_a_killed_night_goes_on_and_nothing_is_counted_twice(open_dir: Path) -> None:
+    workplace = Workplace(open_dir)
+    (workplace.folder / "watch.toml").write_text(FILE)
+    folder = workplace.folder / NIGHTS
+    slices = folder / "nights/night-0001/slices.ndjson"
+
+    process = workplace.start("watch", "watch.toml")
+    wait_until(slices.exists, "the experiment has begun")
+    wait_until(lambda: len(slices.read_text().splitlines()) >= 4, "four slices are on disk")
+    process.send_signal(signal.SIGSTOP)
+    refused = workplace.errors("watch", "watch.toml", expect=2)
+    assert "a watch named 'nightly' is running now" in refused
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    kept = slices.read_text().splitlines()[:4]
+    assert not (folder / "nights.ndjson").exists()
+
+    assert "17.7: no change in 1 test" in workplace.run("watch", "watch.toml")
+    assert slices.read_text().splitlines()[:4] == kept
+    places = [json.loads(line)["place"] for line in slices.read_text().splitlines()]
+    assert len(places) == len({json.dumps(place, sort_keys=True) for place in places})
+    # By chance it may be in doubt, and measured again up to twice.
+    printed = [workplace.run("watch", "watch.toml") for _ in range(3)]
+    assert printed[-1].startswith("nothing new")
+
+    night, *_ = [json.loads(line) for line in (folder / "nights.ndjson").read_text().splitlines()]
+    assert night["plan"]["subject"]["name"] == "17.7"
+    (measured,) = night["measured"]
+    assert measured["good"] == measured["base"], "in a first night the base is the last good one"
+    assert (folder / "report.html").is_file()
+    assert workplace.nothing_is_left()

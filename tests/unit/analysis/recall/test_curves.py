@@ -1,0 +1,187 @@
+"""Contenders at equal recall, where their true ratio is known."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from slowdust.analysis.analyse import analyse
+from slowdust.analysis.model import AtRecall, Report
+from slowdust.analysis.results.gate import caught_by, parse_gate
+from slowdust.store.manifest import Manifest
+from slowdust.store.slice import Slice
+from tests.unit.searches import BASE, OTHER, RATES, RECALLS, measured
+
+
+def at_recall(report: Report, contender: str = OTHER) -> dict[float, AtRecall]:
+    (comparison,) = report.searches
+    (curve,) = (each for each in comparison.contenders if each.contender == contender)
+    return {at.recall: at for at in curve.at}
+
+
+def test_points_of_a_curve_are_its_tests() -> None:
+    report = analyse(*measured({BASE: 1.0, OTHER: 1.2}))
+    (comparison,) = report.searches
+    assert (comparison.curve, comparison.clients) == ("hnsw", 1)
+    assert [curve.contender for curve in comparison.contenders] == [BASE, OTHER]
+    points = comparison.contenders[1].points
+    assert [point.effort for point in points] == [10, 20, 40, 80]
+    assert [point.recall for point in points] == pytest.approx(RECALLS)
+    assert [point.qps for point in points] == pytest.approx([1.2 * q for q in RATES], rel=0.01)
+
+
+def test_the_same_curve_faster_has_one_ratio_everywhere() -> None:
+    levels = at_recall(analyse(*measured({BASE: 1.0, OTHER: 1.2}, noise=0.01)))
+    for level in (0.90, 0.95, 0.99):
+        at = levels[level]
+        assert at.rqps == pytest.approx(1.2, rel=0.03)
+        assert at.low is not None
+        assert at.high is not None
+        assert at.low < 1.2 < at.high
+        assert at.verdict == "faster"
+
+
+def test_drift_from_test_to_test_cancels_where_both_need_the_same_effort() -> None:
+    levels = at_recall(analyse(*measured({BASE: 1.0, OTHER: 1.2}, drift=0.5)))
+    assert levels[0.95].rqps == pytest.approx(1.2, rel=0.01)
+
+
+def test_fewer_neighbours_at_the_same_qps_are_slower_at_equal_recall() -> None:
+    recalls = {OTHER: (0.70, 0.85, 0.93, 0.97)}  # each effort finds what half of it finds elsewhere
+    report = analyse(*measured({BASE: 1.0, OTHER: 1.0}, recalls, noise=0.005))
+    levels = at_recall(report)
+    expected = math.exp(
+        (math.log(2500) + math.log(1500 / 2500) * math.log(15 / 10) / math.log(15 / 7))
+        - (math.log(4000) + math.log(2500 / 4000) * math.log(15 / 10) / math.log(15 / 7))
+    )
+    assert levels[0.90].rqps == pytest.approx(expected, rel=0.02)
+    assert levels[0.90].verdict == "slower"
+    assert levels[0.99].qps is None
+    assert levels[0.99].reason == "the most effort finds 97.0%"
+    notes = [note for result in report.results for note in result.notes]
+    assert sum("its QPS is of other answers" in note for note in notes) == 4
+    assert any("are compared at equal recall alone" in sentence for sentence in report.tldr)
+    apart = [each for each in report.results if any("of other answers" in n for n in each.notes)]
+    assert {(each.rqps, each.low, each.verdict, each.needed) for each in apart} == {(None,) * 4}
+    assert caught_by(parse_gate("slower"), report) == ""
+
+
+def test_equal_recall_has_no_note_about_other_answers() -> None:
+    report = analyse(*measured({BASE: 1.0, OTHER: 1.2}))
+    assert not any("other answers" in note for result in report.results for note in result.notes)
+    assert [result.recall for result in report.results][:2] == [0.85, 0.85]
+
+
+def measured_with_recall(
+    number: int, contender: str, test: str, recall: float
+) -> tuple[Manifest, list[Slice]]:
+    """An experiment of four starts in which one search finds another share in one of them."""
+    manifest, slices = measured({BASE: 1.0, OTHER: 1.2}, noise=0.01)
+    (record,) = (
+        each
+        for each in manifest.recalls
+        if (each.incarnation, each.contender, each.test) == (number, contender, test)
+    )
+    record.recall = recall
+    return manifest, slices
+
+
+def test_a_recall_that_some_starts_do_not_reach_has_neither_qps_nor_verdict() -> None:
+    at = at_recall(analyse(*measured_with_recall(3, OTHER, "hnsw.ef80", 0.985)))[0.99]
+    assert (at.qps, at.rqps, at.low, at.verdict) == (None, None, None, None)
+    assert at.reason == "1 of 4 starts does not reach a recall of 0.99"
+    assert (at.starts, at.reached) == (4, 3)
+
+
+def test_a_recall_that_some_starts_of_the_base_do_not_reach_has_no_verdict() -> None:
+    report = analyse(*measured_with_recall(3, BASE, "hnsw.ef80", 0.985))
+    at = at_recall(report)[0.99]
+    assert at.qps is not None
+    assert (at.rqps, at.verdict) == (None, None)
+    assert at.reason == f"1 of 4 starts of {BASE} does not reach a recall of 0.99"
+    assert at_recall(report, BASE)[0.99].qps is None
+    assert at_recall(report)[0.95].verdict == "faster"
+    assert any(f"not compared at 0.99 ({at.reason})" in sentence for sentence in report.tldr)
+
+
+def test_a_recall_below_the_least_effort_of_some_starts_has_no_verdict() -> None:
+    at = at_recall(analyse(*measured_with_recall(2, OTHER, "hnsw.ef10", 0.91)))[0.90]
+    assert at.reason == "1 of 4 starts finds more than 0.90 with the least effort"
+    assert at.verdict is None
+
+
+def test_a_gap_that_is_too_wide_in_some_starts_has_no_verdict() -> None:
+    at = at_recall(analyse(*measured_with_recall(2, OTHER, "hnsw.ef80", 1.0)))[0.99]
+    assert at.reason == "in 1 of 4 starts the efforts around a recall of 0.99 are too far apart"
+    assert at.verdict is None
+
+
+def test_a_gap_that_is_too_wide_everywhere_says_what_is_around_it() -> None:
+    recalls = {OTHER: (0.70, 0.80, 0.80, 0.995)}
+    at = at_recall(analyse(*measured({BASE: 1.0, OTHER: 1.0}, recalls)))[0.90]
+    assert at.reason == "the efforts around it find 80.0% and 99.5%, which is too far apart"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_qps_of_two_contenders_have_the_ratio_that_is_told(seed: int) -> None:
+    keys: dict[str, float] = {"noise": 0.03, "drift": 0.1, "spread": 0.1}
+    report = analyse(*measured({BASE: 1.0, OTHER: 1.2}, seed=seed, **keys))  # type: ignore[arg-type]
+    of_base, own = at_recall(report, BASE), at_recall(report)
+    compared = [level for level in own if own[level].rqps is not None]
+    assert compared
+    for level in compared:
+        assert own[level].starts == own[level].reached == 4
+        ratio = own[level].qps / of_base[level].qps  # type: ignore[operator]
+        assert own[level].rqps == pytest.approx(ratio)
+
+
+def test_reading_between_other_efforts_widens_the_interval() -> None:
+    recalls = {OTHER: (0.70, 0.85, 0.93, 0.97)}
+    at = at_recall(analyse(*measured({BASE: 1.0, OTHER: 1.0}, recalls)))[0.90]
+    same = at_recall(analyse(*measured({BASE: 1.0, OTHER: 1.0})))[0.90]
+    assert at.low is not None
+    assert at.high is not None
+    assert same.low is not None
+    assert same.high is not None
+    assert same.high / same.low < 1.01
+    assert at.high / at.low > 1.2
+
+
+def test_one_incarnation_has_no_ratio() -> None:
+    levels = at_recall(analyse(*measured({BASE: 1.0, OTHER: 1.2}, incarnations=1)))
+    assert levels[0.95].qps is not None
+    assert levels[0.95].rqps is None
+    assert "fewer than two starts" in str(levels[0.95].reason)
+
+
+def test_incarnations_that_left_tests_out_do_not_count() -> None:
+    manifest, slices = measured({BASE: 1.0, OTHER: 1.2}, incarnations=3)
+    of_third = [s for s in slices if s.place.incarnation == 3 and s.place.test == "hnsw.ef80"]
+    for record in of_third:
+        record.qps *= 10
+    kept = [s for s in slices if s.place.incarnation != 3 or s.place.test == "hnsw.ef80"]
+    levels = at_recall(analyse(manifest, kept))
+    assert levels[0.99].rqps == pytest.approx(1.2, rel=0.01)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_contender_beside_itself_is_not_found_to_differ(seed: int) -> None:
+    levels = at_recall(
+        analyse(*measured({BASE: 1.0, OTHER: 1.0}, noise=0.01, drift=0.3, seed=seed))
+    )
+    assert {at.verdict for at in levels.values()} <= {"same", "unsure"}
+
+
+def test_sizes_of_indexes_are_relative_to_the_base_s() -> None:
+    report = analyse(*measured({BASE: 1.0, OTHER: 1.0}))
+    sizes = {each.contender: each for each in report.indexes}
+    assert (sizes[OTHER].bytes, sizes[OTHER].bytes_relative) == (2000, 2.0)
+    assert sizes[OTHER].build_s is None
+
+
+def test_no_searches_no_curves() -> None:
+    manifest, slices = measured({BASE: 1.0, OTHER: 1.0})
+    manifest.recalls, manifest.index_sizes = [], []
+    report = analyse(manifest, slices)
+    assert (report.searches, report.indexes) == ([], [])

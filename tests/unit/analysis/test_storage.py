@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import pytest
+
+from slowdust.analysis.analyse import analyse
+from slowdust.analysis.model import Report, StorageUse
+from slowdust.report.storage import tables_of_storage
+from slowdust.store.manifest import Manifest
+from slowdust.store.slice import Slice
+from tests.unit.disks import (
+    PAGE,
+    PEAK,
+    ROW,
+    UPDATE,
+    Moments,
+    counted_writes,
+    experiment_on_disk,
+)
+from tests.unit.synthetic import synthetic_experiment
+
+A, B = "postgres@15.8", "postgres@17.6"
+EXPERIMENTS = 20
+CALM = Moments(incarnation=0.0, start=0.0, slice=0.02)
+SHARE = {A: 0.6, B: 0.75}
+"""What each server truly gets of the disk."""
+WRITTEN = {A: 20_000.0, B: 30_000.0}
+"""Bytes that an update truly writes."""
+
+
+def experiment() -> tuple[Manifest, list[Slice]]:
+    """Two servers beside a calm disk, with what they wrote."""
+    manifest, slices = experiment_on_disk(SHARE, moments=CALM, seed=7)
+    for facts in manifest.contenders:
+        facts.buffer_pool_bytes, facts.table_bytes, facts.index_bytes = 8 << 20, 72 << 20, 8 << 20
+    manifest.counters = counted_writes(WRITTEN)
+    return manifest, slices
+
+
+def storage_of(report: Report, test: str, contender: str) -> StorageUse:
+    (result,) = [r for r in report.results if (r.test, r.contender) == (test, contender)]
+    assert result.storage is not None
+    return result.storage
+
+
+def notes_of(report: Report, test: str, contender: str) -> list[str]:
+    return next(r.notes for r in report.results if (r.test, r.contender) == (test, contender))
+
+
+@pytest.mark.parametrize("contender", [A, B])
+def test_the_share_of_the_disk_is_that_of_neighbouring_slices(contender: str) -> None:
+    use = storage_of(analyse(*experiment()), PEAK, contender)
+    assert use.of_disk == pytest.approx(SHARE[contender], rel=0.02)
+    assert use.of_disk_low is not None
+    assert use.of_disk_high is not None
+    assert use.of_disk_low < SHARE[contender] < use.of_disk_high
+    assert use.data_per_pool == 10.0
+    assert use.from_device == 1.0
+    assert use.written_kb is None
+
+
+def test_shares_are_compared_block_by_block() -> None:
+    report = analyse(*experiment())
+    base, other = (storage_of(report, PEAK, name) for name in (A, B))
+    assert base.share_ratio is None
+    assert other.share_ratio == pytest.approx(1.25, rel=0.02)
+    assert other.share_low is not None
+    assert other.share_low > 1.15
+    assert other.share_verdict == "more"
+
+
+def test_equal_servers_agree_though_moments_differ() -> None:
+    """Shares that move by a tenth from incarnation to incarnation, for both contenders alike."""
+    held = wrong = 0
+    for seed in range(EXPERIMENTS):
+        manifest, slices = experiment_on_disk(
+            {A: 0.5, B: 0.5}, (PEAK,), moments=Moments(), incarnations=3, seed=seed
+        )
+        report = analyse(manifest, slices)
+        base, other = (storage_of(report, PEAK, name) for name in (A, B))
+        wrong += other.share_verdict not in {"same", "unsure"}
+        bounds = [(use.of_disk_low or 0.0, use.of_disk_high or 0.0) for use in (base, other)]
+        held += sum(low < 0.5 < high for low, high in bounds)
+        assert max(low for low, _ in bounds) < min(high for _, high in bounds)
+    assert held >= 0.85 * 2 * EXPERIMENTS
+    assert wrong <= 0.05 * EXPERIMENTS
+
+
+def test_what_was_written_is_compared_by_incarnation() -> None:
+    report = analyse(*experiment())
+    base, other = (storage_of(report, UPDATE, name) for name in (A, B))
+    assert base.written_kb == pytest.approx(WRITTEN[A] / 1024, rel=0.01)
+    assert base.log_kb == pytest.approx(8.0)
+    assert (base.written_ratio, base.written_verdict) == (1.0, None)
+    assert other.written_ratio == pytest.approx(1.5, rel=0.02)
+    assert other.written_low is not None
+    assert other.written_low > 1.2
+    assert other.written_verdict == "more"
+    assert base.of_disk is None
+
+
+def test_an_incarnation_that_wrote_nothing_counts_without_a_ratio() -> None:
+    manifest, slices = experiment()
+    last = [each for each in manifest.counters if each.incarnation == 4]
+    for each in last:
+        each.amounts["written_bytes"] = 0.0
+    report = analyse(manifest, slices)
+    base, other = (storage_of(report, UPDATE, name) for name in (A, B))
+    # 6,000 of the 10,000 updates wrote something.
+    assert base.written_kb == pytest.approx(0.6 * WRITTEN[A] / 1024, rel=0.01)
+    assert other.written_ratio == pytest.approx(1.5, rel=0.02)
+
+
+def test_writes_of_many_contenders_are_judged_together() -> None:
+    """Twelve equal servers but one, known to 3%: chance alone sets another apart."""
+    names = [A, *(f"postgres@17.{number}" for number in range(12))]
+    other, by_chance = names[1], names[10]
+    manifest, slices = experiment_on_disk(
+        dict.fromkeys(names, 0.5), (UPDATE,), moments=CALM, blocks=2
+    )
+    counters = counted_writes({n: 24e3 if n == other else 20e3 for n in names}, noise=0.03)
+
+    def different(contenders: list[str]) -> list[str]:
+        manifest.counters = [each for each in counters if each.contender in contenders]
+        report = analyse(manifest, slices)
+        known = {n: storage_of(report, UPDATE, n).written_verdict for n in contenders[1:]}
+        return [name for name, verdict in known.items() if verdict in {"more", "less"}]
+
+    assert different([A, by_chance]) == [by_chance]
+    assert different(names) == [other]
+
+
+def test_reads_from_the_kernels_memory_are_noted() -> None:
+    manifest, slices = experiment()
+    for record in slices:
+        if record.place.contender == B:
+            server = record.measured.uses["server"]
+            server["read_bytes"] = server["called_bytes"] * 0.25
+    report = analyse(manifest, slices)
+    assert storage_of(report, PEAK, B).from_device == pytest.approx(0.25)
+    note = "of what the server read, 25% came from the disk: the rest was in the kernel's memory"
+    assert note in notes_of(report, PEAK, B)
+    assert not [text for text in notes_of(report, PEAK, A) if "kernel" in text]
+
+
+@pytest.mark.parametrize(
+    ("megabytes", "words"),
+    [
+        (4, "not beyond the page cache: all data are 0.5 times the page cache of 8 MB"),
+        (12, "hardly beyond the page cache: all data are only 1.5 times the page cache of 8 MB"),
+        (17, None),
+    ],
+)
+def test_data_that_are_not_beyond_the_cache_are_noted(megabytes: int, words: str | None) -> None:
+    manifest, slices = experiment()
+    for facts in manifest.contenders:
+        facts.table_bytes, facts.index_bytes = (megabytes - 1) << 20, 1 << 20
+    notes = notes_of(analyse(manifest, slices), PEAK, A)
+    assert [note for note in notes if "beyond" in note] == ([] if words is None else [words])
+
+
+def test_what_was_not_measured_is_absent() -> None:
+    manifest, slices = experiment()
+    manifest.counters = []
+    for record in slices:
+        for use in ("disk", "storage"):
+            record.measured.uses.pop(use, None)
+        del record.measured.uses["server"]["called_bytes"]
+    for facts in manifest.contenders:
+        facts.buffer_pool_bytes = None
+    report = analyse(manifest, slices)
+    assert storage_of(report, PEAK, B) == storage_of(report, UPDATE, B) == StorageUse()
+    (read,) = tables_of_storage(report)
+    assert all({cell.text for cell in row.cells} == {"-"} for row in read.rows)
+
+
+@pytest.mark.parametrize(
+    ("idle", "note"),
+    [
+        (1, None),
+        (8, "in 8 of 32 blocks the server did not read from the disk: server / disk is that of the "
+            "others"),
+        (32, "in 32 of 32 blocks the server did not read from the disk: there is no server / disk"),
+    ],
+)  # fmt: skip
+def test_slices_without_a_read_count(idle: int, note: str | None) -> None:
+    manifest, slices = experiment()
+    peak = [record for record in slices if record.place.test == PEAK]
+    places = sorted({(record.place.incarnation, record.place.block) for record in peak})
+    pages = seconds = 0.0
+    for record in peak:
+        if record.place.contender != B:
+            continue
+        storage = record.measured.uses["storage"]
+        if (record.place.incarnation, record.place.block) in places[:idle]:
+            storage["pages_read"] = 0.0
+        pages += storage["pages_read"]
+        seconds += record.measured.seconds or 0.0
+    report = analyse(manifest, slices)
+    use = storage_of(report, PEAK, B)
+    assert use.reads_per_s == pytest.approx(pages / seconds)
+    share = None if idle == 32 else pytest.approx(SHARE[B], rel=0.02)
+    assert use.of_disk == share
+    notes = [text for text in notes_of(report, PEAK, B) if "did not read" in text]
+    assert notes == ([] if note is None else [note])
+
+
+def test_pages_and_amplification_have_verdicts() -> None:
+    manifest, slices = experiment()
+    for record in slices:
+        if record.place.contender == B:
+            for quantity in ("pages_read", "rows_read"):
+                record.measured.uses["storage"][quantity] *= 1.3
+    report = analyse(manifest, slices)
+    (result,) = [r for r in report.results if (r.test, r.contender) == (PEAK, B)]
+    for key in ("pages_read", "read_amplification"):
+        assert result.compared[key].verdict == "more"
+        assert result.compared[key].ratio == pytest.approx(1.3, rel=0.01)
+    assert result.per_op["read_amplification"] == pytest.approx(1.3 * 0.9 * PAGE / ROW)
+
+
+def test_other_tests_have_no_storage() -> None:
+    manifest, slices = synthetic_experiment([A, B], ["point-query"], blocks=4)
+    report = analyse(manifest, slices)
+    assert all(result.storage is None for result in report.results)
+    assert tables_of_storage(report) == []
+
+
+def test_sentences_and_rows_tell_the_same() -> None:
+    report = analyse(*experiment())
+    (reads,) = [text for text in report.tldr if "direct reads" in text]
+    assert reads.startswith(f"{PEAK}: of the pages per second that direct reads")
+    assert "15.8 gets 60% [" in reads
+    (writes,) = [text for text in report.tldr if "last page" in text]
+    assert writes.endswith("KB per update (more).")
+    assert "of the base's share (more)." in reads
+    read, written = tables_of_storage(report)
+    assert [(row.test, row.contender) for row in read.rows] == [
+        (PEAK, A), (PEAK, B), (UPDATE, A), (UPDATE, B),
+    ]  # fmt: skip
+    assert [(row.test, row.contender) for row in written.rows] == [(UPDATE, A), (UPDATE, B)]
+    assert all(len(row.cells) == len(part.head) for part in (read, written) for row in part.rows)
+    assert read.rows[1].cells[-1].text.endswith("] more")
+    assert written.rows[1].cells[-1].text.endswith("] more")

@@ -1,0 +1,186 @@
+"""A search finds all changes, survives wrong answers, and can be stopped at any time."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+import pytest
+
+from slowdust.bisection.outcome import outcome_of
+from slowdust.bisection.posterior import Belief, Evidence
+from slowdust.bisection.record import Record, Step
+from slowdust.bisection.search import Search, UnfitError
+from slowdust.errors import SlowdustError
+from slowdust.report.bisection.words import certainty
+from tests.unit.synthetic_search import SimulatedLaboratory, costs_with, record_of
+
+EXACT = 0.0005
+
+
+def found(beliefs: list[Belief]) -> list[int]:
+    """Return the places of the changes that were found to the candidate."""
+    return [each.after for each in beliefs if each.changed >= 0.95 and each.candidates == 1]
+
+
+def search(record: Record, laboratory: SimulatedLaboratory) -> list[Belief]:
+    return Search(record, laboratory, lambda record: None, lambda text: None).run()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_three_exact_changes_of_64_commits_are_found_in_at_most_20_builds(seed: int) -> None:
+    places = random.Random(seed).sample(range(1, 65), 3)
+    changes = dict(zip(places, (0.05, -0.04, 0.02), strict=True))
+    laboratory = SimulatedLaboratory(costs_with(changes, 65), EXACT, seed=seed, extends=False)
+
+    beliefs = search(record_of(65, margin=0.01), laboratory)
+
+    assert found(beliefs) == sorted(places)
+    assert len(laboratory.measured) <= 20
+
+
+def test_a_range_without_a_change_has_none() -> None:
+    laboratory = SimulatedLaboratory(costs_with({}, 65), 0.01)
+    beliefs = search(record_of(65), laboratory)
+    assert found(beliefs) == []
+    assert all(each.changed < 0.05 for each in beliefs)
+
+
+def test_a_noisy_change_is_measured_until_it_is_clear() -> None:
+    laboratory = SimulatedLaboratory(costs_with({13: 0.06}, 20), 0.03, seed=3)
+    record = record_of(20)
+    beliefs = search(record, laboratory)
+    assert found(beliefs) == [13]
+    assert any(step.extensions for step in record.steps)
+
+
+def test_wrong_answers_are_survived() -> None:
+    right = 0
+    for seed in range(20):
+        laboratory = SimulatedLaboratory(costs_with({9: 0.08}, 17), 0.01, seed=seed, wrong=0.05)
+        right += found(search(record_of(17), laboratory)) == [9]
+    assert right >= 17
+
+
+def test_the_ratio_on_both_sides_of_a_change_has_an_error() -> None:
+    laboratory = SimulatedLaboratory(costs_with({3: 0.1}, 8), 0.005, seed=1)
+    (change,) = [each for each in search(record_of(8), laboratory) if each.changed > 0.5]
+    assert change.log_ratio == pytest.approx(0.1, abs=3 * change.error)
+    assert 0 < change.error < 0.01
+
+
+def test_candidates_that_do_not_compile_are_left_out() -> None:
+    record = record_of(9, margin=0.01)
+    laboratory = SimulatedLaboratory(costs_with({5: 0.1}, 9), EXACT, unfit={4, 5}, extends=False)
+    beliefs = search(record, laboratory)
+    (change,) = [each for each in beliefs if each.changed > 0.5]
+    assert (change.before, change.after) == (3, 6), "the change is one of the three"
+    assert record.skipped.keys() == {4, 5}
+
+
+def test_an_end_that_does_not_compile_ends_the_search() -> None:
+    laboratory = SimulatedLaboratory(costs_with({}, 9), EXACT, unfit={8})
+    with pytest.raises(SlowdustError, match="c8, an end of the range, cannot be measured: it does"):
+        search(record_of(9), laboratory)
+
+
+class _Silent(SimulatedLaboratory):
+    """A laboratory in which some candidates have no ratio."""
+
+    def __init__(self, silent: set[int], *, extends: bool) -> None:
+        super().__init__(costs_with({7: 0.1}, 17), EXACT, extends=extends)
+        self._silent = silent
+
+    def measure(self, number: int, step: Step) -> list[Evidence]:
+        measured = super().measure(number, step)
+        return [each for each in measured if not {each.before, each.after} & self._silent]
+
+
+@pytest.mark.parametrize("extends", [True, False])
+def test_candidates_without_a_ratio_are_left_out(*, extends: bool) -> None:
+    record = record_of(17, margin=0.01)
+    beliefs = search(record, _Silent({4, 6}, extends=extends))
+    assert {4, 6} <= record.skipped.keys()
+    assert record.skipped[6] == "it has no time per operation in this test"
+    (change,) = [each for each in beliefs if each.changed > 0.5]
+    assert (change.before, change.after) == (5, 7)
+
+
+def test_an_end_without_a_ratio_ends_the_search() -> None:
+    with pytest.raises(SlowdustError, match="cannot be compared: it has no time per operation"):
+        search(record_of(17), _Silent({16}, extends=True))
+
+
+def test_a_change_that_is_refuted_is_looked_for_elsewhere() -> None:
+    """Counted work, whose steps are not extended, has wrong answers, which are found out."""
+    right = 0
+    for seed in range(20):
+        laboratory = SimulatedLaboratory(
+            costs_with({9: 0.08}, 33), EXACT, seed=seed, wrong=0.05, extends=False
+        )
+        right += found(search(record_of(33, margin=0.01), laboratory)) == [9]
+    assert right >= 16
+
+
+def test_the_next_candidates_are_built_while_others_are_measured() -> None:
+    laboratory = SimulatedLaboratory(costs_with({7: 0.1}, 17), EXACT, extends=False)
+    record = record_of(17, margin=0.01)
+    search(record, laboratory)
+    first = {*record.steps[0].places}
+    assert laboratory.measured - first <= laboratory.prepared
+
+
+class _Forgetful(SimulatedLaboratory):
+    """A laboratory in which a change cannot be measured beside the candidate before it."""
+
+    def confirm(self, before: int, after: int) -> list[Evidence]:
+        del before
+        raise UnfitError(after, "the disk is full")
+
+
+def test_a_change_that_could_not_be_measured_again_is_kept_and_told() -> None:
+    record = record_of(17, margin=0.01)
+    laboratory = _Forgetful(costs_with({7: 0.1}, 17), EXACT, extends=False)
+    beliefs = search(record, laboratory)
+    assert found(beliefs) == [7]
+    assert record.unconfirmed == {7: "the disk is full"}
+    outcome = outcome_of(record, beliefs, [], {})
+    assert "c7 could not be measured beside c6: the disk is full" in certainty(outcome)
+
+
+class _StoppedError(Exception):
+    """The kill."""
+
+
+class _Mortal(SimulatedLaboratory):
+    """A laboratory that is killed in one of its orders."""
+
+    def __init__(self, dies_in: int) -> None:
+        super().__init__(costs_with({7: 0.1}, 17), EXACT, extends=False)
+        self._dies_in = dies_in
+
+    def measure(self, number: int, step: Step) -> list[Evidence]:
+        if self.orders == self._dies_in:
+            raise _StoppedError
+        return super().measure(number, step)
+
+
+@pytest.mark.parametrize("dies_in", range(4))
+def test_a_stopped_search_goes_on_where_it_was(dies_in: int) -> None:
+    saved: list[bytes] = []
+
+    def save(record: Record) -> None:
+        saved.append(msgspec.json.encode(record))
+
+    record = record_of(17, margin=0.01)
+    with pytest.raises(_StoppedError):
+        Search(record, _Mortal(dies_in), save, lambda text: None).run()
+    again = msgspec.json.decode(saved[-1], type=Record)
+    begun = len(again.steps)
+    assert begun == dies_in + 1
+
+    beliefs = search(again, SimulatedLaboratory(costs_with({7: 0.1}, 17), EXACT, extends=False))
+    assert found(beliefs) == [7]
+    whole = record_of(17, margin=0.01)
+    search(whole, SimulatedLaboratory(costs_with({7: 0.1}, 17), EXACT, extends=False))
+    assert again.steps == whole.steps, "the same steps as without a stop"

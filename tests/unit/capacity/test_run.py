@@ -1,0 +1,130 @@
+"""A search that goes on keeps what it knew before, and does no more than it has to."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from slowdust.capacity import run as capacity_run
+from slowdust.capacity.record import SERVERS, Record, read_record, read_trials
+from slowdust.capacity.run import _command, _Running, spec_of, take_up
+from slowdust.capacity.search import BUDGET, PRECISION, Bench
+from slowdust.experiment.claims.claim import WhenBusy
+from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.view import View
+from slowdust.store.folder import Folder, writing
+from tests.unit.synthetic import synthetic_manifest
+from tests.unit.synthetic_capacity import Machine, SimulatedServers, question_of
+
+NAMES = ["postgres@15.8", "postgres@17.6"]
+QUESTION = question_of(NAMES, precision=0.001, clients="4", rows=10_000, budget="15s")
+
+
+class _Contender:
+    """A contender as far as a search looks at it."""
+
+    def __init__(self, name: str, failed: str | None = None) -> None:
+        self.name = name
+        self.failed = failed
+
+
+class _Laboratory:
+    """Simulated servers, the last of which fails in every turn from one on."""
+
+    unit = "operations/s"
+    length = 0.5
+
+    def __init__(self, contenders: list[_Contender], fails_in: int | None) -> None:
+        machine = Machine(start=0.005, drift=0.01, noise=0.05, stalls=0.0)
+        self._servers = SimulatedServers(dict.fromkeys(NAMES, 100e-6), machine)
+        self._contenders = contenders
+        self._fails_in = fails_in
+        self.peaks = self._servers.peaks
+        self.lowest = self._servers.lowest
+
+    def start(self, number: int, measure: Callable[[Bench], None]) -> None:
+        self._servers.start()
+        self._servers.start_number = number
+        measure(cast(Bench, self))
+
+    def turn(self, number: int, rates: dict[str, float]) -> list[Any]:
+        last = self._contenders[-1]
+        if self._fails_in is not None and number >= self._fails_in:
+            last.failed = "it crashed"
+        return self._servers.turn(
+            number,
+            {name: rate for name, rate in rates.items() if name != last.name or not last.failed},
+        )
+
+
+class _Quiet:
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_: None
+
+
+def run(folder: Path, record: Record, *, fails_in: int | None) -> Record:
+    """Run a search with simulated servers; return its record as it is on disk."""
+    contenders = [_Contender(name) for name in NAMES]
+    running = _Running(
+        folder,
+        record,
+        spec_of(record.question),
+        cast(Any, _Laboratory(contenders, fails_in)),
+        cast(Contenders, type("All", (), {"all": contenders})()),
+        cast(View, _Quiet()),
+        lambda _: None,
+    )
+    running.to_the_end()
+    return read_record(folder)
+
+
+def test_who_dropped_out_is_remembered_and_measured_again(tmp_path: Path) -> None:
+    begun = Record(question=QUESTION, contenders=NAMES, starts=1)
+    before = run(tmp_path, begun, fails_in=3)
+    assert before.dropped == {NAMES[1]: "it crashed"}
+    trials = len(read_trials(tmp_path))
+    longer = msgspec.structs.replace(QUESTION, options={**QUESTION.options, "budget": "30s"})
+    again = msgspec.structs.replace(before, question=longer, ended=None, starts=2)
+    after = run(tmp_path, again, fails_in=None)
+    assert (after.dropped, after.ended) == (before.dropped, BUDGET)
+    added = [trial.contender for trial in read_trials(tmp_path)[trials:]]
+    assert added.count(NAMES[1]) == added.count(NAMES[0]) > 3
+
+
+def test_the_command_that_repeats_a_search_can_be_pasted_into_a_shell() -> None:
+    options = {
+        **QUESTION.options,
+        "workload": "/my files/shop.toml",
+        "settings": ["work_mem=64MB", "search_path=a, b"],
+    }
+    asked = msgspec.structs.replace(QUESTION, trial=12.5, options=options)
+    command = _command(asked)
+    assert "--sla 'p99<5ms' --test point-query --trial 12.5s" in command
+    words = shlex.split(command)
+    assert words[words.index("--workload") + 1] == "/my files/shop.toml"
+    assert words[words.index("--set") :][:4] == [
+        "--set", "work_mem=64MB", "--set", "search_path=a, b",
+    ]  # fmt: skip
+
+
+def test_a_coarser_precision_that_is_reached_ends_a_search_without_servers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {**QUESTION.options, "budget": "40s"}
+    fine = msgspec.structs.replace(QUESTION, options=options)
+    begun = Record(question=fine, contenders=NAMES, starts=3, length=0.5)
+    assert run(tmp_path, begun, fails_in=None).ended == BUDGET
+    trials = read_trials(tmp_path)
+    with writing(Folder(tmp_path / SERVERS)) as writer:
+        writer.write_manifest(synthetic_manifest(NAMES, ["point-query"]))
+    monkeypatch.setattr("slowdust.capacity.run._measure", pytest.fail)
+    for precision, ended in ((0.5, PRECISION), (0.001, BUDGET)):
+        take_up(tmp_path, msgspec.structs.replace(fine, precision=precision))
+        outcome = capacity_run.run(tmp_path, WhenBusy.WAIT, cast(Any, None), lambda _: None)
+        assert (outcome.ended, outcome.trials) == (ended, trials)
+        assert read_record(tmp_path).ended == ended

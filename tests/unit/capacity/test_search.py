@@ -1,0 +1,158 @@
+"""Searches find capacities that are known, with intervals that hold them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from slowdust.capacity.record import Trial
+from slowdust.capacity.search import BUDGET, PRECISION, Plan, Search
+from tests.unit.synthetic_capacity import SLA, Machine, SimulatedServers, searched
+
+NAMES = ["A", "B"]
+QUIET = Machine(start=0.005, drift=0.01, noise=0.05, stalls=0.0)
+EQUAL = {"A": 100e-6, "B": 100e-6}
+
+
+def held(search: Search, servers: SimulatedServers) -> list[bool]:
+    """Return whether the 99.9% intervals hold both capacities and their ratio."""
+    curve = search.curve()
+    truths = [math.log(servers.capacity(name)) for name in NAMES]
+    known = [(curve.capacity(0), truths[0]), (curve.capacity(1), truths[1])]
+    known.append((curve.log_ratio(1, 0), truths[1] - truths[0]))
+    intervals = [(each.interval(0.999), truth) for each, truth in known]
+    return [low <= truth <= high for (low, high), truth in intervals]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_capacities_on_a_quiet_machine_are_found(seed: int) -> None:
+    servers = SimulatedServers({"A": 100e-6, "B": 130e-6}, QUIET, seed=seed)
+    search, ended = searched(servers, NAMES, Plan(40.0, 0.001, starts=3, seed=seed))
+    assert ended == BUDGET
+    assert 38 < search.spent < 42
+    assert all(held(search, servers))
+    low, high = search.curve().log_ratio(1, 0).interval(0.95)
+    assert high < 0, "30% more service time is seen"
+    assert high - low < 0.25
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_stalls_and_drift_widen_the_intervals_and_they_hold(seed: int) -> None:
+    machine = Machine(start=0.03, drift=0.2, noise=0.15, stalls=0.15)
+    servers = SimulatedServers(EQUAL, machine, seed=seed)
+    search, _ = searched(servers, NAMES, Plan(40.0, 0.001, starts=3, seed=seed))
+    assert all(held(search, servers))
+    assert search.curve().lapse > 0.03
+
+
+def test_a_search_ends_when_it_is_precise_but_not_before_the_third_start() -> None:
+    servers = SimulatedServers(EQUAL, QUIET)
+    search, ended = searched(servers, NAMES, Plan(90.0, 0.3, starts=4))
+    assert ended == PRECISION
+    assert search.last_start == 3
+    assert search.spent < 80
+
+
+def test_trials_of_a_turn_are_in_balanced_order_and_each_contender_has_one() -> None:
+    servers = SimulatedServers(EQUAL, QUIET)
+    search, _ = searched(servers, NAMES, Plan(10.0, 0.001, starts=1))
+    turns = [[t.contender for t in search.trials if t.turn == turn] for turn in range(4)]
+    assert turns == [["A", "B"], ["B", "A"], ["A", "B"], ["B", "A"]]
+
+
+def test_a_search_goes_on_where_it_was() -> None:
+    servers = SimulatedServers(EQUAL, QUIET)
+    first, _ = searched(servers, NAMES, Plan(15.0, 0.001, starts=2))
+    again = Search(NAMES, SLA, Plan(40.0, 0.001, starts=3), lambda _: None, [*first.trials])
+    assert (again.last_start, again.wants_start) == (2, True)
+    servers.start()
+    assert again.run_start(3, servers) == BUDGET
+    assert again.spent > 35
+    assert again.trials[len(first.trials)].turn == first.trials[-1].turn + 1
+
+
+def test_who_never_meets_the_sla_is_tried_down_to_the_lowest_rate() -> None:
+    servers = SimulatedServers({"A": 100e-6, "B": 5.5e-3}, QUIET)
+    search, _ = searched(servers, NAMES, Plan(30.0, 0.001, starts=1))
+    rates = [trial.rate for trial in search.trials if trial.contender == "B"]
+    assert not any(t.meets(SLA) for t in search.trials if t.contender == "B")
+    assert min(rates) == servers.lowest
+    low, high = search.curve().capacity(0).interval(0.999)
+    assert low <= math.log(servers.capacity("A")) <= high
+
+
+def test_who_drops_out_has_no_more_trials_and_the_others_go_on() -> None:
+    class Failing(SimulatedServers):
+        def turn(self, number: int, rates: dict[str, float]) -> list[Trial]:  # type: ignore[override]
+            left = {name: rate for name, rate in rates.items() if name != "B" or number < 8}
+            return super().turn(number, left)
+
+    search, _ = searched(Failing(EQUAL, QUIET), NAMES, Plan(15.0, 0.001, starts=1))
+    assert max(t.turn for t in search.trials if t.contender == "B") == 7
+    assert max(t.turn for t in search.trials if t.contender == "A") > 15
+
+
+def test_a_rate_that_nobody_keeps_is_no_capacity_however_generous_the_limit() -> None:
+    trial = Trial(
+        contender="A", start=1, turn=0, rate=100.0, seconds=1.0, took=2.0, operations=100,
+        times={"p99": 0.001}, kept_up=0.5,
+    )  # fmt: skip
+    assert not trial.meets(SLA)
+
+
+def test_who_lacks_a_trial_in_the_last_turn_before_an_interruption_takes_part_again() -> None:
+    servers = SimulatedServers(EQUAL, QUIET)
+    first, _ = searched(servers, NAMES, Plan(15.0, 0.001, starts=2))
+    last = first.trials[-1]
+    cut = first.trials[:-1]
+    assert [trial.contender for trial in cut if trial.turn == last.turn] != NAMES
+    again = Search(NAMES, SLA, Plan(40.0, 0.001, starts=3), lambda _: None, cut)
+    servers.start()
+    again.run_start(3, servers)
+    trials = [trial.contender for trial in again.trials if trial.start == 3]
+    assert trials.count("A") == trials.count("B") > 10
+
+
+def test_who_dropped_out_takes_part_in_a_start_that_it_is_there_for() -> None:
+    both = SimulatedServers(EQUAL, QUIET)
+    alone = SimulatedServers({"A": EQUAL["A"]}, QUIET)
+    search = Search(NAMES, SLA, Plan(30.0, 0.001, starts=3), lambda _: None)
+    for number, servers in enumerate([both, alone, both], start=1):
+        servers.start()
+        servers.start_number = number
+        search.run_start(number, servers)
+    starts = {name: {t.start for t in search.trials if t.contender == name} for name in NAMES}
+    assert starts == {"A": {1, 2, 3}, "B": {1, 3}}
+
+
+def test_trials_of_a_turn_are_kept_together() -> None:
+    kept: list[list[str]] = []
+    servers = SimulatedServers(EQUAL, QUIET)
+    servers.start()
+    search = Search(
+        NAMES,
+        SLA,
+        Plan(5.0, 0.001, starts=1),
+        lambda trials: kept.append([trial.contender for trial in trials]),
+    )
+    search.run_start(1, servers)
+    assert len(kept) > 3
+    assert all(sorted(turn) == NAMES for turn in kept)
+
+
+def test_a_start_without_contenders_is_not_precise() -> None:
+    servers = SimulatedServers({}, QUIET)
+    search = Search(NAMES, SLA, Plan(5.0, 0.5, starts=1), lambda _: None)
+    first, _ = searched(SimulatedServers(EQUAL, QUIET), NAMES, Plan(15.0, 0.001, starts=1))
+    search.trials = first.trials
+    assert search.run_start(1, servers) == BUDGET
+
+
+def test_a_search_is_not_over_before_the_ratio_that_is_reported_is_precise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, ended = searched(SimulatedServers(EQUAL, QUIET), NAMES, Plan(90.0, 0.3, starts=4))
+    assert (ended, first.over) == (PRECISION, PRECISION)
+    monkeypatch.setattr("slowdust.capacity.search.interval_of_ratio", lambda *_, **__: (-1, 1))
+    assert first.over is None

@@ -1,0 +1,163 @@
+"""`slowdust merge`, and what other commands make of joined experiments."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from slowdust.store.folder import Folder
+from tests.unit.cli.command import Slowdust
+from tests.unit.synthetic_hosts import NEW, keep_parts, part_of
+
+
+@pytest.fixture
+def parts(results: Path) -> list[str]:
+    found = keep_parts(
+        results,
+        part_of("alpha", {NEW: 0.9}),
+        part_of("beta", {NEW: 0.9}, seed=2),
+    )
+    return [part.folder.name for part in found]
+
+
+def test_experiments_are_joined_by_name_folder_and_bundle(
+    slowdust: Slowdust, results: Path, parts: list[str], tmp_path: Path
+) -> None:
+    bundle = tmp_path / "alpha.slowdust"
+    assert slowdust("bundle", parts[0], "-o", bundle).code == 0
+    outcome = slowdust("merge", bundle, results / parts[1], "--name", "both", "--replicate")
+    assert outcome == (
+        0,
+        "alpha  synthetic: 3 starts, 384 slices, 4 tests\n"
+        "beta   synthetic: 3 starts, 384 slices, 4 tests\n"
+        "joined: results/both\n",
+        "",
+    )
+    first, second = Folder(results / "both").read_manifest().hosts
+    assert first.parts[0].path == str(bundle.absolute())
+    assert second.parts[0].experiment == parts[1]
+
+
+def test_a_part_given_twice_is_named(slowdust: Slowdust, parts: list[str]) -> None:
+    outcome = slowdust("merge", *parts, parts[0], "--name", "both")
+    assert outcome.err == "'on-alpha' is given twice: it counts once\n"
+
+
+def test_reports_of_joined_experiments_in_all_formats(
+    slowdust: Slowdust, results: Path, parts: list[str]
+) -> None:
+    slowdust("merge", *parts, "--name", "both")
+    shown = slowdust("report", "both").out
+    assert "2 hosts (synthetic)" in shown
+    assert "Next      Everything is decided" in shown
+    page = (results / "both/report.html").read_text(encoding="utf-8")
+    assert '<section id="hosts">' in page
+    assert "## By host" in slowdust("report", "both", "--md").out
+    assert "alpha (synthetic); beta (synthetic)" in slowdust("report", "both", "--csv").out
+    report = json.loads(slowdust("report", "both", "--json").out)
+    assert [host["name"] for host in report["hosts"]] == ["alpha", "beta"]
+    of_hosts = next(each for each in report["results"] if each["contender"] == NEW)["hosts"]
+    assert [each["host"] for each in of_hosts] == ["alpha", "beta"]
+    assert all(each["low"] < each["rqps"] < each["high"] for each in of_hosts)
+    assert "on-alpha" not in slowdust("report", "on-alpha", "--md").out.partition("By host")[2]
+
+
+def test_joined_experiments_are_listed_shown_bundled_and_renamed(
+    slowdust: Slowdust, results: Path, parts: list[str], tmp_path: Path
+) -> None:
+    slowdust("merge", *parts, "--name", "both")
+    assert "2 hosts, finished" in slowdust("list").out
+    assert f"host beta: synthetic; 3 starts; of {results.absolute() / 'on-beta'}" in (
+        slowdust("show", "both").out
+    )
+    bundle = tmp_path / "both.slowdust"
+    assert slowdust("bundle", "both", "-o", bundle).code == 0
+    assert slowdust("import", "bundle", bundle, "--name", "again").code == 0
+    assert slowdust("rename", "again", "twice").code == 0
+    assert len(Folder(results / "twice").read_manifest().hosts) == 2
+
+
+def test_a_joined_experiment_does_not_go_on(slowdust: Slowdust, parts: list[str]) -> None:
+    slowdust("merge", *parts, "--name", "both")
+    for command in (("more", "both"), ("run", "both", "--resume")):
+        outcome = slowdust(*command)
+        assert outcome.code == 2
+        assert outcome.complaint == (
+            "slowdust: 'both' was joined of on-alpha and on-beta: go on with those where they were "
+            "measured, and `slowdust merge` them again"
+        )
+
+
+def test_a_difference_to_its_own_part_is_refused(slowdust: Slowdust, parts: list[str]) -> None:
+    slowdust("merge", *parts, "--name", "both")
+    outcome = slowdust("diff", "on-alpha", "both")
+    assert outcome.code == 2
+    assert "both have the slices of on-alpha" in outcome.complaint
+
+
+def test_a_difference_between_two_sets_of_hosts_names_them(
+    slowdust: Slowdust, results: Path, parts: list[str]
+) -> None:
+    others = keep_parts(results, part_of("gamma", {NEW: 0.9}, seed=3))
+    slowdust("merge", *parts, "--name", "both")
+    shown = slowdust("diff", "both", others[0].folder.name, "--md").out
+    assert "alpha (synthetic), beta (synthetic)" in shown
+
+
+def test_a_history_has_sets_of_hosts_apart_from_their_hosts(
+    slowdust: Slowdust, parts: list[str]
+) -> None:
+    slowdust("merge", *parts, "--name", "both")
+    shown = slowdust("history", "--md").out
+    assert "Hosts alpha (synthetic), beta (synthetic)" in shown
+    assert "host alpha" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--replicate", "--spread"), "--replicate and --spread contradict each other"),
+        (("--spread",), "--spread: "),
+        (("--host", "on-alpha"), "--host on-alpha: write RESULT=NAME"),
+        (("--host", "on-alfa=a"), "--host on-alfa=a: 'on-alfa' is none of RESULTS"),
+    ],
+)
+def test_wrong_use_is_one_line(
+    slowdust: Slowdust, results: Path, parts: list[str], arguments: tuple[str, ...], said: str
+) -> None:
+    outcome = slowdust("merge", *parts, "--name", "both", *arguments)
+    assert outcome.code == 2
+    assert said in outcome.complaint
+    assert not (results / "both").exists()
+
+
+def test_an_unknown_part_and_a_taken_name_are_refused(slowdust: Slowdust, parts: list[str]) -> None:
+    assert "no experiment 'on-alfa'" in slowdust("merge", "on-alfa", "--name", "x").complaint
+    outcome = slowdust("merge", *parts, "--name", "slap")
+    assert (outcome.code, "there is a 'slap'" in outcome.complaint) == (2, True)
+
+
+def test_a_report_is_about_the_hosts_of_one_model(slowdust: Slowdust, results: Path) -> None:
+    parts = keep_parts(
+        results,
+        part_of("alpha", {NEW: 0.8}),
+        part_of("beta", {NEW: 0.8}, seed=2),
+        part_of("gamma", cpu="AMD Epyc 9654", seed=3),
+    )
+    slowdust("merge", *(part.folder.name for part in parts), "--name", "three")
+    of_all, of_two, of_one = (
+        json.loads(slowdust("report", "three", "--json", *group).out)
+        for group in ((), ("--group", "synthetic"), ("--group", "epyc"))
+    )
+    for report, verdict, slices in ((of_all, "unsure", 288), (of_two, "slower", 192)):
+        changed = [result for result in report["results"] if result["contender"] == NEW]
+        assert {result["verdict"] for result in changed} == {verdict}
+        assert {result["slices"] for result in changed} == {slices / 2}
+    assert [host["name"] for host in of_one["hosts"]] == ["gamma"]
+    assert slowdust("report", "three", "--group", "epyc").code == 0
+    assert (results / "three/report-on-epyc.html").is_file()
+    refused = slowdust("report", "three", "--group", "sparc")
+    assert (refused.code, "no model of CPU of 'three'" in refused.complaint) == (2, True)
+    assert "was measured on one host" in slowdust("report", "slap", "--group", "x").complaint

@@ -1,0 +1,105 @@
+"""`slowdust watch` and `slowdust ack` on the command line: wrong files, alarms, and their end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from slowdust.watching.alarms import State, write_state
+from slowdust.watching.series import append_night
+from tests.unit.cli.command import Slowdust
+from tests.unit.watching.synthetic_watch import RELEASES, judged, nights_of
+
+WATCH = '[watch]\nname = "w"\n'
+OF_RELEASES = WATCH + 'releases = "postgres@15.0..15.9"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("rows = 1000\n", "w.toml: watch: the table is missing"),
+        (WATCH, "w.toml:1: watch: nothing is watched"),
+        (OF_RELEASES + "color = 1\n", "w.toml:4: watch.color: there is no key 'color'"),
+        (WATCH + 'releases = "postgres"\n', "w.toml:3: watch.releases: 'postgres': write DBMS@"),
+        (WATCH + 'releases = "postgres@18..17"\n', "has no release of postgres"),
+        (OF_RELEASES + 'ref = "master"\n', "w.toml:4: watch.ref: releases are watched, or"),
+        (WATCH + 'repo = "."\ndbms = "postgres"\nref = "a"\n', "base is missing"),
+        (OF_RELEASES + 'base = "postgres@99"\n', "w.toml:4: watch.base: "),
+        (
+            OF_RELEASES + 'base = "postgres://a@b/c"\n',
+            "watch.base: 'postgres://a@b/c' runs already",
+        ),
+        (OF_RELEASES + 'webhook = "$NO_SUCH_URL"\n', "variable NO_SUCH_URL is not set"),
+        (OF_RELEASES + 'webhook = "example"\n', "w.toml:4: watch.webhook: 'example' is no address"),
+        (OF_RELEASES + "on_regression = 'say \"'\n", "w.toml:4: watch.on_regression: "),
+        ('contenders = ["postgres@17"]\n' + OF_RELEASES, "w.toml:1: contenders: a watch chooses"),
+        ('tests = ["nothing"]\n' + OF_RELEASES, "w.toml:1: tests: no test is called 'nothing'"),
+        ('rows = "many"\n' + OF_RELEASES, "w.toml:1: rows: "),
+        ("rows = \n", "w.toml:1: this is not TOML"),
+    ],
+)
+def test_a_wrong_file_is_told_in_one_line(
+    slowdust: Slowdust, tmp_path: Path, text: str, complaint: str
+) -> None:
+    (tmp_path / "w.toml").write_text(text)
+    outcome = slowdust("watch", "w.toml", "--results", tmp_path / "results")
+    assert outcome.code == 2
+    assert complaint in outcome.complaint
+    assert not (tmp_path / "results").exists(), "nothing was begun"
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Path:
+    """The results folder of a watch whose sixth night has raised an alarm."""
+    folder = tmp_path / "results" / "watch" / "w"
+    folder.mkdir(parents=True)
+    nights = nights_of([0, 0, 0, 0, 0, 0.03])
+    for night in nights:
+        append_night(folder, night)
+    state: State = judged(nights)
+    write_state(folder, state)
+    (tmp_path / "w.toml").write_text(RELEASES)
+    return tmp_path / "results"
+
+
+def test_the_status_shows_alarms_and_nights(slowdust: Slowdust, watched: Path) -> None:
+    outcome = slowdust("watch", "w.toml", "--status", "--results", watched)
+    assert outcome.code == 0
+    assert "1 alarm after 6 nights" in outcome.out
+    assert "scan, work: 3% more work" in outcome.out
+    assert "with 6.0 after 5.0; open" in outcome.out
+    page = (watched / "watch/w/report.html").read_text()
+    assert "1.030 times as much from night 6 on" in page
+
+
+def test_alarms_are_acknowledged_by_test(slowdust: Slowdust, watched: Path) -> None:
+    outcome = slowdust("ack", "w", "point-query", "--results", watched)
+    assert outcome.code == 2
+    assert "'point-query' has no open alarm: those that have are scan" in outcome.complaint
+    outcome = slowdust("ack", "w", "scan", "--note", "known", "--results", watched)
+    assert outcome.code == 0
+    assert "acknowledged on " in outcome.out
+    assert ": known" in outcome.out
+    status = slowdust("watch", "w.toml", "--status", "--results", watched).out
+    assert "1 alarm after 6 nights" in status
+    outcome = slowdust("ack", "w", "--as-new-level", "--results", watched)
+    assert "accepted as the new level" in outcome.out
+    assert slowdust("ack", "w", "--results", watched).code == 2
+    status = slowdust("watch", "w.toml", "--status", "--results", watched).out
+    assert "0 alarms after 6 nights" in status
+
+
+def test_a_watch_that_was_not_begun_is_refused(slowdust: Slowdust, watched: Path) -> None:
+    outcome = slowdust("ack", "ww", "--results", watched)
+    assert outcome.code == 2
+    assert "the watch 'ww' has no nights in" in outcome.complaint
+    assert "did you mean w?" in outcome.complaint
+
+
+def test_two_of_one_name_do_not_run_at_once(slowdust: Slowdust, watched: Path) -> None:
+    with FileLock(watched / "watch/w/.lock"):
+        outcome = slowdust("watch", "w.toml", "--results", watched)
+    assert outcome.code == 2
+    assert "a watch named 'w' is running now" in outcome.complaint

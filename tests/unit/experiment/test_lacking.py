@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from slowdust.benchmarks.model import Test as BenchmarkTest
+from slowdust.benchmarks.vector import VECTOR
+from slowdust.experiment.plan import PlannedStep
+from slowdust.experiment.slices.lacking import leave_out_what_is_lacking
+
+
+def contender(name: str) -> SimpleNamespace:
+    def lacks(test: BenchmarkTest) -> str | None:
+        return test.absent_on.get(name.partition("@")[0])
+
+    return SimpleNamespace(name=name, lacks=lacks)
+
+
+ALL = ["exact", "hnsw.ef10", "ivfflat.probes1"]
+WITHOUT_IVFFLAT = ["exact", "hnsw.ef10"]
+
+
+@pytest.mark.parametrize(
+    ("names", "left"),
+    [
+        (["postgres@18.4", "postgres@16.2"], ALL),
+        (
+            ["postgres@18.4", "postgres@16.2", "mariadb@11.8"],
+            ["exact", "hnsw.ef10", "ivfflat.probes1"],
+        ),
+        (["postgres@18.4", "mariadb@11.8"], WITHOUT_IVFFLAT),
+        (["mariadb@11.8", "postgres@18.4", "postgres@16.2"], WITHOUT_IVFFLAT),
+        (["mariadb@11.8"], WITHOUT_IVFFLAT),
+        (["postgres@18.4"], ALL),
+    ],
+)
+def test_steps_in_which_nobody_could_be_compared_are_left_out(
+    names: list[str], left: list[str]
+) -> None:
+    tests = VECTOR.matching(["exact", "hnsw.ef10", "ivfflat.probes1"])
+    steps = [PlannedStep(test, 1) for test in tests]
+    sentences = leave_out_what_is_lacking(steps, cast(Any, [contender(name) for name in names]))
+    assert sorted(step.test.name for step in steps if step.is_open) == left
+    told = ["mariadb@11.8 lacks ivfflat: MariaDB has no IVFFlat"]
+    assert sentences == (told if "mariadb@11.8" in names else [])

@@ -1,0 +1,143 @@
+"""Files of ann-benchmarks, made here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from slowdust.benchmarks.vector.data import of_file
+from slowdust.benchmarks.vector.exact import Exact, nearest
+from slowdust.benchmarks.vector.hdf5 import check_values, read_header
+from slowdust.benchmarks.vector.metric import METRICS
+
+TRAIN = np.random.default_rng(1).standard_normal((50, 4)).astype(np.float32)
+TEST = np.random.default_rng(2).standard_normal((6, 4)).astype(np.float32)
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Return what makes a file; parts that are None are left out."""
+    monkeypatch.setenv("SLOWDUST_CACHE", str(tmp_path / "cache"))
+
+    def make(distance: str | None = "euclidean", **parts: object) -> Path:
+        exact = nearest(TEST, TRAIN, 10, METRICS["l2"])
+        path = tmp_path / "made.hdf5"
+        content = {"train": TRAIN, "test": TEST, "neighbors": exact.rows.astype(np.int32)}
+        with h5py.File(path, "w") as file:
+            for name, values in {**content, "distances": exact.distances, **parts}.items():
+                if values is not None:
+                    file.create_dataset(name, data=values)
+            if distance is not None:
+                file.attrs["distance"] = distance
+        return path
+
+    return make
+
+
+def test_header(made: Callable[..., Path]) -> None:
+    header = read_header(made())
+    assert (header.rows, header.queries, header.dimensions) == (50, 6, 4)
+    assert header.metric is METRICS["l2"]
+
+
+def test_answers_of_a_file_are_not_believed(made: Callable[..., Path]) -> None:
+    wrong = np.random.default_rng(3).integers(0, 50, (6, 10))
+    found = of_file(read_header(made(neighbors=wrong)), 50, 100).exact(5, None)
+    expected = nearest(TEST, TRAIN, 5, METRICS["l2"])
+    assert np.array_equal(found.rows, expected.rows)
+    assert found.distances == pytest.approx(expected.distances)
+
+
+@pytest.mark.parametrize(("rows", "k", "percent"), [(30, 5, None), (50, 20, None), (50, 5, 50)])
+def test_answers_are_calculated(
+    made: Callable[..., Path], rows: int, k: int, percent: int | None
+) -> None:
+    found = of_file(read_header(made()), rows, 100).exact(k, percent)
+    assert np.array_equal(found.rows, nearest(TEST, TRAIN[:rows], k, METRICS["l2"]).rows)
+
+
+def test_answers_of_another_file_of_that_name_are_its_own(made: Callable[..., Path]) -> None:
+    def answers(train: np.ndarray[tuple[int, int], np.dtype[np.float32]]) -> Exact:
+        return of_file(read_header(made(train=train, neighbors=None)), 50, 6).exact(5, None)
+
+    assert not np.array_equal(answers(TRAIN).rows, answers(TRAIN[::-1]).rows)
+
+
+@pytest.mark.parametrize(
+    ("parts", "reason"),
+    [
+        ({"train": None}, "has no data set 'train'"),
+        ({"test": None}, "has no data set 'test'"),
+        ({"train": np.arange(5)}, "train is no matrix of numbers"),
+        ({"train": np.array([[b"a"]])}, "train is no matrix of numbers"),
+        ({"train": np.empty((0, 4))}, "train is no matrix of numbers"),
+        (
+            {"train": np.zeros((3, 3000)), "test": np.zeros((6, 3000))},
+            "vectors have 3,000 dimensions: an index takes 2 to 2,000",
+        ),
+        ({"test": TEST[:, :3]}, "train has 4 dimensions, test has 3"),
+        ({"distance": None}, "it has no attribute 'distance'"),
+        ({"distance": "hamming"}, "its distance is 'hamming': it has to be one of euclidean"),
+    ],
+)
+def test_what_is_wrong_is_told(
+    made: Callable[..., Path], parts: dict[str, object], reason: str
+) -> None:
+    with pytest.raises(ValueError, match=rf"made\.hdf5.*{reason}"):
+        read_header(made(**parts))
+
+
+@pytest.mark.parametrize(
+    ("parts", "reason"),
+    [
+        (
+            {"train": np.where(np.eye(50, 4, -40), np.nan, 1)},
+            "train has values that are no numbers",
+        ),
+        ({"test": np.full((6, 4), np.inf)}, "test has values that are no numbers"),
+        ({"train": np.full((50, 4), 1e300)}, "train has values .* too large for 32 bits"),
+    ],
+)
+def test_values_are_checked_before_anything_is_made_of_them(
+    made: Callable[..., Path], parts: dict[str, object], reason: str
+) -> None:
+    with pytest.raises(ValueError, match=rf"made\.hdf5: {reason}"):
+        check_values(read_header(made(**parts)))
+
+
+def test_a_right_file_has_right_values(made: Callable[..., Path]) -> None:
+    check_values(read_header(made()))
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"is a directory: name a file$"):
+        read_header(tmp_path)
+
+
+def test_values_that_are_none_are_refused_when_they_are_read(made: Callable[..., Path]) -> None:
+    train = TRAIN.copy()
+    train[3, 1] = np.nan
+    with pytest.raises(ValueError, match="train has values that are no numbers"):
+        of_file(read_header(made(train=train)), 50, 6)
+
+
+def test_another_file_is_no_hdf5(tmp_path: Path) -> None:
+    path = tmp_path / "text.hdf5"
+    path.write_text("no vectors")
+    with pytest.raises(ValueError, match=r"text\.hdf5 is no HDF5 file"):
+        read_header(path)
+    with pytest.raises(ValueError, match=r"none\.hdf5 does not exist"):
+        read_header(tmp_path / "none.hdf5")
+
+
+def test_without_the_library_the_command_is_told(
+    made: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = made()
+    monkeypatch.setitem(__import__("sys").modules, "h5py", None)
+    with pytest.raises(ValueError, match=r"needs h5py: run pip install 'slowdust\[hdf5\]'"):
+        read_header(path)
