@@ -21,14 +21,15 @@ from slowdust.fleet.cluster import connected, is_open
 from slowdust.fleet.cutting import refuse
 from slowdust.fleet.handing import folders_of
 from slowdust.fleet.model import Cluster
-from slowdust.fleet.record import SPEC_FILE, Builds, Record, Wanted, has_record
-from slowdust.fleet.run import fleet_folder, held, measure, prepare
+from slowdust.fleet.record import Builds, Record, Wanted, has_record
+from slowdust.fleet.run import held, measure, prepare
 from slowdust.fleet.view import watching_fleet
 from slowdust.joining.join import join
 from slowdust.joining.parts import Part
 from slowdust.places import named_path
 from slowdust.report import html, terminal
 from slowdust.store.folder import Folder, replace_file
+from slowdust.store.keeping.experiments import FLEET_SPEC_FILE, FLEET_SUFFIX, fleet_folder
 from slowdust.units import Second, format_duration
 from slowdust.wording import counted
 
@@ -54,12 +55,12 @@ def conduct_fleet(
     """
     path = named_path(file)
     if mode is StartMode.RESUME and not path.is_file():
-        path = fleet_folder(results, file) / SPEC_FILE
+        path = fleet_folder(results, file) / FLEET_SPEC_FILE
         if not path.is_file():
             raise UsageError(_nothing_to_resume(results, file))
     spec = read_spec(path)
-    if path.name == SPEC_FILE:
-        spec = spec.model_copy(update={"name": path.parent.name.removesuffix(".fleet")})
+    if path.name == FLEET_SPEC_FILE:
+        spec = spec.model_copy(update={"name": path.parent.name.removesuffix(FLEET_SUFFIX)})
     origin = File(path, path.read_text(encoding="utf-8"))
     with placed(origin):
         refuse(spec)

@@ -19,7 +19,6 @@ from slowdust.store.folder import Folder
 from slowdust.store.recording import read_record_file, write_record_file
 
 RECORD_FILE = "fleet.json"
-SPEC_FILE = "fleet.toml"
 HOSTS = "hosts"
 SCHEMA = 1
 

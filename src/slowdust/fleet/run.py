@@ -19,7 +19,6 @@ from slowdust.fleet.cutting import cut
 from slowdust.fleet.head import Head, Join
 from slowdust.fleet.model import Cluster
 from slowdust.fleet.record import (
-    SPEC_FILE,
     Record,
     Wanted,
     has_record,
@@ -28,15 +27,8 @@ from slowdust.fleet.record import (
 )
 from slowdust.fleet.view import FleetView
 from slowdust.store.folder import Folder, replace_file
+from slowdust.store.keeping.experiments import FLEET_SPEC_FILE, FLEET_SUFFIX, fleet_folder
 from slowdust.units import Second
-
-
-def fleet_folder(results: Path, name: str) -> Path:
-    """Return the folder of a fleet's record and of what its hosts sent.
-
-    It is beside that of the experiment, which is made anew whenever the parts are joined.
-    """
-    return results / f"{name}.fleet"
 
 
 @contextmanager
@@ -51,7 +43,7 @@ def held(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            name = folder.name.removesuffix(".fleet")
+            name = folder.name.removesuffix(FLEET_SUFFIX)
             raise UsageError(f"a fleet measures '{name}' now") from None
         yield
 
@@ -65,10 +57,10 @@ def prepare(spec: Spec, results: Path, wanted: Wanted, hosts: int, mode: StartMo
     folder = fleet_folder(results, spec.name)
     if mode is StartMode.RESUME:
         record = read_record(folder)
-        if (folder / SPEC_FILE).read_text(encoding="utf-8") != spec.to_toml():
+        if (folder / FLEET_SPEC_FILE).read_text(encoding="utf-8") != spec.to_toml():
             raise UsageError(
                 f"cannot resume '{spec.name}': its specification changed since it was started: it "
-                f"is kept as {folder / SPEC_FILE}"
+                f"is kept as {folder / FLEET_SPEC_FILE}"
             )
         record.wanted = msgspec.structs.replace(wanted, replicate=record.wanted.replicate)
         return record
@@ -83,7 +75,7 @@ def prepare(spec: Spec, results: Path, wanted: Wanted, hosts: int, mode: StartMo
     record = Record(
         id=f"{spec.name}-{secrets.token_hex(4)}", wanted=wanted, shards=shards, cuts=cuts
     )
-    replace_file(folder / SPEC_FILE, spec.to_toml().encode())
+    replace_file(folder / FLEET_SPEC_FILE, spec.to_toml().encode())
     write_record(folder, record)
     return record
 

@@ -13,11 +13,12 @@ from slowdust.experiment.journal import StartMode
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from slowdust.fleet.fitness import Unfit
 from slowdust.fleet.record import Record, State, Wanted, read_record
-from slowdust.fleet.run import fleet_folder, measure, prepare
+from slowdust.fleet.run import measure, prepare
 from slowdust.joining.join import join
 from slowdust.joining.parts import Part
 from slowdust.store.finding import Finding, Severity
 from slowdust.store.folder import Folder
+from slowdust.store.keeping.experiments import fleet_folder
 from slowdust.store.slice import Slice
 from tests.unit.synthetic_fleet import BLOCKS, TURN_S, Heard, SimulatedFleet, SimulatedHost
 
