@@ -1,121 +1,26 @@
-"""Three real Ray nodes on this machine measure SQLite; one is killed, and so is the head."""
+"""Real Ray nodes on this machine measure SQLite: killed, late, of another CPU, slow and full ones."""
 
 from __future__ import annotations
 
 import json
-import os
-import secrets
 import signal
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.integration.conftest import GetBuildOf
-from tests.integration.slowdust_command import Workplace, wait_until
+from tests.integration.fleet_of_nodes import NEW, OLD, Fleet, fleet_of
+from tests.integration.slowdust_command import wait_until
 
-OLD, NEW = "sqlite@3.17.0", "sqlite@3.50.2"
 TESTS = ["point-query", "scan", "hot-points"]
-SPEC = f"""
-contenders = ["{OLD}", "{NEW}"]
-rows = 1000
-slice = "25ms"
-count = "off"
-"""
-
-
-class Fleet:
-    """The nodes of a cluster, and experiments on it."""
-
-    def __init__(self, folder: Path) -> None:
-        token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16)}
-        prompt = {"RAY_health_check_period_ms": "500", "RAY_health_check_failure_threshold": "3"}
-        self._variables = {**token, **prompt, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-        self.workplace = _WithVariables(folder, self._variables)
-        self._nodes = subprocess.Popen(
-            [sys.executable, "-m", "tests.integration.ray_nodes", str(folder)],
-            env={**os.environ, **self._variables},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self.address = self.tell("head")
-
-    def tell(self, command: str) -> str:
-        """Give the program of the nodes a command; its answer."""
-        assert self._nodes.stdin is not None
-        assert self._nodes.stdout is not None
-        print(command, file=self._nodes.stdin, flush=True)
-        return self._nodes.stdout.readline().strip()
-
-    def arguments(self, *more: str) -> list[str]:
-        return ["run", *more, "--fleet", self.address, "--unfit"]
-
-    def write(self, name: str, tests: list[str], budget: str, incarnations: int) -> str:
-        file = self.workplace.folder / f"{name}.toml"
-        file.write_text(
-            f'{SPEC}tests = {json.dumps(tests)}\nbudget = "{budget}"\nincarnations = {incarnations}'
-        )
-        return file.name
-
-    def record(self, name: str) -> dict[str, Any]:
-        path = self.workplace.folder / "results" / f"{name}.fleet" / "fleet.json"
-        record: dict[str, Any] = json.loads(path.read_text())
-        return record
-
-    def shards_of(self, name: str, host: str) -> list[str]:
-        return [each["shard"] for each in self.record(name)["placements"] if each["host"] == host]
-
-    def tests_of(self, name: str, host: str) -> list[str]:
-        cuts = self.record(name)["cuts"]
-        return [test for shard in self.shards_of(name, host) for test in cuts[shard]["tests"]]
-
-    def received(self, name: str, host: str = "*") -> int:
-        """The slices that the head has from hosts."""
-        hosts = self.workplace.folder / "results" / f"{name}.fleet" / "hosts"
-        return sum(len(p.read_bytes().splitlines()) for p in hosts.glob(f"{host}/*/slices.ndjson"))
-
-    def close(self) -> None:
-        assert self._nodes.stdin is not None
-        self._nodes.stdin.close()
-        assert self._nodes.wait(60) == 0
-
-
-class _WithVariables(Workplace):
-    """A workplace whose commands know the cluster's token."""
-
-    def __init__(self, folder: Path, variables: dict[str, str]) -> None:
-        super().__init__(folder)
-        self._variables = variables
-
-    @property
-    def environment(self) -> dict[str, str]:
-        return {**super().environment, **self._variables}
-
-    def has_each_slice_once(self, name: str) -> bool:
-        lines = map(json.loads, self.slice_lines(name))
-        places = [json.dumps(line["place"], sort_keys=True) for line in lines]
-        return len({*places}) == len(places)
 
 
 @pytest.fixture(scope="module")
 def fleet(builds: GetBuildOf) -> Iterator[Fleet]:
     for contender in (OLD, NEW):
         builds(*contender.split("@"))
-    # Sockets of Ray have long names below this.
-    with tempfile.TemporaryDirectory(prefix="sd-fleet-") as directory:
-        Path(directory).chmod(0o755)
-        fleet = Fleet(Path(directory))
-        try:
-            for name in ("a", "b", "c"):
-                fleet.tell(f"host {name}")
-            yield fleet
-        finally:
-            fleet.close()
+    with fleet_of(["a", "b", "c"]) as fleet:
+        yield fleet
 
 
 def test_hosts_measure_what_one_host_alone_does(fleet: Fleet) -> None:
