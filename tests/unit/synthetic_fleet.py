@@ -71,6 +71,8 @@ class SimulatedFleet:
         self.clock = 0.0
         self.measured: Counter[tuple[str, int]] = Counter()
         """Test and incarnation of each turn that a host completed."""
+        self.stopped: list[str] = []
+        """Hosts whose shards were taken over, in turn."""
         self._events: list[tuple[Second, int, str, int, Action]] = []
         self._numbers = 0
 
@@ -104,6 +106,10 @@ class SimulatedFleet:
             return
         folder = of.disk.setdefault(place, _Folder(started=f"{host} at {self.clock}"))
         self._measure(host, folder, order)
+
+    def stop(self, host: str) -> None:
+        self.stopped.append(host)
+        self.examine(host)
 
     def forget(self, host: str, experiment: str) -> None:
         disk = self.simulated[host].disk

@@ -111,6 +111,10 @@ class RayCluster:
         method = self._actors[host].measured.options(num_returns="streaming")
         self._pending[method.remote(order, self._handed_on)] = host
 
+    def stop(self, host: str) -> None:
+        """End the actor of a host, which ends what it measures, and examine the host anew."""
+        self.examine(host)
+
     def hand_on(self, folders: Sequence[str]) -> None:
         """Hand folders of the cache on to the hosts, each when it measures for the first time.
 

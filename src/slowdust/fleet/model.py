@@ -97,6 +97,9 @@ class Cluster(Protocol):
     def run(self, host: str, order: Order) -> None:
         """Let a host measure a shard: `Part`s come, and `Ended` or `Lost` at last."""
 
+    def stop(self, host: str) -> None:
+        """End what a host measures, of which nothing more comes, and examine the host anew."""
+
     def forget(self, host: str, experiment: str) -> None:
         """Let a host remove what it has of an experiment."""
 

@@ -49,12 +49,13 @@ class State(StrEnum):
     RUNNING = "running"
     FINISHED = "finished"
     LOST = "lost"
-    """The host, or what it had, was lost; what the head had received is kept."""
+    """The host, or what it had, was lost, or another one took it over; what the head had received
+    is kept."""
     FAILED = "failed"
 
 
 class Left(msgspec.Struct, kw_only=True, frozen=True):
-    """What is left of a shard whose host was lost."""
+    """What is left of a shard that a host did not finish."""
 
     done: float
     """The share of it that was done."""
@@ -75,6 +76,8 @@ class Placement(msgspec.Struct, kw_only=True, omit_defaults=True):
     reason: str = ""
     left: Left | None = None
     """What other hosts had left of it; None where it is all of the shard."""
+    taken_over: bool = False
+    """Whether another host ends it sooner: this one does not get it again."""
 
     @property
     def words(self) -> str:
@@ -94,7 +97,7 @@ class Record(msgspec.Struct, kw_only=True):
     """Shard -> what it measures."""
     placements: list[Placement] = []
     left: dict[str, list[Left]] = {}
-    """Shard -> what is left of its copies whose hosts were lost, until other hosts have them."""
+    """Shard -> what is left of copies that hosts did not finish, until other hosts have them."""
     given_up: dict[str, str] = {}
     """Shard -> why it could be measured nowhere."""
     hosts: dict[str, HostFacts] = {}

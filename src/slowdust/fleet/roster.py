@@ -52,6 +52,11 @@ class Roster:
         self.asked.discard(host)
         self._record.hosts[host] = facts
 
+    def ask_again(self, host: str) -> None:
+        """Let a host measure nothing until it has answered once more."""
+        self.ready.discard(host)
+        self.asked.add(host)
+
     def leave_out(self, host: str, reason: str) -> None:
         """Let a host take part no longer."""
         self._remove(host)

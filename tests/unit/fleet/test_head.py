@@ -72,15 +72,15 @@ class Laboratory:
     def slices(self) -> list[Slice]:
         return Folder(self.results / self.spec.name).read_slices()
 
-    def check_complete(self, replicate: int = 1) -> None:
-        """Check that every test has all of its turns, and that no slice is there twice."""
+    def check_complete(self, times: int = 1) -> None:
+        """Check that every test has all of its turns so often, and that no slice is there twice."""
         slices = self.slices()
         assert len({id_of(record) for record in slices}) == len(slices)
         turns: Counter[str] = Counter()
         for test in TESTS:
             of_turn = Counter(r.place.incarnation for r in slices if r.place.test == test)
             turns[test] = sum(count == 2 * 2 * BLOCKS for count in of_turn.values())
-        assert turns == dict.fromkeys(TESTS, TURNS * replicate)
+        assert turns == dict.fromkeys(TESTS, TURNS * times)
 
 
 def id_of(record: Slice) -> tuple[object, ...]:
@@ -104,7 +104,7 @@ def test_each_test_is_measured_on_as_many_hosts_as_wanted(tmp_path: Path) -> Non
     fleet = SimulatedFleet({name: SimulatedHost() for name in "abcd"})
     laboratory = Laboratory(tmp_path, fleet, Wanted(replicate=2))
     laboratory.run()
-    laboratory.check_complete(replicate=2)
+    laboratory.check_complete(times=2)
     for shard in laboratory.record.shards:
         assert len({each.host for each in laboratory.record.of(shard.name)}) == 2
 
@@ -189,6 +189,54 @@ def test_a_slow_host_gets_fewer_shards(tmp_path: Path) -> None:
     laboratory.run()
     shards = Counter(each.host for each in laboratory.record.placements)
     assert shards["quick"] > shards["slow"] > 0
+
+
+def test_an_idle_host_takes_over_what_a_slow_one_has_begun(tmp_path: Path) -> None:
+    hosts = {name: SimulatedHost() for name in "ab"} | {"slow": SimulatedHost(slowness=10.0)}
+    fleet = SimulatedFleet(hosts)
+    laboratory = Laboratory(tmp_path, fleet)
+    laboratory.spec = spec_of(clients=[1, 2])
+    laboratory.run()
+    laboratory.check_complete(times=2)
+    bound = 2 * len(TESTS) * TURNS * TURN_S / 2.1
+    assert fleet.clock < bound + TURNS * TURN_S, "without it the slow one takes until second 400"
+    assert fleet.stopped == ["slow"]
+    [stopped, *others] = [e for e in laboratory.record.placements if e.host == "slow"]
+    assert not others, "it waits instead of beginning what it cannot end in time"
+    assert stopped.state is State.LOST
+    [_, rest] = laboratory.record.of(stopped.shard)
+    assert stopped.reason == f"{rest.host} ends it sooner"
+    assert rest.left is not None
+    assert rest.left.turns < TURNS, "the turns that the slow one had done count"
+    text = f"slow/{stopped.folder}: stopped, {rest.host} ends it sooner"
+    assert text in laboratory.view.events
+    assert not laboratory.view.warnings, "it is no loss of the host"
+    assert not any(host.disk for host in hosts.values()), "hosts keep nothing"
+
+
+@pytest.mark.parametrize("after", [124.5, 140.0, 156.0])
+def test_what_was_taken_over_stays_so_when_the_head_goes_on(tmp_path: Path, after: float) -> None:
+    hosts = {name: SimulatedHost() for name in "ab"} | {"slow": SimulatedHost(slowness=10.0)}
+    fleet = DyingHead(hosts, after)
+    laboratory = Laboratory(tmp_path, fleet)
+    laboratory.spec = spec_of(clients=[1, 2])
+    with pytest.raises(KilledError):
+        laboratory.run()
+    assert fleet.stopped == ["slow"]
+    fleet.forget_head()
+    laboratory.run(StartMode.RESUME)
+    laboratory.check_complete(times=2)
+    assert fleet.stopped == ["slow"]
+    assert Counter(each.host for each in laboratory.record.placements)["slow"] == 1
+
+
+def test_a_host_that_alone_is_slow_in_its_group_goes_on(tmp_path: Path) -> None:
+    hosts = {"a": SimulatedHost(), "slow": SimulatedHost(cpu="other", slowness=10.0)}
+    fleet = SimulatedFleet(hosts)
+    laboratory = Laboratory(tmp_path, fleet)
+    laboratory.run()
+    laboratory.check_complete()
+    assert not fleet.stopped, "what it has begun stays in its group"
 
 
 def test_a_host_with_a_full_disk_is_left_out_by_name(tmp_path: Path) -> None:
