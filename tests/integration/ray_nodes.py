@@ -41,7 +41,7 @@ _SMALL = {
     "node_ip_address": "127.0.0.1",
 }
 _CLONE_NEWNS, _CLONE_FS = 0x00020000, 0x00000200
-_STANDS_S, _RUNS_S = 0.45, 0.05
+_STANDS_S, _RUNS_S = 0.57, 0.03
 """What a slow node's runs stand still, and run, again and again."""
 
 

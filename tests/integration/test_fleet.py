@@ -1,4 +1,4 @@
-"""Real Ray nodes on this machine measure SQLite: killed, late, of another CPU, slow and full ones."""
+"""Real Ray nodes measure SQLite: some killed, late, slow, full, or of another model of CPU."""
 
 from __future__ import annotations
 
@@ -112,6 +112,22 @@ def test_a_late_host_does_what_a_lost_one_left_and_verdicts_are_by_model(fleet: 
     groups = {
         each["test"]: each.get("groups") for each in fleet.workplace.report("late")["results"]
     }
-    assert [(g["group"], g["hosts"]) for g in groups.pop(test)] == [("Faked CPU 9000", ["late"])]
+    assert [(g["group"], g["hosts"]) for g in groups.pop(test)] == [
+        ("Faked CPU 9000", ["other", "late"])
+    ]
     for (group,) in groups.values():
         assert group["group"] != "Faked CPU 9000"
+
+
+def test_what_a_slow_host_has_begun_is_ended_by_an_idle_one(fleet: Fleet) -> None:
+    fleet.tell("host crawling")
+    fleet.tell("slow crawling")
+    spec = fleet.write("slow", TESTS, "9s", 3)
+    head = fleet.workplace.start(*fleet.arguments(spec))
+    _, errors = head.communicate(timeout=200)
+    assert head.returncode == 0, errors
+    (slow,) = [each for each in fleet.record("slow")["placements"] if each["host"] == "crawling"]
+    assert (slow["state"], slow.get("reason")) == ("lost", "a ends it sooner"), errors
+    assert slow["shard"] in fleet.shards_of("slow", "a")
+    assert set(fleet.workplace.manifest("slow")["turns_done"]) == {f"{t}@1" for t in TESTS}
+    assert fleet.workplace.has_each_slice_once("slow")

@@ -26,7 +26,7 @@ _START: Second = 10.0
 """Time in which another host starts the servers of what it takes over."""
 _MOST_NEEDED = 0.5
 """Part of the time that a shard still needs, in which the host that takes it over has to end it."""
-_LEAST_SAVED: Second = 60.0
+_LEAST_SAVED: Second = 20.0
 """Time that a takeover saves at least, for the incarnation that is cut short."""
 _ARRIVES_WITHIN: Second = 5.0
 """Time after the end of a turn in which the last of its slices have arrived."""

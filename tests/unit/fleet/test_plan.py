@@ -90,9 +90,9 @@ def test_what_is_nearly_done_or_saves_little_is_not_taken_over() -> None:
     assert plan.takeover(["idle"], 215.0) is None, "110 seconds are more than half of 215"
     plan.paces.advance("slow", 0.9, 900.0)
     assert plan.takeover(["idle"], 990.0) is None, "20 of 90 seconds, which saves 70, but"
-    short = plan_of([20], {"slow": 0, "idle": 1})
+    short = plan_of([5], {"slow": 0, "idle": 1})
     short.take("slow", 0.0)
-    assert short.takeover(["idle"], 80.0) is None, "30 instead of 80 seconds saves less than 60"
+    assert short.takeover(["idle"], 30.0) is None, "15 instead of 30 seconds saves less than 20"
 
 
 def test_what_has_just_done_a_turn_is_not_taken_over_before_its_slices_are_there() -> None:
