@@ -282,6 +282,7 @@ class Head:
             self._spec,
             self._record.cuts[placement.shard],
             placement.folder,
+            self._record.sizing,
             done=left.done,
             turns=left.turns,
         )
