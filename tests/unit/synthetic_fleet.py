@@ -71,6 +71,7 @@ class SimulatedFleet:
         self.clock = 0.0
         self.measured: Counter[tuple[str, int]] = Counter()
         """Test and incarnation of each turn that a host completed."""
+        self.orders: list[Order] = []
         self.stopped: list[str] = []
         """Hosts whose shards were taken over, in turn."""
         self._events: list[tuple[Second, int, str, int, Action]] = []
@@ -92,6 +93,7 @@ class SimulatedFleet:
         self._later(host, 2.0, lambda: [facts])
 
     def run(self, host: str, order: Order) -> None:
+        self.orders.append(order)
         of = self.simulated[host]
         place = order.experiment, order.folder
         kept = of.disk.get(place)

@@ -17,12 +17,13 @@ from slowdust.experiment.live import watching
 from slowdust.experiment.setup import refuse_by_name, resolve_contenders
 from slowdust.experiment.spec.errors import File, placed
 from slowdust.experiment.spec.spec import Spec, read_spec
-from slowdust.fleet.cluster import connected, is_open
+from slowdust.fleet.cluster import RayCluster, Turn, connected, is_open
 from slowdust.fleet.cutting import refuse
 from slowdust.fleet.handing import folders_of
-from slowdust.fleet.model import Cluster
+from slowdust.fleet.model import Cluster, HostFacts
 from slowdust.fleet.record import Builds, Record, Wanted, has_record
 from slowdust.fleet.run import held, measure, prepare
+from slowdust.fleet.shard import plain_facts
 from slowdust.fleet.view import watching_fleet
 from slowdust.joining.join import join
 from slowdust.joining.parts import Part
@@ -35,6 +36,8 @@ from slowdust.wording import counted
 
 _HOSTS_WITHIN: Second = 30.0
 """Time that the first host has to be there."""
+_FACTS_WITHIN: Second = 10.0
+"""Time that hosts have for what they keep of calibrations, the start of a process included."""
 _REMEDY = "start the cluster with RAY_AUTH_MODE=token (docs/fleet.md)"
 
 
@@ -75,7 +78,8 @@ def conduct_fleet(
         hosts = _count_hosts(cluster, address)
         folder = fleet_folder(results, spec.name)
         with held(folder):
-            record = prepare(spec, results, wanted, hosts, mode)
+            facts = _plain_facts(cluster) if mode is StartMode.FRESH else []
+            record = prepare(spec, results, wanted, hosts, mode, facts=facts)
             click.echo(f"experiment {spec.name} in {results / spec.name}", err=True)
             click.echo(_plan(record, hosts), err=True)
             if record.wanted.builds is Builds.PUSH:
@@ -106,13 +110,21 @@ def _count_hosts(cluster: Cluster, address: str) -> int:
     return hosts
 
 
+def _plain_facts(cluster: RayCluster) -> list[HostFacts]:
+    """Return what hosts say before the plan is made; those that do not answer soon are unknown."""
+    answers = cluster.ask(plain_facts, turn=Turn.NOW, within=_FACTS_WITHIN)
+    return [answer for answer in answers.values() if isinstance(answer, HostFacts)]
+
+
 def _plan(record: Record, hosts: int) -> str:
     wanted = record.wanted
     where = "one host" if wanted.replicate == 1 else f"{wanted.replicate} hosts of one CPU model"
     total = sum(shard.seconds for shard in record.shards) * wanted.replicate
+    calibrated = record.sizing.hosts
+    sized = f"; sized by the calibrations of {counted(calibrated, 'host')}" if calibrated else ""
     return (
         f"{counted(len(record.shards), 'shard')}, each on {where}: "
-        f"{format_duration(round(total))} of hosts' time; {counted(hosts, 'host')} there"
+        f"{format_duration(round(total))} of hosts' time; {counted(hosts, 'host')} there{sized}"
     )
 
 

@@ -188,7 +188,9 @@ class Head:
         reason = first_line(ended.reason)
         if ended.end is End.FINISHED:
             placement.state = State.FINISHED
-            self._plan.paces.finish(host, self._cluster.now())
+            turns = self._turns(placement)
+            share = min(1.0, turns.most / turns.planned) if turns else 0.0
+            self._plan.paces.finish(host, self._cluster.now(), share)
             self._view.event(f"{placement.words}: finished")
         elif ended.end is End.FAILED:
             self._fail(placement, reason)
@@ -266,9 +268,12 @@ class Head:
         host, shard, now = placement.host, placement.shard, self._cluster.now()
         seconds = self._unfinished.seconds(shard, placement.left)
         self._plan.paces.begin(host, shard, seconds, now, Teaches.NO)
-        folder = part_folder(self._folder, placement)
-        self._advance(host, turns_received(folder, self._record.cuts[shard]))
+        self._advance(host, self._turns(placement))
         self._begin(placement)
+
+    def _turns(self, placement: Placement) -> Turns | None:
+        folder = part_folder(self._folder, placement)
+        return turns_received(folder, self._record.cuts[placement.shard])
 
     def _begin(self, placement: Placement) -> None:
         self._cluster.run(placement.host, self._order(placement))
@@ -282,6 +287,7 @@ class Head:
             self._spec,
             self._record.cuts[placement.shard],
             placement.folder,
+            self._record.sizing,
             done=left.done,
             turns=left.turns,
         )

@@ -12,6 +12,18 @@ from slowdust.store.finding import Finding
 from slowdust.units import Second
 
 
+class Weight(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """The time that a test needs on a host, by the host's calibration."""
+
+    test: str
+    clients: int
+    dbms: str
+    rows: int | None = None
+    weight: float
+    """The seconds in which the interval of two contenders' ratio has a half-width of 1 (in ln
+    rqps): they grow as the square of what it is to be narrower."""
+
+
 class HostFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What the head knows of a host before it measures."""
 
@@ -28,6 +40,8 @@ class HostFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Who measures there now."""
     calibrated: str | None = None
     """What the host resolves, by its newest calibration."""
+    weights: list[Weight] = []
+    """The time that each of its calibrated tests needs."""
 
 
 class Order(msgspec.Struct, kw_only=True, frozen=True):

@@ -177,11 +177,14 @@ class Paces:
             self._learn(host)
             self._load(host, now)
 
-    def finish(self, host: str, now: Second) -> None:
-        """Note that a host has finished its shard."""
+    def finish(self, host: str, now: Second, share: float = 1.0) -> None:
+        """Note that a host has finished its shard, of which only a share was to be done.
+
+        A shard whose tests were settled early ends early on a host of any pace.
+        """
         work = self.work.get(host)
-        if work is not None and work.teaches is Teaches.YES:
-            self._keep(host, work.seconds, now - work.began)
+        if work is not None and work.teaches is Teaches.YES and share > 0:
+            self._keep(host, work.seconds * share, now - work.began)
         self.leave(host)
         self._learn(host)
 

@@ -15,6 +15,7 @@ from slowdust.fleet.cutting import Cut
 from slowdust.fleet.fitness import Unfit
 from slowdust.fleet.model import HostFacts
 from slowdust.fleet.planner import Shard
+from slowdust.fleet.sizing import Sizing
 from slowdust.store.folder import Folder
 from slowdust.store.recording import read_record_file, write_record_file
 
@@ -95,6 +96,8 @@ class Record(msgspec.Struct, kw_only=True):
     shards: list[Shard]
     cuts: dict[str, Cut]
     """Shard -> what it measures."""
+    sizing: Sizing = Sizing()
+    """The shares that tests have of the budget."""
     placements: list[Placement] = []
     left: dict[str, list[Left]] = {}
     """Shard -> what is left of copies that hosts did not finish, until other hosts have them."""

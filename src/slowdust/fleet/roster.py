@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
+import msgspec
+
 from slowdust.fleet.fitness import group_of
 from slowdust.fleet.model import HostFacts
 from slowdust.fleet.record import Record
@@ -48,9 +50,9 @@ class Roster:
         return chosen
 
     def answer(self, host: str, facts: HostFacts) -> None:
-        """Keep the facts of a host that was asked."""
+        """Keep the facts of a host that was asked, less the weights, which are used only once."""
         self.asked.discard(host)
-        self._record.hosts[host] = facts
+        self._record.hosts[host] = msgspec.structs.replace(facts, weights=[])
 
     def ask_again(self, host: str) -> None:
         """Let a host measure nothing until it has answered once more."""

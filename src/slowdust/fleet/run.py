@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import secrets
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from slowdust.experiment.outlook import outlook_of
 from slowdust.experiment.spec.spec import Spec
 from slowdust.fleet.cutting import cut
 from slowdust.fleet.head import Head, Join
-from slowdust.fleet.model import Cluster
+from slowdust.fleet.model import Cluster, HostFacts
 from slowdust.fleet.record import (
     Record,
     Wanted,
@@ -25,6 +25,7 @@ from slowdust.fleet.record import (
     read_record,
     write_record,
 )
+from slowdust.fleet.sizing import sizing_by
 from slowdust.fleet.view import FleetView
 from slowdust.store.folder import Folder, replace_file
 from slowdust.store.keeping.experiments import FLEET_SPEC_FILE, FLEET_SUFFIX, fleet_folder
@@ -48,8 +49,18 @@ def held(folder: Path) -> Iterator[None]:
         yield
 
 
-def prepare(spec: Spec, results: Path, wanted: Wanted, hosts: int, mode: StartMode) -> Record:
+def prepare(
+    spec: Spec,
+    results: Path,
+    wanted: Wanted,
+    hosts: int,
+    mode: StartMode,
+    *,
+    facts: Collection[HostFacts] = (),
+) -> Record:
     """Return the record of an experiment that begins, for so many hosts, or that goes on.
+
+    `facts` are those of the hosts that told them before the plan is made.
 
     Raises:
         UsageError: its name is taken, or it is another one than before.
@@ -71,9 +82,14 @@ def prepare(spec: Spec, results: Path, wanted: Wanted, hosts: int, mode: StartMo
         )
     check_start(Folder(results / spec.name), StartMode.FRESH)
     there = min(hosts, wanted.hosts or hosts)
-    shards, cuts = cut(spec, there, partial(_seconds, results), wanted.replicate)
+    sizing = sizing_by(facts, spec)
+    shards, cuts = cut(spec, there, partial(_seconds, results), sizing, wanted.replicate)
     record = Record(
-        id=f"{spec.name}-{secrets.token_hex(4)}", wanted=wanted, shards=shards, cuts=cuts
+        id=f"{spec.name}-{secrets.token_hex(4)}",
+        wanted=wanted,
+        shards=shards,
+        cuts=cuts,
+        sizing=sizing,
     )
     replace_file(folder / FLEET_SPEC_FILE, spec.to_toml().encode())
     write_record(folder, record)

@@ -26,7 +26,7 @@ from slowdust.experiment import host_calibrations
 from slowdust.experiment.claims.locks import holders_here
 from slowdust.experiment.doctor import examine
 from slowdust.experiment.doctor.host import read_host
-from slowdust.fleet.model import End, Ended, HostFacts, Order, Part
+from slowdust.fleet.model import End, Ended, HostFacts, Order, Part, Weight
 from slowdust.places import DATA_VARIABLE, data_root, make_enterable
 from slowdust.probes.host.machine import read_machine
 from slowdust.store.folder import (
@@ -80,6 +80,16 @@ def plain_facts() -> HostFacts:
         free_bytes=machine.storage.free_bytes,
         measuring="; ".join(map(str, holders_here())) or None,
         calibrated=host_calibrations.newest_sentence(),
+        weights=[
+            Weight(
+                test=kept.needed.test,
+                clients=kept.needed.clients,
+                dbms=kept.dbms,
+                rows=kept.rows,
+                weight=kept.needed.seconds * kept.needed.half_width**2,
+            )
+            for kept in host_calibrations.all_kept()
+        ],
     )
 
 

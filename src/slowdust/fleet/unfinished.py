@@ -32,14 +32,17 @@ class _Manifest(msgspec.Struct):
 
     method: _Method
     turns_done: dict[str, int] = {}
+    settled: list[str] = []
 
 
 class Turns(NamedTuple):
     """The incarnations of a shard on a host."""
 
     done: int
-    """Incarnations in which all of its tests had their turns."""
+    """Incarnations in which all tests had their turns that are not settled."""
     planned: int
+    most: int
+    """Incarnations in which any test had its turn."""
 
 
 def turns_of(manifest: bytes, cut: Cut) -> Turns | None:
@@ -48,9 +51,13 @@ def turns_of(manifest: bytes, cut: Cut) -> Turns | None:
         read = msgspec.json.decode(manifest, type=_Manifest)
     except msgspec.MsgspecError:
         return None
-    keys = [f"{test}@{clients}" for test in cut.tests for clients in cut.clients]
-    done = min((read.turns_done.get(key, 0) for key in keys), default=0)
-    return Turns(done, max(1, read.method.incarnations))
+    planned = max(1, read.method.incarnations)
+    turns = {
+        key: read.turns_done.get(key, 0)
+        for key in (f"{test}@{clients}" for test in cut.tests for clients in cut.clients)
+    }
+    done = min((turns[key] for key in turns if key not in read.settled), default=planned)
+    return Turns(done, planned, max(turns.values(), default=0))
 
 
 def turns_received(folder: Folder, cut: Cut) -> Turns | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.journal import StartMode
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from slowdust.fleet.fitness import Unfit
+from slowdust.fleet.model import HostFacts, Weight
 from slowdust.fleet.record import Record, State, Wanted, read_record
 from slowdust.fleet.run import measure, prepare
 from slowdust.joining.join import join
@@ -50,13 +52,15 @@ class Laboratory:
         self.wanted = wanted or Wanted()
         self.spec = spec_of()
         self.view = Heard()
+        self.facts: list[HostFacts] = []
+        """What hosts say before the plan is made."""
         self.joins = 0
 
     def run(self, mode: StartMode = StartMode.FRESH) -> Folder:
         folder = fleet_folder(self.results, self.spec.name)
         folder.mkdir(exist_ok=True)
         hosts = len(self.fleet.hosts())
-        record = prepare(self.spec, self.results, self.wanted, hosts, mode)
+        record = prepare(self.spec, self.results, self.wanted, hosts, mode, facts=self.facts)
         return measure(
             self.spec, self.results, record, cluster=self.fleet, view=self.view, join=self._join
         )
@@ -228,6 +232,31 @@ def test_what_was_taken_over_stays_so_when_the_head_goes_on(tmp_path: Path, afte
     laboratory.check_complete(times=2)
     assert fleet.stopped == ["slow"]
     assert Counter(each.host for each in laboratory.record.placements)["slow"] == 1
+
+
+def test_the_head_that_goes_on_gives_tests_the_same_shares(tmp_path: Path) -> None:
+    fleet = DyingHead({"a": SimulatedHost(), "b": SimulatedHost()}, 60.0)
+    laboratory = Laboratory(tmp_path, fleet)
+    weights = [
+        Weight(test=test, clients=1, dbms="postgres", weight=weight)
+        for test, weight in zip(TESTS, (1.0, 1.0, 3.0, 1.0), strict=True)
+    ]
+    laboratory.facts = [HostFacts(slowdust="0", weights=weights)]
+    with pytest.raises(KilledError):
+        laboratory.run()
+    fleet.forget_head()
+    laboratory.facts = []
+    laboratory.run(StartMode.RESUME)
+    laboratory.check_complete()
+    record = laboratory.record
+    assert record.sizing.hosts == 1
+    assert record.sizing.shares["scan"] == pytest.approx(2.0, rel=1e-4)
+    [scan] = [name for name, part in record.cuts.items() if "scan" in part.tests]
+    assert record.cuts[scan].tests == ["scan"]
+    orders = [order for order in fleet.orders if order.folder == scan]
+    budgets = [parse_spec(tomllib.loads(order.spec)).budget for order in orders]
+    assert budgets == [pytest.approx(100.0, rel=1e-4)] * len(budgets)
+    assert len(budgets) >= 1
 
 
 def test_a_host_that_alone_is_slow_in_its_group_goes_on(tmp_path: Path) -> None:

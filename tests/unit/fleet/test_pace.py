@@ -74,3 +74,13 @@ def test_the_work_of_the_busy_is_summed_as_time_goes_on() -> None:
     known.finish("b", 110.0)
     assert known.left_of_team("", 110.0) == 0.0, "what is overdue has an unknown rest"
     assert known.next_end("", 110.0) is None
+
+
+def test_a_shard_that_ended_early_teaches_by_what_was_done_of_it() -> None:
+    known = paces(a=1.0)
+    known.begin("b", "s", 100.0, 0.0, Teaches.YES)
+    known.finish("b", 75.0, share=0.5)
+    assert known.pace("b") == 1.5, "its tests were settled after half of the turns"
+    known.begin("unknown", "s", 100.0, 0.0, Teaches.YES)
+    known.finish("unknown", 1.0, share=0.0)
+    assert not known.known("unknown"), "nothing could be measured"

@@ -52,8 +52,8 @@ def test_a_slow_host_measures_what_nobody_else_may() -> None:
 
 
 def test_an_unknown_host_is_spared_the_longest_where_they_can_wait() -> None:
-    many = [60.0, *[10.0] * 20]
-    assert taken(plan_of(many, {"a": 0, "b": 0}), "a") == 60, "130 seconds are enough for twice it"
+    many = [25.0, *[10.0] * 20]
+    assert taken(plan_of(many, {"a": 0, "b": 0}), "a") == 25, "112 seconds are 4 times as long"
     many = [70.0, *[10.0] * 19]
     assert taken(plan_of(many, {"a": 0, "b": 0}), "a") == 10, "it can begin when a pace is known"
     assert taken(plan_of([50, 10, 10, 10], {"a": 0, "b": 0, "c": 0}), "a") == 50, "it cannot wait"
@@ -68,7 +68,7 @@ def test_the_work_of_a_group_counts_where_shards_have_copies() -> None:
     assert taken(plan, "a", 60.0) is not None
 
 
-@pytest.mark.parametrize("slow", [[], [2.0] * 5])
+@pytest.mark.parametrize("slow", [[], [2.0] * 5, [4.0] * 5])
 def test_a_large_fleet_ends_within_a_tenth_of_the_lower_bound(slow: list[float]) -> None:
     outcome = simulated(drawn_shards(500, seed=1), hosts=50, replicate=1, slow=slow)
     assert outcome.makespan <= 1.10 * outcome.lower_bound
