@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from slowdust.builds import cache, directories
+from slowdust.builds import cache, directories, handed_on
 from slowdust.builds.catalog import Entry, catalog_of, version_parts
 from slowdust.builds.compiling.compile import Choices, compiled
 from slowdust.builds.compiling.flags import DEFAULT_FLAGS, flag_set
@@ -25,9 +25,12 @@ def resolve(dbms: str, version: str, progress: Progress, choices: Choices | None
 
     `version` is a version of the catalog ('17.6'), the beginning of one ('17': the newest of
     them), one that is in the cache, or the name of a registered directory. A cached build needs no
-    network. Raises UsageError for an unknown version, or flags of what is not compiled;
-    SlowdustError when no source has it.
+    network. What was handed on by that name is taken before all else. Raises UsageError for an
+    unknown version, or flags of what is not compiled; SlowdustError when no source has it.
     """
+    given = handed_on.find(dbms, version, choices.flags if choices else None)
+    if given is not None:
+        return given
     catalog = catalog_of(dbms)
     if is_source(version):
         return compiled(dbms, version, choices or Choices(), progress)

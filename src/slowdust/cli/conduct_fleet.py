@@ -19,7 +19,7 @@ from slowdust.experiment.spec.errors import File, placed
 from slowdust.experiment.spec.spec import Spec, read_spec
 from slowdust.fleet.cluster import connected, is_open
 from slowdust.fleet.cutting import refuse
-from slowdust.fleet.handing import folders_of
+from slowdust.fleet.handing import folders_of, named_builds
 from slowdust.fleet.model import Cluster
 from slowdust.fleet.record import SPEC_FILE, Builds, Record, Wanted, has_record
 from slowdust.fleet.run import fleet_folder, held, measure, prepare
@@ -79,7 +79,8 @@ def conduct_fleet(
             click.echo(_plan(record, hosts), err=True)
             if record.wanted.builds is Builds.PUSH:
                 with placed(origin), watching() as view:
-                    cluster.hand_on(folders_of(resolve_contenders(spec, view)))
+                    contenders = resolve_contenders(spec, view)
+                    cluster.hand_on(folders_of(contenders), named_builds(spec, contenders))
             target = _run(spec, results, record, cluster)
     return _show(target, record, gates)
 

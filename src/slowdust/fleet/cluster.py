@@ -20,6 +20,9 @@ from contextlib import contextmanager, suppress
 from enum import Enum
 from typing import Any, TypeVar, cast
 
+from msgspec.structs import replace
+
+from slowdust.builds.handed_on import HandedOn
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.fleet import handing, shard
 from slowdust.fleet.model import Ended, HostFacts, Lost, Message, Order, Part
@@ -40,7 +43,7 @@ _ANSWERS_WITHIN: Second = 10.0
 _Answer = TypeVar("_Answer")
 
 
-HandedOn = list[tuple[handing.Bundle, Any]]
+Bundles = list[tuple[handing.Bundle, Any]]
 """Folders of the cache, each with Ray's reference to its archive."""
 
 
@@ -59,11 +62,11 @@ class _Host:
     def facts(self) -> HostFacts:
         return shard.host_facts()
 
-    def measured(self, order: Order, handed_on: HandedOn) -> Iterator[Part | Ended]:
+    def measured(self, order: Order, bundles: Bundles) -> Iterator[Part | Ended]:
         import ray
 
         try:
-            for bundle, archive in handed_on:
+            for bundle, archive in bundles:
                 if not handing.is_there(bundle):
                     handing.put(bundle, cast("bytes", ray.get(archive)))
         except (OSError, SlowdustError) as error:
@@ -83,7 +86,8 @@ class RayCluster:
         self._nodes: dict[str, str] = {}
         self._looked = -_LOOK_EVERY
         self._actors: dict[str, Any] = {}
-        self._handed_on: HandedOn = []
+        self._bundles: Bundles = []
+        self._builds: list[HandedOn] = []
         self._pending: dict[Any, str] = {}
         """What is awaited, a value or a stream of them -> its host."""
 
@@ -107,19 +111,23 @@ class RayCluster:
         self._pending[self._actors[host].facts.remote()] = host
 
     def run(self, host: str, order: Order) -> None:
-        """Let a host measure a shard."""
+        """Let a host measure a shard, with the builds that are handed on."""
         method = self._actors[host].measured.options(num_returns="streaming")
-        self._pending[method.remote(order, self._handed_on)] = host
+        known = replace(order, builds=self._builds)
+        self._pending[method.remote(known, self._bundles)] = host
 
-    def hand_on(self, folders: Sequence[str]) -> None:
+    def hand_on(self, folders: Sequence[str], builds: Sequence[HandedOn]) -> None:
         """Hand folders of the cache on to the hosts, each when it measures for the first time.
+
+        `builds` are those of them that have names.
 
         Raises:
             SlowdustError: a folder cannot be read.
         """
         for folder in folders:
             bundle, archive = handing.packed(folder)
-            self._handed_on.append((bundle, self._ray.put(archive)))
+            self._bundles.append((bundle, self._ray.put(archive)))
+        self._builds += builds
 
     def forget(self, host: str, experiment: str) -> None:
         """Let a host remove what it has of an experiment, and let the host go."""

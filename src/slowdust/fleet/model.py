@@ -8,6 +8,7 @@ from typing import Protocol
 
 import msgspec
 
+from slowdust.builds.handed_on import HandedOn
 from slowdust.store.finding import Finding
 from slowdust.units import Second
 
@@ -45,6 +46,8 @@ class Order(msgspec.Struct, kw_only=True, frozen=True):
     """The moment at which the experiment in the head's copy of the folder began; None without."""
     have: dict[str, int] = {}
     """File -> bytes that the head has of it."""
+    builds: list[HandedOn] = []
+    """The builds that the head handed on; the host gets those by itself that are not among them."""
 
 
 class Part(msgspec.Struct, kw_only=True, frozen=True):

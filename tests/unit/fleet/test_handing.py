@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from slowdust.builds.handed_on import content_of
 from slowdust.errors import SlowdustError
-from slowdust.fleet.handing import Bundle, content_of, is_there, packed, put
+from slowdust.fleet.handing import Bundle, is_there, packed, put
 
 FOLDER = "builds/sqlite/3.1.0"
 

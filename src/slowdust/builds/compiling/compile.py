@@ -74,14 +74,14 @@ def compiled(dbms: str, version: str, choices: Choices, progress: Progress) -> B
     )
     facts = _facts(revision, flags, compiler)
     place = cache.compiled_folder(dbms, _key(revision.content, flags, compiler))
-    build = cache.load_compiled(place)
+    build = cache.load_folder(place)
     if build is None:
         with staging.lock(place):
-            build = cache.load_compiled(place)
+            build = cache.load_folder(place)
             if build is None:
                 work = _Work(dbms, version, revision, flags, compiler, progress)
                 cache.fill_compiled(place, catalog_of(dbms), version, work.fill)
-                build = cache.load_compiled(place)
+                build = cache.load_folder(place)
     assert build is not None
     # Another commit may have the same content: the one that was asked for is reported.
     shown = msgspec.structs.replace(build.facts, source=describe(facts), compiled=facts)
