@@ -89,14 +89,24 @@ def packed(folder: str) -> tuple[Bundle, bytes]:
         SlowdustError: it cannot be read.
     """
     root = cache_root() / folder
+    return Bundle(folder=folder, sha256=_content(root)), archive_of(root)
+
+
+def archive_of(folder: Path) -> bytes:
+    """Return what is in a folder as a tar archive.
+
+    Raises:
+        SlowdustError: it cannot be read.
+    """
     archive = io.BytesIO()
     try:
-        with tarfile.open(fileobj=archive, mode="w") as tar:
-            for path in sorted(root.rglob("*")):
-                tar.add(path, str(path.relative_to(root)), recursive=False)
+        # The weakest compression: it takes a second or two, and leaves a quarter of sources.
+        with tarfile.open(fileobj=archive, mode="w:gz", compresslevel=1) as tar:
+            for path in sorted(folder.rglob("*")):
+                tar.add(path, str(path.relative_to(folder)), recursive=False)
     except OSError as error:
-        raise _unreadable(root, error) from error
-    return Bundle(folder=folder, sha256=_content(root)), archive.getvalue()
+        raise _unreadable(folder, error) from error
+    return archive.getvalue()
 
 
 def is_there(bundle: Bundle) -> bool:
