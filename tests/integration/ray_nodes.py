@@ -3,9 +3,9 @@
     python -m tests.integration.ray_nodes DIRECTORY
 
 Each line of standard input is a command: `head`, `host NAME` for a node that measures, with data,
-claims and cache of its own in DIRECTORY/NAME, `set VARIABLE=VALUE` for the environment of nodes that
-start later, `kill NAME` to end all of a node by SIGKILL. Each is answered by a line: the address of
-the head, or `done`. At the end of its input it ends all nodes.
+claims and cache of its own in DIRECTORY/NAME, `set VARIABLE=VALUE` for the environment of nodes
+that start later, `kill NAME` to end all of a node by SIGKILL. Each is answered by a line: the
+address of the head, or `done`. At the end of its input it ends all nodes.
 
 `ray start` replaces 127.0.0.1 by an address that other machines reach, unless the variable below is
 0, and then starts no second node.

@@ -85,7 +85,10 @@ def _compiled(
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slowdust-")))
         folders = {name: directory / str(number) for number, name in enumerate(wanted)}
-        assignments = {name: wanted[name].exported(folders[name]) for name in wanted}
+        assignments = {}
+        for name, compilation in wanted.items():
+            view.event(f"exporting the sources of {name}")
+            assignments[name] = compilation.exported(folders[name])
         answers = compilers.able([*assignments.values()])
         nodes = nodes_that_can(assignments, answers, compilers.head())
         missing = {

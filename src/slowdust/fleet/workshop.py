@@ -35,7 +35,8 @@ from slowdust.units import Second
 _ASSIGNMENT, _SOURCES, _FOLDER = "assignment.json", "sources.tar.gz", "folder"
 _LOOK_EVERY: Second = 0.2
 _ENDS_WITHIN: Second = 20.0
-_ERROR = re.compile(r"\berror\b|\bError \d", re.IGNORECASE)
+_ERRORS = (re.compile(r"\berror: ", re.IGNORECASE), re.compile(r"\berror\b", re.IGNORECASE))
+"""Patterns of lines that tell an error: a compiler's, then what others make of it."""
 _LONGEST_COMPLAINT = 600
 
 
@@ -78,9 +79,12 @@ def last_error(complaint: str) -> str:
     lines = [line.strip() for line in complaint.splitlines() if line.strip()]
     if not lines:
         return "it ended without a word"
-    errors = [line for line in lines[1:] if _ERROR.search(line)]
-    parts = dict.fromkeys([lines[0], *(errors or lines[1:])[-1:]])
-    return ": ".join(parts)[:_LONGEST_COMPLAINT]
+    told = lines[1:]
+    for pattern in _ERRORS:
+        if errors := [line for line in told if pattern.search(line)]:
+            told = errors
+            break
+    return ": ".join([lines[0], *told[-1:]])[:_LONGEST_COMPLAINT]
 
 
 @contextmanager
