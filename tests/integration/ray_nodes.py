@@ -11,6 +11,7 @@ Each line of standard input is a command, which is answered by a line: the addre
                               blanks, `disk=SIZE` the size of the file system with its data
     fill NAME                 fill that file system
     slow NAME                 let a node's runs stand still for most of the time
+    set VARIABLE=VALUE        set a variable in the environment of nodes that start later
     kill NAME                 end all of a node by SIGKILL
 
 `ray start` replaces 127.0.0.1 by an address that other machines reach, unless the variable below is
@@ -122,6 +123,12 @@ class Nodes:
         """Let the runs of a node stand still for most of the time from now on."""
         data = str(self._directory / name / "data")
         threading.Thread(target=_slow_down, args=(data,), daemon=True).start()
+        return "done"
+
+    def set(self, variable: str) -> str:
+        """Set a variable in the environment of nodes that start later."""
+        name, _, value = variable.partition("=")
+        os.environ[name] = value
         return "done"
 
     def kill(self, name: str) -> str:

@@ -92,6 +92,11 @@ def load(dbms: str, version: str) -> Build | None:
     return _checked(record, fetched_folder(dbms, version)) if record else None
 
 
+def held(entry: Entry) -> Build | None:
+    """Load the build of an entry and check its server; None when it is not in the cache."""
+    return load_folder(_folder(entry))
+
+
 def obtain(catalog: Catalog, entry: Entry, progress: Progress) -> Build:
     """Return the build of an entry, from the cache or else from the first source that has it."""
     folder = _folder(entry)
@@ -126,8 +131,8 @@ def compiled_records(dbms: str) -> dict[Path, Record]:
     return {folder: record for folder, record in records.items() if record is not None}
 
 
-def load_compiled(folder: Path) -> Build | None:
-    """Load a compiled build and check its server; None when it is not in the cache."""
+def load_folder(folder: Path) -> Build | None:
+    """Load the build of a folder and check its server; None when it is not in the cache."""
     record = _read(folder)
     return _checked(record, folder) if record else None
 

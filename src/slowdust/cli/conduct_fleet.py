@@ -10,6 +10,7 @@ import click
 
 from slowdust.analysis.results.gate import Gate
 from slowdust.analysis.stored import read_stored
+from slowdust.builds.handed_on import known
 from slowdust.cli.options import exit_code_of
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.journal import StartMode
@@ -17,9 +18,11 @@ from slowdust.experiment.live import watching
 from slowdust.experiment.setup import refuse_by_name, resolve_contenders
 from slowdust.experiment.spec.errors import File, placed
 from slowdust.experiment.spec.spec import Spec, read_spec
-from slowdust.fleet.cluster import RayCluster, Turn, connected, is_open
+from slowdust.fleet.address import is_open
+from slowdust.fleet.cluster import RayCluster, Turn, connected
+from slowdust.fleet.compiling import compile_builds
 from slowdust.fleet.cutting import refuse
-from slowdust.fleet.handing import folders_of
+from slowdust.fleet.handing import folders_of, named_builds
 from slowdust.fleet.model import Cluster, HostFacts
 from slowdust.fleet.record import Builds, Record, Wanted, has_record
 from slowdust.fleet.run import held, measure, prepare
@@ -83,8 +86,8 @@ def conduct_fleet(
             click.echo(f"experiment {spec.name} in {results / spec.name}", err=True)
             click.echo(_plan(record, hosts), err=True)
             if record.wanted.builds is Builds.PUSH:
-                with placed(origin), watching() as view:
-                    cluster.hand_on(folders_of(resolve_contenders(spec, view)))
+                with placed(origin):
+                    _hand_on_builds(spec, cluster)
             target = _run(spec, results, record, cluster)
     return _show(target, record, gates)
 
@@ -114,6 +117,15 @@ def _plain_facts(cluster: RayCluster) -> list[HostFacts]:
     """Return what hosts say before the plan is made; those that do not answer soon are unknown."""
     answers = cluster.ask(plain_facts, turn=Turn.NOW, within=_FACTS_WITHIN)
     return [answer for answer in answers.values() if isinstance(answer, HostFacts)]
+
+
+def _hand_on_builds(spec: Spec, cluster: RayCluster) -> None:
+    """Get all builds of an experiment, those that are compiled by nodes, and hand them on."""
+    with watching_fleet() as fleet_view:
+        compiled = compile_builds(spec, cluster, fleet_view)
+    with known(compiled), watching() as view:
+        contenders = resolve_contenders(spec, view)
+    cluster.hand_on(folders_of(contenders), named_builds(spec, contenders))
 
 
 def _plan(record: Record, hosts: int) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowdust.fleet.cluster import DEFAULT_ADDRESS
+from slowdust.fleet.address import DEFAULT_ADDRESS
 from slowdust.units import Second
 
 if TYPE_CHECKING:

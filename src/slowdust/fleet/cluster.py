@@ -8,39 +8,53 @@ node is gone; what is measured where is the planner's business.
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 import os
 import re
 import signal
-import socket
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from enum import Enum
 from typing import Any, TypeVar, cast
 
+from msgspec.structs import replace
+
+from slowdust.builds.apart import Assignment
+from slowdust.builds.handed_on import HandedOn
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.fleet import handing, shard
-from slowdust.fleet.model import Ended, HostFacts, Lost, Message, Order, Part
+from slowdust.fleet import handing, shard, workshop
+from slowdust.fleet.address import host_of, is_loopback, knock
+from slowdust.fleet.model import (
+    Able,
+    Begun,
+    Ended,
+    HostFacts,
+    Lost,
+    Made,
+    Message,
+    NotMade,
+    Order,
+    Part,
+    Report,
+)
 from slowdust.units import Second
 from slowdust.wording import first_line
 
-DEFAULT_ADDRESS = "127.0.0.1:6379"
-"""The address of a head that was started on this machine."""
 RESOURCE = "slowdust_host"
 _INSTALL = "--fleet needs Ray, which is not installed: pip install 'slowdust[fleet]'"
 _LOOPBACK_STAYS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """Where it is 0, Ray does not replace a loopback address by one that other machines reach."""
-_ADDRESS = re.compile(r"(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+):(\d{1,5})")
 _LOOK_EVERY: Second = 2.0
-_ANSWERS_WITHIN: Second = 10.0
+_CAN_SAY_WITHIN: Second = 60.0
+_GONE = "0" * 56
+"""The id of a node that is not there: what is placed on it fails."""
 
 
 _Answer = TypeVar("_Answer")
 
 
-HandedOn = list[tuple[handing.Bundle, Any]]
+Bundles = list[tuple[handing.Bundle, Any]]
 """Folders of the cache, each with Ray's reference to its archive."""
 
 
@@ -59,11 +73,11 @@ class _Host:
     def facts(self) -> HostFacts:
         return shard.host_facts()
 
-    def measured(self, order: Order, handed_on: HandedOn) -> Iterator[Part | Ended]:
+    def measured(self, order: Order, bundles: Bundles) -> Iterator[Part | Ended]:
         import ray
 
         try:
-            for bundle, archive in handed_on:
+            for bundle, archive in bundles:
                 if not handing.is_there(bundle):
                     handing.put(bundle, cast("bytes", ray.get(archive)))
         except (OSError, SlowdustError) as error:
@@ -83,9 +97,10 @@ class RayCluster:
         self._nodes: dict[str, str] = {}
         self._looked = -_LOOK_EVERY
         self._actors: dict[str, Any] = {}
-        self._handed_on: HandedOn = []
+        self._bundles: Bundles = []
+        self._builds: list[HandedOn] = []
         self._pending: dict[Any, str] = {}
-        """What is awaited, a value or a stream of them -> its host."""
+        """What is awaited, a value or a stream of them -> its node."""
 
     def hosts(self) -> Collection[str]:
         """Return the names of the nodes that measure."""
@@ -107,23 +122,27 @@ class RayCluster:
         self._pending[self._actors[host].facts.remote()] = host
 
     def run(self, host: str, order: Order) -> None:
-        """Let a host measure a shard."""
+        """Let a host measure a shard, with the builds that are handed on."""
         method = self._actors[host].measured.options(num_returns="streaming")
-        self._pending[method.remote(order, self._handed_on)] = host
+        known = replace(order, builds=self._builds)
+        self._pending[method.remote(known, self._bundles)] = host
 
     def stop(self, host: str) -> None:
         """End the actor of a host, which ends what it measures, and examine the host anew."""
         self.examine(host)
 
-    def hand_on(self, folders: Sequence[str]) -> None:
+    def hand_on(self, folders: Sequence[str], builds: Sequence[HandedOn]) -> None:
         """Hand folders of the cache on to the hosts, each when it measures for the first time.
+
+        `builds` are those of them that have names.
 
         Raises:
             SlowdustError: a folder cannot be read.
         """
         for folder in folders:
             bundle, archive = handing.packed(folder)
-            self._handed_on.append((bundle, self._ray.put(archive)))
+            self._bundles.append((bundle, self._ray.put(archive)))
+        self._builds += builds
 
     def forget(self, host: str, experiment: str) -> None:
         """Let a host remove what it has of an experiment, and let the host go."""
@@ -133,6 +152,13 @@ class RayCluster:
 
     def messages(self, within: Second) -> Sequence[tuple[str, Message]]:
         """Return what hosts have said."""
+        return cast("Sequence[tuple[str, Message]]", self._heard(within))
+
+    def reports(self, within: Second) -> Sequence[tuple[str, Report]]:
+        """Return what nodes have said that compile."""
+        return cast("Sequence[tuple[str, Report]]", self._heard(within))
+
+    def _heard(self, within: Second) -> Sequence[tuple[str, Message | Report]]:
         if not self._pending:
             time.sleep(within)
             return []
@@ -156,15 +182,57 @@ class RayCluster:
 
         With `Turn.OWN` it waits for its turn behind what is measured there.
         """
-        affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
-        own = {RESOURCE: 1} if turn is Turn.OWN else {}
-        task = self._ray.remote(what)
-        asked = {}
         self.hosts()
-        for host, node in self._nodes.items():
-            options = {"num_cpus": 0, "resources": own, "max_retries": 0}
-            pinned = task.options(**options, scheduling_strategy=affinity(node, soft=False))
-            asked[pinned.remote(*arguments)] = host
+        return self._answers(self._nodes, what, *arguments, turn=turn, within=within)
+
+    def head(self) -> str:
+        """Return the name of the node where this process is."""
+        own = self._ray.get_runtime_context().get_node_id()
+        return next(name for name, node in all_nodes(self._ray.nodes()).items() if node == own)
+
+    def able(self, assignments: Sequence[Assignment]) -> Mapping[str, Able | Lost]:
+        """Return what each node can compile."""
+        asked = workshop.able, [*assignments]
+        nodes = all_nodes(self._ray.nodes())
+        return self._answers(nodes, *asked, turn=Turn.NOW, within=_CAN_SAY_WITHIN)
+
+    def compile(self, node: str, assignment: Assignment, sources: bytes) -> None:
+        """Let a node compile; one that measures does it at its own turn."""
+        turn = Turn.OWN if node in self._nodes else Turn.NOW
+        place = all_nodes(self._ray.nodes()).get(node, _GONE)
+        task = self._ray.remote(workshop.compiled)
+        pinned = task.options(**self._pinned(place, turn), num_returns="streaming")
+        self._pending[pinned.remote(assignment, sources)] = node
+
+    def cancel(self, node: str) -> None:
+        """End what a node compiles."""
+        for awaited in [each for each, of in self._pending.items() if of == node]:
+            del self._pending[awaited]
+            self._ray.cancel(awaited, force=True)
+
+    def _pinned(self, node: str, turn: Turn) -> dict[str, Any]:
+        """Return the options of a task that runs on a node, and is not tried again."""
+        affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+        return {
+            "num_cpus": 0,
+            "resources": {RESOURCE: 1} if turn is Turn.OWN else {},
+            "max_retries": 0,
+            "scheduling_strategy": affinity(node, soft=False),
+        }
+
+    def _answers(
+        self,
+        nodes: Mapping[str, str],
+        what: Callable[..., _Answer],
+        *arguments: object,
+        turn: Turn,
+        within: Second | None,
+    ) -> dict[str, _Answer | Lost]:
+        task = self._ray.remote(what)
+        asked = {
+            task.options(**self._pinned(node, turn)).remote(*arguments): name
+            for name, node in nodes.items()
+        }
         with _interruptible():
             ready, late = self._ray.wait(list(asked), num_returns=len(asked), timeout=within)
         answers: dict[str, _Answer | Lost] = {}
@@ -182,8 +250,8 @@ class RayCluster:
         """Return the time of the machine's monotonic clock."""
         return time.monotonic()
 
-    def _message(self, awaited: Any) -> Message | None:  # noqa: ANN401
-        """Return what a host has said, None at the end of a stream."""
+    def _message(self, awaited: Any) -> Message | Report | None:  # noqa: ANN401
+        """Return what a node has said, None at the end of a stream."""
         is_stream = isinstance(awaited, self._ray.ObjectRefGenerator)
         try:
             value = self._ray.get(next(awaited) if is_stream else awaited)
@@ -198,7 +266,7 @@ class RayCluster:
             return Lost(reason=_reason(error))
         if not is_stream:
             del self._pending[awaited]
-        assert isinstance(value, HostFacts | Part | Ended)
+        assert isinstance(value, HostFacts | Part | Ended | Begun | Made | NotMade)
         return value
 
     def _forget_actor(self, host: str) -> None:
@@ -221,10 +289,23 @@ def _interruptible() -> Iterator[None]:
 
 def host_nodes(nodes: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Return name -> id of the nodes that measure; a name is one of a folder, and no other's."""
-    named: dict[str, str] = {}
+    return _named([node for node in nodes if _measures(node)], {})
+
+
+def all_nodes(nodes: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Return name -> id of all nodes that are there, those that measure by the same names."""
+    others = [node for node in nodes if node["Alive"] and not _measures(node)]
+    return _named(others, host_nodes(nodes))
+
+
+def _measures(node: dict[str, Any]) -> bool:
+    return bool(node["Alive"]) and node["Resources"].get(RESOURCE, 0) >= 1
+
+
+def _named(nodes: Sequence[dict[str, Any]], others: Mapping[str, str]) -> dict[str, str]:
+    """Return name -> id of nodes and of others, which have their names already."""
+    named = dict(others)
     for node in sorted(nodes, key=lambda each: str(each["NodeID"])):
-        if not node["Alive"] or node["Resources"].get(RESOURCE, 0) < 1:
-            continue
         given = node.get("NodeName") or node["NodeManagerHostname"]
         name = re.sub(r"[^A-Za-z0-9_-]+", "-", given).strip("-") or "host"
         named[f"{name}-{node['NodeID'][:6]}" if name in named else name] = node["NodeID"]
@@ -239,7 +320,7 @@ def connected(address: str) -> Iterator[RayCluster]:
         UsageError: Ray is not installed, or this is no address.
         SlowdustError: no cluster answers there.
     """
-    host = _host(address)
+    host = host_of(address)
     if is_loopback(host):
         os.environ.setdefault(_LOOPBACK_STAYS, "0")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -248,7 +329,7 @@ def connected(address: str) -> Iterator[RayCluster]:
         import ray.util.scheduling_strategies
     except ImportError:
         raise UsageError(_INSTALL) from None
-    _knock(address, host)
+    knock(address)
     before = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(
@@ -267,45 +348,6 @@ def connected(address: str) -> Iterator[RayCluster]:
         yield RayCluster(ray)
     finally:
         ray.shutdown()
-
-
-def _knock(address: str, host: str) -> None:
-    """Refuse an address where nothing listens, for which Ray would wait for minutes.
-
-    Raises:
-        SlowdustError: nothing does.
-    """
-    port = int(address.rpartition(":")[2])
-    try:
-        socket.create_connection((host.strip("[]"), port), timeout=_ANSWERS_WITHIN).close()
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise SlowdustError(f"no cluster is at {address}: {reason}") from error
-
-
-def is_open(address: str) -> bool:
-    """Return whether other machines reach a cluster that asks nobody for a token."""
-    return not is_loopback(_host(address)) and os.environ.get("RAY_AUTH_MODE") != "token"
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches an address."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _host(address: str) -> str:
-    """Return the host of an address.
-
-    Raises:
-        UsageError: it is none.
-    """
-    match = _ADDRESS.fullmatch(address)
-    if match is None or not 0 < int(match[2]) < 65536:
-        raise UsageError(f"--fleet {address}: write HOST:PORT, for example {DEFAULT_ADDRESS}")
-    return match[1]
 
 
 def _reason(error: BaseException) -> str:

@@ -1,30 +1,30 @@
 """Handing on builds: a folder of the head's cache becomes the same folder of a host's.
 
-A folder is known by its content: the SHA-256 of its files' paths, rights and contents, without the
-description that says when it was fetched.
+A folder is known by the SHA-256 of its content. A host knows the builds by the names that
+contenders have for them, too, so that it finds out nothing about them by itself.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 import re
 import tarfile
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from slowdust.builds import staging
-from slowdust.builds.fingerprint import sha256_of
+from slowdust.builds.handed_on import HandedOn, content_of, name_of
+from slowdust.builds.model import Build
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contender import ResolvedContender
+from slowdust.experiment.spec.spec import Spec
 from slowdust.places import cache_root
 from slowdust.unpacking import unpack
 
 _FOLDER = re.compile(r"(?:builds|compiled)/[A-Za-z0-9_]+/[A-Za-z0-9][^/\0]*|allocators/[a-z0-9]+")
-_DESCRIPTIONS = ("build.json", "allocator.json")
 
 
 class Bundle(msgspec.Struct, kw_only=True, frozen=True):
@@ -49,6 +49,39 @@ def folders_of(contenders: Sequence[ResolvedContender]) -> list[str]:
     return list(needed)
 
 
+def named_builds(spec: Spec, contenders: Sequence[ResolvedContender]) -> list[HandedOn]:
+    """Return the builds of contenders that are in the cache, by the names in the specification.
+
+    Raises:
+        SlowdustError: one cannot be read.
+    """
+    named: dict[str, HandedOn] = {}
+    for planned, contender in zip(spec.planned_contenders(), contenders, strict=True):
+        name, build = planned.name, contender.build
+        if name.dbms is None or name.version is None or build is None:
+            continue
+        text = name_of(name.dbms, name.version, name.flags)
+        if text not in named and build.root.is_relative_to(cache_root()):
+            named[text] = handed_on(text, build)
+    return list(named.values())
+
+
+def handed_on(name: str, build: Build) -> HandedOn:
+    """Return a build in the cache, as it is known to those that it is handed on to.
+
+    Raises:
+        SlowdustError: it cannot be read.
+    """
+    folder = build.root.parent
+    return HandedOn(
+        name=name,
+        folder=str(folder.relative_to(cache_root())),
+        sha256=_content(folder),
+        version=build.version,
+        facts=build.facts,
+    )
+
+
 def packed(folder: str) -> tuple[Bundle, bytes]:
     """Return a folder of the cache as a tar archive.
 
@@ -56,14 +89,24 @@ def packed(folder: str) -> tuple[Bundle, bytes]:
         SlowdustError: it cannot be read.
     """
     root = cache_root() / folder
+    return Bundle(folder=folder, sha256=_content(root)), archive_of(root)
+
+
+def archive_of(folder: Path) -> bytes:
+    """Return what is in a folder as a tar archive.
+
+    Raises:
+        SlowdustError: it cannot be read.
+    """
     archive = io.BytesIO()
     try:
-        with tarfile.open(fileobj=archive, mode="w") as tar:
-            for path in _paths(root):
-                tar.add(path, str(path.relative_to(root)), recursive=False)
-        return Bundle(folder=folder, sha256=content_of(root)), archive.getvalue()
+        # The weakest compression: it takes a second or two, and leaves a quarter of sources.
+        with tarfile.open(fileobj=archive, mode="w:gz", compresslevel=1) as tar:
+            for path in sorted(folder.rglob("*")):
+                tar.add(path, str(path.relative_to(folder)), recursive=False)
     except OSError as error:
-        raise SlowdustError(f"cannot read {error.filename or root}: {error.strerror}") from error
+        raise _unreadable(folder, error) from error
+    return archive.getvalue()
 
 
 def is_there(bundle: Bundle) -> bool:
@@ -104,31 +147,6 @@ def put(bundle: Bundle, archive: bytes) -> None:
             staging.fill(folder, make)
 
 
-def content_of(root: Path) -> str:
-    """Return the SHA-256 of a folder's content.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    digest = hashlib.sha256()
-    for path in _paths(root):
-        name = str(path.relative_to(root))
-        if name in _DESCRIPTIONS:
-            continue
-        if path.is_symlink():
-            what = f"link {path.readlink()}"
-        elif path.is_dir():
-            what = "directory"
-        else:
-            what = f"{path.stat().st_mode & 0o100:o} {sha256_of(path)}"
-        digest.update(f"{name}\0{what}\0".encode())
-    return digest.hexdigest()
-
-
-def _paths(root: Path) -> Iterator[Path]:
-    yield from sorted(root.rglob("*"))
-
-
 def _folder(bundle: Bundle) -> Path:
     """Return the folder of a bundle in this host's cache; the head is not trusted with others.
 
@@ -138,3 +156,14 @@ def _folder(bundle: Bundle) -> Path:
     if not _FOLDER.fullmatch(bundle.folder):
         raise SlowdustError(f"'{bundle.folder}' is no folder of a cache of builds")
     return cache_root() / bundle.folder
+
+
+def _content(folder: Path) -> str:
+    try:
+        return content_of(folder)
+    except OSError as error:
+        raise _unreadable(folder, error) from error
+
+
+def _unreadable(folder: Path, error: OSError) -> SlowdustError:
+    return SlowdustError(f"cannot read {error.filename or folder}: {error.strerror}")

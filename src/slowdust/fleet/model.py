@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import Protocol
 
 import msgspec
 
+from slowdust.builds.apart import Assignment
+from slowdust.builds.handed_on import HandedOn
+from slowdust.fleet.handing import Bundle
 from slowdust.store.finding import Finding
 from slowdust.units import Second
 
@@ -59,6 +62,8 @@ class Order(msgspec.Struct, kw_only=True, frozen=True):
     """The moment at which the experiment in the head's copy of the folder began; None without."""
     have: dict[str, int] = {}
     """File -> bytes that the head has of it."""
+    builds: list[HandedOn] = []
+    """The builds that the head handed on; the host gets those by itself that are not among them."""
 
 
 class Part(msgspec.Struct, kw_only=True, frozen=True):
@@ -93,6 +98,60 @@ class Lost(msgspec.Struct, kw_only=True, frozen=True):
     """The end of a host."""
 
     reason: str
+
+
+class Able(msgspec.Struct, kw_only=True, frozen=True):
+    """What a node of the cluster can compile."""
+
+    slowdust: str
+    """The version of Slowdust there."""
+    compilers: dict[str, str]
+    """Build -> the version of the compiler, for what it can compile."""
+    lacks: dict[str, str]
+    """Build -> why it cannot compile it."""
+
+
+class Begun(msgspec.Struct, kw_only=True, frozen=True):
+    """The beginning of a compilation."""
+
+
+class Made(msgspec.Struct, kw_only=True, frozen=True):
+    """A build that a node compiled."""
+
+    bundle: Bundle
+    archive: bytes
+
+
+class NotMade(msgspec.Struct, kw_only=True, frozen=True):
+    """The end of a compilation that failed."""
+
+    reason: str
+
+
+Report = Begun | Made | NotMade | Lost
+"""What comes from a node that compiles."""
+
+
+class Compilers(Protocol):
+    """The nodes of the cluster, as far as they compile; tests have others."""
+
+    def head(self) -> str:
+        """Return the name of this machine's node."""
+
+    def able(self, assignments: Sequence[Assignment]) -> Mapping[str, Able | Lost]:
+        """Return what each node can compile, or `Lost` with the reason where it does not say."""
+
+    def compile(self, node: str, assignment: Assignment, sources: bytes) -> None:
+        """Let a node compile as soon as nothing is measured there: reports come of it."""
+
+    def cancel(self, node: str) -> None:
+        """End what a node compiles, of which nothing more comes."""
+
+    def reports(self, within: Second) -> Sequence[tuple[str, Report]]:
+        """Return what nodes have said, each with its name; wait for the first of it so long."""
+
+    def now(self) -> Second:
+        """Return the time of a clock that only goes forward."""
 
 
 Message = HostFacts | Part | Ended | Lost

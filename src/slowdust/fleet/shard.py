@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from slowdust import __version__
 from slowdust.accounts import ends_with_this_process
+from slowdust.builds import handed_on
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment import host_calibrations
 from slowdust.experiment.claims.locks import holders_here
@@ -185,8 +186,9 @@ def _is_finished(folder: Folder) -> bool:
 def _running(order: Order, results: Path, folder: Folder) -> Iterator[subprocess.Popen[bytes]]:
     """Run `slowdust run` for a shard; it stops its servers and ends with the context."""
     make_enterable(results, DATA_VARIABLE)
-    spec = results / f"{order.folder}.toml"
-    for name, content in {**order.files, spec.name: order.spec.encode()}.items():
+    spec, builds = results / f"{order.folder}.toml", results / f"{order.folder}.builds.json"
+    own = {spec.name: order.spec.encode(), builds.name: handed_on.encoded(order.builds)}
+    for name, content in {**order.files, **own}.items():
         replace_file(results / name, content)
     command = [sys.executable, "-m", "slowdust", "run", "--yes", "--results", str(results)]
     command += [str(folder.spec_file), "--resume"] if folder.has_manifest() else [str(spec)]
@@ -196,6 +198,7 @@ def _running(order: Order, results: Path, folder: Folder) -> Iterator[subprocess
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=log,
+            env={**os.environ, handed_on.VARIABLE: str(builds)},
             start_new_session=True,
             preexec_fn=ends_with_this_process(signal.SIGTERM),  # noqa: PLW1509 - only system calls
         )

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from slowdust.builds.handed_on import content_of
 from slowdust.errors import SlowdustError
-from slowdust.fleet.handing import Bundle, content_of, is_there, packed, put
+from slowdust.fleet.handing import Bundle, is_there, packed, put
 
 FOLDER = "builds/sqlite/3.1.0"
 
@@ -62,11 +63,15 @@ def test_a_build_of_the_host_with_another_content_is_not_replaced(
 def test_what_arrives_damaged_or_leads_elsewhere_is_refused(
     caches: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, host = caches
+    head, host = caches
     bundle, archive = packed(FOLDER)
+    (head / FOLDER / "binaries" / "server").write_text("#!/bin/xx\n")
+    _, other = packed(FOLDER)
     at(host, monkeypatch)
     with pytest.raises(SlowdustError, match="another content"):
-        put(bundle, archive.replace(b"#!/bin/sh", b"#!/bin/xx"))
+        put(bundle, other)
+    with pytest.raises(SlowdustError, match="cannot be unpacked"):
+        put(bundle, archive[: len(archive) // 2])
     assert not (host / FOLDER).exists()
     for folder in ("builds/sqlite/../../x", "/etc/passwd", "trees/a/b"):
         with pytest.raises(SlowdustError, match="no folder of a cache"):

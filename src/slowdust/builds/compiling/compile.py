@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,17 +29,27 @@ from slowdust.errors import UsageError
 from slowdust.places import cache_root
 from slowdust.store.manifest import Compiled
 
-_RECIPES: Mapping[str, Callable[[Workshop], Recipe]] = {
-    "mariadb": mysqld.mariadb,
-    "mysql": mysqld.mysql,
-    "postgres": postgres.recipe,
+
+@dataclass(frozen=True)
+class _Kind:
+    """The sources of a DBMS."""
+
+    recipe: Callable[[Workshop], Recipe]
+    needs: Callable[[Collection[str]], Mapping[str, str]]
+    """Returns the needs of the recipe, by the marks that sources have."""
+    signs: tuple[str, ...]
+    """Paths by which the sources are known."""
+    marks: tuple[str, ...] = ()
+
+
+_CMAKE = ("CMakeLists.txt", "sql")
+_KINDS = {
+    "mariadb": _Kind(mysqld.mariadb, mysqld.needs, _CMAKE),
+    "mysql": _Kind(mysqld.mysql, mysqld.needs, _CMAKE),
+    "postgres": _Kind(
+        postgres.recipe, postgres.needs, ("configure", "src/backend"), postgres.MARKS
+    ),
 }
-_SIGNS = {
-    "mariadb": ("CMakeLists.txt", "sql"),
-    "mysql": ("CMakeLists.txt", "sql"),
-    "postgres": ("configure", "src/backend"),
-}
-"""DBMS -> paths by which its sources are known."""
 LOG = "build.log"
 """The file beside the binaries with what the build printed."""
 _BUILD, _INSTALL, _CONFIGURED = "build", "install", "configured"
@@ -64,28 +74,75 @@ def compiled(dbms: str, version: str, choices: Choices, progress: Progress) -> B
     Raises UsageError for a DBMS that has no recipe, unknown sources or flags; SlowdustError when
     something is not installed, or when the build fails.
     """
-    if dbms not in _RECIPES:
-        raise UsageError(f"{dbms} cannot be built from source: only {', '.join(_RECIPES)} can")
+    check_recipe(dbms)
     flags, compiler = flag_set(choices.flags or DEFAULT_FLAGS), find_compiler()
-    revision = (
-        commit_of(choices.repository, version, progress)
-        if version.startswith(GIT)
-        else sources_at(version)
-    )
-    facts = _facts(revision, flags, compiler)
-    place = cache.compiled_folder(dbms, _key(revision.content, flags, compiler))
-    build = cache.load_compiled(place)
+    revision = revision_of(version, choices.repository, progress)
+    return compiled_from(dbms, version, revision, flags=flags, compiler=compiler, progress=progress)
+
+
+def check_recipe(dbms: str) -> None:
+    """Raise UsageError for a DBMS that has no recipe."""
+    if dbms not in _KINDS:
+        raise UsageError(f"{dbms} cannot be built from source: only {', '.join(_KINDS)} can")
+
+
+def revision_of(version: str, repository: str | None, progress: Progress) -> Revision:
+    """Return the sources of `git:REF` or `source:PATH`; raise UsageError for unknown ones."""
+    if version.startswith(GIT):
+        return commit_of(repository, version, progress)
+    return sources_at(version)
+
+
+def compiled_from(
+    dbms: str,
+    version: str,
+    revision: Revision,
+    *,
+    flags: FlagSet,
+    compiler: Compiler,
+    progress: Progress,
+) -> Build:
+    """Return the build of sources, compiled if it is not cached.
+
+    Raises UsageError where they are not of the DBMS; SlowdustError when something is not installed,
+    or when the build fails.
+    """
+    facts = facts_of(revision, flags, compiler.version)
+    build = compiled_before(dbms, version, facts)
     if build is None:
+        place = _folder(dbms, facts)
         with staging.lock(place):
-            build = cache.load_compiled(place)
-            if build is None:
+            if cache.load_folder(place) is None:
                 work = _Work(dbms, version, revision, flags, compiler, progress)
                 cache.fill_compiled(place, catalog_of(dbms), version, work.fill)
-                build = cache.load_compiled(place)
+        build = compiled_before(dbms, version, facts)
     assert build is not None
+    return build
+
+
+def compiled_before(dbms: str, version: str, facts: Compiled) -> Build | None:
+    """Return a build that the cache has; None where it has none that was made in that way."""
+    build = cache.load_folder(_folder(dbms, facts))
+    if build is None:
+        return None
     # Another commit may have the same content: the one that was asked for is reported.
     shown = msgspec.structs.replace(build.facts, source=describe(facts), compiled=facts)
     return dataclasses.replace(build, version=version, source=shown.source, facts=shown)
+
+
+def marks_of(dbms: str, source: Path) -> list[str]:
+    """Return the files of sources that decide which programs are needed."""
+    return [mark for mark in _KINDS[dbms].marks if (source / mark).is_file()]
+
+
+def check_programs_for(dbms: str, marks: Collection[str]) -> Compiler:
+    """Return the compilers of this machine, if it can compile sources with such marks.
+
+    Raises SlowdustError when something is not installed.
+    """
+    compiler = find_compiler()
+    check_programs(_KINDS[dbms].needs(marks))
+    return compiler
 
 
 def describe(facts: Compiled) -> str:
@@ -96,22 +153,24 @@ def describe(facts: Compiled) -> str:
     return f"{where}, {facts.flags}, {facts.compiler}"
 
 
-def _facts(revision: Revision, flags: FlagSet, compiler: Compiler) -> Compiled:
+def facts_of(revision: Revision, flags: FlagSet, compiler: str) -> Compiled:
+    """Return how sources are compiled by a compiler, which is known by its version."""
     return Compiled(
         place=revision.place,
         content=revision.content,
         flags=flags.name,
         options=list(flags.options),
-        compiler=compiler.version,
+        compiler=compiler,
         ref=revision.ref,
         commit=revision.commit,
         subject=revision.subject,
     )
 
 
-def _key(content: str, flags: FlagSet, compiler: Compiler) -> str:
-    """Return the name of a folder of the cache for what decides about the binaries."""
-    return f"{content[:_DIGITS]}-{flags.name}-{_digest(*flags.options, compiler.version)}"
+def _folder(dbms: str, facts: Compiled) -> Path:
+    """Return the folder of the cache for what decides about the binaries."""
+    key = f"{facts.content[:_DIGITS]}-{facts.flags}-{_digest(*facts.options, facts.compiler)}"
+    return cache.compiled_folder(dbms, key)
 
 
 def _digest(*texts: str) -> str:
@@ -145,7 +204,7 @@ class _Work:
             shutil.copytree(installed, binaries, symlinks=True)
             shutil.rmtree(place / _INSTALL)
             shutil.copy(place / LOG, folder / LOG)
-        facts = _facts(revision, self.flags, self.compiler)
+        facts = facts_of(revision, self.flags, self.compiler.version)
         return Unpacked(binaries, describe(facts), compiled=facts)
 
     def _made(self, place: Path) -> Path:
@@ -153,7 +212,7 @@ class _Work:
         source, build, install = place / tree.SOURCE, place / _BUILD, place / _INSTALL
         self._check(source)
         workshop = Workshop(source, build, install, self.flags, self.compiler)
-        recipe = _RECIPES[self.dbms](workshop)
+        recipe = _KINDS[self.dbms].recipe(workshop)
         check_programs(recipe.needs)
         shutil.rmtree(install, ignore_errors=True)
         configured, log, configure_log = place / _CONFIGURED, place / LOG, place / _CONFIGURE_LOG
@@ -194,7 +253,7 @@ class _Work:
 
     def _check(self, source: Path) -> None:
         """Raise UsageError where the sources are not of the DBMS."""
-        missing = [path for path in _SIGNS[self.dbms] if not (source / path).exists()]
+        missing = [path for path in _KINDS[self.dbms].signs if not (source / path).exists()]
         if missing:
             raise UsageError(
                 f"{self.version} of {self.revision.place} has no sources of {self.dbms}: there is "

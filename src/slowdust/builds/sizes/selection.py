@@ -40,7 +40,7 @@ class Choice(NamedTuple):
         """
         if self.folder is None:
             return resolve(self.dbms, self.version, progress)
-        build = cache.load_compiled(self.folder)
+        build = cache.load_folder(self.folder)
         if build is None:
             raise SlowdustError(f"it is no longer in the cache {self.folder}")
         return dataclasses.replace(build, version=self.version)

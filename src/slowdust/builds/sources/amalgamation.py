@@ -14,6 +14,7 @@ import msgspec
 
 from slowdust.builds.catalog import Origin, catalog_of, known_dbms
 from slowdust.builds.compiling.flags import DEFAULT_FLAGS, FLAG_SETS, FlagSet
+from slowdust.builds.compiling.missing import check_programs
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.builds.model import Progress, Unpacked
 from slowdust.builds.sources.client import SourceUnavailable, one_line, run_client
@@ -47,6 +48,8 @@ class Options(msgspec.Struct, forbid_unknown_fields=True):
     """Options of the C compiler."""
     flag_set: str | None = None
     """The name of the set that `flags` were varied by, if they were."""
+    fetched: str | None = None
+    """The amalgamation on this machine, where it need not be fetched."""
 
 
 def is_compiled(dbms: str) -> bool:
@@ -93,10 +96,9 @@ def describe(origin: Origin) -> str:
 def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
     """Fetch a crate, and compile its amalgamation as a library below an empty folder."""
     options = origin.options_as(Options)
-    progress(f"fetching {describe(origin)}")
-    source = _fetched(options, origin.version, folder)
-    compiler = os.environ.get("CC", "cc")
-    version = run_client([compiler, "--version"], folder, _complaint).partition("\n")[0]
+    source = Path(options.fetched) if options.fetched else fetched(origin, folder, progress)
+    compiler = _compiler()
+    version = _version(compiler)
     progress(f"compiling {describe(origin)} with {compiler} {' '.join(options.flags)}")
     binaries = folder / "binaries"
     library = binaries / _LIBRARY
@@ -119,8 +121,33 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
     return replace(made, compiled=facts)
 
 
-def _fetched(options: Options, version: str, folder: Path) -> Path:
-    """Let cargo put the crate into a folder; return the path of the amalgamation."""
+def compiler_version() -> str:
+    """Return what the compiler of this machine prints about itself.
+
+    Raises SlowdustError when it is not installed, or does not run.
+    """
+    compiler = _compiler()
+    check_programs({compiler: "gcc libc6-dev"})
+    return _version(compiler)
+
+
+def _compiler() -> str:
+    return os.environ.get("CC", "cc")
+
+
+def _version(compiler: str) -> str:
+    return run_client([compiler, "--version"], Path("/"), _complaint).partition("\n")[0]
+
+
+def at(origin: Origin, source: Path) -> Origin:
+    """Return an origin whose amalgamation is a file of this machine."""
+    return replace(origin, options={**origin.options, "fetched": str(source)})
+
+
+def fetched(origin: Origin, folder: Path, progress: Progress) -> Path:
+    """Let cargo put a crate below a folder; return the path of the amalgamation."""
+    progress(f"fetching {describe(origin)}")
+    options, version = origin.options_as(Options), origin.version
     package = folder / "package"
     package.mkdir()
     text = _PACKAGE.format(crate=options.crate, version=version)
