@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from slowdust.fleet.plan import Plan
-from slowdust.fleet.planner import Again, Shard
+from slowdust.fleet.planning.plan import Plan
+from slowdust.fleet.planning.queue import Again, Shard
 from slowdust.units import Second
 
 SMALLEST = ("--hosts", "20", "--shards-per-host", "4")

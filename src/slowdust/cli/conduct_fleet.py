@@ -19,14 +19,14 @@ from slowdust.experiment.setup import refuse_by_name, resolve_contenders
 from slowdust.experiment.spec.errors import File, placed
 from slowdust.experiment.spec.spec import Spec, read_spec
 from slowdust.fleet.address import is_open
+from slowdust.fleet.building.compiling import compile_builds
+from slowdust.fleet.building.handing import folders_of, named_builds
 from slowdust.fleet.cluster import RayCluster, Turn, connected
-from slowdust.fleet.compiling import compile_builds
-from slowdust.fleet.cutting import refuse
-from slowdust.fleet.handing import folders_of, named_builds
+from slowdust.fleet.hosts.shard import plain_facts
 from slowdust.fleet.model import Cluster, HostFacts
+from slowdust.fleet.planning.cutting import refuse
 from slowdust.fleet.record import Builds, Record, Wanted, has_record
 from slowdust.fleet.run import held, measure, prepare
-from slowdust.fleet.shard import plain_facts
 from slowdust.fleet.view import watching_fleet
 from slowdust.joining.join import join
 from slowdust.joining.parts import Part

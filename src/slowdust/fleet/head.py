@@ -15,11 +15,12 @@ from pathlib import Path
 from slowdust import __version__
 from slowdust.errors import SlowdustError
 from slowdust.experiment.spec.spec import Spec
-from slowdust.fleet.cutting import shard_spec
-from slowdust.fleet.fitness import unfit
+from slowdust.fleet.hosts.fitness import unfit
+from slowdust.fleet.hosts.roster import MOST_LOSSES, Roster
 from slowdust.fleet.model import Cluster, End, Ended, HostFacts, Message, Order, Part
-from slowdust.fleet.pace import Teaches
-from slowdust.fleet.plan import Plan, Takeover
+from slowdust.fleet.planning.cutting import shard_spec
+from slowdust.fleet.planning.pace import Teaches
+from slowdust.fleet.planning.plan import Plan, Takeover
 from slowdust.fleet.receiving import close, receive, received
 from slowdust.fleet.record import (
     Left,
@@ -29,7 +30,6 @@ from slowdust.fleet.record import (
     part_folder,
     write_record,
 )
-from slowdust.fleet.roster import MOST_LOSSES, Roster
 from slowdust.fleet.unfinished import Turns, Unfinished, turns_of, turns_received
 from slowdust.fleet.view import FleetView, Overview
 from slowdust.store.folder import MANIFEST_FILE, SLICES_FILE, WORKLOAD_FILE, Folder

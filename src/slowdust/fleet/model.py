@@ -10,7 +10,7 @@ import msgspec
 
 from slowdust.builds.apart import Assignment
 from slowdust.builds.handed_on import HandedOn
-from slowdust.fleet.handing import Bundle
+from slowdust.fleet.building.handing import Bundle
 from slowdust.store.finding import Finding
 from slowdust.units import Second
 

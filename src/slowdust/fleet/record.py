@@ -11,11 +11,11 @@ from pathlib import Path
 
 import msgspec
 
-from slowdust.fleet.cutting import Cut
-from slowdust.fleet.fitness import Unfit
+from slowdust.fleet.hosts.fitness import Unfit
 from slowdust.fleet.model import HostFacts
-from slowdust.fleet.planner import Shard
-from slowdust.fleet.sizing import Sizing
+from slowdust.fleet.planning.cutting import Cut
+from slowdust.fleet.planning.queue import Shard
+from slowdust.fleet.planning.sizing import Sizing
 from slowdust.store.folder import Folder
 from slowdust.store.recording import read_record_file, write_record_file
 

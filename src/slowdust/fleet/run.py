@@ -15,9 +15,10 @@ from slowdust.errors import UsageError
 from slowdust.experiment.journal import StartMode, check_start
 from slowdust.experiment.outlook import outlook_of
 from slowdust.experiment.spec.spec import Spec
-from slowdust.fleet.cutting import cut
 from slowdust.fleet.head import Head, Join
 from slowdust.fleet.model import Cluster, HostFacts
+from slowdust.fleet.planning.cutting import cut
+from slowdust.fleet.planning.sizing import sizing_by
 from slowdust.fleet.record import (
     Record,
     Wanted,
@@ -25,7 +26,6 @@ from slowdust.fleet.record import (
     read_record,
     write_record,
 )
-from slowdust.fleet.sizing import sizing_by
 from slowdust.fleet.view import FleetView
 from slowdust.store.folder import Folder, replace_file
 from slowdust.store.keeping.experiments import FLEET_SPEC_FILE, FLEET_SUFFIX, fleet_folder

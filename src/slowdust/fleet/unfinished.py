@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from slowdust.fleet.cutting import Cut
-from slowdust.fleet.plan import Plan
-from slowdust.fleet.planner import Again
+from slowdust.fleet.planning.cutting import Cut
+from slowdust.fleet.planning.plan import Plan
+from slowdust.fleet.planning.queue import Again
 from slowdust.fleet.record import Left, Placement, Record, State, part_folder
 from slowdust.store.folder import MANIFEST_FILE, Folder
 from slowdust.units import Second

@@ -9,8 +9,8 @@ import pytest
 
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.spec import Spec, parse_spec
-from slowdust.fleet.cutting import Cut, cut, refuse, shard_spec
-from slowdust.fleet.sizing import EQUAL, Sizing
+from slowdust.fleet.planning.cutting import Cut, cut, refuse, shard_spec
+from slowdust.fleet.planning.sizing import EQUAL, Sizing
 
 OLD, NEW, NEWER = "postgres@15.8", "postgres@16.4", "postgres@17.6"
 

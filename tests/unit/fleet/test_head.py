@@ -12,7 +12,7 @@ import pytest
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.journal import StartMode
 from slowdust.experiment.spec.spec import Spec, parse_spec
-from slowdust.fleet.fitness import Unfit
+from slowdust.fleet.hosts.fitness import Unfit
 from slowdust.fleet.model import HostFacts, Weight
 from slowdust.fleet.record import Record, State, Wanted, read_record
 from slowdust.fleet.run import measure, prepare

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowdust.fleet.pace import Paces, Teaches
+from slowdust.fleet.planning.pace import Paces, Teaches
 
 
 def paces(**known: float) -> Paces:

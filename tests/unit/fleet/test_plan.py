@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bench.fleet_plans import drawn_shards, simulated
-from slowdust.fleet.pace import Teaches
-from slowdust.fleet.plan import Plan, Takeover
-from slowdust.fleet.planner import Again, Shard
+from slowdust.fleet.planning.pace import Teaches
+from slowdust.fleet.planning.plan import Plan, Takeover
+from slowdust.fleet.planning.queue import Again, Shard
 
 
 def plan_of(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from slowdust.fleet.hosts.roster import Roster
 from slowdust.fleet.model import HostFacts, Weight
 from slowdust.fleet.record import Record, Wanted
-from slowdust.fleet.roster import Roster
 
 
 def roster(wanted: Wanted | None = None, **cpus: str) -> Roster:

@@ -12,9 +12,9 @@ from slowdust.analysis.calibration.model import NeededTime
 from slowdust.errors import SlowdustError
 from slowdust.experiment import host_calibrations
 from slowdust.experiment.host_calibrations import KeptTest
-from slowdust.fleet import shard
 from slowdust.fleet.address import is_loopback, is_open
 from slowdust.fleet.cluster import connected, host_nodes
+from slowdust.fleet.hosts import shard
 from slowdust.fleet.model import End, Ended, Order, Part
 from slowdust.fleet.receiving import receive, received
 from slowdust.store.folder import MANIFEST_FILE, SLICES_FILE, Folder

@@ -8,7 +8,7 @@ import pytest
 
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from slowdust.fleet.model import HostFacts, Weight
-from slowdust.fleet.sizing import EQUAL, sizing_by
+from slowdust.fleet.planning.sizing import EQUAL, sizing_by
 
 TESTS = ["point-query", "hot-points", "scan", "random-points.10"]
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from slowdust.fleet.cutting import Cut
+from slowdust.fleet.planning.cutting import Cut
 from slowdust.fleet.unfinished import Turns, turns_of
 
 CUT = Cut(contenders=[], tests=["scan", "point-query"], clients=[1])

@@ -17,8 +17,8 @@ from slowdust.benchmarks.model import Measuring, Test
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.contenders import ContenderTable, PlannedContender
 from slowdust.experiment.spec.spec import Spec
-from slowdust.fleet.planner import Shard, makespan
-from slowdust.fleet.sizing import EQUAL, Sizing
+from slowdust.fleet.planning.queue import Shard, makespan
+from slowdust.fleet.planning.sizing import EQUAL, Sizing
 from slowdust.units import Second
 
 _MOST_PER_HOST = 4

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slowdust.fleet.planner import Again, Queue, Shard, expected_end, makespan
+from slowdust.fleet.planning.queue import Again, Queue, Shard, expected_end, makespan
 
 
 def shards(*seconds: float) -> list[Shard]:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 import msgspec
 
-from slowdust.fleet.fitness import group_of
+from slowdust.fleet.hosts.fitness import group_of
 from slowdust.fleet.model import HostFacts
 from slowdust.fleet.record import Record
 from slowdust.units import Second

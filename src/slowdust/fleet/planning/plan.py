@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from slowdust.fleet.pace import Paces, Teaches
-from slowdust.fleet.planner import Again, Queue, Shard, expected_end
+from slowdust.fleet.planning.pace import Paces, Teaches
+from slowdust.fleet.planning.queue import Again, Queue, Shard, expected_end
 from slowdust.units import Second
 
 _DOUBT = 4.0
