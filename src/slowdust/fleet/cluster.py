@@ -48,6 +48,7 @@ _LOOPBACK_STAYS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """Where it is 0, Ray does not replace a loopback address by one that other machines reach."""
 _LOOK_EVERY: Second = 2.0
 _CAN_SAY_WITHIN: Second = 60.0
+_ENDS_WITHIN: Second = 30.0
 _GONE = "0" * 56
 """The id of a node that is not there: what is placed on it fails."""
 
@@ -205,11 +206,16 @@ class RayCluster:
         pinned = task.options(**self._pinned(place, turn), num_returns="streaming")
         self._pending[pinned.remote(assignment, sources)] = node
 
-    def cancel(self, node: str) -> None:
-        """End what a node compiles."""
-        for awaited in [each for each, of in self._pending.items() if of == node]:
+    def cancel(self, nodes: Collection[str]) -> None:
+        """End what nodes compile, and wait until it has ended."""
+        ended = [each for each, of in self._pending.items() if of in nodes]
+        for awaited in ended:
             del self._pending[awaited]
-            self._ray.cancel(awaited, force=True)
+            # Not by force: a compiler would be left whose parent is killed.
+            self._ray.cancel(awaited)
+        for awaited in ended:
+            with suppress(self._ray.exceptions.RayError):
+                self._ray.get(awaited.completed(), timeout=_ENDS_WITHIN)
 
     def _pinned(self, node: str, turn: Turn) -> dict[str, Any]:
         """Return the options of a task that runs on a node, and is not tried again."""

@@ -144,8 +144,8 @@ class Compilers(Protocol):
     def compile(self, node: str, assignment: Assignment, sources: bytes) -> None:
         """Let a node compile as soon as nothing is measured there: reports come of it."""
 
-    def cancel(self, node: str) -> None:
-        """End what a node compiles, of which nothing more comes."""
+    def cancel(self, nodes: Collection[str]) -> None:
+        """End what nodes compile, of which nothing more comes, and wait until it has ended."""
 
     def reports(self, within: Second) -> Sequence[tuple[str, Report]]:
         """Return what nodes have said, each with its name; wait for the first of it so long."""

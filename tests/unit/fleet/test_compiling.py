@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -67,9 +67,9 @@ class Nodes:
     def compile(self, node: str, assignment: Assignment, sources: bytes) -> None:
         self._orders.append((node, assignment, sources))
 
-    def cancel(self, node: str) -> None:
-        self.cancelled.append(node)
-        self._orders = [order for order in self._orders if order[0] != node]
+    def cancel(self, nodes: Collection[str]) -> None:
+        self.cancelled += nodes
+        self._orders = [order for order in self._orders if order[0] not in nodes]
 
     def reports(self, within: Second) -> Sequence[tuple[str, Report]]:
         self._clock += within

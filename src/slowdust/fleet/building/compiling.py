@@ -217,8 +217,7 @@ class Work:
                 for node, report in self._compilers.reports(_POLL):
                     self._hear(node, report)
         finally:
-            for node in [*self._busy]:
-                self._compilers.cancel(node)
+            self._compilers.cancel([*self._busy])
         if self._failures:
             raise SlowdustError("; ".join(self._failures))
 
@@ -248,7 +247,7 @@ class Work:
             late = self._compilers.now() - self._given[node] > _BEGINS_WITHIN
             idle = sorted(self._able(task) - self._busy.keys())
             if late and idle and node not in self._begun:
-                self._compilers.cancel(node)
+                self._compilers.cancel([node])
                 del self._busy[node]
                 task.excluded.add(node)
                 self._give(task, idle[0])
