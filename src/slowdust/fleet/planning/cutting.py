@@ -7,7 +7,7 @@ the memory of a host, so that all groups of an experiment have as many.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -117,16 +117,19 @@ def _units(spec: Spec, sizing: Sizing) -> list[_Unit]:
     """Return the tests that can be measured apart, at each number of clients where that can be."""
     benchmark = spec.configured_benchmark()
     tests, levels = spec.chosen_tests(), tuple(spec.clients)
+    measured = spec.tests_to_measure()
 
     def unit(of: Sequence[Test], clients: tuple[int, ...]) -> _Unit:
         names = tuple(test.name for test in of)
-        return _Unit(names, clients, sizing.size(names) * len(clients))
+        return _Unit(names, clients, _size(spec, names, sizing) * len(clients))
 
     if benchmark.measuring is Measuring.STEPS:
         return [unit(tests, levels)]
     first = next((place for place, test in enumerate(tests) if test.changes_data), len(tests))
     together: list[list[Test]] = []
     for test in tests[:first]:
+        if test not in measured:
+            continue
         if together and test.curve is not None and together[-1][0].curve == test.curve:
             together[-1].append(test)
         else:
@@ -137,9 +140,15 @@ def _units(spec: Spec, sizing: Sizing) -> list[_Unit]:
         for clients in levels
         if any(test.most_clients is None or clients <= test.most_clients for test in group)
     ]
-    if aged := tests[first:]:
+    aged = tests[first:]
+    if any(test in measured for test in aged):
         units.append(unit(aged, levels))
     return units
+
+
+def _size(spec: Spec, tests: Collection[str], sizing: Sizing) -> float:
+    """Return the share of those of some tests that are measured, as `Sizing.size`."""
+    return sizing.size([test.name for test in spec.tests_to_measure() if test.name in tests])
 
 
 def _groups(spec: Spec, hosts: int) -> list[list[list[int]]]:
@@ -180,9 +189,10 @@ def _merged(units: Sequence[_Unit], number: int) -> list[tuple[list[str], list[i
 def _share(spec: Spec, part: Cut, sizing: Sizing) -> float:
     """Return the share that a part has of the experiment's budget."""
     planned = len(spec.planned_contenders())
-    steps = len(spec.chosen_tests()) * len(spec.clients)
+    everything = sizing.size([test.name for test in spec.tests_to_measure()]) * len(spec.clients)
     contenders = len(part.contenders) or planned
-    return sizing.size(part.tests) * len(part.clients) / steps * contenders / planned
+    steps = _size(spec, part.tests, sizing) * len(part.clients)
+    return steps / everything * contenders / planned
 
 
 def shard_spec(
@@ -197,7 +207,7 @@ def shard_spec(
         "name": name,
         "tests": part.tests,
         "clients": part.clients,
-        "only": [],
+        "only": [test for test in spec.only if test in part.tests],
     }
     if "budget" in spec.model_fields_set or spec.budget_of_steps is None:
         changes["budget"] = spec.budget * _share(spec, part, sizing) * (1 - done)
