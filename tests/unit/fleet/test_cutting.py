@@ -135,6 +135,13 @@ def test_hosts_that_are_no_multiple_of_the_copies_all_have_work() -> None:
     assert len(shards) == 3
 
 
+def test_small_shards_are_made_where_starts_take_little_beside_the_tests() -> None:
+    tests = [test.name for test in spec_of(suite="full").chosen_tests() if not test.changes_data]
+    hour, minute = (spec_of(tests=tests[:8], budget=budget) for budget in ("3600s", "60s"))
+    assert len(cuts_of(hour, 2, start=1.0)) == 8
+    assert len(cuts_of(minute, 2, start=1.0)) == 2
+
+
 def test_many_small_shards_are_not_made_where_starts_take_longer_than_tests() -> None:
     spec = spec_of(suite="full", budget="60s")
     assert len(cuts_of(spec, 2, start=300.0)) == 2

@@ -21,8 +21,11 @@ from slowdust.fleet.planning.queue import Shard, makespan
 from slowdust.fleet.planning.sizing import EQUAL, Sizing
 from slowdust.units import Second
 
-_MOST_PER_HOST = 4
-"""Shards of a host at most, where that ends sooner: each loads its servers anew."""
+_MOST_PER_HOST = 10
+"""Shards of a host at most; each loads its servers anew."""
+_LATER = 1.03
+"""The end of more shards / the earliest end at which they are preferred: with more of them less is
+lost with a host, and a slow one or one that joins late gets its share."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +74,9 @@ def cut(
 ) -> tuple[list[Shard], dict[str, Cut]]:
     """Return the shards of an experiment, each of which `replicate` of the hosts measure.
 
-    Of the numbers of shards the one is taken that is expected to end first, and of equals the
-    least. `seconds_of` says what a specification takes on a host.
+    The most shards are taken that are expected to end hardly later than the best number of them.
+    `seconds_of` says what a specification takes on a host.
     """
-    best: tuple[Second, list[tuple[Cut, Second]]] | None = None
     seconds: dict[tuple[int, int, int], Second] = {}
 
     def expected(part: Cut) -> Second:
@@ -85,13 +87,12 @@ def cut(
         more = _share(spec, part, sizing) - _share(spec, part, EQUAL)
         return seconds[shape] + spec.budget * more
 
-    for parts in _cuts(spec, hosts, sizing):
-        sized = [(part, expected(part)) for part in parts]
-        length = makespan([size for _, size in sized] * replicate, hosts)
-        if best is None or length < best[0] * 0.98:
-            best = length, sized
-    assert best is not None
-    named = [(f"s{number:03}", *each) for number, each in enumerate(best[1], start=1)]
+    ways = [[(part, expected(part)) for part in parts] for parts in _cuts(spec, hosts, sizing)]
+    ends = [makespan([size for _, size in way] * replicate, hosts) for way in ways]
+    soon = [way for way, end in zip(ways, ends, strict=True) if end <= min(ends) * _LATER]
+    most = max(map(len, soon))
+    chosen = next(way for way in soon if len(way) == most)
+    named = [(f"s{number:03}", *each) for number, each in enumerate(chosen, start=1)]
     shards = [Shard(name=name, seconds=size) for name, _, size in named]
     return shards, {name: part for name, part, _ in named}
 
@@ -102,7 +103,8 @@ def _cuts(spec: Spec, hosts: int, sizing: Sizing) -> list[list[Cut]]:
     found = []
     for groups in _groups(spec, 1 if len(units) >= hosts else hosts):
         most = min(len(units), max(1, _MOST_PER_HOST * hosts // len(groups)))
-        for number in sorted({1, *(min(most, hosts * each) for each in range(1, 5)), most}):
+        rounds = (min(most, hosts * each) for each in range(1, _MOST_PER_HOST))
+        for number in sorted({1, *rounds, most}):
             merged = _merged(units, number)
             found.append(
                 [
