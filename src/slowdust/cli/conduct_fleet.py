@@ -24,7 +24,7 @@ from slowdust.fleet.compiling import compile_builds
 from slowdust.fleet.cutting import refuse
 from slowdust.fleet.handing import folders_of, named_builds
 from slowdust.fleet.model import Cluster
-from slowdust.fleet.record import SPEC_FILE, Builds, Record, Wanted, has_record
+from slowdust.fleet.record import SPEC_FILE, Builds, Record, Wanted, discard_record, has_record
 from slowdust.fleet.run import fleet_folder, held, measure, prepare
 from slowdust.fleet.view import watching_fleet
 from slowdust.joining.join import join
@@ -81,8 +81,13 @@ def conduct_fleet(
             click.echo(f"experiment {spec.name} in {results / spec.name}", err=True)
             click.echo(_plan(record, hosts), err=True)
             if record.wanted.builds is Builds.PUSH:
-                with placed(origin):
-                    _hand_on_builds(spec, cluster)
+                try:
+                    with placed(origin):
+                        _hand_on_builds(spec, cluster)
+                except BaseException:
+                    if not record.placements:
+                        discard_record(folder)
+                    raise
             target = _run(spec, results, record, cluster)
     return _show(target, record, gates)
 
@@ -114,7 +119,8 @@ def _hand_on_builds(spec: Spec, cluster: RayCluster) -> None:
         compiled = compile_builds(spec, cluster, fleet_view)
     with known(compiled), watching() as view:
         contenders = resolve_contenders(spec, view)
-    cluster.hand_on(folders_of(contenders), named_builds(spec, contenders))
+        builds = named_builds(spec, contenders, view.phase)
+    cluster.hand_on(folders_of(contenders, builds), builds)
 
 
 def _plan(record: Record, hosts: int) -> str:
