@@ -27,7 +27,7 @@ unit: setup
 	$(BIN)/pytest -n auto --dist loadfile tests/unit
 
 integration: setup
-	$(BIN)/pytest -n 2 --dist loadfile --durations 40 tests/integration
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 40 tests/integration
 
 browser: setup
 	$(BIN)/pytest tests/browser

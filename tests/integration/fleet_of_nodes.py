@@ -31,7 +31,7 @@ class Fleet:
         token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16)}
         prompt = {"RAY_health_check_period_ms": "500", "RAY_health_check_failure_threshold": "3"}
         self._variables = {**token, **prompt, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-        self.workplace = _WithVariables(folder, self._variables)
+        self.workplace = FleetWorkplace(folder, self._variables)
         self._nodes = subprocess.Popen(
             [sys.executable, "-m", "tests.integration.ray_nodes", str(folder)],
             env={**os.environ, **self._variables},
@@ -63,6 +63,13 @@ class Fleet:
         record: dict[str, Any] = json.loads(path.read_text())
         return record
 
+    def shards_of(self, name: str, host: str) -> list[str]:
+        return [each["shard"] for each in self.record(name)["placements"] if each["host"] == host]
+
+    def tests_of(self, name: str, host: str) -> list[str]:
+        cuts = self.record(name)["cuts"]
+        return [test for shard in self.shards_of(name, host) for test in cuts[shard]["tests"]]
+
     def received(self, name: str, host: str = "*") -> int:
         """The slices that the head has from hosts."""
         hosts = self.workplace.folder / "results" / f"{name}.fleet" / "hosts"
@@ -74,7 +81,7 @@ class Fleet:
         assert self._nodes.wait(60) == 0
 
 
-class _WithVariables(Workplace):
+class FleetWorkplace(Workplace):
     """A workplace whose commands know the cluster's token."""
 
     def __init__(self, folder: Path, variables: dict[str, str]) -> None:
@@ -84,6 +91,11 @@ class _WithVariables(Workplace):
     @property
     def environment(self) -> dict[str, str]:
         return {**super().environment, **self._variables}
+
+    def has_each_slice_once(self, name: str) -> bool:
+        lines = map(json.loads, self.slice_lines(name))
+        places = [json.dumps(line["place"], sort_keys=True) for line in lines]
+        return len({*places}) == len(places)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Three real Ray nodes on this machine measure SQLite; one is killed, and so is the head."""
+"""Real Ray nodes measure SQLite: some killed, late, slow, full, or of another model of CPU."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pytest
 from tests.integration.conftest import GetBuildOf
 from tests.integration.fleet_of_nodes import NEW, OLD, Fleet, fleet_of
 from tests.integration.slowdust_command import wait_until
+
+TESTS = ["point-query", "scan", "hot-points"]
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +46,7 @@ def test_hosts_measure_what_one_host_alone_does(fleet: Fleet) -> None:
 
 
 def test_what_is_killed_goes_on_and_no_slice_is_lost_or_counted_twice(fleet: Fleet) -> None:
-    spec = fleet.write("killed", ["point-query", "scan", "hot-points"], "9s", 2)
+    spec = fleet.write("killed", TESTS, "9s", 2)
     head = fleet.workplace.start(*fleet.arguments(spec))
     wait_until(lambda: fleet.received("killed") > 6, "slices come")
     head.send_signal(signal.SIGKILL)
@@ -62,8 +64,70 @@ def test_what_is_killed_goes_on_and_no_slice_is_lost_or_counted_twice(fleet: Fle
     assert {each["host"] for each in lost} == {"b"}
     lines = fleet.workplace.slice_lines("killed")
     assert len(lines) == fleet.received("killed") > before
-    places = [json.dumps(json.loads(line)["place"], sort_keys=True) for line in lines]
-    assert len(set(places)) == len(places)
+    assert fleet.workplace.has_each_slice_once("killed")
     assert "point-query" in output
     turns = fleet.workplace.manifest("killed")["turns_done"]
     assert set(turns) == {"point-query@1", "scan@1", "hot-points@1"}
+
+
+def test_copies_are_measured_on_one_model_of_cpu(fleet: Fleet) -> None:
+    fleet.tell("host other cpu=Faked_CPU_9000")
+    spec = fleet.write("models", TESTS[:2], "3s", 2)
+    fleet.workplace.run(*fleet.arguments(spec, "--replicate", "2"))
+    record = fleet.record("models")
+    assert record["hosts"]["other"]["cpu"] == "Faked CPU 9000"
+    assert len(record["placements"]) == 2 * len(record["shards"])
+    assert fleet.shards_of("models", "other") == []
+
+
+def test_a_full_disk_takes_a_host_out_and_others_do_what_it_left(fleet: Fleet) -> None:
+    fleet.tell("host small disk=64m")
+    spec = fleet.write("full", TESTS, "9s", 2)
+    head = fleet.workplace.start(*fleet.arguments(spec))
+    wait_until(lambda: fleet.received("full", "small") > 2, "the small one measures")
+    fleet.tell("fill small")
+    _, errors = head.communicate(timeout=150)
+    assert head.returncode == 0, errors
+    record = fleet.record("full")
+    assert "No space left on device" in record["left_out"]["small"]
+    (left,) = fleet.shards_of("full", "small")
+    assert [each["shard"] for each in record["placements"]].count(left) == 2
+    turns = fleet.workplace.manifest("full")["turns_done"]
+    assert set(turns) == {f"{test}@1" for test in TESTS}
+    assert fleet.workplace.has_each_slice_once("full")
+
+
+def test_a_late_host_does_what_a_lost_one_left_and_verdicts_are_by_model(fleet: Fleet) -> None:
+    fleet.tell("kill c")
+    spec = fleet.write("late", TESTS[:2], "40s", 2)
+    head = fleet.workplace.start(*fleet.arguments(spec))
+    wait_until(lambda: fleet.received("late", "other") > 0, "slices come")
+    fleet.tell("host late cpu=Faked_CPU_9000")
+    wait_until(lambda: "late" in fleet.record("late")["hosts"], "the late host is met")
+    fleet.tell("kill other")
+    _, errors = head.communicate(timeout=150)
+    assert head.returncode == 0, errors
+    assert fleet.shards_of("late", "late") == fleet.shards_of("late", "other") != [], errors
+    (test,) = fleet.tests_of("late", "late")
+    groups = {
+        each["test"]: each.get("groups") for each in fleet.workplace.report("late")["results"]
+    }
+    assert [(g["group"], g["hosts"]) for g in groups.pop(test)] == [
+        ("Faked CPU 9000", ["other", "late"])
+    ]
+    for (group,) in groups.values():
+        assert group["group"] != "Faked CPU 9000"
+
+
+def test_what_a_slow_host_has_begun_is_ended_by_an_idle_one(fleet: Fleet) -> None:
+    fleet.tell("host crawling")
+    fleet.tell("slow crawling")
+    spec = fleet.write("slow", TESTS, "9s", 3)
+    head = fleet.workplace.start(*fleet.arguments(spec))
+    _, errors = head.communicate(timeout=200)
+    assert head.returncode == 0, errors
+    (slow,) = [each for each in fleet.record("slow")["placements"] if each["host"] == "crawling"]
+    assert (slow["state"], slow.get("reason")) == ("lost", "a ends it sooner"), errors
+    assert slow["shard"] in fleet.shards_of("slow", "a")
+    assert set(fleet.workplace.manifest("slow")["turns_done"]) == {f"{t}@1" for t in TESTS}
+    assert fleet.workplace.has_each_slice_once("slow")

@@ -71,6 +71,9 @@ class SimulatedFleet:
         self.clock = 0.0
         self.measured: Counter[tuple[str, int]] = Counter()
         """Test and incarnation of each turn that a host completed."""
+        self.orders: list[Order] = []
+        self.stopped: list[str] = []
+        """Hosts whose shards were taken over, in turn."""
         self._events: list[tuple[Second, int, str, int, Action]] = []
         self._numbers = 0
 
@@ -90,6 +93,7 @@ class SimulatedFleet:
         self._later(host, 2.0, lambda: [facts])
 
     def run(self, host: str, order: Order) -> None:
+        self.orders.append(order)
         of = self.simulated[host]
         place = order.experiment, order.folder
         kept = of.disk.get(place)
@@ -104,6 +108,10 @@ class SimulatedFleet:
             return
         folder = of.disk.setdefault(place, _Folder(started=f"{host} at {self.clock}"))
         self._measure(host, folder, order)
+
+    def stop(self, host: str) -> None:
+        self.stopped.append(host)
+        self.examine(host)
 
     def forget(self, host: str, experiment: str) -> None:
         disk = self.simulated[host].disk

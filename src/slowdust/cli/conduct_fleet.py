@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -19,24 +20,28 @@ from slowdust.experiment.setup import refuse_by_name, resolve_contenders
 from slowdust.experiment.spec.errors import File, placed
 from slowdust.experiment.spec.spec import Spec, read_spec
 from slowdust.fleet.address import is_open
-from slowdust.fleet.cluster import RayCluster, connected
-from slowdust.fleet.compiling import compile_builds
-from slowdust.fleet.cutting import refuse
-from slowdust.fleet.handing import folders_of, named_builds
-from slowdust.fleet.model import Cluster
-from slowdust.fleet.record import SPEC_FILE, Builds, Record, Wanted, discard_record, has_record
-from slowdust.fleet.run import fleet_folder, held, measure, prepare
+from slowdust.fleet.building.compiling import compile_builds
+from slowdust.fleet.building.handing import folders_of, named_builds
+from slowdust.fleet.cluster import RayCluster, Turn, connected
+from slowdust.fleet.hosts.shard import plain_facts
+from slowdust.fleet.model import Cluster, HostFacts
+from slowdust.fleet.planning.cutting import refuse
+from slowdust.fleet.record import Builds, Record, Wanted, discard_record, has_record
+from slowdust.fleet.run import held, measure, prepare
 from slowdust.fleet.view import watching_fleet
 from slowdust.joining.join import join
 from slowdust.joining.parts import Part
 from slowdust.places import named_path
 from slowdust.report import html, terminal
 from slowdust.store.folder import Folder, replace_file
+from slowdust.store.keeping.experiments import FLEET_SPEC_FILE, FLEET_SUFFIX, fleet_folder
 from slowdust.units import Second, format_duration
 from slowdust.wording import counted
 
 _HOSTS_WITHIN: Second = 30.0
 """Time that the first host has to be there."""
+_FACTS_WITHIN: Second = 10.0
+"""Time that hosts have for what they keep of calibrations, the start of a process included."""
 _REMEDY = "start the cluster with RAY_AUTH_MODE=token (docs/fleet.md)"
 
 
@@ -57,12 +62,12 @@ def conduct_fleet(
     """
     path = named_path(file)
     if mode is StartMode.RESUME and not path.is_file():
-        path = fleet_folder(results, file) / SPEC_FILE
+        path = fleet_folder(results, file) / FLEET_SPEC_FILE
         if not path.is_file():
             raise UsageError(_nothing_to_resume(results, file))
     spec = read_spec(path)
-    if path.name == SPEC_FILE:
-        spec = spec.model_copy(update={"name": path.parent.name.removesuffix(".fleet")})
+    if path.name == FLEET_SPEC_FILE:
+        spec = spec.model_copy(update={"name": path.parent.name.removesuffix(FLEET_SUFFIX)})
     origin = File(path, path.read_text(encoding="utf-8"))
     with placed(origin):
         refuse(spec)
@@ -77,17 +82,13 @@ def conduct_fleet(
         hosts = _count_hosts(cluster, address)
         folder = fleet_folder(results, spec.name)
         with held(folder):
-            record = prepare(spec, results, wanted, hosts, mode)
+            facts = _plain_facts(cluster) if mode is StartMode.FRESH else []
+            record = prepare(spec, results, wanted, hosts, mode, facts=facts)
             click.echo(f"experiment {spec.name} in {results / spec.name}", err=True)
             click.echo(_plan(record, hosts), err=True)
             if record.wanted.builds is Builds.PUSH:
-                try:
-                    with placed(origin):
-                        _hand_on_builds(spec, cluster)
-                except BaseException:
-                    if not record.placements:
-                        discard_record(folder)
-                    raise
+                with _forgotten_unless_begun(folder, record), placed(origin):
+                    _hand_on_builds(spec, cluster)
             target = _run(spec, results, record, cluster)
     return _show(target, record, gates)
 
@@ -113,6 +114,23 @@ def _count_hosts(cluster: Cluster, address: str) -> int:
     return hosts
 
 
+def _plain_facts(cluster: RayCluster) -> list[HostFacts]:
+    """Return what hosts say before the plan is made; those that do not answer soon are unknown."""
+    answers = cluster.ask(plain_facts, turn=Turn.NOW, within=_FACTS_WITHIN)
+    return [answer for answer in answers.values() if isinstance(answer, HostFacts)]
+
+
+@contextmanager
+def _forgotten_unless_begun(folder: Path, record: Record) -> Iterator[None]:
+    """Let an experiment of which nothing was measured begin anew, after an error in the context."""
+    try:
+        yield
+    except BaseException:
+        if not record.placements:
+            discard_record(folder)
+        raise
+
+
 def _hand_on_builds(spec: Spec, cluster: RayCluster) -> None:
     """Get all builds of an experiment, those that are compiled by nodes, and hand them on."""
     with watching_fleet() as fleet_view:
@@ -127,9 +145,11 @@ def _plan(record: Record, hosts: int) -> str:
     wanted = record.wanted
     where = "one host" if wanted.replicate == 1 else f"{wanted.replicate} hosts of one CPU model"
     total = sum(shard.seconds for shard in record.shards) * wanted.replicate
+    calibrated = record.sizing.hosts
+    sized = f"; sized by the calibrations of {counted(calibrated, 'host')}" if calibrated else ""
     return (
         f"{counted(len(record.shards), 'shard')}, each on {where}: "
-        f"{format_duration(round(total))} of hosts' time; {counted(hosts, 'host')} there"
+        f"{format_duration(round(total))} of hosts' time; {counted(hosts, 'host')} there{sized}"
     )
 
 

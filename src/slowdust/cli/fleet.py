@@ -39,8 +39,8 @@ def status(address: str) -> int:
     slowdust fleet status
     slowdust fleet status 10.0.0.5:6379
     """
-    from slowdust.fleet import shard
     from slowdust.fleet.cluster import Turn, connected
+    from slowdust.fleet.hosts import shard
 
     with connected(address) as cluster:
         answers = cluster.ask(shard.plain_facts, turn=Turn.NOW, within=_ANSWERS_WITHIN)
@@ -56,8 +56,8 @@ def doctor(address: str) -> int:
     A host is checked when nothing is measured there; one that is busy for a minute is named.
     Exit code: 3 if a host has a problem, 1 if one did not answer.
     """
-    from slowdust.fleet import shard
     from slowdust.fleet.cluster import Turn, connected
+    from slowdust.fleet.hosts import shard
     from slowdust.fleet.model import Lost
     from slowdust.store.finding import Severity
 
@@ -97,8 +97,8 @@ def calibrate(address: str, contenders: tuple[str, ...], **options: str | None) 
     \b
     slowdust fleet calibrate 127.0.0.1:6379 postgres@17.6 --budget 1h
     """
-    from slowdust.fleet import shard
     from slowdust.fleet.cluster import Turn, connected
+    from slowdust.fleet.hosts import shard
     from slowdust.fleet.model import Lost
 
     arguments = [*contenders]

@@ -78,7 +78,7 @@ def command(
     from slowdust.experiment.journal import StartMode
     from slowdust.experiment.spec.errors import File, placed
     from slowdust.experiment.spec.spec import read_spec
-    from slowdust.fleet.fitness import Unfit
+    from slowdust.fleet.hosts.fitness import Unfit
     from slowdust.fleet.record import Builds, Wanted
     from slowdust.places import named_path
     from slowdust.store.folder import MANIFEST_FILE

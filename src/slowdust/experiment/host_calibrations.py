@@ -68,7 +68,7 @@ def keep(manifest: Manifest, calibration: Calibration) -> None:
     try:
         with filelock.FileLock(path.with_suffix(".lock")):
             beside = path.with_suffix(".new")
-            beside.write_bytes(msgspec.json.format(msgspec.json.encode(_merged(_read(), new))))
+            beside.write_bytes(msgspec.json.format(msgspec.json.encode(_merged(all_kept(), new))))
             beside.replace(path)
     except OSError as error:
         raise SlowdustError(f"cannot write {path}: {error.strerror}") from error
@@ -76,7 +76,7 @@ def keep(manifest: Manifest, calibration: Calibration) -> None:
 
 def kept_tests(dbms: str, rows: int) -> list[KeptTest]:
     """Return the calibrated tests of a DBMS, those with as many rows where there are any."""
-    kept = [test for test in _read() if test.dbms == dbms]
+    kept = [test for test in all_kept() if test.dbms == dbms]
     return [test for test in kept if test.rows == rows] or kept
 
 
@@ -86,7 +86,7 @@ def host_fact(base: ContenderFacts, rows: int) -> dict[str, str]:
     It is by the base's DBMS and engine and by tables of as many rows, or else by what was
     calibrated last.
     """
-    kept = _read()
+    kept = all_kept()
     if not kept:
         return {}
     last = kept[-1]
@@ -98,7 +98,7 @@ def host_fact(base: ContenderFacts, rows: int) -> dict[str, str]:
 
 def newest_sentence() -> str | None:
     """Return what this host resolves by its newest calibration; None before any."""
-    kept = _read()
+    kept = all_kept()
     return _sentence(kept[-1:]) if kept else None
 
 
@@ -131,7 +131,7 @@ def _system(of: KeptTest | ContenderFacts) -> tuple[str, str | None]:
     return (of.dbms, of.engine)
 
 
-def _read() -> list[KeptTest]:
+def all_kept() -> list[KeptTest]:
     """Return what is kept; nothing where there is no file, or one that cannot be read."""
     try:
         return msgspec.json.decode(_path().read_bytes(), type=list[KeptTest])

@@ -118,7 +118,7 @@ class Outlook:
 
 def outlook_of(spec: Spec, results: Path, before: Manifest | None = None) -> Outlook:
     """Return what an experiment is expected to take; `before` is how far one has come."""
-    system = _system(spec)
+    system = system_of(spec)
     earlier = _earlier(results, system, spec.configured_benchmark().measuring)
     usual = _learned(earlier, _USUAL.get(system, _USUAL_OF_OTHERS))
     contenders = len(spec.planned_contenders())
@@ -144,7 +144,7 @@ def outlook_of(spec: Spec, results: Path, before: Manifest | None = None) -> Out
     )
 
 
-def _system(spec: Spec) -> str:
+def system_of(spec: Spec) -> str:
     """Return the DBMS of the base; empty where its directory does not tell."""
     name = spec.planned_contenders()[0].name
     if name.dbms is not None or name.directory is None:

@@ -3,7 +3,7 @@
 Each node that offers the resource `slowdust_host` is a host. One actor holds that resource while an
 experiment is measured, so that nothing of another one is placed beside it, and does one thing at a
 time. Ray finds the nodes, starts the actor where it belongs, carries what it says, and tells when a
-node is gone; what is measured where is the planner's business.
+node is gone; what is measured where is the business of `planning`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from msgspec.structs import replace
 from slowdust.builds.apart import Assignment
 from slowdust.builds.handed_on import HandedOn
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.fleet import handing, shard, workshop
 from slowdust.fleet.address import host_of, is_loopback, knock
+from slowdust.fleet.building import handing, workshop
+from slowdust.fleet.hosts import shard
 from slowdust.fleet.model import (
     Able,
     Begun,
@@ -127,6 +128,10 @@ class RayCluster:
         method = self._actors[host].measured.options(num_returns="streaming")
         known = replace(order, builds=self._builds)
         self._pending[method.remote(known, self._bundles)] = host
+
+    def stop(self, host: str) -> None:
+        """End the actor of a host, which ends what it measures, and examine the host anew."""
+        self.examine(host)
 
     def hand_on(self, folders: Sequence[str], builds: Sequence[HandedOn]) -> None:
         """Hand folders of the cache on to the hosts, each when it measures for the first time.

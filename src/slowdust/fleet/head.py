@@ -8,7 +8,6 @@ moment: what it had received is kept, what a host has measured since then is rec
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,10 +15,12 @@ from pathlib import Path
 from slowdust import __version__
 from slowdust.errors import SlowdustError
 from slowdust.experiment.spec.spec import Spec
-from slowdust.fleet.cutting import shard_spec
-from slowdust.fleet.fitness import unfit
+from slowdust.fleet.hosts.fitness import unfit
+from slowdust.fleet.hosts.roster import MOST_LOSSES, Roster
 from slowdust.fleet.model import Cluster, End, Ended, HostFacts, Message, Order, Part
-from slowdust.fleet.planner import Again, Queue, expected_end
+from slowdust.fleet.planning.cutting import shard_spec
+from slowdust.fleet.planning.pace import Teaches
+from slowdust.fleet.planning.plan import Plan, Takeover
 from slowdust.fleet.receiving import close, receive, received
 from slowdust.fleet.record import (
     Left,
@@ -29,9 +30,9 @@ from slowdust.fleet.record import (
     part_folder,
     write_record,
 )
-from slowdust.fleet.roster import MOST_LOSSES, Roster
+from slowdust.fleet.unfinished import Turns, Unfinished, turns_of, turns_received
 from slowdust.fleet.view import FleetView, Overview
-from slowdust.store.folder import SLICES_FILE, WORKLOAD_FILE, Folder
+from slowdust.store.folder import MANIFEST_FILE, SLICES_FILE, WORKLOAD_FILE, Folder
 from slowdust.units import Second
 from slowdust.wording import counted, first_line, listing
 
@@ -43,8 +44,6 @@ _ANSWER_WITHIN: Second = 60.0
 """Time that hosts have for their facts before the first shard is handed out."""
 _PATIENCE: Second = 60.0
 """Time without any host that can measure, after which the experiment stops."""
-_MOST_FAILURES = 3
-"""Hosts on which a shard may fail."""
 _JOIN_EVERY: Second = 20.0
 _JOIN_SHARE = 0.1
 """The most of its time that the head spends joining while hosts measure."""
@@ -71,13 +70,11 @@ class Head:
         self._cluster = cluster
         self._view = view
         self._join = join
-        self._queue = Queue(record.shards, record.wanted.replicate)
-        self._seconds = {shard.name: shard.seconds for shard in record.shards}
+        self._plan = Plan(record.shards, record.wanted.replicate)
+        self._unfinished = Unfinished(folder, record, self._plan)
         self._roster = Roster(record)
         self._measuring: dict[str, Placement] = {}
         """Host -> the shard that it measures, or did when an earlier head was killed."""
-        self._began: dict[str, Second] = {}
-        """Host -> when it began what it measures, by the cluster's clock."""
         self._slices = 0
         self._fresh = False
         """Whether something was received since the last join."""
@@ -106,7 +103,7 @@ class Head:
             if placement.state in (State.LOST, State.FAILED):
                 close(part_folder(self._folder, placement))
         self._join_all()
-        for host in self._roster.ready:
+        for host in self._roster.ready | (self._roster.asked & self._roster.worked):
             self._cluster.forget(host, self._record.id)
 
     def _take_up(self) -> None:
@@ -117,17 +114,14 @@ class Head:
             if placement.state is State.RUNNING:
                 self._measuring[placement.host] = placement
             if placement.state in (State.RUNNING, State.FINISHED):
-                self._queue.assign(placement.shard, placement.host, group)
+                self._plan.queue.assign(placement.shard, placement.host, group)
                 self._fresh = True
-            elif placement.state is State.FAILED:
-                self._queue.exclude(placement.shard, placement.host)
-        for name in self._record.given_up:
-            self._queue.drop(name)
+        self._unfinished.take_up()
         self._record.left_out.clear()  # they are looked at anew
         self._save()
 
     def _queue_or_work(self) -> bool:
-        return bool(len(self._queue) or self._measuring)
+        return bool(self._plan.queue or self._measuring)
 
     def _save(self) -> None:
         write_record(self._folder, self._record)
@@ -163,7 +157,7 @@ class Head:
         self._roster.ready.add(host)
         self._view.event(f"{host}: {facts.cpu or 'unknown CPU'}, {facts.cpus} CPUs")
         if (placement := self._measuring.get(host)) is not None:
-            self._begin(placement)
+            self._go_on(placement)
         self._save()
 
     def _leave_out(self, host: str, reason: str) -> None:
@@ -179,100 +173,87 @@ class Head:
         self._fresh = True
         if part.file == SLICES_FILE:
             self._slices += part.content.count(b"\n")
+        elif part.file == MANIFEST_FILE:
+            self._advance(host, turns_of(part.content, self._record.cuts[placement.shard]))
+
+    def _advance(self, host: str, turns: Turns | None) -> None:
+        if turns is not None:
+            done = min(1.0, turns.done / turns.planned)
+            self._plan.paces.advance(host, done, self._cluster.now())
 
     def _end(self, host: str, ended: Ended) -> None:
         placement = self._measuring.pop(host, None)
-        self._began.pop(host, None)
         if placement is None:
             return
         reason = first_line(ended.reason)
         if ended.end is End.FINISHED:
             placement.state = State.FINISHED
+            turns = self._turns(placement)
+            share = min(1.0, turns.most / turns.planned) if turns else 0.0
+            self._plan.paces.finish(host, self._cluster.now(), share)
             self._view.event(f"{placement.words}: finished")
         elif ended.end is End.FAILED:
             self._fail(placement, reason)
         else:
-            self._put_back(placement, reason, Again.YES)
+            self._unfinished.lose(placement, reason)
             if ended.end is End.UNFIT:
                 self._leave_out(host, reason)
         self._fresh = True
         self._save()
 
     def _fail(self, placement: Placement, reason: str) -> None:
-        """Let another host try a shard, unless too many have."""
-        placement.state, placement.reason = State.FAILED, reason
         self._view.warning(f"{placement.words}: {reason}")
-        failed = [each for each in self._record.of(placement.shard) if each.state is State.FAILED]
-        others = self._roster.ready - {each.host for each in failed}
-        if len(failed) >= _MOST_FAILURES or not others:
-            self._record.given_up[placement.shard] = reason
-            self._queue.drop(placement.shard)
-        else:
-            self._return(placement, Again.NO)
-        of_host = [each for each in self._record.placements if each.host == placement.host]
-        if len(of_host) > 1 and all(each.state is State.FAILED for each in of_host):
+        self._unfinished.fail(placement, reason, self._roster.ready)
+        if self._unfinished.fails_always(placement.host):
             self._leave_out(placement.host, f"every shard fails there: {reason}")
 
     def _lose(self, host: str, reason: str) -> None:
         """Let others do what is left of a lost host's shard; it may come again."""
         times = self._roster.lose(host, self._cluster.now())
-        self._began.pop(host, None)
         if (placement := self._measuring.pop(host, None)) is not None:
-            self._put_back(placement, reason, Again.YES)
+            self._unfinished.lose(placement, reason)
+            self._fresh = True
         self._view.warning(f"{host} is lost: {reason}")
         if times >= MOST_LOSSES:
             self._leave_out(host, f"lost {times} times: {reason}")
         self._save()
 
-    def _put_back(self, placement: Placement, reason: str, again: Again) -> None:
-        placement.state, placement.reason = State.LOST, reason
-        self._fresh = True
-        self._return(placement, again)
-
-    def _return(self, placement: Placement, again: Again) -> None:
-        """Let a shard wait again, less the turns that were complete."""
-        left = self._left(placement)
-        if left is not None:
-            self._record.left.setdefault(placement.shard, []).append(left)
-        self._queue.put_back(placement.shard, placement.host, again)
-
-    def _left(self, placement: Placement) -> Left | None:
-        """Return what a host has left of a shard; None for all of it."""
-        folder = part_folder(self._folder, placement)
-        before = placement.left
-        if not folder.has_manifest():
-            return before
-        manifest = folder.read_manifest()
-        cut = self._record.cuts[placement.shard]
-        planned = manifest.method.incarnations
-        keys = [f"{test}@{clients}" for test in cut.tests for clients in cut.clients]
-        turns = min((manifest.turns_done.get(key, 0) for key in keys), default=0)
-        turns = min(turns, planned - 1)  # the last one is done again where the end was not reached
-        if not turns:
-            return before
-        done = before.done if before else 0.0
-        return Left(done=done + (1 - done) * turns / planned, turns=planned - turns)
-
     def _hand_out(self) -> None:
         waited = self._cluster.now() - self._started_at
         if self._roster.asked and not self._record.placements and waited < _ANSWER_WITHIN:
             return  # which hosts are alike is known when all have answered
-        chosen = self._roster.chosen()
-        groups = Counter(map(self._roster.group, chosen))
-        for host in chosen:
-            if host not in self._measuring:
-                self._give(host, groups[self._roster.group(host)])
+        now = self._cluster.now()
+        groups = {host: self._roster.group(host) for host in self._roster.chosen()}
+        self._plan.share(groups, now)
+        idle = [host for host in groups if host not in self._measuring]
+        for host in self._plan.quickest_first(idle):
+            if (shard := self._plan.take(host, now)) is not None:
+                self._place(host, shard.name)
+                idle.remove(host)
+        while (found := self._plan.takeover(idle, now)) is not None:
+            self._take_over(found)
+            idle.remove(found.by)
 
-    def _give(self, host: str, size_of_group: int) -> None:
-        shard = self._queue.take(host, self._roster.group(host), size_of_group)
-        if shard is None:
-            return
-        left = self._record.left.get(shard.name)
-        before = [each for each in self._record.of(shard.name) if each.host == host]
+    def _take_over(self, found: Takeover) -> None:
+        """Let an idle host do what is left of another one's shard."""
+        placement = self._measuring.pop(found.host)
+        self._plan.paces.stop(found.host, self._cluster.now())
+        self._unfinished.take_over(placement, found.by)
+        self._fresh = True
+        self._save()  # a head that goes on must not let the host go on
+        self._view.event(f"{placement.words}: stopped, {placement.reason}")
+        self._roster.ask_again(found.host)
+        self._cluster.stop(found.host)
+        self._plan.give(placement.shard, found.by, self._cluster.now())
+        self._place(found.by, placement.shard)
+
+    def _place(self, host: str, shard: str) -> None:
+        left = self._record.left.get(shard)
+        before = [each for each in self._record.of(shard) if each.host == host]
         placement = Placement(
-            shard=shard.name,
+            shard=shard,
             host=host,
-            folder=f"{shard.name}-{len(before) + 1}" if before else shard.name,
+            folder=f"{shard}-{len(before) + 1}" if before else shard,
             begun=time.time(),
             left=left.pop(0) if left else None,
         )
@@ -282,8 +263,19 @@ class Head:
         self._save()
         self._begin(placement)
 
+    def _go_on(self, placement: Placement) -> None:
+        """Let a host go on with what an earlier head gave it."""
+        host, shard, now = placement.host, placement.shard, self._cluster.now()
+        seconds = self._unfinished.seconds(shard, placement.left)
+        self._plan.paces.begin(host, shard, seconds, now, Teaches.NO)
+        self._advance(host, self._turns(placement))
+        self._begin(placement)
+
+    def _turns(self, placement: Placement) -> Turns | None:
+        folder = part_folder(self._folder, placement)
+        return turns_received(folder, self._record.cuts[placement.shard])
+
     def _begin(self, placement: Placement) -> None:
-        self._began[placement.host] = self._cluster.now()
         self._cluster.run(placement.host, self._order(placement))
         cut = self._record.cuts[placement.shard]
         self._view.event(f"{placement.words}: {cut.words()}")
@@ -295,6 +287,7 @@ class Head:
             self._spec,
             self._record.cuts[placement.shard],
             placement.folder,
+            self._record.sizing,
             done=left.done,
             turns=left.turns,
         )
@@ -326,7 +319,7 @@ class Head:
     def _why_nobody(self) -> str:
         wanted = self._record.wanted.replicate
         out = [f"{host} ({reason})" for host, reason in sorted(self._record.left_out.items())]
-        left = f"{counted(len(self._queue), 'shard')} cannot be measured"
+        left = f"{counted(len(self._plan.queue), 'shard')} cannot be measured"
         if self._roster.ready and wanted > 1:
             return f"{left}: each needs {wanted} hosts of one CPU model; --resume goes on"
         reasons = f"; left out: {listing(out)}" if out else ""
@@ -366,8 +359,7 @@ class Head:
     def _overview(self) -> Overview:
         ready = self._roster.ready
         measuring = {host: each for host, each in self._measuring.items() if host in ready}
-        busy = {host: self._left_of(each) for host, each in measuring.items()}
-        idle = len(self._roster.chosen()) - len(busy)
+        idle = len(self._roster.chosen()) - len(measuring)
         finished = [p for p in self._record.placements if p.state is State.FINISHED]
         return Overview(
             hosts={
@@ -378,11 +370,5 @@ class Head:
             finished=len(finished),
             shards=len(self._record.shards) * self._record.wanted.replicate,
             slices=self._slices,
-            left=expected_end(self._queue.waiting, busy, idle) if busy or idle else None,
+            left=self._plan.expected_end(idle, self._cluster.now()),
         )
-
-    def _left_of(self, placement: Placement) -> Second:
-        seconds = self._seconds[placement.shard]
-        share = 1 - placement.left.done if placement.left else 1.0
-        spent = self._cluster.now() - self._began.get(placement.host, self._cluster.now())
-        return max(0.0, seconds * share - spent)

@@ -10,9 +10,21 @@ import msgspec
 
 from slowdust.builds.apart import Assignment
 from slowdust.builds.handed_on import HandedOn
-from slowdust.fleet.handing import Bundle
+from slowdust.fleet.building.handing import Bundle
 from slowdust.store.finding import Finding
 from slowdust.units import Second
+
+
+class Weight(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """The time that a test needs on a host, by the host's calibration."""
+
+    test: str
+    clients: int
+    dbms: str
+    rows: int | None = None
+    weight: float
+    """The seconds in which the interval of two contenders' ratio has a half-width of 1 (in ln
+    rqps): they grow as the square of what it is to be narrower."""
 
 
 class HostFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -31,6 +43,8 @@ class HostFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Who measures there now."""
     calibrated: str | None = None
     """What the host resolves, by its newest calibration."""
+    weights: list[Weight] = []
+    """The time that each of its calibrated tests needs."""
 
 
 class Order(msgspec.Struct, kw_only=True, frozen=True):
@@ -155,6 +169,9 @@ class Cluster(Protocol):
 
     def run(self, host: str, order: Order) -> None:
         """Let a host measure a shard: `Part`s come, and `Ended` or `Lost` at last."""
+
+    def stop(self, host: str) -> None:
+        """End what a host measures, of which nothing more comes, and examine the host anew."""
 
     def forget(self, host: str, experiment: str) -> None:
         """Let a host remove what it has of an experiment."""

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from slowdust.errors import SlowdustError
+from slowdust.fleet.hosts.shard import APPENDED
 from slowdust.fleet.model import Part
-from slowdust.fleet.shard import APPENDED
 from slowdust.store.folder import (
     MANIFEST_FILE,
     PROFILES,

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import msgspec
 
-from slowdust.fleet.cutting import Cut
-from slowdust.fleet.fitness import Unfit
+from slowdust.fleet.hosts.fitness import Unfit
 from slowdust.fleet.model import HostFacts
-from slowdust.fleet.planner import Shard
+from slowdust.fleet.planning.cutting import Cut
+from slowdust.fleet.planning.queue import Shard
+from slowdust.fleet.planning.sizing import Sizing
 from slowdust.store.folder import Folder
 from slowdust.store.recording import read_record_file, write_record_file
 
 RECORD_FILE = "fleet.json"
-SPEC_FILE = "fleet.toml"
 HOSTS = "hosts"
 SCHEMA = 1
 
@@ -50,12 +50,13 @@ class State(StrEnum):
     RUNNING = "running"
     FINISHED = "finished"
     LOST = "lost"
-    """The host, or what it had, was lost; what the head had received is kept."""
+    """The host, or what it had, was lost, or another one took it over; what the head had received
+    is kept."""
     FAILED = "failed"
 
 
 class Left(msgspec.Struct, kw_only=True, frozen=True):
-    """What is left of a shard whose host was lost."""
+    """What is left of a shard that a host did not finish."""
 
     done: float
     """The share of it that was done."""
@@ -76,6 +77,8 @@ class Placement(msgspec.Struct, kw_only=True, omit_defaults=True):
     reason: str = ""
     left: Left | None = None
     """What other hosts had left of it; None where it is all of the shard."""
+    taken_over: bool = False
+    """Whether another host ends it sooner: this one does not get it again."""
 
     @property
     def words(self) -> str:
@@ -93,9 +96,11 @@ class Record(msgspec.Struct, kw_only=True):
     shards: list[Shard]
     cuts: dict[str, Cut]
     """Shard -> what it measures."""
+    sizing: Sizing = Sizing()
+    """The shares that tests have of the budget."""
     placements: list[Placement] = []
     left: dict[str, list[Left]] = {}
-    """Shard -> what is left of its copies whose hosts were lost, until other hosts have them."""
+    """Shard -> what is left of copies that hosts did not finish, until other hosts have them."""
     given_up: dict[str, str] = {}
     """Shard -> why it could be measured nowhere."""
     hosts: dict[str, HostFacts] = {}

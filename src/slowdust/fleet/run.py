@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import secrets
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,11 +15,11 @@ from slowdust.errors import UsageError
 from slowdust.experiment.journal import StartMode, check_start
 from slowdust.experiment.outlook import outlook_of
 from slowdust.experiment.spec.spec import Spec
-from slowdust.fleet.cutting import cut
 from slowdust.fleet.head import Head, Join
-from slowdust.fleet.model import Cluster
+from slowdust.fleet.model import Cluster, HostFacts
+from slowdust.fleet.planning.cutting import cut
+from slowdust.fleet.planning.sizing import sizing_by
 from slowdust.fleet.record import (
-    SPEC_FILE,
     Record,
     Wanted,
     has_record,
@@ -28,15 +28,8 @@ from slowdust.fleet.record import (
 )
 from slowdust.fleet.view import FleetView
 from slowdust.store.folder import Folder, replace_file
+from slowdust.store.keeping.experiments import FLEET_SPEC_FILE, FLEET_SUFFIX, fleet_folder
 from slowdust.units import Second
-
-
-def fleet_folder(results: Path, name: str) -> Path:
-    """Return the folder of a fleet's record and of what its hosts sent.
-
-    It is beside that of the experiment, which is made anew whenever the parts are joined.
-    """
-    return results / f"{name}.fleet"
 
 
 @contextmanager
@@ -51,13 +44,23 @@ def held(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            name = folder.name.removesuffix(".fleet")
+            name = folder.name.removesuffix(FLEET_SUFFIX)
             raise UsageError(f"a fleet measures '{name}' now") from None
         yield
 
 
-def prepare(spec: Spec, results: Path, wanted: Wanted, hosts: int, mode: StartMode) -> Record:
+def prepare(
+    spec: Spec,
+    results: Path,
+    wanted: Wanted,
+    hosts: int,
+    mode: StartMode,
+    *,
+    facts: Collection[HostFacts] = (),
+) -> Record:
     """Return the record of an experiment that begins, for so many hosts, or that goes on.
+
+    `facts` are those of the hosts that told them before the plan is made.
 
     Raises:
         UsageError: its name is taken, or it is another one than before.
@@ -65,10 +68,10 @@ def prepare(spec: Spec, results: Path, wanted: Wanted, hosts: int, mode: StartMo
     folder = fleet_folder(results, spec.name)
     if mode is StartMode.RESUME:
         record = read_record(folder)
-        if (folder / SPEC_FILE).read_text(encoding="utf-8") != spec.to_toml():
+        if (folder / FLEET_SPEC_FILE).read_text(encoding="utf-8") != spec.to_toml():
             raise UsageError(
                 f"cannot resume '{spec.name}': its specification changed since it was started: it "
-                f"is kept as {folder / SPEC_FILE}"
+                f"is kept as {folder / FLEET_SPEC_FILE}"
             )
         record.wanted = msgspec.structs.replace(wanted, replicate=record.wanted.replicate)
         return record
@@ -79,11 +82,16 @@ def prepare(spec: Spec, results: Path, wanted: Wanted, hosts: int, mode: StartMo
         )
     check_start(Folder(results / spec.name), StartMode.FRESH)
     there = min(hosts, wanted.hosts or hosts)
-    shards, cuts = cut(spec, there, partial(_seconds, results), wanted.replicate)
+    sizing = sizing_by(facts, spec)
+    shards, cuts = cut(spec, there, partial(_seconds, results), sizing, wanted.replicate)
     record = Record(
-        id=f"{spec.name}-{secrets.token_hex(4)}", wanted=wanted, shards=shards, cuts=cuts
+        id=f"{spec.name}-{secrets.token_hex(4)}",
+        wanted=wanted,
+        shards=shards,
+        cuts=cuts,
+        sizing=sizing,
     )
-    replace_file(folder / SPEC_FILE, spec.to_toml().encode())
+    replace_file(folder / FLEET_SPEC_FILE, spec.to_toml().encode())
     write_record(folder, record)
     return record
 

@@ -132,17 +132,6 @@ class Folder:
                 f"an experiment named '{self.name}' is running now: choose another --name"
             ) from None
 
-    def read_spec(self) -> str:
-        """Return the specification (TOML) as it was run.
-
-        Raises:
-            UsageError: there is no such experiment.
-        """
-        try:
-            return self.spec_file.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise UsageError(f"no experiment '{self.name}' in {self.path.parent}") from None
-
     def read_manifest(self) -> Manifest:
         """Return the manifest.
 

@@ -309,6 +309,15 @@ def test_models_of_cpus_that_disagree_are_named(tmp_path: Path) -> None:
     assert _result(report, "point-query").verdict == "same"
 
 
+def test_a_group_names_the_hosts_that_measured_the_test(tmp_path: Path) -> None:
+    tests = {"alpha": ["scan"], "beta": ["point-query"], "gamma": ["hot-points"]}
+    hosts: dict[str, object] = {host: {} for host in tests}
+    report = _report(tmp_path, hosts, tests=tests, cpus={"gamma": "Epyc"})
+    assert [(g.group, g.hosts) for g in _result(report, "scan").groups] == [
+        ("synthetic", ["alpha"])
+    ]
+
+
 def test_a_host_that_disagrees_is_a_note_of_the_report(tmp_path: Path) -> None:
     slow = {NEW: dict.fromkeys(TESTS, 0.88)}
     report = _report(tmp_path, {"alpha": {}, "beta": {}, "gamma": slow})

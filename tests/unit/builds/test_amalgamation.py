@@ -18,7 +18,7 @@ from slowdust.builds.apart import Assignment
 from slowdust.builds.cache import cached, compiled_records
 from slowdust.cli.builds import command
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.fleet.handing import archive_of
+from slowdust.fleet.building.handing import archive_of
 
 if TYPE_CHECKING:
     Registry = Any  # of conftest.py, which cannot be imported

@@ -11,7 +11,7 @@ from slowdust.builds import Choices, resolve
 from slowdust.builds.compiling.compile import LOG
 from slowdust.builds.handed_on import VARIABLE, HandedOn, encoded, known
 from slowdust.errors import SlowdustError
-from slowdust.fleet.handing import handed_on, packed, put
+from slowdust.fleet.building.handing import handed_on, packed, put
 from tests.unit.builds.source_projects import commit, postgres_sources
 
 NAME = "postgres@git:main"

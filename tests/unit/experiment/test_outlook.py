@@ -113,7 +113,7 @@ def test_a_calibration_says_how_precise_it_will_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, half_width: float, *, short: bool
 ) -> None:
     kept = [calibrated(half_width, 30.0)]
-    monkeypatch.setattr(host_calibrations, "_read", lambda: kept)
+    monkeypatch.setattr(host_calibrations, "all_kept", lambda: kept)
 
     same = outlook_of(spec(), tmp_path)
     longer = outlook_of(spec(budget="240s"), tmp_path)

@@ -13,8 +13,8 @@ from slowdust import __version__
 from slowdust.builds.apart import Assignment, OfRevision
 from slowdust.errors import SlowdustError
 from slowdust.experiment.spec.spec import Spec, parse_spec
-from slowdust.fleet import workshop
-from slowdust.fleet.compiling import compile_builds, nodes_that_can
+from slowdust.fleet.building import workshop
+from slowdust.fleet.building.compiling import compile_builds, nodes_that_can
 from slowdust.fleet.model import Able, Begun, Lost, Report
 from slowdust.units import Second
 from tests.unit.builds.source_projects import VERSION, commit, postgres_sources, write

@@ -9,7 +9,8 @@ import pytest
 
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.spec import Spec, parse_spec
-from slowdust.fleet.cutting import Cut, cut, refuse, shard_spec
+from slowdust.fleet.planning.cutting import Cut, cut, refuse, shard_spec
+from slowdust.fleet.planning.sizing import EQUAL, Sizing
 
 OLD, NEW, NEWER = "postgres@15.8", "postgres@16.4", "postgres@17.6"
 
@@ -39,7 +40,7 @@ def test_one_host_measures_all_in_one_piece() -> None:
     spec = spec_of(suite="quick")
     [part] = cuts_of(spec, 1)
     assert part.tests == [test.name for test in spec.chosen_tests()]
-    assert shard_spec(spec, part, "s").budget == spec.budget
+    assert shard_spec(spec, part, "s", EQUAL).budget == spec.budget
 
 
 def test_every_step_is_in_one_shard_of_each_group_of_contenders() -> None:
@@ -67,11 +68,24 @@ def test_tests_on_aged_data_stay_with_what_ages_them() -> None:
 def test_budgets_add_up_and_a_shard_has_as_much_for_a_test_as_the_whole() -> None:
     spec = spec_of(tests=["point-query", "hot-points", "scan", "random-points.10"])
     parts = cuts_of(spec, 2)
-    budgets = [shard_spec(spec, part, "s").budget for part in parts]
+    budgets = [shard_spec(spec, part, "s", EQUAL).budget for part in parts]
     assert sum(budgets) == pytest.approx(spec.budget)
     assert [each / len(part.tests) for each, part in zip(budgets, parts, strict=True)] == [
         pytest.approx(150.0)
     ] * len(parts)
+
+
+def test_calibrated_shares_size_the_shards_and_add_up() -> None:
+    spec = spec_of(tests=["point-query", "hot-points", "scan", "random-points.10"], clients=[1, 4])
+    quick = dict.fromkeys(("point-query", "hot-points", "random-points.10"), 0.5)
+    sizing = Sizing(hosts=1, shares={**quick, "scan": 2.5})
+    shards, cuts = cut(spec, 4, lambda shard: shard.budget + 10.0, sizing)
+    budgets = [shard_spec(spec, cuts[s.name], "s", sizing).budget for s in shards]
+    assert sum(budgets) == pytest.approx(spec.budget)
+    assert [s.seconds for s in shards] == pytest.approx([each + 10 for each in budgets])
+    scans = [part for part in cuts.values() if "scan" in part.tests]
+    assert [part.tests for part in scans] == [["scan"], ["scan"]], "the others are beside it"
+    assert shard_spec(spec, scans[0], "s", sizing).budget == pytest.approx(600 * 2.5 / 8)
 
 
 def test_contenders_are_grouped_where_there_are_more_hosts_than_tests() -> None:
@@ -81,16 +95,18 @@ def test_contenders_are_grouped_where_there_are_more_hosts_than_tests() -> None:
     assert {len(part.contenders) for part in parts} == {2}
     assert all(part.contenders[0] == 0 for part in parts), "the base is in each"
     assert sorted(part.contenders[1] for part in parts) == [1, 2, 3, 4]
-    assert [c.contender for c in shard_spec(spec, parts[1], "s").contenders] == [OLD, NEWER]
+    assert [c.contender for c in shard_spec(spec, parts[1], "s", EQUAL).contenders] == [OLD, NEWER]
 
 
 def test_groups_of_contenders_have_the_names_that_the_whole_has() -> None:
     spec = spec_of([OLD, {"contender": NEW, "matrix": {"work_mem": ["4MB", "8MB"]}}, OLD])
     part = Cut(contenders=[0, 3], tests=["scan"], clients=[1])
-    names = [table.name or table.contender for table in shard_spec(spec, part, "s").contenders]
+    names = [
+        table.name or table.contender for table in shard_spec(spec, part, "s", EQUAL).contenders
+    ]
     assert names == [OLD, f"{OLD}#2"]
     part = Cut(contenders=[0, 2], tests=["scan"], clients=[1])
-    shard = shard_spec(spec, part, "s")
+    shard = shard_spec(spec, part, "s", EQUAL)
     [_, varied] = shard.planned_contenders()
     assert (varied.title(None), varied.set) == (f"{NEW} work_mem=8MB", {"work_mem": "8MB"})
     assert parse_spec({**shard.model_dump(exclude_none=True, exclude={"only"})}).contenders
@@ -110,7 +126,7 @@ def test_many_small_shards_are_not_made_where_starts_take_longer_than_tests() ->
 def test_what_is_left_of_a_shard_has_its_share_of_time_and_turns() -> None:
     spec = spec_of(tests=["scan"], incarnations=4)
     left = shard_spec(
-        spec, Cut(contenders=[], tests=["scan"], clients=[1]), "s", done=0.75, turns=1
+        spec, Cut(contenders=[], tests=["scan"], clients=[1]), "s", EQUAL, done=0.75, turns=1
     )
     assert left.budget == pytest.approx(150.0)
     assert left.incarnations == 1

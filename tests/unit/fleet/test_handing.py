@@ -8,7 +8,7 @@ import pytest
 
 from slowdust.builds.handed_on import content_of
 from slowdust.errors import SlowdustError
-from slowdust.fleet.handing import Bundle, is_there, packed, put
+from slowdust.fleet.building.handing import Bundle, is_there, packed, put
 
 FOLDER = "builds/sqlite/3.1.0"
 

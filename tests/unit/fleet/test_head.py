@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,13 +12,15 @@ import pytest
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.journal import StartMode
 from slowdust.experiment.spec.spec import Spec, parse_spec
-from slowdust.fleet.fitness import Unfit
+from slowdust.fleet.hosts.fitness import Unfit
+from slowdust.fleet.model import HostFacts, Weight
 from slowdust.fleet.record import Record, State, Wanted, read_record
-from slowdust.fleet.run import fleet_folder, measure, prepare
+from slowdust.fleet.run import measure, prepare
 from slowdust.joining.join import join
 from slowdust.joining.parts import Part
 from slowdust.store.finding import Finding, Severity
 from slowdust.store.folder import Folder
+from slowdust.store.keeping.experiments import fleet_folder
 from slowdust.store.slice import Slice
 from tests.unit.synthetic_fleet import BLOCKS, TURN_S, Heard, SimulatedFleet, SimulatedHost
 
@@ -49,13 +52,15 @@ class Laboratory:
         self.wanted = wanted or Wanted()
         self.spec = spec_of()
         self.view = Heard()
+        self.facts: list[HostFacts] = []
+        """What hosts say before the plan is made."""
         self.joins = 0
 
     def run(self, mode: StartMode = StartMode.FRESH) -> Folder:
         folder = fleet_folder(self.results, self.spec.name)
         folder.mkdir(exist_ok=True)
         hosts = len(self.fleet.hosts())
-        record = prepare(self.spec, self.results, self.wanted, hosts, mode)
+        record = prepare(self.spec, self.results, self.wanted, hosts, mode, facts=self.facts)
         return measure(
             self.spec, self.results, record, cluster=self.fleet, view=self.view, join=self._join
         )
@@ -71,15 +76,15 @@ class Laboratory:
     def slices(self) -> list[Slice]:
         return Folder(self.results / self.spec.name).read_slices()
 
-    def check_complete(self, replicate: int = 1) -> None:
-        """Check that every test has all of its turns, and that no slice is there twice."""
+    def check_complete(self, times: int = 1) -> None:
+        """Check that every test has all of its turns so often, and that no slice is there twice."""
         slices = self.slices()
         assert len({id_of(record) for record in slices}) == len(slices)
         turns: Counter[str] = Counter()
         for test in TESTS:
             of_turn = Counter(r.place.incarnation for r in slices if r.place.test == test)
             turns[test] = sum(count == 2 * 2 * BLOCKS for count in of_turn.values())
-        assert turns == dict.fromkeys(TESTS, TURNS * replicate)
+        assert turns == dict.fromkeys(TESTS, TURNS * times)
 
 
 def id_of(record: Slice) -> tuple[object, ...]:
@@ -103,7 +108,7 @@ def test_each_test_is_measured_on_as_many_hosts_as_wanted(tmp_path: Path) -> Non
     fleet = SimulatedFleet({name: SimulatedHost() for name in "abcd"})
     laboratory = Laboratory(tmp_path, fleet, Wanted(replicate=2))
     laboratory.run()
-    laboratory.check_complete(replicate=2)
+    laboratory.check_complete(times=2)
     for shard in laboratory.record.shards:
         assert len({each.host for each in laboratory.record.of(shard.name)}) == 2
 
@@ -188,6 +193,79 @@ def test_a_slow_host_gets_fewer_shards(tmp_path: Path) -> None:
     laboratory.run()
     shards = Counter(each.host for each in laboratory.record.placements)
     assert shards["quick"] > shards["slow"] > 0
+
+
+def test_an_idle_host_takes_over_what_a_slow_one_has_begun(tmp_path: Path) -> None:
+    hosts = {name: SimulatedHost() for name in "ab"} | {"slow": SimulatedHost(slowness=10.0)}
+    fleet = SimulatedFleet(hosts)
+    laboratory = Laboratory(tmp_path, fleet)
+    laboratory.spec = spec_of(clients=[1, 2])
+    laboratory.run()
+    laboratory.check_complete(times=2)
+    bound = 2 * len(TESTS) * TURNS * TURN_S / 2.1
+    assert fleet.clock < bound + TURNS * TURN_S, "without it the slow one takes until second 400"
+    assert fleet.stopped == ["slow"]
+    [stopped, *others] = [e for e in laboratory.record.placements if e.host == "slow"]
+    assert not others, "it waits instead of beginning what it cannot end in time"
+    assert stopped.state is State.LOST
+    [_, rest] = laboratory.record.of(stopped.shard)
+    assert stopped.reason == f"{rest.host} ends it sooner"
+    assert rest.left is not None
+    assert rest.left.turns < TURNS, "the turns that the slow one had done count"
+    text = f"slow/{stopped.folder}: stopped, {rest.host} ends it sooner"
+    assert text in laboratory.view.events
+    assert not laboratory.view.warnings, "it is no loss of the host"
+    assert not any(host.disk for host in hosts.values()), "hosts keep nothing"
+
+
+@pytest.mark.parametrize("after", [124.5, 140.0, 156.0])
+def test_what_was_taken_over_stays_so_when_the_head_goes_on(tmp_path: Path, after: float) -> None:
+    hosts = {name: SimulatedHost() for name in "ab"} | {"slow": SimulatedHost(slowness=10.0)}
+    fleet = DyingHead(hosts, after)
+    laboratory = Laboratory(tmp_path, fleet)
+    laboratory.spec = spec_of(clients=[1, 2])
+    with pytest.raises(KilledError):
+        laboratory.run()
+    assert fleet.stopped == ["slow"]
+    fleet.forget_head()
+    laboratory.run(StartMode.RESUME)
+    laboratory.check_complete(times=2)
+    assert fleet.stopped == ["slow"]
+    assert Counter(each.host for each in laboratory.record.placements)["slow"] == 1
+
+
+def test_the_head_that_goes_on_gives_tests_the_same_shares(tmp_path: Path) -> None:
+    fleet = DyingHead({"a": SimulatedHost(), "b": SimulatedHost()}, 60.0)
+    laboratory = Laboratory(tmp_path, fleet)
+    weights = [
+        Weight(test=test, clients=1, dbms="postgres", weight=weight)
+        for test, weight in zip(TESTS, (1.0, 1.0, 3.0, 1.0), strict=True)
+    ]
+    laboratory.facts = [HostFacts(slowdust="0", weights=weights)]
+    with pytest.raises(KilledError):
+        laboratory.run()
+    fleet.forget_head()
+    laboratory.facts = []
+    laboratory.run(StartMode.RESUME)
+    laboratory.check_complete()
+    record = laboratory.record
+    assert record.sizing.hosts == 1
+    assert record.sizing.shares["scan"] == pytest.approx(2.0, rel=1e-4)
+    [scan] = [name for name, part in record.cuts.items() if "scan" in part.tests]
+    assert record.cuts[scan].tests == ["scan"]
+    orders = [order for order in fleet.orders if order.folder == scan]
+    budgets = [parse_spec(tomllib.loads(order.spec)).budget for order in orders]
+    assert budgets == [pytest.approx(100.0, rel=1e-4)] * len(budgets)
+    assert len(budgets) >= 1
+
+
+def test_a_host_that_alone_is_slow_in_its_group_goes_on(tmp_path: Path) -> None:
+    hosts = {"a": SimulatedHost(), "slow": SimulatedHost(cpu="other", slowness=10.0)}
+    fleet = SimulatedFleet(hosts)
+    laboratory = Laboratory(tmp_path, fleet)
+    laboratory.run()
+    laboratory.check_complete()
+    assert not fleet.stopped, "what it has begun stays in its group"
 
 
 def test_a_host_with_a_full_disk_is_left_out_by_name(tmp_path: Path) -> None:

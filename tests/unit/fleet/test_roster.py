@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from slowdust.fleet.model import HostFacts
+from slowdust.fleet.hosts.roster import Roster
+from slowdust.fleet.model import HostFacts, Weight
 from slowdust.fleet.record import Record, Wanted
-from slowdust.fleet.roster import Roster
 
 
 def roster(wanted: Wanted | None = None, **cpus: str) -> Roster:
@@ -39,3 +39,10 @@ def test_hosts_that_measure_come_first_and_then_the_largest_group() -> None:
     assert hosts.chosen() == ["b", "c"]
     hosts.worked.add("a")
     assert hosts.chosen() == ["a", "b"]
+
+
+def test_the_record_keeps_no_weights_of_hosts() -> None:
+    record = Record(id="x", wanted=Wanted(), shards=[], cuts={})
+    weight = Weight(test="scan", clients=1, dbms="postgres", weight=1.0)
+    Roster(record).answer("a", HostFacts(slowdust="0", cpus=2, weights=[weight]))
+    assert record.hosts == {"a": HostFacts(slowdust="0", cpus=2)}

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import errno
+import time
 from pathlib import Path
 
 import pytest
 
+from slowdust.analysis.calibration.model import NeededTime
 from slowdust.errors import SlowdustError
-from slowdust.fleet import shard
+from slowdust.experiment import host_calibrations
+from slowdust.experiment.host_calibrations import KeptTest
 from slowdust.fleet.address import is_loopback, is_open
 from slowdust.fleet.cluster import connected, host_nodes
+from slowdust.fleet.hosts import shard
 from slowdust.fleet.model import End, Ended, Order, Part
 from slowdust.fleet.receiving import receive, received
 from slowdust.store.folder import MANIFEST_FILE, SLICES_FILE, Folder
@@ -109,3 +113,54 @@ def test_clusters_that_others_reach_without_a_token_are_open(
     assert not is_open("127.0.0.1:6379")
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     assert not is_open("10.0.0.1:6379")
+
+
+def test_facts_have_the_weights_of_calibrated_tests(
+    open_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLOWDUST_DATA", str(open_dir))
+    assert shard.plain_facts().weights == []
+    needed = NeededTime(
+        test="scan",
+        clients=4,
+        half_width=0.1,
+        seconds=200.0,
+        shortest=1.0,
+        furthest=4000.0,
+        to_find={},
+    )
+    kept = KeptTest(
+        date="2026-11-20",
+        experiment="night",
+        contender="postgres@17.6",
+        dbms="postgres",
+        rows=1000,
+        measured=600.0,
+        needed=needed,
+    )
+    monkeypatch.setattr(host_calibrations, "all_kept", lambda: [kept])
+    monkeypatch.setattr(host_calibrations, "newest_sentence", lambda: "yesterday")
+    [weight] = shard.plain_facts().weights
+    assert weight.weight == pytest.approx(2.0)
+    assert (weight.test, weight.clients, weight.dbms, weight.rows) == ("scan", 4, "postgres", 1000)
+
+
+def test_a_host_is_examined_once_what_was_stopped_there_has_ended(
+    open_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLOWDUST_DATA", str(open_dir))
+    folder = Folder(open_dir / "fleet" / "e" / "s001")
+    folder.path.mkdir(parents=True)
+    waited: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        held.close()
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr(shard, "examine", lambda _host: [])
+    monkeypatch.setattr(shard, "read_host", lambda _root: None)
+    with folder.lock_file.open("w", encoding="utf-8") as held:
+        folder.take(held)
+        shard.host_facts()
+    assert waited

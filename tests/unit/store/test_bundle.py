@@ -84,7 +84,7 @@ def test_profiles_travel_too(tmp_path: Path, folder: Folder) -> None:
 def test_it_may_get_another_name(tmp_path: Path, folder: Folder, file: Path) -> None:
     there = unpack(file, folder.path.parent, "guest")
     assert there.read_manifest().experiment == "guest"
-    assert there.read_spec() == 'name = "guest"\n'
+    assert there.spec_file.read_text() == 'name = "guest"\n'
 
 
 def test_nothing_is_overwritten(tmp_path: Path, folder: Folder, file: Path) -> None:

@@ -30,7 +30,7 @@ def test_a_renamed_experiment_has_its_name_everywhere_and_its_place_in_lists(res
     folder = rename_experiment(kept_experiment(results, "first"), "night-1")
     assert not (results / "first").exists()
     assert folder.read_manifest().experiment == "night-1"
-    assert folder.read_spec() == 'name = "night-1"\nrows = 10\n'
+    assert folder.spec_file.read_text() == 'name = "night-1"\nrows = 10\n'
     assert (folder.path / "slices.ndjson").read_bytes() == records
     assert [each.name for each in experiments(results)] == ["second", "night-1"]
 
@@ -40,6 +40,25 @@ def test_fields_of_a_newer_slowdust_survive_a_new_name(results: Path) -> None:
     path.write_text(json.dumps(json.loads(path.read_bytes()) | {"moon": "full"}))
     folder = rename_experiment(Folder(results / "first"), "third")
     assert json.loads((folder.path / "manifest.json").read_bytes())["moon"] == "full"
+
+
+def test_what_hosts_of_a_fleet_measured_is_renamed_and_removed_with_it(results: Path) -> None:
+    fleet = results / "first.fleet"
+    fleet.mkdir()
+    (fleet / "fleet.toml").write_text('name = "first"\nrows = 10\n')
+    (results / "taken.fleet").mkdir()
+    with pytest.raises(UsageError, match=r"there is a 'taken.fleet' in .* already"):
+        rename_experiment(Folder(results / "first"), "taken")
+    folder = rename_experiment(Folder(results / "first"), "third")
+    renamed = results / "third.fleet"
+    assert (renamed / "fleet.toml").read_text() == 'name = "third"\nrows = 10\n'
+    assert not fleet.exists()
+    with (renamed / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(UsageError, match="'third' is running"):
+            remove_experiment(folder)
+    remove_experiment(folder)
+    assert sorted(path.name for path in results.iterdir()) == ["second", "taken.fleet"]
 
 
 def test_no_experiment_takes_the_place_of_another(results: Path) -> None:

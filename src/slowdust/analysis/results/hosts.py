@@ -43,7 +43,10 @@ def relate_hosts(result: Result, judgement: Judgement, hosts: Hosts) -> None:
             _set(each, _judged(judgement), estimate.blocks)
         elif own := ratios.get(each.host):
             _set(each, _of_host(own, judgement), own.blocks)
-    result.groups = [_group(group, own, hosts) for group, own in judgement.groups.items()]
+    result.groups = [
+        _group(group, own, [each.host for each in result.hosts if hosts.groups[each.host] == group])
+        for group, own in judgement.groups.items()
+    ]
 
 
 def notes_about_hosts(result: Result) -> list[str]:
@@ -81,12 +84,11 @@ def _set(each: HostResult, relative: Relative, blocks: int) -> None:
         each.low, each.high = relative.interval.low, relative.interval.high
 
 
-def _group(group: str, judgement: Judgement, hosts: Hosts) -> GroupResult:
+def _group(group: str, judgement: Judgement, measured_on: list[str]) -> GroupResult:
     relative = _judged(judgement)
-    measured = [own.host for own in judgement.estimate.hosts]
     result = GroupResult(
         group=group,
-        hosts=measured or hosts.in_group(group),
+        hosts=[own.host for own in judgement.estimate.hosts] or measured_on,
         rqps=relative.ratio,
         verdict=judgement.verdict,
     )

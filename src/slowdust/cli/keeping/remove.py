@@ -19,13 +19,14 @@ def command(names: tuple[str, ...], results: Path, **options: bool) -> None:
 
     Nothing is removed if one of the names is of no experiment.
     """
-    from slowdust.store.keeping.experiments import kept_experiment, remove_experiment
+    from slowdust.store.keeping.experiments import kept_experiment, paths_of, remove_experiment
 
     folders = [kept_experiment(results, name) for name in dict.fromkeys(names)]
     for folder in folders:
-        files = [path for path in folder.path.rglob("*") if path.is_file()]
-        size = sum(path.stat().st_size for path in files) / 1e6
-        click.echo(f"{folder.path}: {len(files)} files, {size:.1f} MB")
+        for path in paths_of(folder):
+            files = [each for each in path.rglob("*") if each.is_file()]
+            size = sum(file.stat().st_size for file in files) / 1e6
+            click.echo(f"{path}: {len(files)} files, {size:.1f} MB")
     if not options["yes"]:
         click.confirm("Remove this for good?", abort=True)
     for folder in folders:

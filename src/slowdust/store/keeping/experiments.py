@@ -8,7 +8,7 @@ import re
 import shutil
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -29,6 +29,10 @@ from slowdust.wording import nearest
 
 BUNDLE_SUFFIX = ".slowdust"
 """End of the name of a bundle's file: one experiment for another Slowdust (`bundle.py`)."""
+FLEET_SUFFIX = ".fleet"
+"""End of the name of a folder beside an experiment's: what each host of a fleet measured of it."""
+FLEET_SPEC_FILE = "fleet.toml"
+"""The specification in that folder."""
 
 
 def is_name(text: str) -> bool:
@@ -80,10 +84,18 @@ def _is_kept(folder: Folder) -> bool:
     return folder.has_manifest() or (folder.path / SLICES_FILE).is_file()
 
 
+def fleet_folder(results: Path, name: str) -> Path:
+    """Return the folder of a fleet's record and of what its hosts sent.
+
+    It is beside that of the experiment, which is made anew whenever the parts are joined.
+    """
+    return results / f"{name}{FLEET_SUFFIX}"
+
+
 def rename_experiment(folder: Folder, name: str) -> Folder:
     """Give an experiment another name, in its specification and its manifest, too; return it.
 
-    The order of `slowdust list` stays as it is.
+    The order of `slowdust list` stays as it is. What hosts of a fleet measured of it goes with it.
 
     Raises:
         UsageError: the name is not valid or taken, or the experiment is running.
@@ -91,40 +103,61 @@ def rename_experiment(folder: Folder, name: str) -> Folder:
     """
     check_name(name)
     target = folder.path.with_name(name)
+    results = folder.path.parent
+    moves = [(fleet, fleet_folder(results, name)) for fleet in _fleet_folders(folder)]
+    moves.append((folder.path, target))
     with _held(folder):
-        if target.exists():
-            raise UsageError(f"there is a '{name}' in {target.parent} already: choose another name")
+        for _, new in moves:
+            if new.exists():
+                raise UsageError(
+                    f"there is a '{new.name}' in {results} already: choose another name"
+                )
         if folder.has_manifest():
             _rename_manifest(folder.path / MANIFEST_FILE, name)
-        if folder.spec_file.is_file():
-            _rename_spec(folder, name)
-        try:
-            folder.path.rename(target)
-        except OSError as error:
-            raise SlowdustError(f"cannot rename {folder.path}: {error.strerror}") from error
+        for old, new in moves:
+            _rename_spec(folder.spec_file if old == folder.path else old / FLEET_SPEC_FILE, name)
+            try:
+                old.rename(new)
+            except OSError as error:
+                raise SlowdustError(f"cannot rename {old}: {error.strerror}") from error
     return Folder(target)
 
 
 def remove_experiment(folder: Folder) -> None:
-    """Remove an experiment with all its files.
+    """Remove an experiment with all its files, and what hosts of a fleet measured of it.
 
     Raises:
         UsageError: it is running.
         SlowdustError: a file cannot be removed.
     """
     with _held(folder):
-        try:
-            shutil.rmtree(folder.path)
-        except OSError as error:
-            raise SlowdustError(f"cannot remove {folder.path}: {error}") from error
+        for path in paths_of(folder):
+            try:
+                shutil.rmtree(path)
+            except OSError as error:
+                raise SlowdustError(f"cannot remove {path}: {error}") from error
+
+
+def paths_of(folder: Folder) -> list[Path]:
+    """Return the folders of an experiment: what hosts of a fleet measured of it, and its own."""
+    return [*_fleet_folders(folder), folder.path]
+
+
+def _fleet_folders(folder: Folder) -> list[Path]:
+    """Return the folder of what hosts measured, if a fleet measured the experiment."""
+    fleet = fleet_folder(folder.path.parent, folder.name)
+    return [fleet] if fleet.is_dir() else []
 
 
 @contextmanager
 def _held(folder: Folder) -> Iterator[None]:
-    """Keep every writer out of the folder, by its lock."""
+    """Keep every writer out of the folders of an experiment, by their locks."""
+    locks = [folder.lock_file, *(Folder(fleet).lock_file for fleet in _fleet_folders(folder))]
     try:
-        with folder.lock_file.open("a", encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with ExitStack() as stack:
+            for path in locks:
+                lock = stack.enter_context(path.open("a", encoding="utf-8"))
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield
     except BlockingIOError:
         raise UsageError(
@@ -144,13 +177,16 @@ def _rename_manifest(path: Path, name: str) -> None:
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-def _rename_spec(folder: Folder, name: str) -> None:
+def _rename_spec(path: Path, name: str) -> None:
+    """Replace the name in a specification that has one."""
+    if not path.is_file():
+        return
     try:
-        table = tomllib.loads(folder.read_spec())
-    except tomllib.TOMLDecodeError as error:
-        raise SlowdustError(f"{folder.spec_file} is damaged: {error}") from error
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SlowdustError(f"{path} is damaged: {error}") from error
     if "name" in table:
-        replace_file(folder.spec_file, tomli_w.dumps(table | {"name": name}).encode())
+        replace_file(path, tomli_w.dumps(table | {"name": name}).encode())
 
 
 @contextmanager

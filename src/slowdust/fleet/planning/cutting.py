@@ -17,7 +17,8 @@ from slowdust.benchmarks.model import Measuring, Test
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.contenders import ContenderTable, PlannedContender
 from slowdust.experiment.spec.spec import Spec
-from slowdust.fleet.planner import Shard, makespan
+from slowdust.fleet.planning.queue import Shard, makespan
+from slowdust.fleet.planning.sizing import EQUAL, Sizing
 from slowdust.units import Second
 
 _MOST_PER_HOST = 4
@@ -30,10 +31,8 @@ class _Unit:
 
     tests: tuple[str, ...]
     clients: tuple[int, ...]
-
-    @property
-    def steps(self) -> int:
-        return len(self.tests) * len(self.clients)
+    size: float
+    """The share that it has of the budget: 1 is an equal one of a test at one number of clients."""
 
 
 class Cut(msgspec.Struct, kw_only=True, frozen=True):
@@ -64,7 +63,11 @@ def refuse(spec: Spec) -> None:
 
 
 def cut(
-    spec: Spec, hosts: int, seconds_of: Callable[[Spec], Second], replicate: int = 1
+    spec: Spec,
+    hosts: int,
+    seconds_of: Callable[[Spec], Second],
+    sizing: Sizing = EQUAL,
+    replicate: int = 1,
 ) -> tuple[list[Shard], dict[str, Cut]]:
     """Return the shards of an experiment, each of which `replicate` of the hosts measure.
 
@@ -77,10 +80,12 @@ def cut(
     def expected(part: Cut) -> Second:
         shape = (len(part.contenders), len(part.tests), len(part.clients))
         if shape not in seconds:
-            seconds[shape] = seconds_of(shard_spec(spec, part, "shard"))
-        return seconds[shape]
+            seconds[shape] = seconds_of(shard_spec(spec, part, "shard", EQUAL))
+        # What is beside the measuring hardly depends on a part's share.
+        more = _share(spec, part, sizing) - _share(spec, part, EQUAL)
+        return seconds[shape] + spec.budget * more
 
-    for parts in _cuts(spec, hosts):
+    for parts in _cuts(spec, hosts, sizing):
         sized = [(part, expected(part)) for part in parts]
         length = makespan([size for _, size in sized] * replicate, hosts)
         if best is None or length < best[0] * 0.98:
@@ -91,9 +96,9 @@ def cut(
     return shards, {name: part for name, part, _ in named}
 
 
-def _cuts(spec: Spec, hosts: int) -> list[list[Cut]]:
+def _cuts(spec: Spec, hosts: int, sizing: Sizing) -> list[list[Cut]]:
     """Return ways to cut, from the fewest shards on."""
-    units = _units(spec)
+    units = _units(spec, sizing)
     found = []
     for groups in _groups(spec, 1 if len(units) >= hosts else hosts):
         most = min(len(units), max(1, _MOST_PER_HOST * hosts // len(groups)))
@@ -108,12 +113,17 @@ def _cuts(spec: Spec, hosts: int) -> list[list[Cut]]:
     return found
 
 
-def _units(spec: Spec) -> list[_Unit]:
+def _units(spec: Spec, sizing: Sizing) -> list[_Unit]:
     """Return the tests that can be measured apart, at each number of clients where that can be."""
     benchmark = spec.configured_benchmark()
     tests, levels = spec.chosen_tests(), tuple(spec.clients)
+
+    def unit(of: Sequence[Test], clients: tuple[int, ...]) -> _Unit:
+        names = tuple(test.name for test in of)
+        return _Unit(names, clients, sizing.size(names) * len(clients))
+
     if benchmark.measuring is Measuring.STEPS:
-        return [_Unit(tuple(test.name for test in tests), levels)]
+        return [unit(tests, levels)]
     first = next((place for place, test in enumerate(tests) if test.changes_data), len(tests))
     together: list[list[Test]] = []
     for test in tests[:first]:
@@ -122,13 +132,13 @@ def _units(spec: Spec) -> list[_Unit]:
         else:
             together.append([test])
     units = [
-        _Unit(tuple(test.name for test in group), (clients,))
+        unit(group, (clients,))
         for group in together
         for clients in levels
         if any(test.most_clients is None or clients <= test.most_clients for test in group)
     ]
-    if aged := tuple(test.name for test in tests[first:]):
-        units.append(_Unit(aged, levels))
+    if aged := tests[first:]:
+        units.append(unit(aged, levels))
     return units
 
 
@@ -151,15 +161,15 @@ def _merged(units: Sequence[_Unit], number: int) -> list[tuple[list[str], list[i
     by_clients: dict[tuple[int, ...], list[_Unit]] = {}
     for unit in units:
         by_clients.setdefault(unit.clients, []).append(unit)
-    total = sum(unit.steps for unit in units)
+    total = sum(unit.size for unit in units)
     sets: list[tuple[list[str], list[int]]] = []
     for clients, alike in by_clients.items():
-        share = sum(unit.steps for unit in alike) / total
+        share = sum(unit.size for unit in alike) / total
         bins: list[list[_Unit]] = [
             [] for _ in range(max(1, min(len(alike), round(number * share))))
         ]
-        for unit in sorted(alike, key=lambda each: -each.steps):
-            min(bins, key=lambda each: sum(unit.steps for unit in each)).append(unit)
+        for unit in sorted(alike, key=lambda each: -each.size):
+            min(bins, key=lambda each: sum(unit.size for unit in each)).append(unit)
         order = {name: place for place, unit in enumerate(alike) for name in unit.tests}
         for each in bins:
             names = sorted((name for unit in each for name in unit.tests), key=order.__getitem__)
@@ -167,15 +177,22 @@ def _merged(units: Sequence[_Unit], number: int) -> list[tuple[list[str], list[i
     return sets
 
 
-def shard_spec(spec: Spec, part: Cut, name: str, done: float = 0.0, turns: int = 0) -> Spec:
+def _share(spec: Spec, part: Cut, sizing: Sizing) -> float:
+    """Return the share that a part has of the experiment's budget."""
+    planned = len(spec.planned_contenders())
+    steps = len(spec.chosen_tests()) * len(spec.clients)
+    contenders = len(part.contenders) or planned
+    return sizing.size(part.tests) * len(part.clients) / steps * contenders / planned
+
+
+def shard_spec(
+    spec: Spec, part: Cut, name: str, sizing: Sizing, *, done: float = 0.0, turns: int = 0
+) -> Spec:
     """Return the specification of a shard, whose budget is its share of the experiment's.
 
     `done` is the share of it that was done elsewhere, `turns` the incarnations that are left then.
     """
     planned = spec.planned_contenders()
-    contenders = len(part.contenders) or len(planned)
-    steps = len(spec.chosen_tests()) * len(spec.clients)
-    share = len(part.tests) * len(part.clients) / steps * contenders / len(planned)
     changes: dict[str, object] = {
         "name": name,
         "tests": part.tests,
@@ -183,7 +200,7 @@ def shard_spec(spec: Spec, part: Cut, name: str, done: float = 0.0, turns: int =
         "only": [],
     }
     if "budget" in spec.model_fields_set or spec.budget_of_steps is None:
-        changes["budget"] = spec.budget * share * (1 - done)
+        changes["budget"] = spec.budget * _share(spec, part, sizing) * (1 - done)
     if turns:
         changes["incarnations"] = turns
     if part.contenders:

@@ -27,7 +27,7 @@ from slowdust.experiment import host_calibrations
 from slowdust.experiment.claims.locks import holders_here
 from slowdust.experiment.doctor import examine
 from slowdust.experiment.doctor.host import read_host
-from slowdust.fleet.model import End, Ended, HostFacts, Order, Part
+from slowdust.fleet.model import End, Ended, HostFacts, Order, Part, Weight
 from slowdust.places import DATA_VARIABLE, data_root, make_enterable
 from slowdust.probes.host.machine import read_machine
 from slowdust.store.folder import (
@@ -55,9 +55,14 @@ _COMPLAINT = "slowdust: "
 def host_facts() -> HostFacts:
     """Return the facts of this host with the findings of its checks, which take two seconds.
 
+    A shard that was stopped, or whose head was killed, ends first: its servers would be found.
+
     Raises:
         SlowdustError: the data root cannot be made.
     """
+    for folder in (data_root() / "fleet").glob("*/*/"):
+        with suppress(UsageError):
+            _wait_for_predecessor(Folder(folder))
     return replace(plain_facts(), findings=examine(read_host(data_root())))
 
 
@@ -76,6 +81,16 @@ def plain_facts() -> HostFacts:
         free_bytes=machine.storage.free_bytes,
         measuring="; ".join(map(str, holders_here())) or None,
         calibrated=host_calibrations.newest_sentence(),
+        weights=[
+            Weight(
+                test=kept.needed.test,
+                clients=kept.needed.clients,
+                dbms=kept.dbms,
+                rows=kept.rows,
+                weight=kept.needed.seconds * kept.needed.half_width**2,
+            )
+            for kept in host_calibrations.all_kept()
+        ],
     )
 
 

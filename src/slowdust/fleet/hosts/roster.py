@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from slowdust.fleet.fitness import group_of
+import msgspec
+
+from slowdust.fleet.hosts.fitness import group_of
 from slowdust.fleet.model import HostFacts
 from slowdust.fleet.record import Record
 from slowdust.units import Second
@@ -48,9 +50,14 @@ class Roster:
         return chosen
 
     def answer(self, host: str, facts: HostFacts) -> None:
-        """Keep the facts of a host that was asked."""
+        """Keep the facts of a host that was asked, less the weights, which are used only once."""
         self.asked.discard(host)
-        self._record.hosts[host] = facts
+        self._record.hosts[host] = msgspec.structs.replace(facts, weights=[])
+
+    def ask_again(self, host: str) -> None:
+        """Let a host measure nothing until it has answered once more."""
+        self.ready.discard(host)
+        self.asked.add(host)
 
     def leave_out(self, host: str, reason: str) -> None:
         """Let a host take part no longer."""

@@ -1,6 +1,6 @@
 """What a node of a fleet does to compile a build: a process of its own, with its compilers.
 
-    python -m slowdust.fleet.workshop DIRECTORY
+    python -m slowdust.fleet.building.workshop DIRECTORY
 
 compiles what `assignment.json` in DIRECTORY says of the sources in `sources.tar.gz`, and writes the
 folder of the cache into `folder`. When it is ended by SIGTERM, as by the end of the process that
@@ -26,7 +26,7 @@ from slowdust import __version__
 from slowdust.accounts import ends_with_this_process, server_account, temporary_directory
 from slowdust.builds.apart import Assignment
 from slowdust.errors import SlowdustError
-from slowdust.fleet import handing
+from slowdust.fleet.building import handing
 from slowdust.fleet.model import Able, Begun, Made, NotMade
 from slowdust.places import cache_root
 from slowdust.units import Second

@@ -20,7 +20,7 @@ from slowdust.builds.handed_on import HandedOn, name_of
 from slowdust.errors import SlowdustError
 from slowdust.experiment.spec.errors import at
 from slowdust.experiment.spec.spec import Spec
-from slowdust.fleet import handing
+from slowdust.fleet.building import handing
 from slowdust.fleet.model import Able, Begun, Compilers, Lost, Made, NotMade, Report
 from slowdust.fleet.view import FleetView
 from slowdust.units import Second, format_duration

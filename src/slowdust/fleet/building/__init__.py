@@ -1,0 +1,1 @@
+"""Builds of a fleet: nodes compile them, and hosts get them by their content."""
