@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -25,7 +26,7 @@ from slowdust.fleet.cluster import RayCluster, Turn, connected
 from slowdust.fleet.hosts.shard import plain_facts
 from slowdust.fleet.model import Cluster, HostFacts
 from slowdust.fleet.planning.cutting import refuse
-from slowdust.fleet.record import Builds, Record, Wanted, has_record
+from slowdust.fleet.record import Builds, Record, Wanted, discard_record, has_record
 from slowdust.fleet.run import held, measure, prepare
 from slowdust.fleet.view import watching_fleet
 from slowdust.joining.join import join
@@ -86,7 +87,7 @@ def conduct_fleet(
             click.echo(f"experiment {spec.name} in {results / spec.name}", err=True)
             click.echo(_plan(record, hosts), err=True)
             if record.wanted.builds is Builds.PUSH:
-                with placed(origin):
+                with _forgotten_unless_begun(folder, record), placed(origin):
                     _hand_on_builds(spec, cluster)
             target = _run(spec, results, record, cluster)
     return _show(target, record, gates)
@@ -119,13 +120,25 @@ def _plain_facts(cluster: RayCluster) -> list[HostFacts]:
     return [answer for answer in answers.values() if isinstance(answer, HostFacts)]
 
 
+@contextmanager
+def _forgotten_unless_begun(folder: Path, record: Record) -> Iterator[None]:
+    """Let an experiment of which nothing was measured begin anew, after an error in the context."""
+    try:
+        yield
+    except BaseException:
+        if not record.placements:
+            discard_record(folder)
+        raise
+
+
 def _hand_on_builds(spec: Spec, cluster: RayCluster) -> None:
     """Get all builds of an experiment, those that are compiled by nodes, and hand them on."""
     with watching_fleet() as fleet_view:
         compiled = compile_builds(spec, cluster, fleet_view)
     with known(compiled), watching() as view:
         contenders = resolve_contenders(spec, view)
-    cluster.hand_on(folders_of(contenders), named_builds(spec, contenders))
+        builds = named_builds(spec, contenders, view.phase)
+    cluster.hand_on(folders_of(contenders, builds), builds)
 
 
 def _plan(record: Record, hosts: int) -> str:

@@ -123,6 +123,11 @@ def has_record(folder: Path) -> bool:
     return (folder / RECORD_FILE).is_file()
 
 
+def discard_record(folder: Path) -> None:
+    """Remove the record of an experiment of which nothing was measured."""
+    (folder / RECORD_FILE).unlink(missing_ok=True)
+
+
 def read_record(folder: Path) -> Record:
     """Return the record of a fleet's experiment.
 
