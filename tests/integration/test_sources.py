@@ -61,7 +61,7 @@ def test_commit_with_more_instructions_is_found_by_name(repository: Path, open_d
         f"Count to {TURNS} before every statement",
     ]
     listed = workplace.run("builds", "list")
-    assert f"postgres@git:{change}" in listed
+    assert f'"Count to {TURNS} before every statement"' in listed, "by whatever name it was built"
     assert "commit" in workplace.run("builds", "show", f"postgres@git:{change}")
 
 
