@@ -79,6 +79,8 @@ class Placement(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What other hosts had left of it; None where it is all of the shard."""
     taken_over: bool = False
     """Whether another host ends it sooner: this one does not get it again."""
+    unreadable: bool = False
+    """Whether what the head received of it cannot be read: it does not count."""
 
     @property
     def words(self) -> str:

@@ -15,7 +15,8 @@ from slowdust.errors import UsageError
 from slowdust.experiment.journal import StartMode, check_start
 from slowdust.experiment.outlook import outlook_of
 from slowdust.experiment.spec.spec import Spec
-from slowdust.fleet.head import Head, Join
+from slowdust.fleet.gathering import Join
+from slowdust.fleet.head import Head
 from slowdust.fleet.model import Cluster, HostFacts
 from slowdust.fleet.planning.cutting import cut
 from slowdust.fleet.planning.sizing import sizing_by

@@ -15,6 +15,7 @@ import msgspec
 from slowdust.fleet.planning.cutting import Cut
 from slowdust.fleet.planning.plan import Plan
 from slowdust.fleet.planning.queue import Again
+from slowdust.fleet.receiving import unreadable
 from slowdust.fleet.record import Left, Placement, Record, State, part_folder
 from slowdust.store.folder import MANIFEST_FILE, Folder
 from slowdust.units import Second
@@ -130,6 +131,8 @@ class Unfinished:
         """Return what a host has left of a shard; None for all of it."""
         before = placement.left
         folder = part_folder(self._folder, placement)
+        if placement.unreadable or unreadable(folder) is not None:
+            return before  # it will not count
         turns = turns_received(folder, self._record.cuts[placement.shard])
         if turns is None:
             return before
