@@ -9,12 +9,12 @@ from pathlib import Path
 from slowdust.experiment.journal import StartMode
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from slowdust.fleet.model import HostFacts
-from slowdust.fleet.record import Record, Wanted, read_record
+from slowdust.fleet.record import Asked, Record, read_record
 from slowdust.fleet.run import measure, prepare
 from slowdust.joining.join import join
 from slowdust.joining.parts import Part
 from slowdust.store.folder import Folder
-from slowdust.store.keeping.experiments import fleet_folder
+from slowdust.store.of_fleet import fleet_folder
 from slowdust.store.slice import Slice
 from tests.unit.synthetic_fleet import BLOCKS, Heard, SimulatedFleet, SimulatedHost
 
@@ -40,10 +40,10 @@ def spec_of(**changes: object) -> Spec:
 class Laboratory:
     """A results folder, the fleet, and the head of an experiment."""
 
-    def __init__(self, results: Path, fleet: SimulatedFleet, wanted: Wanted | None = None) -> None:
+    def __init__(self, results: Path, fleet: SimulatedFleet, wanted: Asked | None = None) -> None:
         self.results = results
         self.fleet = fleet
-        self.wanted = wanted or Wanted()
+        self.wanted = wanted or Asked()
         self.spec = spec_of()
         self.view = Heard()
         self.facts: list[HostFacts] = []

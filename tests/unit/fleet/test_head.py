@@ -13,7 +13,7 @@ from slowdust.experiment.journal import StartMode
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.fleet.hosts.fitness import Unfit
 from slowdust.fleet.model import HostFacts, Weight
-from slowdust.fleet.record import State, Wanted
+from slowdust.fleet.record import Asked, State
 from slowdust.store.finding import Finding, Severity
 from slowdust.store.folder import Folder
 from tests.unit.fleet.laboratory import (
@@ -42,7 +42,7 @@ def test_hosts_share_the_tests_and_all_is_joined(tmp_path: Path) -> None:
 
 def test_each_test_is_measured_on_as_many_hosts_as_wanted(tmp_path: Path) -> None:
     fleet = SimulatedFleet({name: SimulatedHost() for name in "abcd"})
-    laboratory = Laboratory(tmp_path, fleet, Wanted(replicate=2))
+    laboratory = Laboratory(tmp_path, fleet, Asked(replicate=2))
     laboratory.run()
     laboratory.check_complete(times=2)
     for shard in laboratory.record.shards:
@@ -193,7 +193,7 @@ def test_a_host_with_a_full_disk_is_left_out_by_name(tmp_path: Path) -> None:
 def test_copies_of_a_shard_are_on_hosts_of_one_cpu_model(tmp_path: Path) -> None:
     hosts = {name: SimulatedHost(cpu=cpu) for name, cpu in zip("abcde", "xxyyz", strict=True)}
     fleet = SimulatedFleet(hosts)
-    laboratory = Laboratory(tmp_path, fleet, Wanted(replicate=2))
+    laboratory = Laboratory(tmp_path, fleet, Asked(replicate=2))
     laboratory.run()
     for shard in laboratory.record.shards:
         placed = {each.host for each in laboratory.record.of(shard.name)}
@@ -203,7 +203,7 @@ def test_copies_of_a_shard_are_on_hosts_of_one_cpu_model(tmp_path: Path) -> None
 
 def test_hosts_of_the_largest_group_come_first_where_fewer_are_wanted(tmp_path: Path) -> None:
     hosts = {name: SimulatedHost(cpu=cpu) for name, cpu in zip("abc", "xyy", strict=True)}
-    laboratory = Laboratory(tmp_path, SimulatedFleet(hosts), Wanted(hosts=2))
+    laboratory = Laboratory(tmp_path, SimulatedFleet(hosts), Asked(hosts=2))
     laboratory.run()
     assert {each.host for each in laboratory.record.placements} == {"b", "c"}
 
@@ -222,7 +222,7 @@ def test_unfit_hosts_are_left_out_by_name_unless_they_are_wanted(tmp_path: Path)
     assert "it has Slowdust 0.0.1" in laboratory.record.left_out["old"]
 
     laboratory.spec = spec_of(name="again")
-    laboratory.wanted = Wanted(unfit=Unfit.USE)
+    laboratory.wanted = Asked(unfit=Unfit.USE)
     laboratory.run()
     assert laboratory.record.left_out.keys() == {"old"}
 
@@ -248,7 +248,7 @@ def test_without_any_host_the_head_stops_and_says_why(tmp_path: Path) -> None:
 def test_too_few_hosts_of_one_model_for_the_copies_are_an_error(tmp_path: Path) -> None:
     fleet = SimulatedFleet({"a": SimulatedHost(cpu="x"), "b": SimulatedHost(cpu="y")})
     with pytest.raises(SlowdustError, match="each needs 2 hosts of one CPU model"):
-        Laboratory(tmp_path, fleet, Wanted(replicate=2)).run()
+        Laboratory(tmp_path, fleet, Asked(replicate=2)).run()
 
 
 def test_results_come_while_hosts_measure_and_the_end_is_foretold(tmp_path: Path) -> None:

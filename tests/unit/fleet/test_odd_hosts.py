@@ -12,7 +12,7 @@ from slowdust.fleet.model import Message
 from slowdust.fleet.model import Part as PartOfFile
 from slowdust.fleet.record import State
 from slowdust.store.folder import SLICES_FILE
-from slowdust.store.keeping.experiments import fleet_folder
+from slowdust.store.of_fleet import fleet_folder
 from tests.unit.fleet.laboratory import (
     DyingHead,
     KilledError,
