@@ -28,7 +28,7 @@ from slowdust.fleet.hosts.fitness import Unfit
 from slowdust.fleet.hosts.shard import plain_facts
 from slowdust.fleet.model import Cluster, HostFacts
 from slowdust.fleet.planning.cutting import refuse
-from slowdust.fleet.record import Asked, Builds, Record, Wanted, has_record
+from slowdust.fleet.record import Asked, Builds, Record, State, Wanted, has_record
 from slowdust.fleet.run import held, measure, prepare
 from slowdust.fleet.view import watching_fleet
 from slowdust.joining.join import join
@@ -218,6 +218,8 @@ def _show(target: Folder, record: Record, gates: Sequence[Gate]) -> int:
     terminal.show(report)
     click.echo(f"report: {page}", err=True)
     for shard, reason in record.given_up.items():
-        click.echo(f"not measured: {record.cuts[shard].words()}: {reason}", err=True)
+        copies = sum(each.state is State.FINISHED for each in record.of(shard))
+        how = f"measured on {counted(copies, 'host')} only" if copies else "not measured"
+        click.echo(f"{how}: {record.cuts[shard].words()}: {reason}", err=True)
     failed = record.given_up or any(each.failed for each in stored.manifest.contenders)
     return 1 if failed or stored.manifest.failed_steps else exit_code_of(gates, report)

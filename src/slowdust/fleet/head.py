@@ -16,6 +16,7 @@ from slowdust.errors import SlowdustError
 from slowdust.experiment.spec.spec import Spec
 from slowdust.fleet.gathering import Gathering, Join
 from slowdust.fleet.hosts.fitness import unfit
+from slowdust.fleet.hosts.forgetting import forget_everywhere
 from slowdust.fleet.hosts.roster import MOST_LOSSES, Roster
 from slowdust.fleet.model import Cluster, End, Ended, HostFacts, Message, Order, Part
 from slowdust.fleet.planning.cutting import shard_spec
@@ -30,7 +31,7 @@ from slowdust.fleet.record import (
     part_folder,
     write_record,
 )
-from slowdust.fleet.unfinished import Turns, Unfinished, turns_of, turns_received
+from slowdust.fleet.unfinished import Turns, Unfinished
 from slowdust.fleet.view import FleetView, Overview
 from slowdust.store.folder import MANIFEST_FILE, SLICES_FILE, WORKLOAD_FILE, Folder
 from slowdust.units import Second
@@ -63,7 +64,7 @@ class Head:
         self._cluster = cluster
         self._view = view
         self._plan = Plan(record.shards, record.wanted.replicate)
-        self._unfinished = Unfinished(folder, record, self._plan)
+        self._unfinished = Unfinished(folder, spec, record, self._plan)
         self._roster = Roster(record)
         self._measuring: dict[str, Placement] = {}
         """Host -> the shard that it measures, or did when an earlier head was killed."""
@@ -95,8 +96,8 @@ class Head:
             self._give_up_waiting()
             self._gathering.join_if_due()
             self._view.show(self._overview())
-        for host in self._roster.ready | (self._roster.asked & self._roster.worked):
-            self._cluster.forget(host, self._record.id)
+        forget_everywhere(self._record, self._cluster, self._roster.ready)
+        self._save()
 
     def _take_up(self) -> None:
         """Take up what an earlier head left: the hosts still have what they had begun."""
@@ -110,6 +111,7 @@ class Head:
                 self._gathering.is_fresh = True
         self._unfinished.take_up()
         self._record.left_out.clear()  # they are looked at anew
+        self._record.finished = not self._queue_or_work()
         self._save()
 
     def _end_well(self) -> bool:
@@ -178,7 +180,7 @@ class Head:
         if part.file == SLICES_FILE:
             self._slices += part.content.count(b"\n")
         elif part.file == MANIFEST_FILE:
-            self._advance(host, turns_of(part.content, self._record.cuts[placement.shard]))
+            self._advance(host, self._unfinished.turns_of(placement, part.content))
 
     def _take_from(self, host: str, reason: str) -> None:
         """Leave a host out that cannot be trusted, and let others do what it measures."""
@@ -207,7 +209,7 @@ class Head:
         reason = first_line(ended.reason)
         if ended.end is End.FINISHED:
             placement.state = State.FINISHED
-            turns = self._turns(placement)
+            turns = self._unfinished.turns(placement)
             share = min(1.0, turns.most / turns.planned) if turns else 0.0
             self._plan.paces.finish(host, self._cluster.now(), share)
             self._view.event(f"{placement.words}: finished")
@@ -222,9 +224,19 @@ class Head:
 
     def _fail(self, placement: Placement, reason: str) -> None:
         self._view.warning(f"{placement.words}: {reason}")
-        self._unfinished.fail(placement, reason, self._roster.ready)
+        self._unfinished.fail(placement, reason)
         if self._unfinished.fails_always(placement.host):
             self._leave_out(placement.host, f"every shard fails there: {reason}")
+        self._give_up_failed()
+
+    def _give_up_failed(self) -> bool:
+        """Give up what failed and nobody else may measure; return whether there was any."""
+        groups = {host: self._roster.group(host) for host in self._roster.chosen()}
+        found = self._unfinished.give_up(groups)
+        for shard, reason in found.items():
+            words = self._record.cuts[shard].words()
+            self._view.warning(f"{shard} ({words}) is given up: {reason}")
+        return bool(found)
 
     def _lose(self, host: str, reason: str) -> None:
         """Let others do what is left of a lost host's shard; it may come again."""
@@ -277,6 +289,7 @@ class Head:
             left=left.pop(0) if left else None,
         )
         self._record.placements.append(placement)
+        self._record.forgotten.discard(host)
         self._measuring[host] = placement
         self._roster.worked.add(host)
         self._save()
@@ -290,12 +303,8 @@ class Head:
         host, shard, now = placement.host, placement.shard, self._cluster.now()
         seconds = self._unfinished.seconds(shard, placement.left)
         self._plan.paces.begin(host, shard, seconds, now, Teaches.NO)
-        self._advance(host, self._turns(placement))
+        self._advance(host, self._unfinished.turns(placement))
         self._begin(placement)
-
-    def _turns(self, placement: Placement) -> Turns | None:
-        folder = part_folder(self._folder, placement)
-        return turns_received(folder, self._record.cuts[placement.shard])
 
     def _begin(self, placement: Placement) -> None:
         self._cluster.run(placement.host, self._order(placement))
@@ -333,7 +342,10 @@ class Head:
             self._seen_at = self._cluster.now()
         if self._cluster.now() - self._seen_at < _PATIENCE:
             return
+        given_up = self._give_up_failed()
         self._save()
+        if given_up and not self._queue_or_work():
+            return
         with suppress(SlowdustError):
             self._gathering.join()
         raise SlowdustError(self._why_nobody())

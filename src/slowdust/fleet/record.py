@@ -123,6 +123,13 @@ class Record(msgspec.Struct, kw_only=True):
     left_out: dict[str, str] = {}
     """Host -> why it measures nothing."""
     finished: bool = False
+    forgotten: set[str] = set()
+    """Hosts that have removed what they had of it."""
+
+    @property
+    def keeping(self) -> set[str]:
+        """Hosts that still have something of it, as far as is known."""
+        return {each.host for each in self.placements} - self.forgotten
 
     def of(self, shard: str) -> list[Placement]:
         """Return where a shard was or is measured."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.cli import conduct_fleet
+from slowdust.errors import UsageError
 from slowdust.fleet.record import Record, State, read_record
 from slowdust.store.folder import Folder
 from tests.unit.cli.command import Slowdust
@@ -110,7 +111,7 @@ def test_a_name_is_free_again_where_nothing_was_measured(
     run: FleetCommand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
-        raise conduct_fleet.UsageError("there is no postgres@17.99")
+        raise UsageError("there is no postgres@17.99")
 
     with monkeypatch.context() as patch:
         patch.setattr(conduct_fleet, "_hand_on_builds", fail)
