@@ -82,6 +82,8 @@ def test_ctrl_c_ends_the_compilers_of_other_nodes(fleet: Fleet) -> None:
     assert not compilers(fleet), "the head waits until they have ended"
     left = [path.name for path in (fleet.workplace.folder / "full/cache/compiled/sqlite").iterdir()]
     assert "3.17.0-o3" not in left
+    record = fleet.workplace.folder / "results" / "ended.fleet" / "fleet.json"
+    assert not record.exists(), "the same command begins anew"
 
 
 def compilers(fleet: Fleet) -> list[int]:

@@ -57,9 +57,10 @@ def resolve(dbms: str, version: str, progress: Progress, choices: Choices | None
 def compilation(
     dbms: str, version: str, choices: Choices, progress: Progress
 ) -> apart.Compilation | None:
-    """Return how the build of `DBMS@VERSION` is compiled, cached or not; None where it is not.
+    """Return how the build of `DBMS@VERSION` is compiled; None where it is not.
 
-    Raises UsageError as `resolve`; SlowdustError when its sources cannot be had.
+    None, too, for an amalgamation that the cache has: it has one of a version, of whatever
+    compiler. Raises UsageError as `resolve`; SlowdustError when its sources cannot be had.
     """
     if is_source(version):
         return apart.of_revision(dbms, version, choices, progress)
@@ -68,6 +69,8 @@ def compilation(
         return None
     entry = catalog_of(dbms).find(version)
     varied = entry if choices.flags is None else _with_flags(entry, choices.flags)
+    if cache.held(varied) is not None:
+        return None
     return apart.of_entry(handed_on.name_of(dbms, version, choices.flags), varied, progress)
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
+from slowdust.accounts import server_account, temporary_directory
 from slowdust.builds import cache
 from slowdust.builds.catalog import Entry, catalog_of
 from slowdust.builds.compiling import compile as sources
@@ -108,9 +108,9 @@ class OfAmalgamation(msgspec.Struct, kw_only=True, frozen=True, tag=True):
 
     def compile(self, archive: Path, progress: Progress) -> Build:
         """Return the build, compiled here if it is not cached; raise SlowdustError."""
-        with tempfile.TemporaryDirectory(prefix="slowdust-source-") as directory:
-            unpack(archive, Path(directory))
-            (source,) = Path(directory).iterdir()
+        with temporary_directory("source", server_account()) as directory:
+            unpack(archive, directory)
+            (source,) = directory.iterdir()
             origin = amalgamation.at(self.entry.origins[0], source)
             entry = dataclasses.replace(self.entry, origins=(origin,))
             return cache.obtain(catalog_of(entry.dbms), entry, progress)
@@ -161,8 +161,8 @@ def of_entry(name: str, entry: Entry, progress: Progress) -> Compilation | None:
         return None
 
     def export(folder: Path) -> None:
-        with tempfile.TemporaryDirectory(prefix="slowdust-source-") as directory:
-            source = amalgamation.fetched(entry.origins[0], Path(directory), progress)
+        with temporary_directory("source", server_account()) as directory:
+            source = amalgamation.fetched(entry.origins[0], directory, progress)
             folder.mkdir()
             shutil.copyfile(source, folder / source.name)
 

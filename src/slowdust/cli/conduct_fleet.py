@@ -165,7 +165,8 @@ def _hand_on_builds(spec: Spec, cluster: RayCluster) -> None:
         compiled = compile_builds(spec, cluster, fleet_view)
     with known(compiled), watching() as view:
         contenders = resolve_contenders(spec, view)
-    cluster.hand_on(folders_of(contenders), named_builds(spec, contenders))
+        builds = named_builds(spec, contenders, view.phase)
+    cluster.hand_on(folders_of(contenders, builds), builds)
 
 
 def _plan(record: Record, hosts: int) -> str:

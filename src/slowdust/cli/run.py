@@ -75,6 +75,7 @@ def command(
     from slowdust.cli.conduct import conduct
     from slowdust.cli.conduct_fleet import conduct_fleet
     from slowdust.errors import UsageError
+    from slowdust.experiment.claims.claim import WhenBusy
     from slowdust.experiment.journal import StartMode
     from slowdust.experiment.spec.errors import File, placed
     from slowdust.experiment.spec.spec import read_spec
@@ -85,10 +86,20 @@ def command(
     from slowdust.store.keeping.experiments import kept_experiment
 
     mode = StartMode.RESUME if options["resume"] else StartMode.FRESH
-    of_fleet = {"--hosts": hosts, "--replicate": replicate, "--builds": builds}
+    of_fleet = {
+        "--hosts": hosts,
+        "--replicate": replicate,
+        "--builds": builds,
+        "--spread": options["spread"] or None,
+        "--unfit": options["unfit"] or None,
+    }
     if address is not None:
         if options["spread"] and replicate is not None:
             raise UsageError("--spread and --replicate: a test has one host, or several")
+        if hosts is not None and replicate is not None and hosts < replicate:
+            raise UsageError(f"--hosts {hosts}: a test is measured on --replicate {replicate}")
+        if when_busy is WhenBusy.FAIL:
+            raise UsageError("--no-wait: what a fleet measures waits for its turn on each host")
         wanted = Wanted(hosts=hosts, replicate=replicate or 1, builds=Builds(builds or "push"))
         if options["unfit"]:
             wanted = replace(wanted, unfit=Unfit.USE)

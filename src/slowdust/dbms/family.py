@@ -145,6 +145,11 @@ class Family(ABC):
             raise UsageError(missing)
         return wanted
 
+    def beneath(self, settings: Settings) -> tuple[str, str] | None:
+        """Return DBMS and version of a server that one with such settings runs on; None without."""
+        del settings
+        return None
+
     def missing_for_engine(self, build: Build, engine: str) -> str | None:
         """Say what this build lacks for an engine, and which has it; None when it lacks nothing."""
         del build, engine

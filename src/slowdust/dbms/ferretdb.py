@@ -80,6 +80,11 @@ class FerretDB(DocumentFamily):
             )
         return settings
 
+    def beneath(self, settings: Settings) -> tuple[str, str] | None:
+        """Return the Postgres that it runs on; none for one over SQLite."""
+        version = settings.required.get(VERSION)
+        return None if version is None else (POSTGRES.name, version)
+
     def bytes_per_row(self, engine: str | None) -> int:
         """Return the bytes in the back end."""
         return _backend(engine).bytes_per_row

@@ -97,6 +97,8 @@ class RayCluster:
     def __init__(self, ray: Any) -> None:  # noqa: ANN401 - a module that may be absent
         self._ray = ray
         self._nodes: dict[str, str] = {}
+        self._names: dict[str, str] = {}
+        """Id of a node -> its name, which it keeps whatever others join."""
         self._looked = -_LOOK_EVERY
         self._actors: dict[str, Any] = {}
         self._bundles: Bundles = []
@@ -108,7 +110,8 @@ class RayCluster:
         """Return the names of the nodes that measure."""
         if self.now() - self._looked >= _LOOK_EVERY:
             self._looked = self.now()
-            self._nodes = host_nodes(self._ray.nodes())
+            self._nodes = host_nodes(self._ray.nodes(), self._names)
+            self._names.update({node: name for name, node in self._nodes.items()})
         return self._nodes.keys()
 
     def examine(self, host: str) -> None:
@@ -190,18 +193,20 @@ class RayCluster:
     def head(self) -> str:
         """Return the name of the node where this process is."""
         own = self._ray.get_runtime_context().get_node_id()
-        return next(name for name, node in all_nodes(self._ray.nodes()).items() if node == own)
+        return next(
+            name for name, node in all_nodes(self._ray.nodes(), self._names).items() if node == own
+        )
 
     def able(self, assignments: Sequence[Assignment]) -> Mapping[str, Able | Lost]:
         """Return what each node can compile."""
         asked = workshop.able, [*assignments]
-        nodes = all_nodes(self._ray.nodes())
+        nodes = all_nodes(self._ray.nodes(), self._names)
         return self._answers(nodes, *asked, turn=Turn.NOW, within=_CAN_SAY_WITHIN)
 
     def compile(self, node: str, assignment: Assignment, sources: bytes) -> None:
         """Let a node compile; one that measures does it at its own turn."""
         turn = Turn.OWN if node in self._nodes else Turn.NOW
-        place = all_nodes(self._ray.nodes()).get(node, _GONE)
+        place = all_nodes(self._ray.nodes(), self._names).get(node, _GONE)
         task = self._ray.remote(workshop.compiled)
         pinned = task.options(**self._pinned(place, turn), num_returns="streaming")
         self._pending[pinned.remote(assignment, sources)] = node
@@ -294,15 +299,20 @@ def _interruptible() -> Iterator[None]:
         raise error.__cause__ or error from None
 
 
-def host_nodes(nodes: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """Return name -> id of the nodes that measure; a name is one of a folder, and no other's."""
-    return _named([node for node in nodes if _measures(node)], {})
+def host_nodes(nodes: Sequence[dict[str, Any]], names: Mapping[str, str]) -> dict[str, str]:
+    """Return name -> id of the nodes that measure; a name is one of a folder, and no other's.
+
+    `names` are those that nodes have already, by their ids.
+    """
+    measuring = [node for node in nodes if _measures(node)]
+    known = {names[node["NodeID"]]: node["NodeID"] for node in measuring if node["NodeID"] in names}
+    return _named([node for node in measuring if node["NodeID"] not in names], known)
 
 
-def all_nodes(nodes: Sequence[dict[str, Any]]) -> dict[str, str]:
+def all_nodes(nodes: Sequence[dict[str, Any]], names: Mapping[str, str]) -> dict[str, str]:
     """Return name -> id of all nodes that are there, those that measure by the same names."""
     others = [node for node in nodes if node["Alive"] and not _measures(node)]
-    return _named(others, host_nodes(nodes))
+    return _named(others, host_nodes(nodes, names))
 
 
 def _measures(node: dict[str, Any]) -> bool:

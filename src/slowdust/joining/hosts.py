@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import replace as replace_part
 from datetime import datetime
 from itertools import count
 
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 
 from slowdust.analysis.history.circumstances import host_of
 from slowdust.errors import UsageError
-from slowdust.joining.parts import Records
+from slowdust.joining.parts import Part, Records
 from slowdust.store.hosts import HostFacts, JoinedPart
 from slowdust.units import known
 
@@ -94,6 +95,30 @@ class _Member:
     @property
     def identity(self) -> tuple[tuple[str, str], ...]:
         return host_of(self.facts.host)
+
+
+def told_apart(parts: Sequence[Part]) -> list[Part]:
+    """Return parts whose hosts' names tell machines apart: 'a' and 'a-2' where there were two.
+
+    A machine may have been replaced by another one of its name, or have got more memory.
+
+    Raises:
+        SlowdustError: a manifest cannot be read.
+    """
+    names: dict[tuple[str, tuple[tuple[str, str], ...]], str] = {}
+    taken = {part.host for part in parts if part.host is not None}
+    apart = []
+    for part in parts:
+        if part.host is None:
+            apart.append(part)
+            continue
+        machine = part.host, host_of(part.folder.read_manifest().host)
+        if machine not in names:
+            is_first = all(host != part.host for host, _ in names)
+            names[machine] = part.host if is_first else _free(part.host, taken)
+            taken.add(names[machine])
+        apart.append(replace_part(part, host=names[machine]))
+    return apart
 
 
 def _same_host(member: _Member, hosts: Sequence[list[_Member]]) -> list[_Member] | None:

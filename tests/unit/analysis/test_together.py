@@ -9,7 +9,12 @@ import pytest
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.comparison.relative import BlockRatios, Step
-from slowdust.analysis.comparison.together import CommonMove, common_moves, independent_share
+from slowdust.analysis.comparison.together import (
+    CommonMove,
+    common_moves,
+    independent_share,
+    moves_of,
+)
 from slowdust.analysis.results.notes import notes_about_restarts
 from tests.unit.synthetic import QUIET, FloatArray, synthetic_experiment
 
@@ -67,6 +72,27 @@ def test_a_test_with_one_incarnation_says_nothing_about_restarts() -> None:
     present[1:, 1:] = 0
 
     assert independent_share(means, present, _NAMES) == 0.0
+
+
+def test_many_contenders_are_many_looks() -> None:
+    rng = np.random.default_rng(1)
+
+    def named(contenders: int) -> int:
+        """Count the runs of noise in which one of five hosts is said to have moved."""
+        return sum(
+            any(
+                moves_of(
+                    f"c{contender}",
+                    [dict(enumerate(rng.normal(0, 0.05, 5))) for _ in range(8)],
+                    MARGIN,
+                    contenders=contenders,
+                )
+                for contender in range(contenders)
+            )
+            for _ in range(60)
+        )
+
+    assert named(19) <= 3, "1% is promised"
 
 
 def test_a_restart_that_moved_all_tests_is_told() -> None:

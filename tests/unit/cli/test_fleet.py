@@ -19,7 +19,15 @@ NOWHERE = "127.0.0.1:1"
         (GOOD, ("--hosts", "2"), "--hosts: there is no fleet without --fleet ADDRESS"),
         (GOOD, ("--builds", "pull"), "--builds: there is no fleet"),
         (GOOD, ("--fleet", NOWHERE, "--spread", "--replicate", "2"), "one host, or several"),
-        (GOOD, ("--fleet", "here"), "--fleet here: write HOST:PORT"),
+        (GOOD, ("--spread",), "--spread: there is no fleet"),
+        (GOOD, ("--unfit",), "--unfit: there is no fleet"),
+        (GOOD, ("--fleet", NOWHERE, "--no-wait"), "waits for its turn on each host"),
+        (
+            GOOD,
+            ("--fleet", NOWHERE, "--hosts", "1", "--replicate", "2"),
+            "--hosts 1: a test is measured on --replicate 2",
+        ),
+        (GOOD, ("--fleet", "here"), "'here' is no address of a cluster: write HOST:PORT"),
         (GOOD, ("--fleet", NOWHERE, "--resume", "--results", "r"), "no fleet has measured"),
         (
             GOOD.replace("sqlite@3.17.0", "postgresql://a@127.0.0.1/x"),

@@ -43,6 +43,23 @@ def test_one_host_measures_all_in_one_piece() -> None:
     assert shard_spec(spec, part, "s", EQUAL).budget == spec.budget
 
 
+def test_what_only_names_is_measured_and_nothing_else() -> None:
+    spec = spec_of(tests=["point-query", "scan", "hot-points"], only=["scan", "hot-points"])
+    parts = cuts_of(spec, 2)
+    assert sorted(test for part in parts for test in part.tests) == ["hot-points", "scan"]
+    shards = [shard_spec(spec, part, "s", EQUAL) for part in parts]
+    assert sum(shard.budget for shard in shards) == pytest.approx(spec.budget)
+
+
+def test_what_ages_the_data_stays_before_the_only_test_on_them() -> None:
+    spec = spec_of(tests=["update-index", "delete", "scan"], only=["delete"])
+    [part] = cuts_of(spec, 3)
+    shard = shard_spec(spec, part, "s", EQUAL)
+    assert [test.name for test in shard.tests_to_measure()] == ["delete"]
+    assert part.tests.index("update-index") < part.tests.index("delete")
+    assert shard.budget == pytest.approx(spec.budget)
+
+
 def test_every_step_is_in_one_shard_of_each_group_of_contenders() -> None:
     spec = spec_of(suite="full", clients=[1, 4])
     for lanes in (2, 3, 8, 50):
@@ -116,6 +133,13 @@ def test_hosts_that_are_no_multiple_of_the_copies_all_have_work() -> None:
     spec = spec_of(tests=["point-query", "hot-points", "scan"])
     shards, _ = cut(spec, 3, lambda shard: shard.budget, replicate=2)
     assert len(shards) == 3
+
+
+def test_small_shards_are_made_where_starts_take_little_beside_the_tests() -> None:
+    tests = [test.name for test in spec_of(suite="full").chosen_tests() if not test.changes_data]
+    hour, minute = (spec_of(tests=tests[:8], budget=budget) for budget in ("3600s", "60s"))
+    assert len(cuts_of(hour, 2, start=1.0)) == 8
+    assert len(cuts_of(minute, 2, start=1.0)) == 2
 
 
 def test_many_small_shards_are_not_made_where_starts_take_longer_than_tests() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from slowdust.analysis.calibration.model import NeededTime
 from slowdust.errors import SlowdustError
 from slowdust.experiment import host_calibrations
 from slowdust.experiment.host_calibrations import KeptTest
-from slowdust.fleet.address import is_loopback, is_open
+from slowdust.fleet.address import is_loopback, is_open, knock
 from slowdust.fleet.cluster import connected, host_nodes
 from slowdust.fleet.hosts import shard
 from slowdust.fleet.model import End, Ended, Order, Part
@@ -94,7 +96,15 @@ def test_hosts_have_names_of_folders_that_no_other_has() -> None:
         node(5, "head", Resources={"CPU": 4.0}),
         node(6, ""),
     ]
-    assert list(host_nodes(nodes)) == ["10-0-0-1", "10-0-0-1-222222", "x", "there"]
+    named = host_nodes(nodes, {})
+    assert list(named) == ["10-0-0-1", "10-0-0-1-222222", "x", "there"]
+    names = {node: name for name, node in named.items()}
+    joined = host_nodes([node(0, "10.0.0.1"), *nodes[1:]], names)
+    assert joined["10-0-0-1-222222"] == "2" * 8, "a name is kept"
+    assert joined["10-0-0-1"] == "0" * 8, "and free when its node is gone"
+    both = host_nodes([node(0, "10.0.0.1"), *nodes], names)
+    assert both["10-0-0-1"] == "1" * 8, "and not taken away by a node that joins"
+    assert len(both) == 5
 
 
 def test_addresses_are_checked_before_ray_is_asked() -> None:
@@ -103,6 +113,30 @@ def test_addresses_are_checked_before_ray_is_asked() -> None:
             pass
     assert is_loopback("127.0.0.2")
     assert not is_loopback("10.0.0.1")
+
+
+def test_what_is_no_cluster_is_refused_at_once() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        for answer, told in ((b"HTTP/1.1 400 Bad Request\r\n", "is not Ray"), (b"", "is not Ray")):
+            with ThreadPoolExecutor(1) as pool:
+                answered = pool.submit(_answer, server, answer)
+                with pytest.raises(SlowdustError, match=told):
+                    knock(address)
+                answered.result()
+        with ThreadPoolExecutor(1) as pool:
+            answered = pool.submit(_answer, server, bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
+            knock(address)
+            answered.result()
+    with pytest.raises(SlowdustError, match="refused"):
+        knock(address)
+
+
+def _answer(server: socket.socket, answer: bytes) -> None:
+    connection, _ = server.accept()
+    with connection:
+        connection.recv(100)
+        connection.sendall(answer)
 
 
 def test_clusters_that_others_reach_without_a_token_are_open(

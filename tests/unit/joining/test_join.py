@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.joining.hosts import told_apart
 from slowdust.joining.join import join
 from slowdust.joining.parts import Part
 from slowdust.store.finding import Finding, Severity
@@ -34,6 +36,17 @@ def _joined(results: Path) -> Folder:
 
 def _ratio_keys(slices: list[Slice]) -> set[tuple[object, ...]]:
     return {(record.place.test, record.measured.started, record.qps) for record in slices}
+
+
+def test_a_machine_that_took_the_name_of_another_is_a_host_of_its_own(tmp_path: Path) -> None:
+    of = [part_of("alpha"), part_of("beta", seed=2), part_of("alpha", seed=3)]
+    of[2][0].experiment = "again"
+    parts = [replace(part, host="rack1") for part in keep_parts(tmp_path, *of)]
+    with pytest.raises(UsageError, match="different facts"):
+        join(parts, _joined(tmp_path))
+    manifest = join(told_apart(parts), _joined(tmp_path)).folder.read_manifest()
+    assert [host.name for host in manifest.hosts] == ["rack1", "rack1-2"]
+    assert [part.experiment for part in manifest.hosts[0].parts] == ["on-alpha", "again"]
 
 
 def test_all_slices_are_there_once_and_each_incarnation_is_of_one_host(

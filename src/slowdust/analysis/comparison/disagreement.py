@@ -74,6 +74,7 @@ def _in_one_test(estimates: Sequence[Estimate]) -> list[Disagreement]:
 def _over_all_tests(estimates: Sequence[Estimate], margin: float) -> list[Disagreement]:
     several = [estimate for estimate in estimates if estimate.hosts]
     names = list(dict.fromkeys(own.host for estimate in several for own in estimate.hosts))
+    contenders = dict.fromkeys(estimate.contender for estimate in several)
     return [
         Disagreement(
             host=names[move.incarnation],
@@ -84,7 +85,7 @@ def _over_all_tests(estimates: Sequence[Estimate], margin: float) -> list[Disagr
             ratio=move.ratio,
             chance=1 - SURE,
         )
-        for contender in dict.fromkeys(estimate.contender for estimate in several)
+        for contender in contenders
         for move in moves_of(
             contender,
             [
@@ -97,5 +98,6 @@ def _over_all_tests(estimates: Sequence[Estimate], margin: float) -> list[Disagr
                 if estimate.contender == contender
             ],
             margin,
+            contenders=len(contenders),
         )
     ]

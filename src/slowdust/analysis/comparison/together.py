@@ -77,23 +77,27 @@ def common_moves(cells: Sequence[BlockRatios], margin: float) -> list[CommonMove
     """
     short = [cell for cell in cells if cell.parts == "slices"]
     moves = []
-    for contender in dict.fromkeys(cell.contender for cell in short):
+    contenders = dict.fromkeys(cell.contender for cell in short)
+    for contender in contenders:
         means = [
             {number: location.mean for number, location in cell.typical.items()}
             for cell in short
             if cell.contender == contender
         ]
-        moves += moves_of(contender, means, margin)
+        moves += moves_of(contender, means, margin, contenders=len(contenders))
     return moves
 
 
 def moves_of(
-    contender: str, means: Sequence[Mapping[int, float]], margin: float
+    contender: str, means: Sequence[Mapping[int, float]], margin: float, *, contenders: int
 ) -> list[CommonMove]:
-    """Return what moved all tests of a contender; `means` has for each test number -> ln rqps."""
+    """Return what moved all tests of a contender; `means` has for each test number -> ln rqps.
+
+    So many `contenders` are looked at: chance names one of any of them with 1 - `SURE` at most.
+    """
     moves = []
     numbers = sorted({number for of_test in means for number in of_test})
-    looks = max(1, len(numbers))
+    looks = max(1, len(numbers)) * contenders
     while candidates := list(_moves(contender, means, numbers, looks, margin)):
         largest = max(candidates, key=lambda move: abs(np.log(move.ratio)))
         moves.append(largest)

@@ -6,14 +6,14 @@ if it can compile them, so that new builds go with those in its cache; else that
 
 from __future__ import annotations
 
-import tempfile
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from slowdust import __version__, builds
+from slowdust.accounts import server_account, temporary_directory
 from slowdust.builds import Choices, Progress
 from slowdust.builds.apart import Assignment, Compilation
 from slowdust.builds.handed_on import HandedOn, name_of
@@ -82,22 +82,20 @@ def _compiled(
     wanted: Mapping[str, Compilation], compilers: Compilers, view: FleetView
 ) -> list[HandedOn]:
     """Return the builds, by one compiler; nodes make those that the cache does not have."""
-    with ExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slowdust-")))
-        folders = {name: directory / str(number) for number, name in enumerate(wanted)}
-        assignments = {}
-        for name, compilation in wanted.items():
+    with temporary_directory("sources", server_account()) as directory:
+        assignments, sources = {}, {}
+        for number, (name, compilation) in enumerate(wanted.items()):
             view.event(f"exporting the sources of {name}")
-            assignments[name] = compilation.exported(folders[name])
+            sources[name] = directory / f"{number}.tar.gz"
+            assignments[name] = _exported(compilation, sources[name])
         answers = compilers.able([*assignments.values()])
         nodes = nodes_that_can(assignments, answers, compilers.head())
         missing = {
-            name: handing.archive_of(folders[name])
-            for name in wanted
-            if assignments[name].cached(nodes[name].compiler) is None
+            name: (assignment, sources[name])
+            for name, assignment in assignments.items()
+            if assignment.cached(nodes[name].compiler) is None
         }
-    work = {name: (assignments[name], archive) for name, archive in missing.items()}
-    Work(work, nodes, compilers, view).run()
+        Work(missing, nodes, compilers, view).run()
     found = []
     for name, assignment in assignments.items():
         build = assignment.cached(nodes[name].compiler)
@@ -105,6 +103,15 @@ def _compiled(
             raise SlowdustError(f"{name} was compiled, and is not in the cache")
         found.append(handing.handed_on(name, build))
     return found
+
+
+def _exported(compilation: Compilation, archive: Path) -> Assignment:
+    """Write the sources into an archive; return the assignment with what they tell."""
+    folder = archive.with_suffix(".folder")
+    assignment = compilation.exported(folder)
+    archive.write_bytes(handing.archive_of(folder))
+    shutil.rmtree(folder)
+    return assignment
 
 
 @dataclass(frozen=True)
@@ -173,7 +180,8 @@ class _Task:
 
     name: str
     assignment: Assignment
-    sources: bytes
+    sources: Path
+    """The archive."""
     losses: int = 0
     excluded: set[str] = field(default_factory=set)
     """Nodes that do not compile it any more."""
@@ -184,7 +192,7 @@ class Work:
 
     def __init__(
         self,
-        missing: Mapping[str, tuple[Assignment, bytes]],
+        missing: Mapping[str, tuple[Assignment, Path]],
         nodes: Mapping[str, Nodes],
         compilers: Compilers,
         view: FleetView,
@@ -239,7 +247,7 @@ class Work:
     def _give(self, task: _Task, node: str) -> None:
         self._busy[node] = task
         self._given[node] = self._compilers.now()
-        self._compilers.compile(node, task.assignment, task.sources)
+        self._compilers.compile(node, task.assignment, task.sources.read_bytes())
 
     def _move_late_ones(self) -> None:
         """Give to idle nodes what waits on others behind an experiment that is measured there."""

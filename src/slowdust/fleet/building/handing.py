@@ -15,9 +15,10 @@ from pathlib import Path
 
 import msgspec
 
-from slowdust.builds import staging
+from slowdust.builds import resolve, staging
 from slowdust.builds.handed_on import HandedOn, content_of, name_of
-from slowdust.builds.model import Build
+from slowdust.builds.model import Build, Progress
+from slowdust.dbms import family
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contender import ResolvedContender
 from slowdust.experiment.spec.spec import Spec
@@ -36,34 +37,34 @@ class Bundle(msgspec.Struct, kw_only=True, frozen=True):
     """Checksum of its content."""
 
 
-def folders_of(contenders: Sequence[ResolvedContender]) -> list[str]:
-    """Return the folders of the cache that contenders need, without those of the user's own."""
-    needed: dict[str, None] = {}
-    for contender in contenders:
-        own = [] if contender.build is None else [contender.build.root.parent]
-        if contender.environment.library is not None:
-            own.append(contender.environment.library.parent)
-        for path in own:
-            if path.is_relative_to(cache_root()):
-                needed[str(path.relative_to(cache_root()))] = None
-    return list(needed)
-
-
-def named_builds(spec: Spec, contenders: Sequence[ResolvedContender]) -> list[HandedOn]:
-    """Return the builds of contenders that are in the cache, by the names in the specification.
+def named_builds(
+    spec: Spec, contenders: Sequence[ResolvedContender], progress: Progress
+) -> list[HandedOn]:
+    """Return the builds in the cache that contenders need, by the names that they have for them.
 
     Raises:
-        SlowdustError: one cannot be read.
+        SlowdustError: one cannot be read, or that of a server beneath another cannot be had.
     """
-    named: dict[str, HandedOn] = {}
+    named: dict[str, Build] = {}
     for planned, contender in zip(spec.planned_contenders(), contenders, strict=True):
         name, build = planned.name, contender.build
         if name.dbms is None or name.version is None or build is None:
             continue
-        text = name_of(name.dbms, name.version, name.flags)
-        if text not in named and build.root.is_relative_to(cache_root()):
-            named[text] = handed_on(text, build)
-    return list(named.values())
+        named[name_of(name.dbms, name.version, name.flags)] = build
+        if beneath := family(name.dbms).beneath(contender.settings):
+            named[name_of(*beneath, None)] = resolve(*beneath, progress)
+    return [
+        handed_on(name, build)
+        for name, build in named.items()
+        if build.root.is_relative_to(cache_root())
+    ]
+
+
+def folders_of(contenders: Sequence[ResolvedContender], builds: Sequence[HandedOn]) -> list[str]:
+    """Return the folders of the cache with builds, and with the allocators of contenders."""
+    libraries = [contender.environment.library for contender in contenders]
+    allocators = [str(each.parent.relative_to(cache_root())) for each in libraries if each]
+    return [*dict.fromkeys([*(build.folder for build in builds), *allocators])]
 
 
 def handed_on(name: str, build: Build) -> HandedOn:

@@ -14,7 +14,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -24,7 +23,7 @@ from types import FrameType
 import msgspec
 
 from slowdust import __version__
-from slowdust.accounts import ends_with_this_process
+from slowdust.accounts import ends_with_this_process, server_account, temporary_directory
 from slowdust.builds.apart import Assignment
 from slowdust.errors import SlowdustError
 from slowdust.fleet.building import handing
@@ -55,8 +54,7 @@ def compiled(assignment: Assignment, sources: bytes) -> Iterator[Begun | Made | 
     """Compile a build into the cache of this node; yield that it begins, and how it ends."""
     yield Begun()
     try:
-        with tempfile.TemporaryDirectory(prefix="slowdust-workshop-") as directory:
-            folder = Path(directory)
+        with temporary_directory("workshop", server_account()) as folder:
             (folder / _ASSIGNMENT).write_bytes(msgspec.json.encode(assignment))
             (folder / _SOURCES).write_bytes(sources)
             with (folder / "log").open("wb") as log, _compiling(folder, log.fileno()) as process:

@@ -7,7 +7,7 @@ the memory of a host, so that all groups of an experiment have as many.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -21,8 +21,11 @@ from slowdust.fleet.planning.queue import Shard, makespan
 from slowdust.fleet.planning.sizing import EQUAL, Sizing
 from slowdust.units import Second
 
-_MOST_PER_HOST = 4
-"""Shards of a host at most, where that ends sooner: each loads its servers anew."""
+_MOST_PER_HOST = 10
+"""Shards of a host at most; each loads its servers anew."""
+_LATER = 1.03
+"""The end of more shards / the earliest end at which they are preferred: with more of them less is
+lost with a host, and a slow one or one that joins late gets its share."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +74,9 @@ def cut(
 ) -> tuple[list[Shard], dict[str, Cut]]:
     """Return the shards of an experiment, each of which `replicate` of the hosts measure.
 
-    Of the numbers of shards the one is taken that is expected to end first, and of equals the
-    least. `seconds_of` says what a specification takes on a host.
+    The most shards are taken that are expected to end hardly later than the best number of them.
+    `seconds_of` says what a specification takes on a host.
     """
-    best: tuple[Second, list[tuple[Cut, Second]]] | None = None
     seconds: dict[tuple[int, int, int], Second] = {}
 
     def expected(part: Cut) -> Second:
@@ -85,13 +87,12 @@ def cut(
         more = _share(spec, part, sizing) - _share(spec, part, EQUAL)
         return seconds[shape] + spec.budget * more
 
-    for parts in _cuts(spec, hosts, sizing):
-        sized = [(part, expected(part)) for part in parts]
-        length = makespan([size for _, size in sized] * replicate, hosts)
-        if best is None or length < best[0] * 0.98:
-            best = length, sized
-    assert best is not None
-    named = [(f"s{number:03}", *each) for number, each in enumerate(best[1], start=1)]
+    ways = [[(part, expected(part)) for part in parts] for parts in _cuts(spec, hosts, sizing)]
+    ends = [makespan([size for _, size in way] * replicate, hosts) for way in ways]
+    soon = [way for way, end in zip(ways, ends, strict=True) if end <= min(ends) * _LATER]
+    most = max(map(len, soon))
+    chosen = next(way for way in soon if len(way) == most)
+    named = [(f"s{number:03}", *each) for number, each in enumerate(chosen, start=1)]
     shards = [Shard(name=name, seconds=size) for name, _, size in named]
     return shards, {name: part for name, part, _ in named}
 
@@ -102,7 +103,8 @@ def _cuts(spec: Spec, hosts: int, sizing: Sizing) -> list[list[Cut]]:
     found = []
     for groups in _groups(spec, 1 if len(units) >= hosts else hosts):
         most = min(len(units), max(1, _MOST_PER_HOST * hosts // len(groups)))
-        for number in sorted({1, *(min(most, hosts * each) for each in range(1, 5)), most}):
+        rounds = (min(most, hosts * each) for each in range(1, _MOST_PER_HOST))
+        for number in sorted({1, *rounds, most}):
             merged = _merged(units, number)
             found.append(
                 [
@@ -117,16 +119,19 @@ def _units(spec: Spec, sizing: Sizing) -> list[_Unit]:
     """Return the tests that can be measured apart, at each number of clients where that can be."""
     benchmark = spec.configured_benchmark()
     tests, levels = spec.chosen_tests(), tuple(spec.clients)
+    measured = spec.tests_to_measure()
 
     def unit(of: Sequence[Test], clients: tuple[int, ...]) -> _Unit:
         names = tuple(test.name for test in of)
-        return _Unit(names, clients, sizing.size(names) * len(clients))
+        return _Unit(names, clients, _size(spec, names, sizing) * len(clients))
 
     if benchmark.measuring is Measuring.STEPS:
         return [unit(tests, levels)]
     first = next((place for place, test in enumerate(tests) if test.changes_data), len(tests))
     together: list[list[Test]] = []
     for test in tests[:first]:
+        if test not in measured:
+            continue
         if together and test.curve is not None and together[-1][0].curve == test.curve:
             together[-1].append(test)
         else:
@@ -137,9 +142,15 @@ def _units(spec: Spec, sizing: Sizing) -> list[_Unit]:
         for clients in levels
         if any(test.most_clients is None or clients <= test.most_clients for test in group)
     ]
-    if aged := tests[first:]:
+    aged = tests[first:]
+    if any(test in measured for test in aged):
         units.append(unit(aged, levels))
     return units
+
+
+def _size(spec: Spec, tests: Collection[str], sizing: Sizing) -> float:
+    """Return the share of those of some tests that are measured, as `Sizing.size`."""
+    return sizing.size([test.name for test in spec.tests_to_measure() if test.name in tests])
 
 
 def _groups(spec: Spec, hosts: int) -> list[list[list[int]]]:
@@ -180,9 +191,10 @@ def _merged(units: Sequence[_Unit], number: int) -> list[tuple[list[str], list[i
 def _share(spec: Spec, part: Cut, sizing: Sizing) -> float:
     """Return the share that a part has of the experiment's budget."""
     planned = len(spec.planned_contenders())
-    steps = len(spec.chosen_tests()) * len(spec.clients)
+    everything = sizing.size([test.name for test in spec.tests_to_measure()]) * len(spec.clients)
     contenders = len(part.contenders) or planned
-    return sizing.size(part.tests) * len(part.clients) / steps * contenders / planned
+    steps = _size(spec, part.tests, sizing) * len(part.clients)
+    return steps / everything * contenders / planned
 
 
 def shard_spec(
@@ -197,7 +209,7 @@ def shard_spec(
         "name": name,
         "tests": part.tests,
         "clients": part.clients,
-        "only": [],
+        "only": [test for test in spec.only if test in part.tests],
     }
     if "budget" in spec.model_fields_set or spec.budget_of_steps is None:
         changes["budget"] = spec.budget * _share(spec, part, sizing) * (1 - done)
