@@ -59,6 +59,7 @@ class Head:
         join: Join,
     ) -> None:
         self._folder = folder
+        self._target = target
         self._spec = spec
         self._record = record
         self._cluster = cluster
@@ -98,6 +99,9 @@ class Head:
             self._view.show(self._overview())
         forget_everywhere(self._record, self._cluster, self._roster.ready)
         self._save()
+        if not self._target.has_manifest():
+            reasons = listing(sorted({*self._record.given_up.values()}))
+            raise SlowdustError(f"no shard could be measured: {reasons}")
 
     def _take_up(self) -> None:
         """Take up what an earlier head left: the hosts still have what they had begun."""
@@ -144,7 +148,8 @@ class Head:
         if isinstance(message, Part):
             self._keep(host, message)
         elif isinstance(message, HostFacts):
-            self._meet(host, message)
+            if host in self._roster.asked:  # it may have been left out meanwhile
+                self._meet(host, message)
         elif isinstance(message, Ended):
             self._end(host, message)
         elif self._roster.takes_part(host):

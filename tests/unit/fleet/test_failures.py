@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from slowdust.errors import SlowdustError
 from slowdust.experiment.journal import StartMode
 from slowdust.fleet.record import Asked
-from tests.unit.fleet.laboratory import TESTS, Laboratory
+from tests.unit.fleet.laboratory import TESTS, Laboratory, spec_of
 from tests.unit.synthetic_fleet import SimulatedFleet, SimulatedHost
 
 FAILS = {"scan": "no such table"}
@@ -55,3 +56,10 @@ def test_what_was_given_up_is_tried_again_when_the_head_goes_on(tmp_path: Path) 
     laboratory.check_complete()
     assert not laboratory.record.given_up
     assert laboratory.record.finished
+
+
+def test_where_every_shard_is_given_up_the_reason_is_the_error(tmp_path: Path) -> None:
+    laboratory = Laboratory(tmp_path, SimulatedFleet({"a": SimulatedHost(fails=FAILS)}))
+    laboratory.spec = spec_of(tests=["scan"])
+    with pytest.raises(SlowdustError, match="no shard could be measured: no such table"):
+        laboratory.run()
