@@ -95,6 +95,8 @@ def test_a_full_disk_takes_a_host_out_and_others_do_what_it_left(fleet: Fleet) -
     turns = fleet.workplace.manifest("full")["turns_done"]
     assert set(turns) == {f"{test}@1" for test in TESTS}
     assert fleet.workplace.has_each_slice_once("full")
+    assert "small" in record["forgotten"]
+    assert not list(fleet.workplace.folder.glob(f"*/data/fleet/{record['id']}"))
 
 
 def test_a_late_host_does_what_a_lost_one_left_and_verdicts_are_by_model(fleet: Fleet) -> None:
