@@ -39,6 +39,7 @@ class Fleet:
             stdout=subprocess.PIPE,
             text=True,
         )
+        self._hosts: set[str] = set()
         self.address = self.tell("head")
 
     def tell(self, command: str) -> str:
@@ -47,6 +48,24 @@ class Fleet:
         assert self._nodes.stdout is not None
         print(command, file=self._nodes.stdin, flush=True)
         return self._nodes.stdout.readline().strip()
+
+    def has(self, *hosts: str) -> None:
+        """Let these hosts be there and no others; each is a name, with facts behind it."""
+        for name in {*self._hosts} - {host.partition(" ")[0] for host in hosts}:
+            self.kill(name)
+        for host in hosts:
+            if host.partition(" ")[0] not in self._hosts:
+                self.join(host)
+
+    def join(self, host: str) -> None:
+        """Start a host."""
+        self.tell(f"host {host}")
+        self._hosts.add(host.partition(" ")[0])
+
+    def kill(self, name: str) -> None:
+        """End all of a host by SIGKILL."""
+        self.tell(f"kill {name}")
+        self._hosts.remove(name)
 
     def arguments(self, *more: str) -> list[str]:
         return ["run", *more, "--fleet", self.address, "--unfit"]
@@ -106,8 +125,7 @@ def fleet_of(hosts: Sequence[str]) -> Iterator[Fleet]:
         Path(directory).chmod(0o755)
         fleet = Fleet(Path(directory))
         try:
-            for name in hosts:
-                fleet.tell(f"host {name}")
+            fleet.has(*hosts)
             yield fleet
         finally:
             fleet.close()

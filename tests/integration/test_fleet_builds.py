@@ -38,7 +38,7 @@ def fleet(builds: GetBuildOf) -> Iterator[Fleet]:
         patch.setenv("CC", "no-compiler")
         with fleet_of(["bare"]) as fleet:
             fleet.tell("set CC=cc")
-            fleet.tell("host full")
+            fleet.join("full")
             own = fleet.workplace.folder / "head" / "cache"
             shutil.copytree(kept, own / "builds" / "sqlite" / kept.name, symlinks=True)
             patch.setenv("SLOWDUST_CACHE", str(own))

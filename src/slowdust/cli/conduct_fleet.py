@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -23,18 +23,21 @@ from slowdust.fleet.address import is_open
 from slowdust.fleet.building.compiling import compile_builds
 from slowdust.fleet.building.handing import folders_of, named_builds
 from slowdust.fleet.cluster import RayCluster, Turn, connected
+from slowdust.fleet.hosts.fitness import Unfit
 from slowdust.fleet.hosts.shard import plain_facts
 from slowdust.fleet.model import Cluster, HostFacts
 from slowdust.fleet.planning.cutting import refuse
-from slowdust.fleet.record import Builds, Record, Wanted, discard_record, has_record
+from slowdust.fleet.record import Asked, Builds, Record, State, Wanted, has_record
 from slowdust.fleet.run import held, measure, prepare
 from slowdust.fleet.view import watching_fleet
+from slowdust.joining.hosts import told_apart
 from slowdust.joining.join import join
 from slowdust.joining.parts import Part
 from slowdust.places import named_path
 from slowdust.report import html, terminal
 from slowdust.store.folder import Folder, replace_file
-from slowdust.store.keeping.experiments import FLEET_SPEC_FILE, FLEET_SUFFIX, fleet_folder
+from slowdust.store.keeping.experiments import is_name
+from slowdust.store.of_fleet import FLEET_SPEC_FILE, FLEET_SUFFIX, fleet_folder
 from slowdust.units import Second, format_duration
 from slowdust.wording import counted
 
@@ -51,7 +54,7 @@ def conduct_fleet(
     mode: StartMode,
     *,
     address: str,
-    wanted: Wanted,
+    asked: Asked,
     gates: Sequence[Gate],
 ) -> int:
     """Run the experiment of a file on a fleet, write its report, print it; return the exit code.
@@ -61,13 +64,12 @@ def conduct_fleet(
         SlowdustError: no cluster or host can be used.
     """
     path = named_path(file)
-    if mode is StartMode.RESUME and not path.is_file():
-        path = fleet_folder(results, file) / FLEET_SPEC_FILE
-        if not path.is_file():
-            raise UsageError(_nothing_to_resume(results, file))
+    begun = _begun(file, results) if mode is StartMode.RESUME else None
+    if begun is not None:
+        path, results = begun / FLEET_SPEC_FILE, begun.parent
     spec = read_spec(path)
-    if path.name == FLEET_SPEC_FILE:
-        spec = spec.model_copy(update={"name": path.parent.name.removesuffix(FLEET_SUFFIX)})
+    if begun is not None:
+        spec = spec.model_copy(update={"name": begun.name.removesuffix(FLEET_SUFFIX)})
     origin = File(path, path.read_text(encoding="utf-8"))
     with placed(origin):
         refuse(spec)
@@ -83,14 +85,36 @@ def conduct_fleet(
         folder = fleet_folder(results, spec.name)
         with held(folder):
             facts = _plain_facts(cluster) if mode is StartMode.FRESH else []
-            record = prepare(spec, results, wanted, hosts, mode, facts=facts)
+            record = prepare(spec, results, asked, hosts, mode, facts=facts)
             click.echo(f"experiment {spec.name} in {results / spec.name}", err=True)
             click.echo(_plan(record, hosts), err=True)
             if record.wanted.builds is Builds.PUSH:
-                with _forgotten_unless_begun(folder, record), placed(origin):
+                with placed(origin):
                     _hand_on_builds(spec, cluster)
-            target = _run(spec, results, record, cluster)
+            again = _again(spec, results, address, record.wanted, gates)
+            target = _run(spec, results, record, cluster, again)
     return _show(target, record, gates)
+
+
+def _begun(file: str, results: Path) -> Path | None:
+    """Return the folder of a fleet's record that a user means; None for another specification.
+
+    `file` is the experiment's name in `results`, or the path of its folder, of that of the record
+    or of the specification in it.
+
+    Raises:
+        UsageError: it is no file, and no fleet has measured it.
+    """
+    path = named_path(file).absolute()
+    if path.is_file():
+        is_kept = path.name == FLEET_SPEC_FILE and has_record(path.parent)
+        return path.parent if is_kept else None
+    folder = results / file if is_name(file) else path
+    if not folder.name.endswith(FLEET_SUFFIX):
+        folder = fleet_folder(folder.parent, folder.name)
+    if not (has_record(folder) and (folder / FLEET_SPEC_FILE).is_file()):
+        raise UsageError(_nothing_to_resume(folder.parent, folder.name.removesuffix(FLEET_SUFFIX)))
+    return folder
 
 
 def _nothing_to_resume(results: Path, name: str) -> str:
@@ -120,17 +144,6 @@ def _plain_facts(cluster: RayCluster) -> list[HostFacts]:
     return [answer for answer in answers.values() if isinstance(answer, HostFacts)]
 
 
-@contextmanager
-def _forgotten_unless_begun(folder: Path, record: Record) -> Iterator[None]:
-    """Let an experiment of which nothing was measured begin anew, after an error in the context."""
-    try:
-        yield
-    except BaseException:
-        if not record.placements:
-            discard_record(folder)
-        raise
-
-
 def _hand_on_builds(spec: Spec, cluster: RayCluster) -> None:
     """Get all builds of an experiment, those that are compiled by nodes, and hand them on."""
     with watching_fleet() as fleet_view:
@@ -153,18 +166,34 @@ def _plan(record: Record, hosts: int) -> str:
     )
 
 
-def _run(spec: Spec, results: Path, record: Record, cluster: Cluster) -> Folder:
+def _again(spec: Spec, results: Path, address: str, wanted: Wanted, gates: Sequence[Gate]) -> str:
+    """Return the command that goes on with an experiment."""
+    words = ["slowdust", "run", spec.name, "--resume", "--fleet", address]
+    if wanted.hosts is not None:
+        words += ["--hosts", str(wanted.hosts)]
+    if wanted.replicate > 1:
+        words += ["--replicate", str(wanted.replicate)]
+    if wanted.builds is not Builds.PUSH:
+        words += ["--builds", wanted.builds.value]
+    if wanted.unfit is Unfit.USE:
+        words.append("--unfit")
+    for gate in gates:
+        words += ["--fail-on", str(gate)]
+    return shlex.join([*words, "--results", str(results)])
+
+
+def _run(spec: Spec, results: Path, record: Record, cluster: Cluster, again: str) -> Folder:
     try:
         with watching_fleet() as view:
             return measure(spec, results, record, cluster=cluster, view=view, join=_join)
     except BaseException:
-        again = f"slowdust run {spec.name} --resume --fleet ADDRESS --results {results}"
-        click.echo(f"what was received is kept; continue with: {again}", err=True)
+        if record.placements:
+            click.echo(f"what was received is kept; continue with: {again}", err=True)
         raise
 
 
 def _join(parts: Sequence[tuple[str, Folder]], target: Folder) -> None:
-    join([Part(folder, host=host) for host, folder in parts], target)
+    join(told_apart([Part(folder, host=host) for host, folder in parts]), target)
 
 
 def _show(target: Folder, record: Record, gates: Sequence[Gate]) -> int:
@@ -175,6 +204,8 @@ def _show(target: Folder, record: Record, gates: Sequence[Gate]) -> int:
     terminal.show(report)
     click.echo(f"report: {page}", err=True)
     for shard, reason in record.given_up.items():
-        click.echo(f"not measured: {record.cuts[shard].words()}: {reason}", err=True)
+        copies = sum(each.state is State.FINISHED for each in record.of(shard))
+        how = f"measured on {counted(copies, 'host')} only" if copies else "not measured"
+        click.echo(f"{how}: {record.cuts[shard].words()}: {reason}", err=True)
     failed = record.given_up or any(each.failed for each in stored.manifest.contenders)
     return 1 if failed or stored.manifest.failed_steps else exit_code_of(gates, report)

@@ -70,8 +70,6 @@ def command(
     slowdust run durability --resume
     slowdust run examples/durability.toml --fleet 127.0.0.1:6379 --replicate 3
     """
-    from msgspec.structs import replace
-
     from slowdust.cli.conduct import conduct
     from slowdust.cli.conduct_fleet import conduct_fleet
     from slowdust.errors import UsageError
@@ -80,7 +78,7 @@ def command(
     from slowdust.experiment.spec.errors import File, placed
     from slowdust.experiment.spec.spec import read_spec
     from slowdust.fleet.hosts.fitness import Unfit
-    from slowdust.fleet.record import Builds, Wanted
+    from slowdust.fleet.record import Asked, Builds
     from slowdust.places import named_path
     from slowdust.store.folder import MANIFEST_FILE
     from slowdust.store.keeping.experiments import kept_experiment
@@ -100,10 +98,13 @@ def command(
             raise UsageError(f"--hosts {hosts}: a test is measured on --replicate {replicate}")
         if when_busy is WhenBusy.FAIL:
             raise UsageError("--no-wait: what a fleet measures waits for its turn on each host")
-        wanted = Wanted(hosts=hosts, replicate=replicate or 1, builds=Builds(builds or "push"))
-        if options["unfit"]:
-            wanted = replace(wanted, unfit=Unfit.USE)
-        return conduct_fleet(file, results, mode, address=address, wanted=wanted, gates=gates)
+        asked = Asked(
+            hosts=hosts,
+            replicate=replicate or (1 if options["spread"] else None),
+            builds=Builds(builds) if builds else None,
+            unfit=Unfit.USE if options["unfit"] else None,
+        )
+        return conduct_fleet(file, results, mode, address=address, asked=asked, gates=gates)
     if stray := [name for name, value in of_fleet.items() if value is not None]:
         raise UsageError(f"{stray[0]}: there is no fleet without --fleet ADDRESS")
     path = named_path(file)

@@ -35,6 +35,7 @@ from slowdust.store.manifest import (
     StepFailure,
     WorkloadFacts,
 )
+from slowdust.store.of_fleet import is_of_fleet
 from slowdust.store.profile import Profile, ProfileSource
 from slowdust.store.slice import SCHEMA, Slice
 from slowdust.store.waits import WaitWindow
@@ -61,6 +62,11 @@ def check_start(folder: Folder, mode: StartMode) -> None:
                 f"there is an experiment named '{folder.name}' already: choose another --name, or "
                 f"go on with it by `slowdust run {folder.spec_file} --resume`"
             )
+    elif mode is StartMode.FRESH and is_of_fleet(folder.path):
+        raise UsageError(
+            f"a fleet measures '{folder.name}': choose another --name, or go on with it by "
+            f"`slowdust run {folder.name} --resume --fleet ADDRESS`"
+        )
     elif mode is StartMode.RESUME:
         raise UsageError(f"there is nothing to resume: '{folder.name}' has not been started")
 

@@ -8,20 +8,21 @@ moment: what it had received is kept, what a host has measured since then is rec
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from slowdust import __version__
 from slowdust.errors import SlowdustError
 from slowdust.experiment.spec.spec import Spec
+from slowdust.fleet.gathering import Gathering, Join
 from slowdust.fleet.hosts.fitness import unfit
+from slowdust.fleet.hosts.forgetting import forget_everywhere
 from slowdust.fleet.hosts.roster import MOST_LOSSES, Roster
 from slowdust.fleet.model import Cluster, End, Ended, HostFacts, Message, Order, Part
 from slowdust.fleet.planning.cutting import shard_spec
 from slowdust.fleet.planning.pace import Teaches
 from slowdust.fleet.planning.plan import Plan, Takeover
-from slowdust.fleet.receiving import close, receive, received
+from slowdust.fleet.receiving import OddPartError, receive, received, unreadable
 from slowdust.fleet.record import (
     Left,
     Placement,
@@ -30,23 +31,17 @@ from slowdust.fleet.record import (
     part_folder,
     write_record,
 )
-from slowdust.fleet.unfinished import Turns, Unfinished, turns_of, turns_received
+from slowdust.fleet.unfinished import Turns, Unfinished
 from slowdust.fleet.view import FleetView, Overview
 from slowdust.store.folder import MANIFEST_FILE, SLICES_FILE, WORKLOAD_FILE, Folder
 from slowdust.units import Second
 from slowdust.wording import counted, first_line, listing
-
-Join = Callable[[Sequence[tuple[str, Folder]], Folder], None]
-"""Makes the experiment of a folder of what hosts measured: the host's name, and the folder."""
 
 _POLL: Second = 1.0
 _ANSWER_WITHIN: Second = 60.0
 """Time that hosts have for their facts before the first shard is handed out."""
 _PATIENCE: Second = 60.0
 """Time without any host that can measure, after which the experiment stops."""
-_JOIN_EVERY: Second = 20.0
-_JOIN_SHARE = 0.1
-"""The most of its time that the head spends joining while hosts measure."""
 
 
 class Head:
@@ -69,17 +64,22 @@ class Head:
         self._record = record
         self._cluster = cluster
         self._view = view
-        self._join = join
         self._plan = Plan(record.shards, record.wanted.replicate)
-        self._unfinished = Unfinished(folder, record, self._plan)
+        self._unfinished = Unfinished(folder, spec, record, self._plan)
         self._roster = Roster(record)
         self._measuring: dict[str, Placement] = {}
         """Host -> the shard that it measures, or did when an earlier head was killed."""
         self._slices = 0
-        self._fresh = False
-        """Whether something was received since the last join."""
-        self._joined_at = self._started_at = self._seen_at = cluster.now()
-        self._join_took: Second = 0.0
+        self._gathering = Gathering(
+            folder,
+            target,
+            record,
+            join=join,
+            distrust=self._distrust,
+            cluster=cluster,
+            view=view,
+        )
+        self._started_at = self._seen_at = cluster.now()
 
     def run(self) -> None:
         """Measure the experiment, or what is left of it, to its end.
@@ -89,22 +89,19 @@ class Head:
                 written.
         """
         self._take_up()
-        while self._queue_or_work():
+        while self._queue_or_work() or not self._end_well():
             self._look_for_hosts()
             for host, message in self._cluster.messages(_POLL):
                 self._hear(host, message)
             self._hand_out()
             self._give_up_waiting()
-            self._join_if_due()
+            self._gathering.join_if_due()
             self._view.show(self._overview())
-        self._record.finished = True
+        forget_everywhere(self._record, self._cluster, self._roster.ready)
         self._save()
-        for placement in self._record.placements:
-            if placement.state in (State.LOST, State.FAILED):
-                close(part_folder(self._folder, placement))
-        self._join_all()
-        for host in self._roster.ready | (self._roster.asked & self._roster.worked):
-            self._cluster.forget(host, self._record.id)
+        if not self._target.has_manifest():
+            reasons = listing(sorted({*self._record.given_up.values()}))
+            raise SlowdustError(f"no shard could be measured: {reasons}")
 
     def _take_up(self) -> None:
         """Take up what an earlier head left: the hosts still have what they had begun."""
@@ -115,10 +112,19 @@ class Head:
                 self._measuring[placement.host] = placement
             if placement.state in (State.RUNNING, State.FINISHED):
                 self._plan.queue.assign(placement.shard, placement.host, group)
-                self._fresh = True
+                self._gathering.is_fresh = True
         self._unfinished.take_up()
         self._record.left_out.clear()  # they are looked at anew
+        self._record.finished = not self._queue_or_work()
         self._save()
+
+    def _end_well(self) -> bool:
+        """Join all; return whether it could be read, so that nothing is measured again."""
+        self._gathering.close()
+        self._gathering.join()
+        self._record.finished = not self._queue_or_work()
+        self._save()
+        return self._record.finished
 
     def _queue_or_work(self) -> bool:
         return bool(self._plan.queue or self._measuring)
@@ -142,7 +148,8 @@ class Head:
         if isinstance(message, Part):
             self._keep(host, message)
         elif isinstance(message, HostFacts):
-            self._meet(host, message)
+            if host in self._roster.asked:  # it may have been left out meanwhile
+                self._meet(host, message)
         elif isinstance(message, Ended):
             self._end(host, message)
         elif self._roster.takes_part(host):
@@ -169,12 +176,31 @@ class Head:
         placement = self._measuring.get(host)
         if placement is None:
             return
-        receive(part_folder(self._folder, placement), part)
-        self._fresh = True
+        try:
+            receive(part_folder(self._folder, placement), part)
+        except OddPartError as error:
+            self._take_from(host, str(error))
+            return
+        self._gathering.is_fresh = True
         if part.file == SLICES_FILE:
             self._slices += part.content.count(b"\n")
         elif part.file == MANIFEST_FILE:
-            self._advance(host, turns_of(part.content, self._record.cuts[placement.shard]))
+            self._advance(host, self._unfinished.turns_of(placement, part.content))
+
+    def _take_from(self, host: str, reason: str) -> None:
+        """Leave a host out that cannot be trusted, and let others do what it measures."""
+        if (placement := self._measuring.pop(host, None)) is not None:
+            self._unfinished.lose(placement, reason)
+            self._gathering.is_fresh = True
+        self._leave_out(host, reason)
+
+    def _distrust(self, placement: Placement, reason: str) -> None:
+        """Let others measure what cannot be read of a host, which measures nothing more."""
+        text = f"what it sent of {placement.folder} cannot be read, and does not count: {reason}"
+        placement.unreadable = True
+        if placement.state is State.FINISHED:
+            self._unfinished.lose(placement, text)
+        self._take_from(placement.host, text)
 
     def _advance(self, host: str, turns: Turns | None) -> None:
         if turns is not None:
@@ -188,7 +214,7 @@ class Head:
         reason = first_line(ended.reason)
         if ended.end is End.FINISHED:
             placement.state = State.FINISHED
-            turns = self._turns(placement)
+            turns = self._unfinished.turns(placement)
             share = min(1.0, turns.most / turns.planned) if turns else 0.0
             self._plan.paces.finish(host, self._cluster.now(), share)
             self._view.event(f"{placement.words}: finished")
@@ -198,21 +224,31 @@ class Head:
             self._unfinished.lose(placement, reason)
             if ended.end is End.UNFIT:
                 self._leave_out(host, reason)
-        self._fresh = True
+        self._gathering.is_fresh = True
         self._save()
 
     def _fail(self, placement: Placement, reason: str) -> None:
         self._view.warning(f"{placement.words}: {reason}")
-        self._unfinished.fail(placement, reason, self._roster.ready)
+        self._unfinished.fail(placement, reason)
         if self._unfinished.fails_always(placement.host):
             self._leave_out(placement.host, f"every shard fails there: {reason}")
+        self._give_up_failed()
+
+    def _give_up_failed(self) -> bool:
+        """Give up what failed and nobody else may measure; return whether there was any."""
+        groups = {host: self._roster.group(host) for host in self._roster.chosen()}
+        found = self._unfinished.give_up(groups)
+        for shard, reason in found.items():
+            words = self._record.cuts[shard].words()
+            self._view.warning(f"{shard} ({words}) is given up: {reason}")
+        return bool(found)
 
     def _lose(self, host: str, reason: str) -> None:
         """Let others do what is left of a lost host's shard; it may come again."""
         times = self._roster.lose(host, self._cluster.now())
         if (placement := self._measuring.pop(host, None)) is not None:
             self._unfinished.lose(placement, reason)
-            self._fresh = True
+            self._gathering.is_fresh = True
         self._view.warning(f"{host} is lost: {reason}")
         if times >= MOST_LOSSES:
             self._leave_out(host, f"lost {times} times: {reason}")
@@ -239,7 +275,7 @@ class Head:
         placement = self._measuring.pop(found.host)
         self._plan.paces.stop(found.host, self._cluster.now())
         self._unfinished.take_over(placement, found.by)
-        self._fresh = True
+        self._gathering.is_fresh = True
         self._save()  # a head that goes on must not let the host go on
         self._view.event(f"{placement.words}: stopped, {placement.reason}")
         self._roster.ask_again(found.host)
@@ -258,6 +294,7 @@ class Head:
             left=left.pop(0) if left else None,
         )
         self._record.placements.append(placement)
+        self._record.forgotten.discard(host)
         self._measuring[host] = placement
         self._roster.worked.add(host)
         self._save()
@@ -265,15 +302,14 @@ class Head:
 
     def _go_on(self, placement: Placement) -> None:
         """Let a host go on with what an earlier head gave it."""
+        if (reason := unreadable(part_folder(self._folder, placement))) is not None:
+            self._distrust(placement, reason)
+            return
         host, shard, now = placement.host, placement.shard, self._cluster.now()
         seconds = self._unfinished.seconds(shard, placement.left)
         self._plan.paces.begin(host, shard, seconds, now, Teaches.NO)
-        self._advance(host, self._turns(placement))
+        self._advance(host, self._unfinished.turns(placement))
         self._begin(placement)
-
-    def _turns(self, placement: Placement) -> Turns | None:
-        folder = part_folder(self._folder, placement)
-        return turns_received(folder, self._record.cuts[placement.shard])
 
     def _begin(self, placement: Placement) -> None:
         self._cluster.run(placement.host, self._order(placement))
@@ -311,9 +347,12 @@ class Head:
             self._seen_at = self._cluster.now()
         if self._cluster.now() - self._seen_at < _PATIENCE:
             return
+        given_up = self._give_up_failed()
         self._save()
+        if given_up and not self._queue_or_work():
+            return
         with suppress(SlowdustError):
-            self._join_all()
+            self._gathering.join()
         raise SlowdustError(self._why_nobody())
 
     def _why_nobody(self) -> str:
@@ -324,37 +363,6 @@ class Head:
             return f"{left}: each needs {wanted} hosts of one CPU model; --resume goes on"
         reasons = f"; left out: {listing(out)}" if out else ""
         return f"{left}: no host is there that could{reasons}; --resume goes on"
-
-    def _join_if_due(self) -> None:
-        now = self._cluster.now()
-        pause = max(_JOIN_EVERY, self._join_took / _JOIN_SHARE)
-        if self._fresh and now - self._joined_at >= pause:
-            try:
-                self._join_all()
-            except SlowdustError as error:  # at the end it is one
-                self._view.warning(f"cannot join what there is so far: {first_line(str(error))}")
-            self._joined_at = self._cluster.now()
-            self._join_took = self._joined_at - now
-
-    def _join_all(self) -> None:
-        """Join what has been received; nothing where there is none.
-
-        Raises:
-            SlowdustError: it does not belong together, or cannot be written.
-        """
-        self._fresh = False
-        parts = self.parts()
-        if parts:
-            self._join(parts, self._target)
-
-    def parts(self) -> list[tuple[str, Folder]]:
-        """Return host and folder of all that has been measured."""
-        folders = [(each.host, part_folder(self._folder, each)) for each in self._record.placements]
-        return [
-            (host, folder)
-            for host, folder in folders
-            if folder.has_manifest() and received(folder).get(SLICES_FILE)
-        ]
 
     def _overview(self) -> Overview:
         ready = self._roster.ready

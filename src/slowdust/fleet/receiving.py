@@ -20,22 +20,33 @@ from slowdust.store.folder import (
     Folder,
     replace_file,
 )
+from slowdust.wording import first_line
 
 _FILE = re.compile(
     "|".join(map(re.escape, (*APPENDED, MANIFEST_FILE, SPEC_FILE, WORKLOAD_FILE)))
-    + rf"|{PROFILES}/[^/\0]+\.json\.gz"
+    + rf"|{PROFILES}/[^/\0\ud800-\udfff]+\.json\.gz"
 )
 """The files of a folder that a host may write; it is not trusted with any other path."""
+
+_LONGEST_NAME = 200
+"""Bytes of a file's name; file systems take 255, and a new file has some more at first."""
+
+
+class OddPartError(SlowdustError):
+    """A piece of a file that no host should send: the fault is the host's."""
 
 
 def receive(folder: Folder, part: Part) -> None:
     """Keep a part of a file; one that is received again changes nothing.
 
     Raises:
-        SlowdustError: it is no file of an experiment, leaves a gap, or cannot be written.
+        OddPartError: it is no file of an experiment, has too long a name, or leaves a gap.
+        SlowdustError: it cannot be written.
     """
     if not _FILE.fullmatch(part.file):
-        raise SlowdustError(f"a host has sent '{part.file}', which is no file of an experiment")
+        raise OddPartError(f"it has sent '{part.file}', which is no file of an experiment")
+    if len(part.file.encode()) > _LONGEST_NAME:
+        raise OddPartError("it has sent a file whose name is too long")
     path = folder.path / part.file
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,8 +61,8 @@ def receive(folder: Folder, part: Part) -> None:
 def _write_at(path: Path, offset: int, content: bytes) -> None:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        if os.fstat(descriptor).st_size < offset:
-            raise SlowdustError(f"what a host has sent leaves a gap in {path}")
+        if not 0 <= offset <= os.fstat(descriptor).st_size:
+            raise OddPartError(f"what it has sent leaves a gap in {path.name}")
         while content:
             written = os.pwrite(descriptor, content, offset)
             offset, content = offset + written, content[written:]
@@ -74,6 +85,21 @@ def close(folder: Folder) -> None:
         manifest.method.incarnations = max(1, *manifest.turns_done.values(), 0)
         content = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
         replace_file(folder.path / MANIFEST_FILE, content)
+
+
+def unreadable(folder: Folder) -> str | None:
+    """Return why what was received of a host cannot be read; None where all of it can."""
+    if not folder.has_manifest():
+        return None
+    try:
+        folder.read_manifest()
+        folder.read_slices()
+        folder.read_counts()
+        folder.read_waits()
+        folder.read_profiles()
+    except SlowdustError as error:
+        return first_line(str(error))
+    return None
 
 
 def received(folder: Folder) -> dict[str, int]:

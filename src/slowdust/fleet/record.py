@@ -17,9 +17,9 @@ from slowdust.fleet.planning.cutting import Cut
 from slowdust.fleet.planning.queue import Shard
 from slowdust.fleet.planning.sizing import Sizing
 from slowdust.store.folder import Folder
+from slowdust.store.of_fleet import FLEET_RECORD_FILE
 from slowdust.store.recording import read_record_file, write_record_file
 
-RECORD_FILE = "fleet.json"
 HOSTS = "hosts"
 SCHEMA = 1
 
@@ -42,6 +42,20 @@ class Wanted(msgspec.Struct, kw_only=True, frozen=True):
     """Hosts on which each shard is measured."""
     builds: Builds = Builds.PUSH
     unfit: Unfit = Unfit.LEAVE_OUT
+
+
+class Asked(msgspec.Struct, kw_only=True, frozen=True):
+    """What the user says of it when a head begins, or goes on; None where it is not said."""
+
+    hosts: int | None = None
+    replicate: int | None = None
+    builds: Builds | None = None
+    unfit: Unfit | None = None
+
+    def over(self, before: Wanted) -> Wanted:
+        """Return what is wanted now: what is not said is as before."""
+        said = {name: value for name, value in msgspec.structs.asdict(self).items() if value}
+        return msgspec.structs.replace(before, **said)
 
 
 class State(StrEnum):
@@ -79,6 +93,8 @@ class Placement(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What other hosts had left of it; None where it is all of the shard."""
     taken_over: bool = False
     """Whether another host ends it sooner: this one does not get it again."""
+    unreadable: bool = False
+    """Whether what the head received of it cannot be read: it does not count."""
 
     @property
     def words(self) -> str:
@@ -107,6 +123,13 @@ class Record(msgspec.Struct, kw_only=True):
     left_out: dict[str, str] = {}
     """Host -> why it measures nothing."""
     finished: bool = False
+    forgotten: set[str] = set()
+    """Hosts that have removed what they had of it."""
+
+    @property
+    def keeping(self) -> set[str]:
+        """Hosts that still have something of it, as far as is known."""
+        return {each.host for each in self.placements} - self.forgotten
 
     def of(self, shard: str) -> list[Placement]:
         """Return where a shard was or is measured."""
@@ -120,12 +143,7 @@ def part_folder(folder: Path, placement: Placement) -> Folder:
 
 def has_record(folder: Path) -> bool:
     """Return whether a fleet measured, or measures, the experiment of a folder."""
-    return (folder / RECORD_FILE).is_file()
-
-
-def discard_record(folder: Path) -> None:
-    """Remove the record of an experiment of which nothing was measured."""
-    (folder / RECORD_FILE).unlink(missing_ok=True)
+    return (folder / FLEET_RECORD_FILE).is_file()
 
 
 def read_record(folder: Path) -> Record:
@@ -135,10 +153,10 @@ def read_record(folder: Path) -> Record:
         UsageError: there is none, or a newer Slowdust wrote it.
         SlowdustError: it is damaged.
     """
-    path = folder / RECORD_FILE
+    path = folder / FLEET_RECORD_FILE
     return read_record_file(path, Record, SCHEMA, f"there is no {path}")
 
 
 def write_record(folder: Path, record: Record) -> None:
     """Replace the record of a fleet's experiment."""
-    write_record_file(folder / RECORD_FILE, record)
+    write_record_file(folder / FLEET_RECORD_FILE, record)

@@ -6,17 +6,21 @@ after a failure, or when another host ends it sooner.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from slowdust.fleet.planning.cutting import Cut
+from slowdust.experiment.plan import plan as plan_steps
+from slowdust.experiment.spec.spec import Spec
+from slowdust.fleet.planning.cutting import shard_spec
 from slowdust.fleet.planning.plan import Plan
 from slowdust.fleet.planning.queue import Again
+from slowdust.fleet.receiving import unreadable
 from slowdust.fleet.record import Left, Placement, Record, State, part_folder
-from slowdust.store.folder import MANIFEST_FILE, Folder
+from slowdust.store.folder import MANIFEST_FILE
 from slowdust.units import Second
 
 _MOST_FAILURES = 3
@@ -45,44 +49,41 @@ class Turns(NamedTuple):
     """Incarnations in which any test had its turn."""
 
 
-def turns_of(manifest: bytes, cut: Cut) -> Turns | None:
-    """Return how far a host has come by a manifest of a shard; None where that does not tell."""
+def turns_of(manifest: bytes, steps: Collection[str]) -> Turns | None:
+    """Return how far a host has come by a manifest of a shard; None where that does not tell.
+
+    `steps` are the keys of what is measured in each incarnation.
+    """
     try:
         read = msgspec.json.decode(manifest, type=_Manifest)
     except msgspec.MsgspecError:
         return None
     planned = max(1, read.method.incarnations)
-    turns = {
-        key: read.turns_done.get(key, 0)
-        for key in (f"{test}@{clients}" for test in cut.tests for clients in cut.clients)
-    }
+    turns = {key: read.turns_done.get(key, 0) for key in steps}
     done = min((turns[key] for key in turns if key not in read.settled), default=planned)
     return Turns(done, planned, max(turns.values(), default=0))
-
-
-def turns_received(folder: Folder, cut: Cut) -> Turns | None:
-    """Return how far a host has come by what was received of it; None before any manifest."""
-    if not folder.has_manifest():
-        return None
-    return turns_of((folder.path / MANIFEST_FILE).read_bytes(), cut)
 
 
 class Unfinished:
     """Lets the shards of an experiment that were not finished wait again."""
 
-    def __init__(self, folder: Path, record: Record, plan: Plan) -> None:
+    def __init__(self, folder: Path, spec: Spec, record: Record, plan: Plan) -> None:
         self._folder = folder
+        self._spec = spec
         self._record = record
         self._plan = plan
         self._seconds = {shard.name: shard.seconds for shard in record.shards}
+        self._steps: dict[str, list[str]] = {}
+        """Shard -> the keys of what is measured in each of its incarnations."""
+        self._failures: dict[str, list[str]] = {}
+        """Shard -> why it failed on each host since this head began."""
 
     def take_up(self) -> None:
         """Take up what an earlier head knew of them."""
         for placement in self._record.placements:
-            if placement.state is State.FAILED or placement.taken_over:
+            if placement.taken_over:
                 self._plan.queue.exclude(placement.shard, placement.host)
-        for name in self._record.given_up:
-            self._plan.queue.drop(name)
+        self._record.given_up.clear()  # what made shards fail may have been mended
         for name, lefts in self._record.left.items():
             self._plan.queue.keep_begun(name, [self.seconds(name, each) for each in lefts])
 
@@ -101,22 +102,48 @@ class Unfinished:
         placement.taken_over = True
         self._put_back(placement, Again.NO)
 
-    def fail(self, placement: Placement, reason: str, ready: Collection[str]) -> None:
-        """Let another host try a shard, unless too many have."""
+    def fail(self, placement: Placement, reason: str) -> None:
+        """Let another host try a shard."""
         placement.state, placement.reason = State.FAILED, reason
-        failed = [each for each in self._record.of(placement.shard) if each.state is State.FAILED]
-        others = {*ready} - {each.host for each in failed}
-        if len(failed) >= _MOST_FAILURES or not others:
-            self._record.given_up[placement.shard] = reason
-            self._plan.paces.leave(placement.host)
-            self._plan.queue.drop(placement.shard)
-        else:
-            self._put_back(placement, Again.NO)
+        self._failures.setdefault(placement.shard, []).append(reason)
+        self._put_back(placement, Again.NO)
+
+    def give_up(self, groups: Mapping[str, str]) -> dict[str, str]:
+        """Give up what failed too often, or failed and is for none of these hosts.
+
+        `groups` has the group of each host. Copies that hosts have, or have measured, stay. Return
+        shard -> why, of those that are given up now.
+        """
+        sizes = Counter(groups.values())
+        queue = self._plan.queue
+        found = {}
+        for shard, reasons in self._failures.items():
+            takers = (queue.may_have(shard, host, of, sizes[of]) for host, of in groups.items())
+            if queue.waits(shard) and (len(reasons) >= _MOST_FAILURES or not any(takers)):
+                found[shard] = reasons[-1]
+                queue.drop(shard)
+        self._record.given_up |= found
+        return found
 
     def fails_always(self, host: str) -> bool:
         """Return whether every shard of a host fails, of several."""
         of_host = [each for each in self._record.placements if each.host == host]
         return len(of_host) > 1 and all(each.state is State.FAILED for each in of_host)
+
+    def turns(self, placement: Placement) -> Turns | None:
+        """Return how far a host has come by what was received of it; None before any manifest."""
+        folder = part_folder(self._folder, placement)
+        if not folder.has_manifest():
+            return None
+        return self.turns_of(placement, (folder.path / MANIFEST_FILE).read_bytes())
+
+    def turns_of(self, placement: Placement, manifest: bytes) -> Turns | None:
+        """Return how far a host has come by a manifest; None where that does not tell."""
+        shard = placement.shard
+        if shard not in self._steps:
+            part = shard_spec(self._spec, self._record.cuts[shard], shard, self._record.sizing)
+            self._steps[shard] = [step.key for step in plan_steps(part)]
+        return turns_of(manifest, self._steps[shard])
 
     def _put_back(self, placement: Placement, again: Again) -> None:
         """Let a shard wait again, less the turns that were complete."""
@@ -130,7 +157,9 @@ class Unfinished:
         """Return what a host has left of a shard; None for all of it."""
         before = placement.left
         folder = part_folder(self._folder, placement)
-        turns = turns_received(folder, self._record.cuts[placement.shard])
+        if placement.unreadable or unreadable(folder) is not None:
+            return before  # it will not count
+        turns = self.turns(placement)
         if turns is None:
             return before
         # The last one is done again where the end was not reached.

@@ -42,6 +42,7 @@ from slowdust.store.count import Count, latest_counts
 from slowdust.store.earlier import name_hold_of, name_holds, slice_of_schema_1
 from slowdust.store.hosts import JOINED_SCHEMA
 from slowdust.store.manifest import Manifest
+from slowdust.store.of_fleet import way_on_of_fleet
 from slowdust.store.profile import Profile, joined_profiles
 from slowdust.store.slice import Slice
 from slowdust.store.waits import WaitWindow
@@ -113,6 +114,8 @@ class Folder:
         hosts = self.read_manifest().hosts if self.has_manifest() else []
         parts = [part.experiment for host in hosts for part in host.parts]
         if parts:
+            if (way_on := way_on_of_fleet(self.path)) is not None:
+                raise UsageError(f"'{self.name}' was measured by a fleet: {way_on}")
             raise UsageError(
                 f"'{self.name}' was joined of {shortened(parts)}: go on with those where they were "
                 "measured, and `slowdust merge` them again"

@@ -4,92 +4,28 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.journal import StartMode
-from slowdust.experiment.spec.spec import Spec, parse_spec
+from slowdust.experiment.spec.spec import parse_spec
 from slowdust.fleet.hosts.fitness import Unfit
 from slowdust.fleet.model import HostFacts, Weight
-from slowdust.fleet.record import Record, State, Wanted, read_record
-from slowdust.fleet.run import measure, prepare
-from slowdust.joining.join import join
-from slowdust.joining.parts import Part
+from slowdust.fleet.record import Asked, State
 from slowdust.store.finding import Finding, Severity
 from slowdust.store.folder import Folder
-from slowdust.store.keeping.experiments import fleet_folder
-from slowdust.store.slice import Slice
-from tests.unit.synthetic_fleet import BLOCKS, TURN_S, Heard, SimulatedFleet, SimulatedHost
-
-TESTS = ["point-query", "hot-points", "scan", "random-points.10"]
-TURNS = 4
-OLD, NEW = "postgres@15.8", "postgres@17.6"
-
-
-def spec_of(**changes: object) -> Spec:
-    return parse_spec(
-        {
-            "name": "night",
-            "contenders": [OLD, NEW],
-            "tests": TESTS,
-            "incarnations": TURNS,
-            "budget": "200s",
-            "count": "off",
-            **changes,
-        }
-    )
-
-
-class Laboratory:
-    """A results folder, the fleet, and the head of an experiment."""
-
-    def __init__(self, results: Path, fleet: SimulatedFleet, wanted: Wanted | None = None) -> None:
-        self.results = results
-        self.fleet = fleet
-        self.wanted = wanted or Wanted()
-        self.spec = spec_of()
-        self.view = Heard()
-        self.facts: list[HostFacts] = []
-        """What hosts say before the plan is made."""
-        self.joins = 0
-
-    def run(self, mode: StartMode = StartMode.FRESH) -> Folder:
-        folder = fleet_folder(self.results, self.spec.name)
-        folder.mkdir(exist_ok=True)
-        hosts = len(self.fleet.hosts())
-        record = prepare(self.spec, self.results, self.wanted, hosts, mode, facts=self.facts)
-        return measure(
-            self.spec, self.results, record, cluster=self.fleet, view=self.view, join=self._join
-        )
-
-    def _join(self, parts: Sequence[tuple[str, Folder]], target: Folder) -> None:
-        self.joins += 1
-        join([Part(folder, host=host) for host, folder in parts], target)
-
-    @property
-    def record(self) -> Record:
-        return read_record(fleet_folder(self.results, self.spec.name))
-
-    def slices(self) -> list[Slice]:
-        return Folder(self.results / self.spec.name).read_slices()
-
-    def check_complete(self, times: int = 1) -> None:
-        """Check that every test has all of its turns so often, and that no slice is there twice."""
-        slices = self.slices()
-        assert len({id_of(record) for record in slices}) == len(slices)
-        turns: Counter[str] = Counter()
-        for test in TESTS:
-            of_turn = Counter(r.place.incarnation for r in slices if r.place.test == test)
-            turns[test] = sum(count == 2 * 2 * BLOCKS for count in of_turn.values())
-        assert turns == dict.fromkeys(TESTS, TURNS * times)
-
-
-def id_of(record: Slice) -> tuple[object, ...]:
-    place = record.place
-    return place.test, place.contender, place.incarnation, place.block, place.slot
+from tests.unit.fleet.laboratory import (
+    TESTS,
+    TURNS,
+    DyingHead,
+    KilledError,
+    Laboratory,
+    incarnations,
+    spec_of,
+)
+from tests.unit.synthetic_fleet import TURN_S, SimulatedFleet, SimulatedHost
 
 
 def test_hosts_share_the_tests_and_all_is_joined(tmp_path: Path) -> None:
@@ -106,7 +42,7 @@ def test_hosts_share_the_tests_and_all_is_joined(tmp_path: Path) -> None:
 
 def test_each_test_is_measured_on_as_many_hosts_as_wanted(tmp_path: Path) -> None:
     fleet = SimulatedFleet({name: SimulatedHost() for name in "abcd"})
-    laboratory = Laboratory(tmp_path, fleet, Wanted(replicate=2))
+    laboratory = Laboratory(tmp_path, fleet, Asked(replicate=2))
     laboratory.run()
     laboratory.check_complete(times=2)
     for shard in laboratory.record.shards:
@@ -129,11 +65,6 @@ def test_what_a_lost_host_had_finished_is_kept_and_the_rest_goes_elsewhere(tmp_p
     assert Folder(tmp_path / "night").read_manifest().finished, "others did the rest"
 
 
-def incarnations(results: Path, host: str) -> list[int]:
-    manifest = Folder(results / "night").read_manifest()
-    return next(each.incarnations for each in manifest.hosts if each.name == host)
-
-
 @pytest.mark.parametrize("after", [1.0, 25.0, 48.0, 71.0, 82.0])
 def test_a_head_that_is_killed_goes_on_where_its_hosts_are(tmp_path: Path, after: float) -> None:
     fleet = DyingHead({"a": SimulatedHost(), "b": SimulatedHost()}, after)
@@ -145,24 +76,6 @@ def test_a_head_that_is_killed_goes_on_where_its_hosts_are(tmp_path: Path, after
     laboratory.check_complete()
     assert max(fleet.measured.values()) == 1, "no turn was measured twice"
     assert all(each.state is State.FINISHED for each in laboratory.record.placements)
-
-
-class KilledError(Exception):
-    """The head is killed."""
-
-
-class DyingHead(SimulatedFleet):
-    """A fleet whose head is killed once, at a moment."""
-
-    def __init__(self, hosts: dict[str, SimulatedHost], after: float) -> None:
-        super().__init__(hosts)
-        self._after: float | None = after
-
-    def now(self) -> float:
-        if self._after is not None and self.clock > self._after:
-            self._after = None
-            raise KilledError
-        return super().now()
 
 
 def test_a_host_that_lost_its_disk_while_the_head_was_away_begins_anew(tmp_path: Path) -> None:
@@ -280,7 +193,7 @@ def test_a_host_with_a_full_disk_is_left_out_by_name(tmp_path: Path) -> None:
 def test_copies_of_a_shard_are_on_hosts_of_one_cpu_model(tmp_path: Path) -> None:
     hosts = {name: SimulatedHost(cpu=cpu) for name, cpu in zip("abcde", "xxyyz", strict=True)}
     fleet = SimulatedFleet(hosts)
-    laboratory = Laboratory(tmp_path, fleet, Wanted(replicate=2))
+    laboratory = Laboratory(tmp_path, fleet, Asked(replicate=2))
     laboratory.run()
     for shard in laboratory.record.shards:
         placed = {each.host for each in laboratory.record.of(shard.name)}
@@ -290,7 +203,7 @@ def test_copies_of_a_shard_are_on_hosts_of_one_cpu_model(tmp_path: Path) -> None
 
 def test_hosts_of_the_largest_group_come_first_where_fewer_are_wanted(tmp_path: Path) -> None:
     hosts = {name: SimulatedHost(cpu=cpu) for name, cpu in zip("abc", "xyy", strict=True)}
-    laboratory = Laboratory(tmp_path, SimulatedFleet(hosts), Wanted(hosts=2))
+    laboratory = Laboratory(tmp_path, SimulatedFleet(hosts), Asked(hosts=2))
     laboratory.run()
     assert {each.host for each in laboratory.record.placements} == {"b", "c"}
 
@@ -309,7 +222,7 @@ def test_unfit_hosts_are_left_out_by_name_unless_they_are_wanted(tmp_path: Path)
     assert "it has Slowdust 0.0.1" in laboratory.record.left_out["old"]
 
     laboratory.spec = spec_of(name="again")
-    laboratory.wanted = Wanted(unfit=Unfit.USE)
+    laboratory.wanted = Asked(unfit=Unfit.USE)
     laboratory.run()
     assert laboratory.record.left_out.keys() == {"old"}
 
@@ -335,7 +248,7 @@ def test_without_any_host_the_head_stops_and_says_why(tmp_path: Path) -> None:
 def test_too_few_hosts_of_one_model_for_the_copies_are_an_error(tmp_path: Path) -> None:
     fleet = SimulatedFleet({"a": SimulatedHost(cpu="x"), "b": SimulatedHost(cpu="y")})
     with pytest.raises(SlowdustError, match="each needs 2 hosts of one CPU model"):
-        Laboratory(tmp_path, fleet, Wanted(replicate=2)).run()
+        Laboratory(tmp_path, fleet, Asked(replicate=2)).run()
 
 
 def test_results_come_while_hosts_measure_and_the_end_is_foretold(tmp_path: Path) -> None:

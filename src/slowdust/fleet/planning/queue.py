@@ -113,12 +113,22 @@ class Queue:
     def _first(self, places: range, host: str, group: str, size_of_group: int) -> Shard | None:
         for place in places:
             waiting = self._open[place]
-            if host in waiting.hosts or waiting.group not in (None, group):
-                continue
-            if waiting.group is None and size_of_group < self.replicate:
-                continue
-            return Shard(name=waiting.shard.name, seconds=waiting.seconds)
+            if self.may_have(waiting.shard.name, host, group, size_of_group):
+                return Shard(name=waiting.shard.name, seconds=waiting.seconds)
         return None
+
+    def may_have(self, name: str, host: str, group: str, size_of_group: int) -> bool:
+        """Return whether a host of a group, which has so many hosts, may get a copy that waits."""
+        waiting = self._all[name]
+        if not waiting.copies or host in waiting.hosts:
+            return False
+        if waiting.group is None:
+            return size_of_group >= self.replicate
+        return waiting.group == group
+
+    def waits(self, name: str) -> bool:
+        """Return whether a copy of a shard waits for a host."""
+        return self._all[name].copies > 0
 
     def had(self, name: str) -> set[str]:
         """Return the hosts that have or had a shard, or are not to have it."""

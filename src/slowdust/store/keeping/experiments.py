@@ -25,14 +25,11 @@ from slowdust.store.folder import (
     experiments,
     replace_file,
 )
+from slowdust.store.of_fleet import FLEET_SPEC_FILE, fleet_folder
 from slowdust.wording import nearest
 
 BUNDLE_SUFFIX = ".slowdust"
 """End of the name of a bundle's file: one experiment for another Slowdust (`bundle.py`)."""
-FLEET_SUFFIX = ".fleet"
-"""End of the name of a folder beside an experiment's: what each host of a fleet measured of it."""
-FLEET_SPEC_FILE = "fleet.toml"
-"""The specification in that folder."""
 
 
 def is_name(text: str) -> bool:
@@ -82,14 +79,6 @@ def kept_experiment(results: Path, name: str) -> Folder:
 
 def _is_kept(folder: Folder) -> bool:
     return folder.has_manifest() or (folder.path / SLICES_FILE).is_file()
-
-
-def fleet_folder(results: Path, name: str) -> Path:
-    """Return the folder of a fleet's record and of what its hosts sent.
-
-    It is beside that of the experiment, which is made anew whenever the parts are joined.
-    """
-    return results / f"{name}{FLEET_SUFFIX}"
 
 
 def rename_experiment(folder: Folder, name: str) -> Folder:

@@ -1,0 +1,162 @@
+"""`slowdust run --fleet` on a simulated fleet: names, and what --resume goes on with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from slowdust.cli import conduct_fleet
+from slowdust.errors import UsageError
+from slowdust.fleet.record import Record, State, read_record
+from slowdust.store.folder import Folder
+from tests.unit.cli.command import Slowdust
+from tests.unit.synthetic_fleet import SimulatedFleet, SimulatedHost
+
+ADDRESS = "127.0.0.1:7000"
+SPEC = """
+contenders = ["postgres@15.8", "postgres@17.6"]
+tests = ["point-query", "scan"]
+incarnations = 4
+budget = "200s"
+count = "off"
+"""
+
+
+class InterruptedFleet(SimulatedFleet):
+    """A fleet whose head gets Ctrl-C once, at a moment."""
+
+    def __init__(self, after: float | None) -> None:
+        super().__init__({"a": SimulatedHost(), "b": SimulatedHost()})
+        self._after = after
+
+    def now(self) -> float:
+        if self._after is not None and self.clock > self._after:
+            self._after = None
+            raise KeyboardInterrupt
+        return super().now()
+
+    def ask(self, *_: object, **__: object) -> Mapping[str, object]:
+        """Return that no host tells anything before the plan is made."""
+        return {}
+
+
+class FleetCommand:
+    """`slowdust run` with a fleet in place of Ray."""
+
+    def __init__(self, slowdust: Slowdust, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+        self._slowdust = slowdust
+        self._monkeypatch = monkeypatch
+        self.results = folder / "results"
+        self.spec = folder / "ci.toml"
+        self.spec.write_text(SPEC)
+
+    def __call__(self, file: object, *more: object, after: float | None = None) -> tuple[int, str]:
+        """Run with more options; return the exit code and what it complained of."""
+        fleet = InterruptedFleet(after)
+
+        @contextmanager
+        def connected(_: str) -> Iterator[InterruptedFleet]:
+            yield fleet
+
+        self._monkeypatch.setattr(conduct_fleet, "connected", connected)
+        options = ["--fleet", ADDRESS, "--results", self.results, *more]
+        outcome = self._slowdust("run", file, *options)
+        return outcome.code, outcome.err
+
+    def record(self, name: str = "ci") -> Record:
+        return read_record(self.results / f"{name}.fleet")
+
+
+PULL = ("--builds", "pull")
+
+
+@pytest.fixture
+def run(slowdust: Slowdust, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FleetCommand:
+    return FleetCommand(slowdust, monkeypatch, tmp_path)
+
+
+def test_the_name_of_what_a_fleet_has_begun_is_taken(run: FleetCommand, slowdust: Slowdust) -> None:
+    run(run.spec, *PULL, after=8.0)
+    assert not (run.results / "ci").exists(), "nothing is joined yet"
+    outcome = slowdust("run", run.spec, "--yes", "--results", run.results)
+    assert outcome.code == 2
+    assert "a fleet measures 'ci': choose another --name" in outcome.complaint
+
+
+def test_results_of_another_experiment_are_found_before_anything_is_measured(
+    run: FleetCommand,
+) -> None:
+    run(run.spec, *PULL, after=8.0)
+    (run.results / "ci").mkdir()
+    (run.results / "ci" / "manifest.new").touch()
+    before = run.record()
+    code, complaint = run("ci", "--resume")
+    assert code == 2
+    assert f"there is a 'ci' in {run.results} already" in complaint
+    assert run.record() == before
+
+
+def test_an_experiment_of_a_file_called_as_the_record_is_has_its_own_name(
+    run: FleetCommand,
+) -> None:
+    file = run.spec.rename(run.spec.with_name("fleet.toml"))
+    assert run(file, *PULL)[0] == 0
+    assert Folder(run.results / "fleet").has_manifest()
+
+
+def test_a_name_is_free_again_where_nothing_was_measured(
+    run: FleetCommand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise UsageError("there is no postgres@17.99")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(conduct_fleet, "_hand_on_builds", fail)
+        code, complaint = run(run.spec)
+    assert (code, "continue with" in complaint) == (2, False)
+    assert not (run.results / "ci.fleet").exists()
+    assert run(run.spec, *PULL)[0] == 0
+
+
+def test_a_refused_name_leaves_nothing_behind(run: FleetCommand) -> None:
+    (run.results / "ci").mkdir(parents=True)
+    (run.results / "ci" / "x").touch()
+    code, complaint = run(run.spec, *PULL)
+    assert code == 2
+    assert "choose another name" in complaint
+    assert not (run.results / "ci.fleet").exists()
+
+
+def test_what_is_not_said_is_as_before_when_the_experiment_goes_on(run: FleetCommand) -> None:
+    _, complaint = run(run.spec, *PULL, "--hosts", 1, "--unfit", "--fail-on", "slower", after=8.0)
+    options = "--hosts 1 --builds pull --unfit --fail-on slower"
+    hint = f"slowdust run ci --resume --fleet {ADDRESS} {options} --results {run.results}"
+    assert f"continue with: {hint}\n" in complaint
+    wanted = run.record().wanted
+    code, complaint = run("ci", "--resume", "--replicate", 3)
+    assert code == 2
+    assert "cannot resume 'ci' with other copies: it was begun with --spread" in complaint
+    assert run("ci", "--resume", "--spread")[0] == 0
+    assert run.record().wanted == wanted
+    assert len({each.host for each in run.record().placements}) == 1
+
+
+@pytest.mark.parametrize("file", ["ci", "ci.fleet", "ci.fleet/fleet.toml"])
+def test_an_experiment_goes_on_by_the_path_of_its_folder(run: FleetCommand, file: str) -> None:
+    run(run.spec, *PULL, after=30.0)
+    assert run(run.results / file, "--resume", "--results", "elsewhere")[0] == 0
+    assert all(each.state is not State.RUNNING for each in run.record().placements)
+
+
+def test_what_a_fleet_measured_goes_on_where_it_can(run: FleetCommand, slowdust: Slowdust) -> None:
+    run(run.spec, *PULL, after=30.0)
+    outcome = slowdust("run", "ci", "--resume", "--results", run.results)
+    assert "go on with it by `slowdust run ci --resume --fleet ADDRESS`" in outcome.complaint
+    assert run("ci", "--resume")[0] == 0
+    outcome = slowdust("more", "ci", "--results", run.results)
+    assert outcome.complaint == (
+        "slowdust: 'ci' was measured by a fleet: more needs a new experiment"
+    )
