@@ -31,6 +31,11 @@ def fleet_folder(results: Path, name: str) -> Path:
     return results / f"{name}{FLEET_SUFFIX}"
 
 
+def is_part_of_fleet(part: Path) -> bool:
+    """Return whether a folder is of what a host of a fleet measured: NAME.fleet/hosts/HOST/PART."""
+    return len(part.parts) > 3 and part.parts[-4].endswith(FLEET_SUFFIX)
+
+
 def is_of_fleet(experiment: Path) -> bool:
     """Return whether a fleet measures, or measured, the experiment of a folder."""
     return _record_file(experiment).is_file()

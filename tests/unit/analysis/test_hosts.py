@@ -281,6 +281,21 @@ def test_tests_on_one_host_are_told_from_those_on_several(tmp_path: Path) -> Non
     assert len(_result(report, "scan").hosts) == 2
 
 
+def test_what_is_next_for_hosts_of_a_fleet_is_no_merge(tmp_path: Path) -> None:
+    fleet = tmp_path / "night.fleet/hosts"
+    parts = [
+        keep_parts(
+            fleet / host, part_of(host, tests=["scan"], incarnations=1, blocks=1, seed=seed)
+        )[0]
+        for seed, host in enumerate(("alpha", "beta"), start=1)
+    ]
+    report = read_stored(join(parts, Folder(tmp_path / "night")).folder).report()
+    assert report.answer is not None
+    assert report.answer.next == (
+        "More hosts (--replicate), or a larger budget, would tell, under another name."
+    )
+
+
 def test_a_spread_says_that_nothing_is_known_of_hosts(tmp_path: Path) -> None:
     tests = {"alpha": ["scan"], "beta": ["hot-points"]}
     report = _report(tmp_path, {"alpha": {}, "beta": {}}, tests=tests)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.model import Answer, Report, Result, Verdict
@@ -16,6 +17,7 @@ from slowdust.analysis.results.needed import time_to_decide
 from slowdust.analysis.story.conditions import commits_waiting, conditions_of
 from slowdust.benchmarks.model import Group
 from slowdust.store.manifest import Manifest
+from slowdust.store.of_fleet import is_part_of_fleet
 from slowdust.store.slice import Slice
 from slowdust.wording import (
     at_least,
@@ -230,9 +232,15 @@ def _next(manifest: Manifest, report: Report, compared: Sequence[Result]) -> str
 def _next_of_joined(report: Report, compared: Sequence[Result]) -> str:
     """Return what to do next where the experiment was joined of others."""
     open_hosts = [host.name for host in report.hosts if host.finished is None]
-    if open_hosts:
+    is_unsure = any(result.verdict == "unsure" for result in compared)
+    if any(is_part_of_fleet(Path(part.path)) for host in report.hosts for part in host.experiments):
+        if open_hosts:
+            return f"`slowdust run {report.experiment} --resume --fleet ADDRESS` finishes it."
+        if is_unsure:
+            return "More hosts (--replicate), or a larger budget, would tell, under another name."
+    elif open_hosts:
         return f"Finish what runs on {shortened(open_hosts)}, and `slowdust merge` again."
-    if any(result.verdict == "unsure" for result in compared):
+    elif is_unsure:
         return "More hosts, or more time on these, would tell: measure, and `slowdust merge` again."
     return "Everything is decided; report.html has what each change consists of."
 
