@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -60,9 +61,11 @@ def test_commit_with_more_instructions_is_found_by_name(repository: Path, open_d
         "Import the release",
         f"Count to {TURNS} before every statement",
     ]
-    listed = workplace.run("builds", "list")
-    assert f'"Count to {TURNS} before every statement"' in listed, "by whatever name it was built"
-    assert "commit" in workplace.run("builds", "show", f"postgres@git:{change}")
+    subject = f'"Count to {TURNS} before every statement"'
+    listed = workplace.run("builds", "list").splitlines()
+    # Another test may have built the commit before, by another name.
+    name, *_ = [line.split()[0] for line in listed if subject in line]
+    assert "commit" in workplace.run("builds", "show", name)
 
 
 @pytest.mark.timeout(3600)
@@ -79,7 +82,7 @@ def test_commit_that_changed_a_test_is_found(repository: Path, open_dir: Path) -
     note = (workplace.folder / "results/hunt/note.md").read_text()
     assert "Author Test, " in note
     assert "src/backend/executor/execMain.c |" in note, "the files that it changed"
-    assert "`standard_ExecutorRun` | grew" in note
+    assert re.search(r"`standard_ExecutorRun` +\| grew", note)
     page = (workplace.folder / "results/hunt/report.html").read_text()
     assert subject in page
 
