@@ -203,10 +203,12 @@ def test_a_password_makes_the_only_user(tmp_path: Path) -> None:
     for version in ("1.21.0", "1.24.2"):
         FERRETDB.check_access(build_of(version), PASSWORD)
     command = FERRETDB.server_command(site_of(tmp_path, access=PASSWORD))
-    assert command[-4:] == [
+    assert command[-3:] == [
         "--test-enable-new-auth", "--setup-database=slowdust", "--setup-username=slowdust",
-        "--setup-password=pencil",
     ]  # fmt: skip
+    variables = FERRETDB.server_variables(site_of(tmp_path, access=PASSWORD))
+    assert variables == {"FERRETDB_SETUP_PASSWORD": "pencil"}
+    assert FERRETDB.server_variables(site_of(tmp_path)) == {}
     with pytest.raises(UsageError, match="has no authentication by md5"):
         FERRETDB.check_access(build_of(), Access(auth=Auth.MD5, password="p"))
 
