@@ -30,7 +30,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cache, partial
@@ -88,7 +88,7 @@ class _After(Enum):
     ANY = auto()
     """An experiment that can go on."""
     ALL_OR_NONE = auto()
-    """Those of before, or those of a whole run."""
+    """The files of before, or of a whole run."""
     REPAIRED = auto()
     """After the same command once more, those of a whole run."""
 
@@ -179,10 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     chance = random.Random(options.seed)
     left: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory(prefix="kills-") as name:
-        folder = Path(name)
-        folder.chmod(0o755)  # the account of the servers reads the builds
-        _work_in(folder)
+    with _own_folder() as folder:
         commands = [
             command
             for command in _commands(options.builds, folder)
@@ -206,14 +203,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(bool(left))
 
 
-def _work_in(folder: Path) -> None:
-    """Let this process and its children have directories below a folder alone."""
-    temporary = folder / "t"
-    temporary.mkdir()
-    temporary.chmod(0o1777)
-    os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
-    os.environ[DATA_VARIABLE] = str(folder / "data")
-    os.environ[CLAIMS_VARIABLE] = str(folder / "claims")
+@contextmanager
+def _own_folder() -> Iterator[Path]:
+    """Let this process and its children have directories below a new folder alone."""
+    variables, usual = dict(os.environ), tempfile.tempdir
+    with tempfile.TemporaryDirectory(prefix="kills-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # the account of the servers reads the builds
+        temporary = folder / "t"
+        temporary.mkdir()
+        temporary.chmod(0o1777)
+        os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
+        os.environ[DATA_VARIABLE] = str(folder / "data")
+        os.environ[CLAIMS_VARIABLE] = str(folder / "claims")
+        try:
+            yield folder
+        finally:
+            tempfile.tempdir = usual
+            os.environ.clear()
+            os.environ.update(variables)
 
 
 def _commands(builds: Sequence[str], folder: Path) -> Iterator[_Command]:

@@ -256,9 +256,7 @@ def test_directory_is_built_as_it_is(repository: Path) -> None:
     assert resolve("postgres", version, print).facts.version == "15.21"
 
 
-def test_what_the_compilers_may_not_read_is_not_installed(
-    repository: Path, open_dir: Path
-) -> None:
+def test_what_the_compilers_may_not_read_is_not_installed(repository: Path, open_dir: Path) -> None:
     secret = open_dir / "secret"
     secret.write_text("of root")
     secret.chmod(0o600)
