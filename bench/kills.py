@@ -236,8 +236,9 @@ def _remains() -> Iterator[tuple[str, str]]:
         yield "System V segment", line.split()[1]
     for path in Path("/dev/shm").glob("PostgreSQL.*"):
         yield "file of /dev/shm", path.name
-    for path in Path(tempfile.gettempdir()).glob("slowdust-*"):
-        if not path.name.startswith("slowdust-test-"):
+    for path in Path(tempfile.gettempdir()).iterdir():
+        is_ours = path.name.startswith(("slowdust-", ".slowdust-"))
+        if is_ours and not path.name.startswith("slowdust-test-"):
             yield "temporary file", str(path)
 
 

@@ -22,6 +22,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, TypeVar
 
 from slowdust.errors import SlowdustError
+from slowdust.places import stays_below
 
 _SAFE = tarfile if hasattr(tarfile, "data_filter") else import_module("backports.tarfile")
 """The module with extraction filters: Python before 3.11.4, as Debian 12 has it, has none."""
@@ -193,7 +194,7 @@ class _Link:
 def inside(folder: AnyPath, name: str) -> AnyPath:
     """Return the path of a name below a folder; raise UnsafeArchive for a path outside."""
     path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or "\0" in name:
+    if not stays_below(path):
         raise UnsafeArchive(f"the archive has an unsafe path: {name!r}")
     if len(path.parts) > _DEEPEST:
         raise UnsafeArchive(f"the archive has more than {_DEEPEST} folders in each other")

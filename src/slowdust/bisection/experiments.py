@@ -149,7 +149,7 @@ class Experiments:
         """Return the contenders of an experiment that are at these places, with the places."""
         listed = self._record.candidates.listed
         written = {listed[place].contender: place for place in places}
-        spec = read_spec(Folder(self.results / stored.name).spec_file)
+        spec = read_spec(Folder.of(self.results, stored.name).spec_file)
         names = [contender.contender for contender in spec.contenders]
         pairs = zip(names, stored.manifest.contenders, strict=True)
         return [(written[name], facts) for name, facts in pairs if name in written]

@@ -15,6 +15,7 @@ from slowdust.builds.detection import from_directory
 from slowdust.builds.model import Build
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.places import DATA_VARIABLE, data_root, make_enterable
+from slowdust.store.folder import replace_file
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 """A name begins with a letter, unlike a version, and has no separator of a contender's name."""
@@ -83,6 +84,4 @@ def _read() -> _Names:
 
 
 def _write(names: _Names) -> None:
-    new = _file().with_suffix(".new")
-    new.write_bytes(msgspec.json.format(msgspec.json.encode(names)) + b"\n")
-    new.replace(_file())
+    replace_file(_file(), msgspec.json.format(msgspec.json.encode(names)) + b"\n")

@@ -109,15 +109,16 @@ def command(
     from slowdust.bisection.run import run
     from slowdust.errors import UsageError
     from slowdust.experiment.live import watching
+    from slowdust.places import within
     from slowdust.store.keeping.experiments import check_name
 
     if resume and name is None:
         raise UsageError("--resume needs the --name of the search that goes on")
     if (good is None) != (bad is None) or (good is None) != (repo is None):
         raise UsageError("--repo, --good and --bad belong together: give all three of them")
-    name = name or name_of_series("bisect", range_)
+    name = name_of_series("bisect", range_) if name is None else name
     check_name(name)
-    folder = results / name
+    folder = within(results, name)
     given = given_options({**options, "repo": repo})
     question = Question(
         range=range_,

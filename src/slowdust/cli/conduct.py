@@ -90,7 +90,7 @@ def _expect(spec: Spec, results: Path, too_short: WhenTooShort) -> None:
     Raises:
         Abort: it is not.
     """
-    folder = Folder(results / spec.name)
+    folder = Folder.of(results, spec.name)
     before = folder.read_manifest() if folder.has_manifest() else None
     outlook = outlook_of(spec, results, before)
     click.echo(str(outlook), err=True)

@@ -126,7 +126,7 @@ def _run() -> int:
         return 1
     except OSError as error:
         _complain(_told(error))
-        return 1
+        return 2 if error.errno == errno.ENAMETOOLONG else 1
     return code if isinstance(code, int) else 0
 
 

@@ -15,7 +15,7 @@ from slowdust.cli.options import (
     exit_code_of,
     fail_on_option,
     no_wait_option,
-    results_option,
+    stored_option,
     yes_option,
 )
 from slowdust.units import parse_duration
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 @fail_on_option
 @yes_option
 @no_wait_option
-@results_option
+@stored_option
 def command(
     *,
     name: str,

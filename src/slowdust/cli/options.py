@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from slowdust.report.formats import Destination, Format
 
@@ -28,14 +30,50 @@ WORDS = (
 )
 """Terms of the help, for the end of it."""
 
-results_option = click.option(
+
+class NamedPath(click.Path):
+    """A path that a user writes. An empty one is refused: it would be the working directory."""
+
+    def __init__(self, **rules: bool) -> None:
+        super().__init__(path_type=Path, **rules)
+
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> str | bytes | os.PathLike[str]:
+        """Return the path. Raises UsageError for an empty one."""
+        if not os.fspath(value):
+            from slowdust.errors import UsageError
+
+            where = param.get_error_hint(ctx) if param is not None and ctx is not None else "path"
+            raise UsageError(f"{where} is empty: name a file or a directory")
+        return super().convert(value, param, ctx)
+
+
+def _there(context: click.Context, option: click.Parameter, results: Path) -> Path:
+    """Refuse a results folder that the user names and that is not there."""
+    if context.get_parameter_source(option.name or "") is not ParameterSource.DEFAULT:
+        from slowdust.store.keeping.experiments import check_results
+
+        check_results(results)
+    return results
+
+
+_folder_of_results = partial(
+    click.option,
     "--results",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=NamedPath(file_okay=False),
     default=Path("results"),
     envvar="SLOWDUST_RESULTS",
     show_default=True,
     help="Folder of the experiments.",
 )
+results_option = _folder_of_results()
+stored_option = _folder_of_results(callback=_there)
+"""The results folder of a command that only reads it: one without experiments may be missing by
+default."""
 
 
 def _when_busy(context: click.Context, option: click.Parameter, fails: bool) -> WhenBusy:  # noqa: FBT001
@@ -177,7 +215,7 @@ def format_options(
                 help=form.help,
             )
             if form.destination is Destination.FILE:
-                path = click.Path(dir_okay=False, path_type=Path)
+                path = NamedPath(dir_okay=False)
                 option = click.option(f"--{form.name}", type=path, help=form.help)
             function = option(function)
         return function

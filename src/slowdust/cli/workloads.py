@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from slowdust.cli import completion
+from slowdust.cli.options import NamedPath
 from slowdust.errors import UsageError
 from slowdust.wording import counted, no_such
 
@@ -31,7 +32,7 @@ def command() -> None:
 
 
 @command.command("check", short_help="Check a workload without measuring it.")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=NamedPath())
 @click.option("--dbms", metavar="NAME", help="Check that it is written for this DBMS too.")
 @click.option(
     "--on",
@@ -96,7 +97,7 @@ def _try(benchmark: OwnBenchmark, contender: str) -> int:
     "-o",
     "--output",
     required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=NamedPath(dir_okay=False),
     help="The workload's file, a new one, whose name without .toml is that of the workload.",
 )
 @click.option(

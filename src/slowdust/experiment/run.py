@@ -76,7 +76,7 @@ def run_experiment(
         SlowdustError: no contender is left, Slowdust itself failed, or another experiment
             measures on its CPUs or disk and waiting is not wanted.
     """
-    folder = Folder(results / spec.name)
+    folder = Folder.of(results, spec.name)
     folder.refuse_if_running()
     check_start(folder, mode)
     check_same_workload(folder, None if spec.workload is None else spec.workload.facts)

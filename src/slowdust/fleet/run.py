@@ -77,7 +77,7 @@ def prepare(
     folder = fleet_folder(results, spec.name)
     if mode is StartMode.RESUME:
         record = read_record(folder)
-        _refuse_taken(Folder(results / spec.name), mode)
+        _refuse_taken(Folder.of(results, spec.name), mode)
         if (folder / FLEET_SPEC_FILE).read_text(encoding="utf-8") != spec.to_toml():
             raise UsageError(
                 f"cannot resume '{spec.name}': its specification changed since it was started: it "
@@ -91,7 +91,7 @@ def prepare(
             f"a fleet measured '{spec.name}' already: choose another name, or go on with it by "
             f"--resume"
         )
-    _refuse_taken(Folder(results / spec.name), mode)
+    _refuse_taken(Folder.of(results, spec.name), mode)
     wanted = asked.over(Wanted())
     there = min(hosts, wanted.hosts or hosts)
     sizing = sizing_by(facts, spec)
@@ -154,7 +154,7 @@ def measure(
     Raises:
         SlowdustError: no host is left, or nothing could be measured.
     """
-    target = Folder(results / spec.name)
+    target = Folder.of(results, spec.name)
     folder = fleet_folder(results, spec.name)
     Head(folder, target, spec, record, cluster=cluster, view=view, join=join).run()
     return target

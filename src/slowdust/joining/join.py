@@ -67,7 +67,7 @@ def join(parts: Sequence[Part], target: Folder, design: Design | None = None) ->
     if design is not None:
         check_design(design, slices, manifest)
     with aside(target.path.parent) as incoming:
-        made = Folder(incoming / target.name)
+        made = Folder.of(incoming, target.name)
         with writing(made) as writer:
             writer.append(*slices)
             writer.append_count(*counted_alike)

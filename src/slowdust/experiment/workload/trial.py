@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import NoReturn
 
 import msgspec
@@ -27,6 +25,7 @@ from slowdust.experiment.workload.file import EntryTable, TestTable
 from slowdust.experiment.workload.sql import CONTROL
 from slowdust.experiment.workload.workload import Workload
 from slowdust.store.folder import Folder
+from slowdust.temporary import temporary_folder
 
 OPERATIONS = 100
 """Executions of each transaction."""
@@ -129,8 +128,8 @@ class Trial:
         Raises:
             UsageError: the server refuses tables or statements: a line for each.
         """
-        with tempfile.TemporaryDirectory() as logs, Driver() as driver:
-            folder = Folder(Path(logs) / self.spec.name)
+        with temporary_folder() as logs, Driver() as driver:
+            folder = Folder(logs / self.spec.name)
             folder.logs.mkdir(parents=True)
             with create_contenders(self.resolved, driver, folder, view) as contenders:
                 contenders.start()
