@@ -80,7 +80,8 @@ class Experiments:
     def confirm(self, before: int, after: int) -> Sequence[Evidence]:
         """Measure a change beside the candidate before it, in time and work."""
         listed = self._record.candidates.listed
-        folder = Folder(self.results / f"change-{listed[after].name}-beside-{listed[before].name}")
+        name = f"change-{listed[after].name}-beside-{listed[before].name}"
+        folder = Folder.of(self.results, name)
         options = {**self._record.question.options, "count": None}
         self._run(self._spec_of(folder.name, [before, after], options), [before, after])
         stored = read_stored(folder)

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from slowdust.errors import UsageError
+from slowdust.builds.cache import Record, compiled_folder, load
+from slowdust.builds.handed_on import HandedOn, find, known
+from slowdust.errors import SlowdustError, UsageError
+from slowdust.fleet.building import handing
+from slowdust.fleet.building.handing import Bundle
+from slowdust.fleet.hosts import shard
+from slowdust.fleet.record import Placement, part_folder
 from slowdust.places import is_plain, within
 from slowdust.store.folder import Folder, writing
+from slowdust.store.manifest import BuildFacts
 from slowdust.store.profile import Profile
 from tests.unit.cli.command import Slowdust
 
@@ -131,6 +140,49 @@ def test_a_profile_of_another_machine_stays_in_its_folder(tmp_path: Path) -> Non
     ):
         writer.write_profile(profile, 1, None)
     assert not list(tmp_path.rglob("*.json.gz"))
+
+
+def test_another_machine_names_no_folder_elsewhere(
+    laboratory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = contents(laboratory)
+    placement = Placement(shard="s001", host="../../precious", folder="s001", begun=0.0)
+    bundle = Bundle(folder="builds/postgres/a\x1b", sha256="")
+    facts = BuildFacts(source="x", version="17.6")
+    pushed = HandedOn(
+        name="postgres@17.6", folder="../precious", sha256="", version="17.6", facts=facts
+    )
+    refused: list[Callable[[], object]] = [
+        lambda: shard.forget(".."),
+        lambda: part_folder(laboratory / "results", placement),
+        lambda: handing.put(bundle, b""),
+        lambda: handing.packed("../precious"),
+        lambda: compiled_folder("postgres", "../../../precious"),
+    ]
+    for call in refused:
+        with pytest.raises(UsageError, match="cannot be the name of a file"):
+            call()
+    with known([pushed]), pytest.raises(UsageError, match="cannot be the name of a file"):
+        find("postgres", "17.6", None)
+    assert contents(laboratory) == before
+
+
+def test_a_description_in_the_cache_names_no_server_elsewhere(
+    slowdust: Slowdust, laboratory: Path
+) -> None:
+    del slowdust
+    record = Record(
+        dbms="postgres",
+        version="17.6",
+        fetched="",
+        server="../../../../../precious/file",
+        disk_bytes=0,
+        facts=BuildFacts(source="x", version="17.6"),
+    )
+    place = laboratory / "cache/builds/postgres/17.6/build.json"
+    place.write_bytes(msgspec.json.encode(record))
+    with pytest.raises(SlowdustError, match="unsafe path"):
+        load("postgres", "17.6")
 
 
 def test_plain_names_are_joined(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from slowdust.builds.model import Progress
 from slowdust.builds.revisions.revision import GIT, Revision, git
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.places import cache_root, named_path
-from slowdust.unpacking import Tree
+from slowdust.unpacking import Tree, inside
 
 _URL = re.compile(r"[a-z][a-z0-9+]*://|[^/]+@[^/]+:")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -133,7 +133,7 @@ def _export(repository: Path, commit: str, folder: Path) -> None:
     if archive.returncode != 0:
         raise SlowdustError(f"git cannot export commit {commit[:12]} of {repository}")
     for path, linked in _submodules(repository, commit):
-        _export(_submodule(repository, folder, path), linked, folder / path)
+        _export(_submodule(repository, folder, path), linked, inside(folder, path))
 
 
 def _submodules(repository: Path, commit: str) -> list[tuple[str, str]]:
@@ -152,7 +152,7 @@ def _submodule(repository: Path, folder: Path, path: str) -> Path:
         if key.endswith(".path") and value == path
     ]
     directory = repository / git(repository, "rev-parse", "--git-common-dir").strip()
-    module = directory / "modules" / names[0] if names else None
+    module = inside(directory / "modules", names[0]) if names else None
     if module is None or not module.is_dir():
         raise SlowdustError(
             f"the submodule {path} is not in {repository}: give --repo a clone in which "

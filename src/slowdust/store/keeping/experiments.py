@@ -58,8 +58,7 @@ def check_results(results: Path) -> None:
     """
     if not results.is_dir():
         raise UsageError(
-            f"there is no folder {results}: measure something first, or name the folder of the "
-            "experiments with --results"
+            f"there is no folder {results}: name the folder of the experiments with --results"
         )
 
 
@@ -81,7 +80,8 @@ def kept_experiment(results: Path, name: str) -> Folder:
     check_name(name)
     folder = Folder.of(results, name)
     if not _is_kept(folder):
-        check_results(results)
+        if not results.is_dir():
+            raise UsageError(f"no experiment '{name}': there is no folder {results}")
         names = [each.name for each in experiments(results)]
         close = nearest(name, names)
         hint = f"did you mean {close}?" if close else "`slowdust list` shows those it has"
