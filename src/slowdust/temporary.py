@@ -60,7 +60,7 @@ def temporary_folder(parent: Path | None = None, mode: int = _PRIVATE) -> Iterat
 def becoming(place: Path) -> Iterator[Path]:
     """Yield a path in a temporary folder; the file made there replaces `place` as a whole.
 
-    A file is on disk before it does. Nothing is replaced if the context fails.
+    It is on disk before. Nothing is replaced if the context fails.
 
     Raises:
         OSError: it cannot be written.
@@ -68,9 +68,8 @@ def becoming(place: Path) -> Iterator[Path]:
     with temporary_folder(place.parent) as folder:
         made = folder / place.name
         yield made
-        if made.is_file():
-            with made.open("rb") as file:
-                os.fsync(file.fileno())
+        with made.open("rb") as file:
+            os.fsync(file.fileno())
         made.replace(place)
 
 
