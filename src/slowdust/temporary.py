@@ -93,10 +93,15 @@ def _locked_folder(parent: Path) -> tuple[Path, int]:
             lock = os.open(folder / _LOCK, _LOCK_FILE | os.O_CREAT | os.O_EXCL, 0o600)
         except FileNotFoundError:
             continue
-        with suppress(BlockingIOError):
+        try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(lock).st_nlink:
-                return folder, lock
+        except BlockingIOError:
+            os.close(lock)
+            continue
+        except OSError:  # a file system without locks: no process takes it for abandoned
+            return folder, lock
+        if os.fstat(lock).st_nlink:
+            return folder, lock
         os.close(lock)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import signal
@@ -155,6 +156,19 @@ def test_a_new_one_that_another_process_takes_for_abandoned_is_made_again(
         (folder / "file").touch()
         remove_abandoned(parent)
         assert (folder / "file").exists()
+    assert list(parent.iterdir()) == []
+
+
+def test_a_file_system_without_locks_has_temporary_folders(
+    parent: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_locks(descriptor: int, operation: int) -> None:
+        raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+
+    monkeypatch.setattr(fcntl, "flock", without_locks)
+    with temporary_folder(parent) as folder:
+        remove_abandoned(parent)
+        assert folder.is_dir()
     assert list(parent.iterdir()) == []
 
 

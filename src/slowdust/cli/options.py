@@ -72,8 +72,7 @@ _folder_of_results = partial(
 )
 results_option = _folder_of_results()
 stored_option = _folder_of_results(callback=_there)
-"""The results folder of a command that only reads it: one without experiments may be missing by
-default."""
+"""The results folder of a command that only reads experiments: one that is named has to exist."""
 
 
 def _when_busy(context: click.Context, option: click.Parameter, fails: bool) -> WhenBusy:  # noqa: FBT001
