@@ -58,7 +58,7 @@ def postgres(
         certificates.give_key_to(instance)
         instance.start()
         running = Running(instance.target())
-        monkeypatch.setenv("PGPASSWORD", str(running.target.password))
+        monkeypatch.setenv("PGPASSWORD", running.password)
         yield running
 
 
@@ -80,7 +80,7 @@ def mysql(
         certificates.give_key_to(instance)
         instance.start()
         running = Running(instance.target())
-        monkeypatch.setenv("MYSQL_PWD", str(running.target.password))
+        monkeypatch.setenv("MYSQL_PWD", running.password)
         yield running
 
 
@@ -112,8 +112,7 @@ def test_running_servers_and_a_build_take_turns(
     places = [json.loads(line)["place"] for line in workplace.slice_lines("three")]
     assert {place["contender"] for place in places[:3]} == {*urls, "postgres@17.6"}
 
-    for password in (postgres.target.password, mysql.target.password):
-        assert password
+    for password in (postgres.password, mysql.password):
         for file in (workplace.folder / "results").rglob("*"):
             assert not file.is_file() or password.encode() not in file.read_bytes()
     assert postgres.schemas() == []
@@ -276,7 +275,7 @@ def test_password_comes_from_a_file_and_its_lack_is_told(
     assert "asks for a password" in errors
     assert "PGPASSWORD" in errors
     file = workplace.folder / ".pgpass"
-    file.write_text(f"127.0.0.1:*:*:{postgres.target.user}:{postgres.target.password}\n")
+    file.write_text(f"127.0.0.1:*:*:{postgres.target.user}:{postgres.password}\n")
     file.chmod(0o600)
     workplace.run("compare", postgres.url(), *QUICK)
 

@@ -22,6 +22,7 @@ from slowdust.instances.instance import Instance
 from slowdust.instances.leftovers import clean_leftovers
 from slowdust.instances.processes import ProcessMark
 from slowdust.instances.programs import InstanceError
+from slowdust.secret import Secret
 from tests.integration.conftest import GetBuildOf, MakeInstance
 from tests.integration.owner_process import start_owner, wait_until
 
@@ -222,7 +223,7 @@ def test_password_is_asked_for_on_the_loopback(
         if connection.status == psutil.CONN_LISTEN
     ]
     assert listening == ["127.0.0.1"]
-    for wrong in ("wrong", None):
+    for wrong in (Secret("wrong"), None):
         other = Target(
             dbms=target.dbms, host=target.host, socket=None, port=target.port, user=target.user,
             password=wrong, database=target.database,

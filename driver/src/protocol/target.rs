@@ -3,9 +3,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::secret::Secret;
+
 /// A server: either `host` (TCP) or `socket`, its Unix socket or the directory of that (for MySQL
-/// and MariaDB: of `mysql.sock`). It has no `Debug`, so that the password is never printed.
-#[derive(Clone, Deserialize, JsonSchema)]
+/// and MariaDB: of `mysql.sock`).
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
     /// `postgres`, `mysql`, `mariadb`, `sqlite`, `mongodb`, `ferretdb`.
@@ -17,7 +19,7 @@ pub struct Target {
     pub port: u16,
     pub user: String,
     #[serde(default)]
-    pub password: Option<String>,
+    pub password: Option<Secret>,
     pub database: String,
     /// The storage engine in which tables are made, where the DBMS has several.
     #[serde(default)]
@@ -51,7 +53,7 @@ pub enum Names {
 }
 
 /// The encryption of a connection. All files are in PEM.
-#[derive(Clone, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tls {
     pub verify: Verify,
@@ -66,7 +68,7 @@ pub struct Tls {
 }
 
 /// The part of a server's certificate that is verified.
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verify {
     Nothing,
@@ -86,7 +88,7 @@ impl Target {
             socket: Some("/".into()),
             port: 0,
             user: "ann".into(),
-            password: password.map(Into::into),
+            password: password.map(Secret::new),
             database: "db".into(),
             engine: None,
             schema: None,

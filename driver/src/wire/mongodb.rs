@@ -28,6 +28,7 @@ use super::{
     BulkLoad, Connection, Failure, Reply, Request, ServerError, Session, Table, TextQueries,
     Traffic, Wire,
 };
+use crate::protocol::secret::Secret;
 use crate::protocol::target::{Names, Target};
 
 pub const WIRE: Wire = Wire {
@@ -93,7 +94,7 @@ impl MongoConnection {
     }
 
     /// Prove to the server that the user of the database `source` is the one who connects.
-    fn authenticate(&mut self, user: &str, password: &str, source: &str) -> Result<(), Failure> {
+    fn authenticate(&mut self, user: &str, password: &Secret, source: &str) -> Result<(), Failure> {
         let mut nonce = [0; NONCE_SIZE];
         getrandom::fill(&mut nonce).map_err(Failure::usage)?;
         let scram = Scram::new(user, password, &STANDARD.encode(nonce));

@@ -82,6 +82,7 @@ def command(
     from slowdust.places import named_path
     from slowdust.store.folder import MANIFEST_FILE
     from slowdust.store.keeping.experiments import kept_experiment
+    from slowdust.user_text import read_user_text
 
     mode = StartMode.RESUME if options["resume"] else StartMode.FRESH
     of_fleet = {
@@ -116,5 +117,5 @@ def command(
         if (path.parent / MANIFEST_FILE).is_file():
             results = path.absolute().parent.parent
     spec = read_spec(path)
-    with placed(File(path, path.read_text(encoding="utf-8"))):
+    with placed(File(path, read_user_text(path))):
         return conduct(spec, results, mode, when_busy, gates=gates, too_short=too_short)

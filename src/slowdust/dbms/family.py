@@ -31,6 +31,7 @@ from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Row, Stage
 from slowdust.dbms.waits import Waits
 from slowdust.errors import UsageError
+from slowdust.secret import Secret
 from slowdust.wording import guess
 
 _CONNECTIONS_BY_DEFAULT = 100
@@ -200,6 +201,11 @@ class Family(ABC):
     @abstractmethod
     def server_command(self, site: Site) -> list[str]:
         """Return the command that runs the server in the foreground."""
+
+    def secret_variables(self, site: Site) -> Mapping[str, Secret]:
+        """Return secrets for the server's environment; a command is seen in process lists."""
+        del site
+        return {}
 
     def programs(self, site: Site) -> Sequence[Path]:
         """Return the programs of the server, which may outlive it when it is killed."""

@@ -23,6 +23,7 @@ from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Row, Stage, Statements
 from slowdust.errors import UsageError
+from slowdust.secret import Secret
 from slowdust.versions import version_order
 
 _SQLITE, _POSTGRES = "sqlite", "postgres"
@@ -153,15 +154,22 @@ class FerretDB(DocumentFamily):
         return msgspec.structs.replace(super().target(site), auth_source=self.database)
 
     def _credentials(self, site: Site) -> list[str]:
-        """Return the options that make the only user, in the database of the tables."""
+        """Return the options that make the only user, in the database of the tables.
+
+        The password is in `secret_variables`.
+        """
         if site.access.password is None:
             return []
         return [
             "--test-enable-new-auth",
             f"--setup-database={self.database}",
             f"--setup-username={USER}",
-            f"--setup-password={site.access.password}",
         ]
+
+    def secret_variables(self, site: Site) -> Mapping[str, Secret]:
+        """Return the password of the only user, if it has one."""
+        password = site.access.password
+        return {} if password is None else {"FERRETDB_SETUP_PASSWORD": password}
 
     def error_line(self, log: Sequence[str]) -> str | None:
         """Return the last error."""

@@ -20,6 +20,7 @@ from slowdust.instances.programs import InstanceError
 from slowdust.probes.probe import Subject
 from slowdust.remote.passwords import ask_password, find_password
 from slowdust.remote.url import ServerUrl
+from slowdust.secret import Secret
 from slowdust.store.manifest import BuildFacts
 from slowdust.wording import counted
 
@@ -244,5 +245,5 @@ def _settings(url: ServerUrl, site: RemoteSite, target: Target, driver: Driver) 
     return AcceptedSettings({name: value.text for name, value in in_force.items()}, (), {})
 
 
-def _replaced(target: Target, **changes: str) -> Target:
+def _replaced(target: Target, **changes: str | Secret) -> Target:
     return msgspec.structs.replace(target, **changes)

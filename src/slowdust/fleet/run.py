@@ -32,6 +32,7 @@ from slowdust.fleet.view import FleetView
 from slowdust.store.folder import Folder, replace_file
 from slowdust.store.of_fleet import FLEET_SPEC_FILE, FLEET_SUFFIX, fleet_folder
 from slowdust.units import Second
+from slowdust.user_text import read_user_text
 
 
 @contextmanager
@@ -78,7 +79,7 @@ def prepare(
     if mode is StartMode.RESUME:
         record = read_record(folder)
         _refuse_taken(Folder.of(results, spec.name), mode)
-        if (folder / FLEET_SPEC_FILE).read_text(encoding="utf-8") != spec.to_toml():
+        if read_user_text(folder / FLEET_SPEC_FILE) != spec.to_toml():
             raise UsageError(
                 f"cannot resume '{spec.name}': its specification changed since it was started: it "
                 f"is kept as {folder / FLEET_SPEC_FILE}"

@@ -21,6 +21,7 @@ from slowdust.dbms.settings import AcceptedSettings, Settings, setting_name, shi
 from slowdust.dbms.site import Site
 from slowdust.dbms.stages import Row, Statements
 from slowdust.errors import UsageError
+from slowdust.secret import Secret
 from slowdust.store.manifest import BuildFacts
 
 MONGODB = family("mongodb")
@@ -297,7 +298,7 @@ def test_the_server_says_whether_it_has_the_engine_in_memory(
 def test_no_user_can_be_made() -> None:
     MONGODB.check_access(build_of(), Access(Listen.LOOPBACK))
     with pytest.raises(UsageError, match="no authentication by scram"):
-        MONGODB.check_access(build_of(), Access(auth=Auth.SCRAM, password="p"))
+        MONGODB.check_access(build_of(), Access(auth=Auth.SCRAM, password=Secret("p")))
 
 
 def test_the_client_asks_for_the_journal_where_the_settings_say_so(tmp_path: Path) -> None:

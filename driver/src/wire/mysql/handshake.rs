@@ -7,6 +7,7 @@ use super::super::Failure;
 use super::authentication::{encrypted, terminated, Method, NONCE};
 use super::packets::{Packet, PacketHeader};
 use super::reply::{error, Endings};
+use crate::protocol::secret::Secret;
 use crate::protocol::target::Target;
 
 const PROTOCOL_VERSION: u8 = 10;
@@ -169,7 +170,7 @@ impl Handshake<'_> {
 
     /// Return the password, empty for most private servers.
     fn password(&self) -> &str {
-        self.target.password.as_deref().unwrap_or_default()
+        self.target.password.as_ref().map_or("", Secret::reveal)
     }
 
     fn receive(&mut self) -> Result<Received, Failure> {

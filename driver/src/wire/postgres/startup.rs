@@ -10,6 +10,7 @@ use super::super::frames::Frames;
 use super::super::socket::Socket;
 use super::super::Failure;
 use super::backend::{error_response, MessageHeader};
+use crate::protocol::secret::Secret;
 use crate::protocol::target::Target;
 
 const INVALID_PASSWORD: &str = "28P01";
@@ -118,7 +119,8 @@ impl Startup<'_> {
     fn password(&self) -> Result<&str, Failure> {
         self.target
             .password
-            .as_deref()
+            .as_ref()
+            .map(Secret::reveal)
             .ok_or_else(|| Failure::Connection {
                 sqlstate: Some(INVALID_PASSWORD.to_owned()),
                 message: "the server asks for a password, and there is none".to_owned(),

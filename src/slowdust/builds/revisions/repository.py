@@ -9,6 +9,7 @@ import subprocess
 from enum import Enum
 from pathlib import Path
 
+from slowdust.addresses import shown
 from slowdust.builds import staging
 from slowdust.builds.model import Progress
 from slowdust.builds.revisions.revision import GIT, Revision, git
@@ -56,9 +57,36 @@ def located(repository: str, ref: str, depth: Depth, progress: Progress) -> tupl
 
     Raises UsageError when it has no such commit.
     """
+    check_repository(repository)
     if _is_url(repository):
         return _fetched(repository, ref, depth, progress)
     return _local(repository, ref)
+
+
+def check_repository(repository: str) -> None:
+    """Refuse an address with a password, or with the user of a web address, who may be a token.
+
+    The address is stored with the results, and git shows it in process lists.
+
+    Raises:
+        UsageError: it has one. The message does not have it.
+    """
+    if _is_url(repository) and (hidden := shown(_as_address(repository))) != _as_address(
+        repository
+    ):
+        raise UsageError(
+            f"'{hidden}': a repository's address cannot have a user's password or token, which "
+            "would be stored with the results: leave it out, and let git know it (git help "
+            "credentials)"
+        )
+
+
+def _as_address(repository: str) -> str:
+    """Return the address of `ann@host:path`, too, as one that has a scheme."""
+    if "://" in repository:
+        return repository
+    user, _, place = repository.rpartition("@")
+    return f"ssh://{user}@{place.replace(':', '/', 1)}"
 
 
 def _is_url(repository: str) -> bool:

@@ -18,6 +18,7 @@ from slowdust.dbms.access import Target
 from slowdust.driver_program import BINARY, find_driver
 from slowdust.errors import SlowdustError
 from slowdust.experiment.driver import placement, protocol
+from slowdust.secret import revealed
 from slowdust.units import Second
 
 _GRACE: Second = 60.0
@@ -27,6 +28,9 @@ _SLOWEST_ROWS = 2000
 """Rows/s that maintenance, or the making of an index, goes through at the least."""
 STANDSTILL: Second = 120.0
 """Time without progress after which a step's server counts as hung."""
+
+_ENCODER = msgspec.json.Encoder(enc_hook=revealed)
+"""Passwords are sent to the driver on its standard input alone."""
 
 OnProgress = Callable[[int, int], None]
 _Answer = TypeVar("_Answer", bound=protocol.AnyEvent)
@@ -272,7 +276,7 @@ class Driver:
         command.id = self._last_id
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(msgspec.json.encode(command) + b"\n")
+            self._process.stdin.write(_ENCODER.encode(command) + b"\n")
         except BrokenPipeError:
             raise self._ended() from None
         deadline = time.monotonic() + limit
@@ -280,7 +284,9 @@ class Driver:
         while True:
             event = self._next_event(deadline, command)
             if isinstance(event, protocol.Failed) and event.id is None:
-                raise DriverError(f"the driver does not understand {command!r}: {event.message}")
+                raise DriverError(
+                    f"the driver does not understand '{_name(command)}': {event.message}"
+                )
             if event.id != command.id:
                 continue  # a late answer to a command whose server hung
             if isinstance(event, protocol.Progress):
@@ -293,7 +299,7 @@ class Driver:
             if isinstance(event, protocol.Failed):
                 raise self._failure(command, event)
             if not isinstance(event, answer):
-                raise DriverError(f"the driver answered {event!r} to {command!r}")
+                raise DriverError(f"the driver answered '{_name(event)}' to '{_name(command)}'")
             return event
 
     def _next_event(self, deadline: float, command: protocol.Command) -> protocol.Event:
@@ -315,12 +321,16 @@ class Driver:
     @staticmethod
     def _failure(command: protocol.Command, failed: protocol.Failed) -> SlowdustError:
         if failed.kind == "usage":
-            name = type(command).__name__.lower()
-            return DriverError(f"the driver refuses to {name}: {failed.message}")
+            return DriverError(f"the driver refuses to {_name(command)}: {failed.message}")
         return TargetError(failed)
 
     def _ended(self) -> DriverError:
         return DriverError(f"the driver ended with code {self._process.wait()}")
+
+
+def _name(message: protocol.Command | protocol.AnyEvent) -> str:
+    """Return the name of a command or event, without its content, such as passwords and rows."""
+    return type(message).__name__.lower()
 
 
 def _place(command: protocol.Command, processes: Sequence[int], cpus: Sequence[int]) -> None:

@@ -18,6 +18,7 @@ from pydantic import (
 from slowdust import benchmarks
 from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Measuring, Test
 from slowdust.benchmarks.options import AsCount, AsShare, Duration, Table
+from slowdust.builds.revisions.repository import check_repository
 from slowdust.dbms import family_if_known
 from slowdust.dbms.family import Family
 from slowdust.errors import UsageError
@@ -157,6 +158,8 @@ class Spec(Table):
     @field_validator("repo")
     @classmethod
     def _repository_where_it_is(cls, value: str | None) -> str | None:
+        with at("repo"):
+            check_repository(value or "")
         path = named_path(value) if value else None
         return str(path.absolute()) if path and path.is_dir() else value
 

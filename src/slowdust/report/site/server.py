@@ -111,7 +111,10 @@ class _Handler(BaseHTTPRequestHandler):
         """Return status, fingerprint and content."""
         if self.headers.get("Host", "") not in self.server.names():
             return HTTPStatus.FORBIDDEN, "", "This server is for this machine alone.\n"
-        path = unquote(urlsplit(self.path).path).lstrip("/") or INDEX
+        try:
+            path = unquote(urlsplit(self.path).path).lstrip("/") or INDEX
+        except ValueError:
+            return HTTPStatus.BAD_REQUEST, "", _message("This is not the address of a page.")
         try:
             page = self.server.page(path)
         except SlowdustError as error:
