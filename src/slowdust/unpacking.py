@@ -64,7 +64,7 @@ class BadMemberError(Exception):
 FAULTS = (
     BadMemberError,
     *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError),
-    *(ValueError, ArithmeticError, LookupError, AttributeError, RuntimeError),
+    *(ValueError, ArithmeticError, LookupError, AttributeError, TypeError, RuntimeError),
 )
 """The errors of `tarfile` and `zipfile` about damaged archives; a row of headers is a recursion."""
 

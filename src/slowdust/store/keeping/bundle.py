@@ -240,7 +240,10 @@ def _read(bundle: Path, incoming: Path) -> Folder:
     names: set[str] = set()
     left = MOST_BYTES
     try:
-        with tarfile.open(bundle, mode="r|gz", tarinfo=BoundedMember) as archive:
+        with (
+            gzip.open(bundle) as file,
+            tarfile.open(fileobj=file, mode="r|", tarinfo=BoundedMember) as archive,
+        ):
             for member in members_of(archive):
                 name, path = _place_of(member, bundle)
                 names.add(name)
@@ -251,8 +254,8 @@ def _read(bundle: Path, incoming: Path) -> Folder:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 content = archive.extractfile(member)
                 assert content is not None
-                with target.open("xb") as file:
-                    shutil.copyfileobj(content, file, _PIECE)
+                with target.open("xb") as written:
+                    shutil.copyfileobj(content, written, _PIECE)
     except FileExistsError:
         raise _no_bundle(bundle, "a file is in it twice") from None
     except FAULTS as error:
