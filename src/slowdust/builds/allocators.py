@@ -20,6 +20,7 @@ from slowdust.builds.fingerprint import sha256_of
 from slowdust.builds.model import Progress
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.places import cache_root, within
+from slowdust.store.reading import FAULTS
 
 _RECORD = "allocator.json"
 _SUITE = "bookworm"
@@ -62,7 +63,7 @@ def cached(name: str) -> Record | None:
 
     It is not there, either, if its description is missing or damaged: it is fetched again then.
     """
-    with suppress(OSError, msgspec.DecodeError):
+    with suppress(OSError, *FAULTS):
         return msgspec.json.decode((_folder(name) / _RECORD).read_bytes(), type=Record)
     return None
 

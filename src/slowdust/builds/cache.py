@@ -23,6 +23,7 @@ from slowdust.builds.model import Build, Progress, Runtime, Unpacked
 from slowdust.errors import SlowdustError
 from slowdust.places import cache_root, within
 from slowdust.store.manifest import BuildFacts
+from slowdust.store.reading import FAULTS
 from slowdust.unpacking import inside, open_to_all
 
 _RECORD = "build.json"
@@ -58,7 +59,7 @@ def cached(dbms: str, version: str) -> Record | None:
 
 
 def _read(folder: Path) -> Record | None:
-    with suppress(OSError, msgspec.DecodeError):
+    with suppress(OSError, *FAULTS):
         return msgspec.json.decode((folder / _RECORD).read_bytes(), type=Record)
     return None
 

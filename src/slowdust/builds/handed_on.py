@@ -23,6 +23,7 @@ from slowdust.builds.model import Build
 from slowdust.errors import SlowdustError
 from slowdust.places import cache_root, within
 from slowdust.store.manifest import BuildFacts
+from slowdust.store.reading import FAULTS
 
 VARIABLE = "SLOWDUST_HANDED_ON"
 """The variable that names a file of them, as `encoded` makes it."""
@@ -84,7 +85,7 @@ def _of_file() -> list[HandedOn]:
         return []
     try:
         return msgspec.json.decode(Path(path).read_bytes(), type=list[HandedOn])
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, *FAULTS) as error:
         raise SlowdustError(
             f"cannot read the builds that were handed on, {path}: {error}"
         ) from error

@@ -17,6 +17,7 @@ from slowdust.places import DATA_VARIABLE, data_root, make_enterable
 from slowdust.probes.host.machine import identity
 from slowdust.store.folder import replace_file
 from slowdust.store.manifest import ContenderFacts, Manifest
+from slowdust.store.reading import FAULTS
 from slowdust.units import Second
 from slowdust.wording import resolution_phrase
 
@@ -135,7 +136,7 @@ def all_kept() -> list[KeptTest]:
     """Return what is kept; nothing where there is no file, or one that cannot be read."""
     try:
         return msgspec.json.decode(_path().read_bytes(), type=list[KeptTest])
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, *FAULTS):
         return []
 
 

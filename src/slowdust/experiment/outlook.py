@@ -28,6 +28,7 @@ from slowdust.experiment.slices import schedule
 from slowdust.experiment.spec.spec import Spec
 from slowdust.store.folder import MANIFEST_FILE, experiments
 from slowdust.store.manifest import Counting, Manifest, Method
+from slowdust.store.reading import FAULTS
 from slowdust.units import Second, known
 from slowdust.wording import rough_duration
 
@@ -189,7 +190,7 @@ def _earlier(results: Path, system: str, measuring: Measuring) -> list[_Earlier]
         try:
             content = (folder.path / MANIFEST_FILE).read_bytes()
             stored.append(msgspec.json.decode(content, type=_Earlier))
-        except (OSError, msgspec.MsgspecError):
+        except (OSError, *FAULTS):
             continue  # what cannot be read teaches nothing
     in_steps = measuring is Measuring.STEPS
     return [

@@ -11,6 +11,7 @@ from typing import Any
 from slowdust.archive.importing import ArchivedExperiment, ForeignKind, Mode, Option
 from slowdust.archive.packed import place_for_packed
 from slowdust.archive.problems import Problem
+from slowdust.archive.sysbench.conditions import by_condition
 from slowdust.archive.sysbench.experiment import Choices, make_experiment
 from slowdust.archive.sysbench.run_directory import RunDirectory, read_runs
 from slowdust.archive.sysbench.scanning import Directory, scan
@@ -67,9 +68,12 @@ slowdust import sysbench archive --compat --device md2
             # All files are read at once, so that two processes share them.
             names = {path: names for home in directories for path, names in home.runs.items()}
             runs = {run.path: run for run in read_runs(names, options["device"])}
-        return [
-            _Candidate(home, [runs[path] for path in home.runs], choices) for home in directories
+        parts = [
+            part
+            for home in directories
+            for part in by_condition(home, [runs[path] for path in home.runs])
         ]
+        return [_Candidate(part, [runs[path] for path in part.runs], choices) for part in parts]
 
 
 @dataclass(frozen=True)

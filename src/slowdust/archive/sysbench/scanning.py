@@ -13,10 +13,9 @@ from pathlib import Path
 from slowdust.archive.importing import ForeignKind, is_generic, name_of
 from slowdust.archive.packed import Packed
 from slowdust.archive.problems import Problem, of_other_kind
-from slowdust.archive.sysbench.run_directory import FOREIGN
 from slowdust.archive.sysbench.tables.summary_tables import Rates, Tables, is_table, take_tables
 from slowdust.archive.walking import Visited, outermost, walk
-from slowdust.formats.sysbench.names import order_of_runs, parse_file
+from slowdust.formats.sysbench.names import order_of_runs, parse_file, why_no_file
 from slowdust.formats.text import readable
 
 
@@ -104,7 +103,7 @@ def _sort_files(
     if is_run:
         directory.runs[path] = others
     else:
-        directory.problems.extend(Problem(path / name, FOREIGN) for name in others)
+        directory.problems.extend(Problem(path / name, why_no_file(name)) for name in others)
 
 
 def _around(directory: Path, root: Path) -> list[Path]:

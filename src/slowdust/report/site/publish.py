@@ -13,6 +13,7 @@ from slowdust.places import stays_below
 from slowdust.report.site.index import Pairs
 from slowdust.report.site.site import KnownEntry, Site
 from slowdust.store.folder import replace_file
+from slowdust.store.reading import FAULTS
 
 RECORD = ".slowdust-site.json"
 """What is in a site's directory because of Slowdust."""
@@ -104,7 +105,7 @@ def _read_record(directory: Path) -> _Record:
         return msgspec.json.decode(path.read_bytes(), type=_Record)
     except FileNotFoundError:
         return _Record()
-    except msgspec.MsgspecError as error:
+    except FAULTS as error:
         raise SlowdustError(
             f"{path} is damaged, or a newer Slowdust wrote it: remove the directory, and it is "
             f"written anew ({error})"

@@ -26,6 +26,7 @@ from slowdust.store.folder import (
     replace_file,
 )
 from slowdust.store.of_fleet import FLEET_SPEC_FILE, fleet_folder
+from slowdust.store.reading import fault, naming_damage
 from slowdust.wording import nearest
 
 BUNDLE_SUFFIX = ".slowdust"
@@ -177,10 +178,8 @@ def _held(folder: Folder) -> Iterator[None]:
 def _rename_manifest(path: Path, name: str) -> None:
     """Replace the name alone: a newer Slowdust's fields stay, and so does the place in lists."""
     times = path.stat()
-    try:
+    with naming_damage(path):
         manifest = msgspec.json.decode(path.read_bytes(), type=dict[str, object])
-    except msgspec.MsgspecError as error:
-        raise SlowdustError(f"{path} is damaged: {error}") from error
     manifest["experiment"] = name
     replace_file(path, msgspec.json.format(msgspec.json.encode(manifest), indent=1))
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -192,8 +191,8 @@ def _rename_spec(path: Path, name: str) -> None:
         return
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SlowdustError(f"{path} is damaged: {error}") from error
+    except (UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
+        raise SlowdustError(f"{path} is damaged: {fault(error)}") from error
     if "name" in table:
         replace_file(path, tomli_w.dumps(table | {"name": name}).encode())
 

@@ -212,7 +212,9 @@ def test_names_that_are_almost_those_of_a_run_are_foreign(
     printed = slowdust("import", "sysbench", archive)
     skipped = [line for line in printed.splitlines() if "skipped" in line]
     assert sorted(skipped) == sorted(
-        f"  skipped: {RUN_A}/{name}: not a file of a run of sysbench" for name in foreign
+        f"  skipped: {RUN_A}/{name}: its name is not sb.KIND.TEST.rangeN.pk1[.dopN] with a known "
+        "kind and test"
+        for name in foreign
     )
     assert "sb.o.pgvac 1" in printed
 

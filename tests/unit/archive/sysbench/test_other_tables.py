@@ -173,9 +173,9 @@ def test_the_oldest_version_is_the_base_however_files_are_named(
     folder = tmp_path / "a"
     folder.mkdir()
     newer = "x.pg180_o2.x10a_c8.pk1"
-    for name, runs in (("a", (newer, RUN_B)), ("z", (RUN_B, RUN_A))):
+    for name, runs, row in (("a", (newer, RUN_B), "10\t12"), ("z", (RUN_B, RUN_A), "12\t14")):
         columns = "".join(f"col-{place} : {run}\n" for place, run in enumerate(runs, 1))
-        text = f"{columns}\n10\t12\thot-points_range=100\n"
+        text = f"{columns}\n{row}\thot-points_range=100\n"
         (folder / f"qps.abs.{name}.tsv").write_text(text)
     printed = slowdust("import", "sysbench", folder, "--clients", "8")
     assert "the base is postgres@10.23:x10a_c8+o2" in printed
