@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 from slowdust.analysis.model import Result
 from slowdust.analysis.stored import Stored, read_stored
 from slowdust.bisection.ahead import BuildsAhead
+from slowdust.bisection.contradiction import Direct
 from slowdust.bisection.metrics import TIME, WORK
 from slowdust.bisection.posterior import Evidence
 from slowdust.bisection.record import STEPS, Record, Step
@@ -77,27 +78,43 @@ class Experiments:
         self._check_servers(stored, step.places)
         return self._evidence(stored, step.places)
 
-    def confirm(self, before: int, after: int) -> Sequence[Evidence]:
-        """Measure a change beside the candidate before it, in time and work."""
+    def confirm(self, before: int, after: int, number: int) -> Direct | None:
+        """Measure a change beside the candidate before it, in time and work.
+
+        Each `number` from 1 is another experiment. Return None where it has no ratio.
+        """
         listed = self._record.candidates.listed
-        folder = Folder(self.results / f"change-{listed[after].name}-beside-{listed[before].name}")
-        options = {**self._record.question.options, "count": None}
+        again = "" if number == 1 else f"-{number}"
+        name = f"change-{listed[after].name}-beside-{listed[before].name}{again}"
+        folder = Folder(self.results / name)
+        options = self._record.question.options
         self._run(self._spec_of(folder.name, [before, after], options), [before, after])
         stored = read_stored(folder)
         self._check_servers(stored, [before, after])
         self.confirmed[after] = stored
         page = html.render(stored.report(), stored.slices, stored.profiles)
         replace_file(folder.path / "report.html", page.encode())
-        return self._evidence(stored, [before, after])
+        measured = self._evidence(stored, [before, after])
+        if not measured:
+            return None
+        timed = self._record.metric == TIME
+        work = self._evidence(stored, [before, after], WORK) if timed else []
+        return Direct(
+            measured[0].log_ratio,
+            measured[0].error,
+            (work[0].log_ratio, work[0].error) if work else None,
+        )
 
     def _spec(self, name: str, places: Sequence[int]) -> Spec:
         options = dict(self._record.question.options)
         if self.extends:
             return self._spec_of(name, places, {**options, "count": "off"})
-        only_work = {"budget": _TO_COUNT, "incarnations": 1}
+        # Counting usually takes as long as the timed part, which is short here.
+        counting = options.get("count_budget") or options.get("budget")
+        only_work = {"budget": _TO_COUNT, "incarnations": 1, "count_budget": counting}
         return self._spec_of(name, places, {**options, **only_work})
 
-    def _spec_of(self, name: str, places: Sequence[int], options: dict[str, object]) -> Spec:
+    def _spec_of(self, name: str, places: Sequence[int], options: Mapping[str, object]) -> Spec:
         contenders = [self._record.candidates.listed[place].contender for place in places]
         return spec_from_options(contenders, {**options, "name": name})
 
@@ -154,7 +171,10 @@ class Experiments:
         pairs = zip(names, stored.manifest.contenders, strict=True)
         return [(written[name], facts) for name, facts in pairs if name in written]
 
-    def _evidence(self, stored: Stored, places: Sequence[int]) -> list[Evidence]:
+    def _evidence(
+        self, stored: Stored, places: Sequence[int], metric: str | None = None
+    ) -> list[Evidence]:
+        """Return the ratios of neighbours in a metric, by default in the one that decides."""
         facts = self._facts(stored, places)
         evidence = []
         for (before, base), (after, other) in pairwise(facts):
@@ -163,7 +183,7 @@ class Experiments:
             evidence += [
                 Evidence(before, after, *log_ratio)
                 for result in results
-                if (log_ratio := log_ratio_of(result, self._record.metric)) is not None
+                if (log_ratio := log_ratio_of(result, metric or self._record.metric)) is not None
             ]
         return evidence
 

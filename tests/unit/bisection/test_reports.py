@@ -31,7 +31,7 @@ def test_what_is_not_sure_is_said() -> None:
 
 
 def test_no_change_is_an_answer() -> None:
-    quiet = outcome_of(record_of(9), BELIEFS[:1], COSTS[:1], {})
+    quiet = outcome_of(record_of(9), BELIEFS[:1], COSTS[:1], {}, {})
     (sentence,) = summary(quiet)
     assert sentence.startswith("No change of 3% or more was found from c0 to c8")
 
@@ -64,6 +64,6 @@ def test_the_command_that_repeats_a_search_can_be_pasted_into_a_shell() -> None:
     options = {**record.question.options, "workload": "/my files/shop.toml", "settings": ["a=b c"]}
     question = msgspec.structs.replace(record.question, options=options)
     record = msgspec.structs.replace(record, question=question)
-    words = shlex.split(outcome_of(record, BELIEFS, COSTS, {}).command)
+    words = shlex.split(outcome_of(record, BELIEFS, COSTS, {}, {}).command)
     assert words[words.index("--workload") + 1] == "/my files/shop.toml"
     assert words[-2:] == ["--set", "a=b c"]
