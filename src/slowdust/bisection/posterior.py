@@ -25,7 +25,7 @@ Vector = npt.NDArray[np.float64]
 
 _CHANGE = {0.08: 0.87, 0.4: 0.07, 1.6: 0.04, 6.4: 0.02}
 """Standard deviation of the logarithm of a change -> share of the changes that have it."""
-_WRONG = {0.1: 0.016, 0.8: 0.004}
+_WRONG = {0.1: 0.019, 0.8: 0.001}
 """Standard deviation of the error of a wrong measurement -> share of all that have it."""
 _LEAST_ERROR = 1e-5
 """Standard error below which no measurement is taken for exact: two may contradict each other."""
@@ -188,12 +188,13 @@ class _Model:
         kept = sorted(self._scores, key=lambda each: -self._scores[each])[:_MOST_MOMENTS]
         scores = np.array([self._scores[each] for each in kept])
         weights = np.exp(scores - scores.max())
-        moments = [self._moments(each) for each in kept]
-        return (
-            weights / weights.sum(),
-            np.array([mean for mean, _ in moments]),
-            np.array([covariance for _, covariance in moments]),
-        )
+        columns, own = self._columns, self._columns[:, : self._number]
+        variances = np.array([self._of(self._variances, each) for each in kept])
+        shared = own * variances[:, None, : self._number]
+        covariances = (columns * variances[:, None, :]) @ columns.T
+        gains = np.linalg.solve(covariances, shared).transpose(0, 2, 1)
+        left = variances[:, : self._number, None] * np.eye(self._number) - gains @ shared
+        return weights / weights.sum(), gains @ self._values, left
 
     def _likely(self) -> dict[_Combination, float]:
         """Return the log probabilities of the combinations next to the likeliest ones."""
@@ -274,14 +275,6 @@ class _Model:
             if gain > least:
                 swapped = (combination[part + 1], combination[part])
                 yield (*combination[:part], *swapped, *combination[part + 2 :]), gain
-
-    def _moments(self, combination: _Combination) -> tuple[Vector, Vector]:
-        """Return means and covariances of the intervals' log ratios under one combination."""
-        variances = self._of(self._variances, combination)[: self._number]
-        shared = self._columns[:, : self._number] * variances
-        scaled = np.linalg.solve(self._root(combination), np.column_stack([shared, self._values]))
-        onto = scaled[:, :-1]
-        return onto.T @ scaled[:, -1], np.diag(variances) - onto.T @ onto
 
 
 def _distributions(

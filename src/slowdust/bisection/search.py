@@ -13,6 +13,7 @@ from slowdust.bisection.posterior import Belief, Evidence, beliefs
 from slowdust.bisection.record import Record, Step
 from slowdust.bisection.strategy import (
     MOST_EXTENSIONS,
+    SURE,
     Extend,
     Measure,
     Measured,
@@ -89,6 +90,9 @@ class Search:
         """The evidence of each step."""
         self._confirmed: dict[tuple[int, int], list[Direct | None]] = {}
         """Interval -> the measurements of its change, one for each that was tried."""
+        self._judged: list[Evidence] = []
+        self._beliefs: list[Belief] = []
+        """What follows from the evidence that was judged last."""
 
     @property
     def last(self) -> int:
@@ -98,8 +102,9 @@ class Search:
     def run(self) -> list[Belief]:
         """Measure until nothing is left to order; return what is known of each interval.
 
-        Each change that is found is measured beside the candidate before it. If that contradicts
-        the change, the search continues, and the change is measured once more.
+        Each change that is found is measured beside the candidate before it, as is one that is
+        only doubtful if it never was. If that contradicts a change, the search continues, and the
+        change is measured once more.
 
         Raises:
             SlowdustError: an end of the range cannot be measured, or measuring failed.
@@ -119,7 +124,10 @@ class Search:
 
     def beliefs(self) -> list[Belief]:
         """Return what is known of each interval."""
-        return beliefs(self.evidence, self.last, self.drift)
+        if self.evidence != self._judged:
+            self._judged = self.evidence
+            self._beliefs = beliefs(self._judged, self.last, self.drift)
+        return self._beliefs
 
     @property
     def evidence(self) -> list[Evidence]:
@@ -144,15 +152,19 @@ class Search:
 
     def _contradiction(self, belief: Belief) -> Direct | None:
         """Return the last direct measurement of an interval if it contradicts what is known."""
-        place = (belief.before, belief.after)
-        direct = next(filter(None, reversed(self._confirmed.get(place, []))), None)
-        if direct is None:
-            steps = [each for evidence in self._evidence for each in evidence]
-            own = [each for each in steps if (each.before, each.after) == place]
-            direct = Direct(own[-1].log_ratio, own[-1].error) if own else None
+        direct = self._direct(belief)
         if direct is None or not direct.contradicts(belief.log_ratio, self._record.margin):
             return None
         return direct
+
+    def _direct(self, belief: Belief) -> Direct | None:
+        """Return the last direct measurement of an interval, by a confirmation or else a step."""
+        place = (belief.before, belief.after)
+        if confirmed := [each for each in self._confirmed.get(place, []) if each is not None]:
+            return confirmed[-1]
+        steps = [each for evidence in self._evidence for each in evidence]
+        own = [each for each in steps if (each.before, each.after) == place]
+        return Direct(own[-1].log_ratio, own[-1].error) if own else None
 
     @property
     def drift(self) -> float:
@@ -161,8 +173,12 @@ class Search:
 
     def _is_to_confirm(self, belief: Belief) -> bool:
         tries = self._confirmed.get((belief.before, belief.after), [])
-        if belief.changed < 0.5 or len(tries) >= _MOST_CONFIRMATIONS or None in tries:
+        if len(tries) >= _MOST_CONFIRMATIONS or None in tries:
             return False
+        if belief.changed < 0.5:
+            # What only follows from other measurements is settled by one of its own.
+            doubtful = belief.changed > 1 - SURE and belief.candidates == 1
+            return doubtful and self._direct(belief) is None
         if not tries and belief.candidates == 1:
             return True
         return self._contradiction(belief) is not None
@@ -189,7 +205,7 @@ class Search:
         belief = next(each for each in self.beliefs() if each.after == confirmed.after)
         if belief.changed < 0.5:
             name = place_in_words(self._candidates_of(belief))
-            self._say(f"{name}: no change after all, {sureness(1 - belief.changed)}")
+            self._say(f"{name}: no change, {sureness(1 - belief.changed)}")
         elif (direct := self._contradiction(belief)) is not None:
             measured = self._cost(direct.log_ratio)
             self._say(f"{self._found(belief)}, is contradicted by this measurement: {measured}")
