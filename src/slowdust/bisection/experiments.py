@@ -32,6 +32,8 @@ from slowdust.wording import first_line
 
 _TO_COUNT: Second = 1.0
 """Budget of an experiment whose work alone counts."""
+_COUNTING_EACH: Second = 60.0
+"""Budget of counting for each candidate, unless the user sets another one for all of them."""
 _SLIGHTLY_MORE = 1.001
 _LEAST_ERROR = 1e-4
 """Standard error of a log ratio, at least: counts of one build differ by as much."""
@@ -109,14 +111,13 @@ class Experiments:
         options = dict(self._record.question.options)
         if self.extends:
             return self._spec_of(name, places, {**options, "count": "off"})
-        # Counting usually takes as long as the timed part, which is short here.
-        counting = options.get("count_budget") or options.get("budget")
-        only_work = {"budget": _TO_COUNT, "incarnations": 1, "count_budget": counting}
+        only_work = {"budget": _TO_COUNT, "incarnations": 1}
         return self._spec_of(name, places, {**options, **only_work})
 
     def _spec_of(self, name: str, places: Sequence[int], options: Mapping[str, object]) -> Spec:
         contenders = [self._record.candidates.listed[place].contender for place in places]
-        return spec_from_options(contenders, {**options, "name": name})
+        counting = _COUNTING_EACH * len(places)
+        return spec_from_options(contenders, {"count_budget": counting, **options, "name": name})
 
     def _run(self, spec: Spec, places: Sequence[int]) -> None:
         """Run an experiment of these places, or what is left of it; nothing where it is finished.

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 @click.option(
     "--count-budget",
     metavar="TIME",
-    help="Wall clock for the counting of a step or a change.  [as long as --budget]",
+    help="Wall clock for the counting of a step or a change.  [1m for each of its candidates]",
 )
 @click.option("--cpus", metavar="LIST", help="CPUs to measure on: 2,3 or 2-3.  [all]")
 @click.option("--seed", metavar="INTEGER", help="Seed of the random rows and operations.  [1]")

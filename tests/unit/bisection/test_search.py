@@ -57,6 +57,15 @@ def test_large_changes_hide_no_small_ones(seed: int) -> None:
     assert found(search(record_of(33), laboratory)) == [*changes]
 
 
+def test_a_change_that_only_follows_from_others_is_measured_directly() -> None:
+    """Where work decides, no second half of an interval is measured, and the last may hold it."""
+    laboratory = SimulatedLaboratory(costs_with({48: math.log(3)}, 65), EXACT, extends=False)
+    record = record_of(65, margin=0.01)
+    assert found(search(record, laboratory)) == [48]
+    assert {47, 48} not in [{*step.places} for step in record.steps]
+    assert laboratory.confirmed == 1
+
+
 class _WithoutNoise(SimulatedLaboratory):
     """A laboratory whose measurements have no error, although they say so."""
 
