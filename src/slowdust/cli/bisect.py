@@ -61,6 +61,17 @@ if TYPE_CHECKING:
     show_default=True,
     help="Wall clock for the measuring of a step, before it is extended, and of each change.",
 )
+@click.option(
+    "--count",
+    type=click.Choice(("auto", "pmu", "valgrind", "off")),
+    help="How instructions are counted, in steps that work decides and for each change.  "
+    "[auto: by the processor, else by valgrind]",
+)
+@click.option(
+    "--count-budget",
+    metavar="TIME",
+    help="Wall clock for the counting of a step or a change.  [1m for each of its candidates]",
+)
 @click.option("--cpus", metavar="LIST", help="CPUs to measure on: 2,3 or 2-3.  [all]")
 @click.option("--seed", metavar="INTEGER", help="Seed of the random rows and operations.  [1]")
 @click.option(
