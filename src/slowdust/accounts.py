@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import pwd
 import signal
@@ -82,12 +83,14 @@ class Account:
         """Make the account the owner of a directory of this process.
 
         Raises:
-            OSError: it is no directory; a link to one is none.
+            OSError: it is no directory, or not of this process; a link to one is none.
         """
         if self.is_self:
             return
         descriptor = os.open(directory, os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
+            if os.fstat(descriptor).st_uid not in (os.geteuid(), self.uid):
+                raise OSError(errno.EPERM, f"{directory} belongs to somebody else")
             os.fchown(descriptor, self.uid, self.gid)
         finally:
             os.close(descriptor)

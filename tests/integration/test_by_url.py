@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
+import subprocess
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
+import psutil
 import pytest
 
+from slowdust.accounts import server_account
 from slowdust.dbms.access import Access, Auth, Listen
 from slowdust.errors import SlowdustError
 from slowdust.experiment.driver.process import Driver
@@ -18,7 +23,12 @@ from slowdust.remote.url import parse_url
 from tests.integration.conftest import GetBuildOf
 from tests.integration.running_servers import Certificates, Running
 from tests.integration.servers import new_instance
-from tests.integration.slowdust_command import Workplace, stop_after_slices, wait_for_line
+from tests.integration.slowdust_command import (
+    Workplace,
+    stop_after_slices,
+    wait_for_line,
+    wait_until,
+)
 
 TINY = ("--tests", "point-query,update-index", "--rows", "1000", "--budget", "4s")
 QUICK = ("--tests", "point-query", "--rows", "1000", "--budget", "2s")
@@ -117,6 +127,31 @@ def test_running_servers_and_a_build_take_turns(
             assert not file.is_file() or password.encode() not in file.read_bytes()
     assert postgres.schemas() == []
     assert mysql.schemas() == []
+
+
+@pytest.mark.skipif(shutil.which("psql") is None, reason="needs psql")
+def test_build_beside_a_url_refuses_other_users_of_the_machine(
+    workplace: Workplace, postgres: Running
+) -> None:
+    others = {*workplace.servers()}
+    words = ("compare", postgres.url(), "postgres@17.6", *TINY, "--count", "off", "--name", "two")
+    process = workplace.start(*words)
+    wait_until(lambda: len(workplace.slice_lines("two")) >= 2, "each was measured")
+    (port,) = {
+        connection.laddr.port
+        for server in {*workplace.servers()} - others
+        for connection in psutil.Process(server).net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    }
+    at = ["-h", "127.0.0.1", "-p", str(port), "-U", "slowdust", "-d", "postgres", "-w"]
+    done = subprocess.run(
+        ["psql", *at, "-c", "SELECT 1"],
+        env={"PATH": os.defpath}, cwd="/", capture_output=True, text=True, check=False,
+        **server_account().identity(),
+    )  # fmt: skip
+    assert "no password supplied" in done.stderr
+    _, errors = process.communicate(timeout=600)
+    assert process.returncode == 0, errors
 
 
 def test_database_with_tables_of_others_is_refused(

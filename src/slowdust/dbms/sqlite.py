@@ -26,12 +26,14 @@ from slowdust.dbms.settings_query import (
 )
 from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Row, Stage, Statements
+from slowdust.directories import AccountDirectory, files_below
 from slowdust.errors import UsageError
 from slowdust.temporary import ENTERABLE, temporary_folder
 
 _DATABASE = "slowdust.db"
 _READY = "ready"
 """The file in which the process says that it accepts commands; see driver/src/embedded.rs."""
+_LONGEST_PID = 32
 _SERVER = "slowdust-driver: "
 _FATAL_STATES = {
     "SQLITE_CANTOPEN": "the database cannot be opened",
@@ -101,6 +103,17 @@ class Sqlite(Family):
         kept = {name: values[name] for name in values if name in reported}
         return AcceptedSettings(kept, skipped, {})
 
+    def auths(self, build: Build) -> Sequence[Auth]:
+        """Return none."""
+        del build
+        return ()
+
+    def access_by(self, listen: Listen, build: Build) -> Access:
+        """Return an access to the process, which has a socket alone. Raises UsageError."""
+        access = Access(listen)
+        self.check_access(build, access)
+        return access
+
     def check_access(self, build: Build, access: Access) -> None:
         """Refuse what needs a server."""
         if access.listen is not Listen.SOCKET or access.auth is not Auth.TRUST:
@@ -131,7 +144,8 @@ class Sqlite(Family):
     def is_ready(self, site: Site, pid: int) -> bool:
         """Read the file in which the process says so; an earlier one may have left it."""
         try:
-            return (site.data_dir / _READY).read_text(encoding="ascii") == str(pid)
+            with AccountDirectory.opened(site.data_dir, site.account) as directory:
+                return directory.read(_READY, _LONGEST_PID) == str(pid).encode()
         except FileNotFoundError:
             return False
 
@@ -164,7 +178,7 @@ class Sqlite(Family):
 
     def data_files(self, site: Served) -> list[Path]:
         """Return the database and its log, which has the pages that were changed last."""
-        return [] if site.files is None else [*site.files.glob(f"{_DATABASE}*")]
+        return [] if site.files is None else files_below(site.files, f"{_DATABASE}*")
 
     def page_size_statement(self, site: Served) -> str:
         """Return the statement for the database's pages."""

@@ -210,6 +210,7 @@ def test_a_password_makes_the_only_user(tmp_path: Path) -> None:
     assert FERRETDB.secret_variables(site_of(tmp_path, access=PASSWORD)) == {
         "FERRETDB_SETUP_PASSWORD": Secret("pencil")
     }
+    assert FERRETDB.secret_variables(site_of(tmp_path)) == {}
     with pytest.raises(UsageError, match="has no authentication by md5"):
         FERRETDB.check_access(build_of(), Access(auth=Auth.MD5, password=Secret("p")))
 

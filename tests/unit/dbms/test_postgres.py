@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def build_of(version: str) -> Build:
 def site_of(folder: Path, version: str = "17.6", access: Access | None = None) -> Site:
     return Site(
         build=build_of(version),
-        account=Account("me", 1, 1),
+        account=Account("me", os.getuid(), os.getgid()),
         data_dir=folder,
         config_file=folder / "server.conf",
         socket_dir=Path("/tmp/slowdust-0"),
@@ -200,7 +201,7 @@ def test_no_engines_to_choose() -> None:
 
 def test_authentication_of_another_dbms_is_refused() -> None:
     POSTGRES.check_access(build_of("17.6"), Access.make(auth=Auth.SCRAM))
-    with pytest.raises(UsageError, match="postgres has no authentication by caching_sha2"):
+    with pytest.raises(UsageError, match=r"postgres 17\.6 has no authentication by caching_sha2"):
         POSTGRES.check_access(build_of("17.6"), Access.make(auth=Auth.CACHING_SHA2))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from slowdust.secret import Secret
 from slowdust.store.manifest import BuildFacts
 
 SQLITE = family("sqlite")
-ME = Account("me", 1, 1)
+ME = Account("me", os.getuid(), os.getgid())
 
 
 def build_of(version: str = "3.50.2") -> Build:

@@ -28,6 +28,7 @@ from slowdust.builds.revisions.revision import GIT, Revision
 from slowdust.errors import UsageError
 from slowdust.places import cache_root
 from slowdust.store.manifest import Compiled
+from slowdust.unpacking import Tree
 
 
 @dataclass(frozen=True)
@@ -201,7 +202,10 @@ class _Work:
             tree.update(place, revision)
             installed = self._made(place)
             binaries = folder / "installed"
-            shutil.copytree(installed, binaries, symlinks=True)
+            printed = ["tar", "--create", "--file=-", f"--directory={installed}", "."]
+            copied = Tree(binaries)
+            copied.add_output(printed, server_account(), f"the installation of {self.version}")
+            copied.finish()
             shutil.rmtree(place / _INSTALL)
             shutil.copy(place / LOG, folder / LOG)
         facts = facts_of(revision, self.flags, self.compiler.version)
