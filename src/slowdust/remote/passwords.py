@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from slowdust.errors import UsageError
+from slowdust.places import check_regular
 from slowdust.remote.url import ServerUrl
 
 _OTHERS_MAY_READ = 0o077
@@ -67,6 +68,7 @@ def _from_my_cnf(url: ServerUrl) -> str | None:
 
 def _private_text(file: Path) -> str:
     """Return the text of a file that only its owner can read; empty where there is no file."""
+    check_regular(file)
     try:
         if file.stat().st_mode & _OTHERS_MAY_READ:
             raise UsageError(f"{file} has passwords that others may read: run chmod 600 {file}")

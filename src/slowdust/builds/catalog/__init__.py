@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import msgspec.toml
 
 from slowdust.errors import UsageError
-from slowdust.places import data_root
+from slowdust.places import check_regular, data_root
 from slowdust.versions import version_order
 from slowdust.wording import nearest
 
@@ -146,6 +146,7 @@ def catalog_of(dbms: str) -> Catalog:
         hint = f"did you mean {close}?" if close else f"choose {', '.join(known_dbms())}"
         raise UsageError(f"unknown dbms {dbms!r}: {hint}")
     own = data_root() / "catalog" / f"{dbms}.toml"
+    check_regular(own)
     try:
         additions = own.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
