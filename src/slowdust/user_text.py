@@ -6,14 +6,17 @@ import os
 from pathlib import Path
 
 from slowdust.errors import UsageError
+from slowdust.places import check_regular
 
 
 def read_user_text(path: Path) -> str:
     """Return the text of a file that a user wrote or may have changed.
 
     Raises:
-        UsageError: it cannot be read, or is not UTF-8: with the position of the first wrong byte.
+        UsageError: it cannot be read, is no regular file, or is not UTF-8: with the position of
+            the first wrong byte.
     """
+    check_regular(path)
     try:
         return path.read_text(encoding="utf-8-sig")  # Windows' editors write a mark
     except OSError as error:

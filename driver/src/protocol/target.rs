@@ -1,9 +1,14 @@
 //! The address of a server in the commands.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::secret::Secret;
+use crate::measure::is_duration;
+use crate::protocol::job::Second;
+use crate::wire::Failure;
 
 /// A server: either `host` (TCP) or `socket`, its Unix socket or the directory of that (for MySQL
 /// and MariaDB: of `mysql.sock`).
@@ -42,6 +47,26 @@ pub struct Target {
     /// The database that has the user, where users are of databases; absent: `admin`.
     #[serde(default)]
     pub auth_source: Option<String>,
+    /// The longest wait for an answer of the server outside of slices and steps; absent: for ever.
+    #[serde(default)]
+    pub patience: Option<Second>,
+}
+
+impl Target {
+    /// Return the longest wait for an answer; None: for ever.
+    pub fn patience(&self) -> Result<Option<Duration>, Failure> {
+        longest_wait(self.patience)
+    }
+}
+
+/// Return a wait in seconds as a duration.
+pub fn longest_wait(patience: Option<Second>) -> Result<Option<Duration>, Failure> {
+    match patience {
+        Some(seconds) if !is_duration(seconds) => {
+            Err(Failure::usage("patience has to be positive"))
+        }
+        other => Ok(other.map(Duration::from_secs_f64)),
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -97,6 +122,7 @@ impl Target {
             names: Names::Long,
             journaled: false,
             auth_source: None,
+            patience: None,
         }
     }
 }

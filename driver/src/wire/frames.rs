@@ -64,6 +64,7 @@ impl<H: Header> Frames<H> {
     /// Return the next message, and wait until all of it is there.
     pub fn wait(&mut self, socket: &mut Socket) -> Result<Frame<'_, H>, Failure> {
         while !matches!(self.pending()?, Some((_, size)) if size <= self.end - self.start) {
+            socket.wait_patiently()?;
             self.fill(socket)?;
         }
         Ok(self.next()?.expect("a complete message"))

@@ -76,8 +76,8 @@ def library(name: str, progress: Progress) -> Path:
     folder = _folder(_known(name))
     record = cached(name)
     if record is None:
-        with staging.lock(folder):
-            record = cached(name) or _fetch(_ALLOCATORS[name], folder, progress)
+        with staging.lock(folder, progress) as report:
+            record = cached(name) or _fetch(_ALLOCATORS[name], folder, report)
     path = within(folder, record.library)
     if not path.is_file() or sha256_of(path) != record.sha256:
         raise SlowdustError(

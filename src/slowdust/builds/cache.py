@@ -103,8 +103,8 @@ def obtain(catalog: Catalog, entry: Entry, progress: Progress) -> Build:
     folder = _folder(entry)
     record = _read(folder)
     if record is None:
-        with staging.lock(folder):
-            record = _read(folder) or _fetch(catalog, entry, progress)
+        with staging.lock(folder, progress) as report:
+            record = _read(folder) or _fetch(catalog, entry, report)
     return _checked(record, folder)
 
 

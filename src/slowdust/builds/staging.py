@@ -1,22 +1,33 @@
 """Filling a folder of the cache: it appears complete, by one rename, or not at all.
 
-A lock allows one fill of a folder at a time.
+A lock allows one fill of a folder at a time; who waits for it is told who holds it, and how far
+that has come.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
 import filelock
+import msgspec
 
 from slowdust.accounts import server_account
+from slowdust.builds.model import Progress
 from slowdust.errors import SlowdustError
 from slowdust.places import CACHE_VARIABLE, cache_root, make_enterable
 from slowdust.temporary import ENTERABLE, temporary_folder
+from slowdust.units import Second, format_duration
 
+_TELL_EVERY: Second = 1.0
+"""Time between two looks at how far the holder of a lock has come."""
+_REPEAT_EVERY: Second = 10.0
+"""Time after which it is said again what is waited for."""
 Result = TypeVar("Result")
 
 
@@ -50,10 +61,78 @@ def delete(folder: Path) -> None:
         folder.rename(removed / folder.name)
 
 
-def lock(folder: Path) -> filelock.FileLock:
-    """Return the lock of a folder of the cache."""
+class _Holder(msgspec.Struct):
+    """Who holds a lock, as those are told who wait for it."""
+
+    pid: int
+    doing: str
+    """The newest phase that it has reported."""
+
+
+@contextlib.contextmanager
+def lock(folder: Path, progress: Progress | None = None) -> Iterator[Progress]:
+    """Hold the lock of a folder of the cache; yield what reports phases, to others who wait, too.
+
+    `progress` is told at once what is waited for, if another process holds the lock.
+    """
     make_enterable(folder.parent, CACHE_VARIABLE)
-    return filelock.FileLock(folder.with_name(f".{folder.name}.lock"))
+    held = filelock.FileLock(folder.with_name(f".{folder.name}.lock"))
+    note = folder.with_name(f".{folder.name}.holder")
+    _acquire(held, folder, note, progress)
+
+    def report(phase: str) -> None:
+        _write(note, _Holder(os.getpid(), phase))
+        if progress is not None:
+            progress(phase)
+
+    try:
+        _write(note, _Holder(os.getpid(), ""))
+        yield report
+    finally:
+        with contextlib.suppress(OSError):
+            note.unlink()
+        held.release()
+
+
+def _acquire(
+    held: filelock.BaseFileLock, folder: Path, note: Path, progress: Progress | None
+) -> None:
+    begun = told_at = time.monotonic()
+    told = ""
+    timeout = 0.0
+    while True:
+        try:
+            held.acquire(timeout=timeout)
+        except filelock.Timeout:
+            timeout = _TELL_EVERY
+        else:
+            return
+        now = time.monotonic()
+        waiting = f"waiting for {_holder(note)} to fill {folder.name}"
+        if progress is not None and (waiting != told or now - told_at >= _REPEAT_EVERY):
+            so_far = f"; {format_duration(round(now - begun))} so far" if told else ""
+            told, told_at = waiting, now
+            progress(f"{waiting}{so_far}")
+
+
+def _holder(note: Path) -> str:
+    """Describe who holds a lock: 'process 4711 (compiling 45%)'."""
+    try:
+        holder = msgspec.json.decode(note.read_bytes(), type=_Holder)
+    except (OSError, msgspec.MsgspecError):
+        return "another process"
+    return f"process {holder.pid}" + (f" ({holder.doing})" if holder.doing else "")
+
+
+def _write(note: Path, holder: _Holder) -> None:
+    """Write the note for those who wait, whom it costs nothing but words if it cannot be written.
+
+    A reader sees all of a note or, for a moment, an older one.
+    """
+    with contextlib.suppress(OSError):
+        new = note.with_suffix(".new")
+        new.write_bytes(msgspec.json.encode(holder))
+        new.replace(note)
 
 
 def _cannot_fill(error: OSError) -> SlowdustError:

@@ -45,6 +45,13 @@ _GENERAL = (
         "TIME",
         "Wall clock for all measuring: 90s, 10m.  [10m; insert: as many incarnations as planned]",
     ),
+    Option(
+        "--patience",
+        "TIME",
+        "Longest wait for one operation of a test, after which the test has failed; and for one "
+        "statement of loading and maintenance.  [the budget, 60s at least; loading and "
+        "maintenance: 1h, more for many rows]",
+    ),
     Option("--slice", "TIME", "Length of one slice.  [chosen for each test, 25 to 250ms]"),
     Option(
         "--incarnations",

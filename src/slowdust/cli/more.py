@@ -15,7 +15,9 @@ from slowdust.cli.options import (
     exit_code_of,
     fail_on_option,
     no_wait_option,
+    patience_option,
     stored_option,
+    with_patience,
     yes_option,
 )
 from slowdust.units import parse_duration
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     shell_complete=completion.tests,
     help="Go on with these alone, names or patterns.  [those with an unsure result]",
 )
+@patience_option
 @fail_on_option
 @yes_option
 @no_wait_option
@@ -63,6 +66,7 @@ def command(
     budget: Second | None,
     until_decided: bool,
     patterns: str | None,
+    patience: Second | None,
     results: Path,
     when_busy: WhenBusy,
     gates: list[Gate],
@@ -100,7 +104,7 @@ def command(
             click.echo("what is unsure would take more than 20 times what was measured", err=True)
             return code
         code = conduct(
-            _with_more(folder, stored, tests, extra),
+            with_patience(_with_more(folder, stored, tests, extra), patience),
             folder.path.parent,
             StartMode.RESUME,
             when_busy,

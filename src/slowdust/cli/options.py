@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from slowdust.report.formats import Destination, Format
+from slowdust.units import parse_duration
 
 if TYPE_CHECKING:
     from slowdust.analysis.model import Report
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from slowdust.analysis.story.bands import Bands
     from slowdust.cli.conduct import WhenTooShort
     from slowdust.experiment.claims.claim import WhenBusy
+    from slowdust.experiment.spec.spec import Spec
+    from slowdust.units import Second
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -120,6 +123,19 @@ yes_option = click.option(
     is_flag=True,
     callback=_too_short,
     help="Do not ask whether a budget is wanted that is expected to decide too little.",
+)
+
+
+def with_patience(spec: Spec, patience: Second | None) -> Spec:
+    """Return a specification with the patience of the option, or as it is without one."""
+    return spec if patience is None else spec.model_copy(update={"patience": patience})
+
+
+patience_option = click.option(
+    "--patience",
+    metavar="TIME",
+    callback=amount(parse_duration),
+    help="Longest wait for one operation, as `compare` has it.  [as the experiment has it]",
 )
 
 

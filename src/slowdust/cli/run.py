@@ -11,7 +11,9 @@ from slowdust.cli.options import (
     WORDS,
     fail_on_option,
     no_wait_option,
+    patience_option,
     results_option,
+    with_patience,
     yes_option,
 )
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from slowdust.analysis.results.gate import Gate
     from slowdust.cli.conduct import WhenTooShort
     from slowdust.experiment.claims.claim import WhenBusy
+    from slowdust.units import Second
 
 
 @click.command("run", short_help="Run the experiment of a file, or continue it.", epilog=WORDS)
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     help="The fleet's builds are handed on by the head, or each host gets them.  [push]",
 )
 @click.option("--unfit", is_flag=True, help="Use hosts that their checks would leave out, too.")
+@patience_option
 @fail_on_option
 @yes_option
 @no_wait_option
@@ -57,6 +61,7 @@ def command(
     hosts: int | None,
     replicate: int | None,
     builds: str | None,
+    patience: Second | None,
     **options: bool,
 ) -> int:
     """Run the experiment in FILE (TOML), or continue one that was stopped.
@@ -93,6 +98,8 @@ def command(
         "--unfit": options["unfit"] or None,
     }
     if address is not None:
+        if patience is not None:
+            raise UsageError("--patience: write patience = TIME into the file for a fleet")
         if options["spread"] and replicate is not None:
             raise UsageError("--spread and --replicate: a test has one host, or several")
         if hosts is not None and replicate is not None and hosts < replicate:
@@ -116,6 +123,6 @@ def command(
             path = folder.spec_file
         if (path.parent / MANIFEST_FILE).is_file():
             results = path.absolute().parent.parent
-    spec = read_spec(path)
+    spec = with_patience(read_spec(path), patience)
     with placed(File(path, read_user_text(path))):
         return conduct(spec, results, mode, when_busy, gates=gates, too_short=too_short)

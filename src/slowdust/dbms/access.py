@@ -97,3 +97,5 @@ class Target(msgspec.Struct, kw_only=True, frozen=True):
     """Whether each write asks to wait for the disk, where that is for the client to say."""
     auth_source: str | None = None
     """The database that has the user, where users are of databases; None for `admin`."""
+    patience: float | None = None
+    """The longest wait for an answer of the server, in seconds; None: for ever."""

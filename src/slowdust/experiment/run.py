@@ -23,6 +23,7 @@ from slowdust.experiment.counting.procedure import Procedure
 from slowdust.experiment.counting.sampling import Sampling
 from slowdust.experiment.counting.sliced import SliceProcedure
 from slowdust.experiment.counting.stepped import StepProcedure
+from slowdust.experiment.driver.patience import Patience
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.journal import (
     Journal,
@@ -123,7 +124,8 @@ def set_up(
         writer = stack.enter_context(writing(folder))
         check_start(folder, mode)  # somebody may have run it meanwhile
         locks = stack.enter_context(claimed(spec, when_busy, view))
-        driver = stack.enter_context(Driver())
+        patience = Patience.of(spec.budget, spec.patience)
+        driver = stack.enter_context(Driver(patience=patience, waiting=view.waiting))
         with _settings_placed(spec):
             keep = Keep.SCHEMAS if spec.keep else Keep.NOTHING
             created = create_contenders(resolved, driver, folder, view, locks, keep=keep)

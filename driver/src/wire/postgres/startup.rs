@@ -7,7 +7,7 @@ use postgres_protocol::message::frontend;
 
 use super::super::body::Body;
 use super::super::frames::Frames;
-use super::super::socket::Socket;
+use super::super::socket::{Socket, CONNECT_TIMEOUT};
 use super::super::Failure;
 use super::backend::{error_response, MessageHeader};
 use crate::protocol::secret::Secret;
@@ -15,12 +15,40 @@ use crate::protocol::target::Target;
 
 const INVALID_PASSWORD: &str = "28P01";
 
+/// The process of the server that serves a connection, and the key with which it is cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backend {
+    pub process: u32,
+    pub key: i32,
+}
+
+/// Connect to a server, and encrypt what follows if the target wants it.
+pub fn reach(target: &Target) -> Result<Socket, Failure> {
+    let socket = Socket::connect(target, &format!(".s.PGSQL.{}", target.port))?;
+    match target.tls {
+        Some(_) => ask_for_tls(socket)?.secure(target),
+        None => Ok(socket),
+    }
+}
+
+/// Ask the server to cancel the statement of a backend, over a connection that it closes after that.
+pub fn cancel(target: &Target, backend: Backend) -> Result<(), Failure> {
+    let mut socket = reach(target)?;
+    let mut request = BytesMut::new();
+    let process = i32::try_from(backend.process).map_err(Failure::protocol)?;
+    frontend::cancel_request(process, backend.key, &mut request);
+    socket.be_patient(Some(CONNECT_TIMEOUT))?;
+    socket.send(&request)?;
+    socket.wait_patiently()
+}
+
 /// Ask the server to encrypt the connection, before anything else.
 pub fn ask_for_tls(mut socket: Socket) -> Result<Socket, Failure> {
     let mut request = BytesMut::new();
     frontend::ssl_request(&mut request);
     socket.send(&request)?;
     let mut answer = [0];
+    socket.wait_patiently()?;
     match (socket.receive(&mut answer)?, answer) {
         (1, [b'S']) => Ok(socket),
         _ => Err(Failure::connection("the server does not speak TLS")),
@@ -35,8 +63,8 @@ pub struct Startup<'a> {
 }
 
 impl Startup<'_> {
-    /// Authenticate, and return the process id of the backend, if the server sends it.
-    pub fn run(mut self) -> Result<Option<u32>, Failure> {
+    /// Authenticate, and return the backend, if the server names it.
+    pub fn run(mut self) -> Result<Option<Backend>, Failure> {
         let schema = self.target.schema.as_deref();
         let parameters = [
             ("user", self.target.user.as_str()),
@@ -51,7 +79,13 @@ impl Startup<'_> {
         let mut backend = None;
         loop {
             match self.message()? {
-                (b'K', body) => backend = u32::try_from(code(&mut Body::new(&body))?).ok(),
+                (b'K', body) => {
+                    let mut body = Body::new(&body);
+                    let (process, key) = (code(&mut body)?, code(&mut body)?);
+                    backend = u32::try_from(process)
+                        .ok()
+                        .map(|process| Backend { process, key });
+                }
                 (b'Z', _) => return Ok(backend),
                 _ => {}
             }

@@ -124,23 +124,23 @@ def _fetched(url: str, ref: str, depth: Depth, progress: Progress) -> tuple[Path
     name = re.sub(r"[^A-Za-z0-9]+", "-", url).strip("-")[-40:]
     digest = hashlib.sha256(url.encode()).hexdigest()[:8]
     mirror = cache_root() / "repositories" / f"{name}-{digest}"
-    with staging.lock(mirror):
+    with staging.lock(mirror, progress) as report:
         mirror.mkdir(exist_ok=True)
         git(mirror, "init", "--quiet", "--bare")  # does nothing where it is one already
         enough = depth is Depth.COMMIT or not (mirror / "shallow").exists()
         if enough and _COMMIT.fullmatch(ref) and (commit := _commit(mirror, ref)):
             return mirror, commit
         if depth is Depth.COMMIT:
-            progress(f"fetching {ref} of {url}")
+            report(f"fetching {ref} of {url}")
             try:
                 # The history is not needed, and long.
                 git(mirror, "fetch", "--quiet", "--depth=1", "--", url, ref)
                 return mirror, git(mirror, "rev-parse", "FETCH_HEAD^{commit}").strip()
             except SlowdustError:
                 # Only names and whole hashes can be asked for; REF~1 needs the history.
-                progress(f"fetching all of {url}, which has no name {ref}")
+                report(f"fetching all of {url}, which has no name {ref}")
         else:
-            progress(f"fetching all of {url}")
+            report(f"fetching all of {url}")
         unshallow = ["--unshallow"] if (mirror / "shallow").exists() else []
         git(mirror, "fetch", "--quiet", "--prune", *unshallow, "--", url, "+refs/*:refs/*")
         commit = _commit(mirror, ref)

@@ -22,6 +22,7 @@ from slowdust.builds.fingerprint import sha256_of
 from slowdust.builds.model import Progress, Runtime, Unpacked
 from slowdust.builds.sources.client import SourceUnavailable
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.places import check_regular
 from slowdust.unpacking import UnsafeArchive, inside, unpack
 from slowdust.user_text import environment_text
 
@@ -176,6 +177,7 @@ def _fetch(location: str, destination: Path) -> None:
 def _opened(location: str) -> IO[bytes]:
     try:
         if not _is_url(location):
+            check_regular(Path(location))
             return Path(location).open("rb")
         opener = urllib.request.build_opener(NoDowngrade())
         return cast("IO[bytes]", opener.open(location, timeout=_TIMEOUT_S))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -14,9 +15,10 @@ from typing import Protocol
 import numpy as np
 
 from slowdust.analysis.comparison.verdict import MINIMUM_BLOCKS
+from slowdust.errors import SlowdustError
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.driver.process import Data
+from slowdust.experiment.driver.process import Data, TargetError
 from slowdust.experiment.driver.protocol import Beside, PlanText, Ran, Rate, Stop
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.record import slice_of
@@ -41,6 +43,9 @@ class Pace:
     rate: Rate | None
 
 
+GiveUp = Callable[[RunningContender, str], None]
+
+
 class RunAtRate(Protocol):
     """Runs the sessions of one contender."""
 
@@ -62,11 +67,16 @@ class StepSessions:
         data: Data,
         first: Mapping[str, int] = MappingProxyType({}),
         beneath: Beneath | None = None,
+        give_up: GiveUp | None = None,
     ) -> None:
         """Begin the sequence of each test of the driver with the operation of index `first`.
 
-        `beneath` looks after the servers' files; None leaves them to the kernel.
+        `beneath` looks after the servers' files; None leaves them to the kernel. `give_up` is told
+        of a contender that does not execute an operation in time, and of the reason; without it
+        the contender drops out.
         """
+        self._give_up = give_up
+        self._given_up: set[str] = set()
         self._contenders = contenders
         self._driver = contenders.driver
         self._step = step
@@ -148,9 +158,9 @@ class StepSessions:
         """
         contender, *others = self._running()
         for other in others:
-            with self._contenders.guard(other):
+            with self._guard(other):
                 self._run_for(other, seconds)
-        with self._contenders.guard(contender):
+        with self._guard(contender):
             end = time.monotonic() + seconds
             runs = []
             while time.monotonic() < end:
@@ -216,6 +226,18 @@ class StepSessions:
         """Operations that each contender has done in these sessions."""
         return self._positions.totals
 
+    @property
+    def has_given_up(self) -> bool:
+        """Whether a contender did not execute an operation in time."""
+        return bool(self._given_up)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether operations did not end in time, and too few contenders are left to compare."""
+        having = [contender.name for contender in self._running()]
+        base = self._contenders.names[0]
+        return self.has_given_up and (base not in having or len(having) == 1)
+
     def used_up(self) -> bool:
         """Return whether one more block would want to delete more rows than there are."""
         if not self._step.test.consumes:
@@ -238,7 +260,7 @@ class StepSessions:
         `order` puts those that have not failed into another order.
         """
         for contender in order(self._running()):
-            with self._contenders.guard(contender):
+            with self._guard(contender):
                 observe(contender, partial(self._run_with_all, contender))
         self._age_equally()
 
@@ -258,8 +280,8 @@ class StepSessions:
             if slot % len(running) == 0:
                 self._begin_together()
             contender = running[place]
-            if contender.failed is None:
-                with self._contenders.guard(contender):
+            if contender.failed is None and contender.name not in self._given_up:
+                with self._guard(contender):
                     half = slot // len(running)
                     record = partial(self._slice, contender, length, number, slot)
                     if self._beside is not None:
@@ -337,16 +359,20 @@ class StepSessions:
         rate, begin = (rate or self._pace.rate, self._begin) if timed else (None, None)
         if begin is not None:
             self._positions.go_to(contender.name, begin)
-        ran = self._driver.run(self._session(contender), stop, rate, beside, begin=begin)
+        session = self._session(contender)
+        if timed or stop.positions is None:
+            ran = self._driver.run(session, stop, rate, beside, begin=begin)
+        else:
+            ran = self._driver.advance(session, stop.positions)
         self._positions.note(contender.name, ran)
         return ran
 
     def _age_equally(self) -> None:
         """Let the contenders that did fewer writes catch up, so that all data ages alike."""
         if self._beside is not None:
-            self._beside.age_equally()
+            self._beside.age_equally(self._guard, self._running())
         if self._step.test.writes:
-            catch_up(self._contenders, self._running(), self._positions, self._run)
+            catch_up(self._guard, self._running(), self._positions, self._run)
 
     def _running(self) -> list[RunningContender]:
         """Return the contenders that have not failed and have the test."""
@@ -354,8 +380,27 @@ class StepSessions:
 
     def _for_each(self, action: Callable[[RunningContender], object]) -> None:
         for contender in self._running():
-            with self._contenders.guard(contender):
+            with self._guard(contender):
                 action(contender)
+
+    @contextmanager
+    def _guard(self, contender: RunningContender) -> Iterator[None]:
+        """Let a contender drop out when its server fails; of this test alone when it is too slow.
+
+        Raises:
+            SlowdustError: nobody is left.
+        """
+        with self._contenders.guard(contender):
+            self._driver.waits.subject = f"{self._step.test.name} on {contender.name}"
+            try:
+                yield
+            except TargetError as error:
+                if self._give_up is None or not error.is_timeout:
+                    raise
+                self._given_up.add(contender.name)
+                with suppress(SlowdustError):  # which a process may have taken with it
+                    self._close(contender)
+                self._give_up(contender, str(error))
 
     def _session(self, contender: RunningContender) -> str:
         return self._step.session(contender.name, self._incarnation)

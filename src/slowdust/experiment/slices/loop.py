@@ -14,6 +14,7 @@ from functools import partial
 
 from slowdust.analysis.comparison.verdict import MINIMUM_BLOCKS
 from slowdust.analysis.results.storage import small_data
+from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.protocol import Rate
 from slowdust.experiment.journal import OpenJournal
@@ -34,7 +35,7 @@ from slowdust.experiment.slices.tables import LoadedTables, data_of
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import Status, View
 from slowdust.store.bounds import MOST_SLICES
-from slowdust.store.manifest import Method
+from slowdust.store.manifest import Method, StepFailure
 from slowdust.units import Second, format_duration
 from slowdust.wording import counted
 
@@ -200,7 +201,7 @@ class SliceLoop:
 
         def enough(blocks: int) -> bool:
             nonlocal looked
-            if run.used_up():
+            if run.used_up() or run.is_over:
                 return True
             if time.monotonic() - looked < _LOOK_EVERY:
                 return False
@@ -213,16 +214,21 @@ class SliceLoop:
         run.read_plans(partial(self.journal.add_plans, step))
         per_second = run.warm_up()
         rng = random.Random(f"{self._seed}/{step.key}/{incarnation}")
-        length = self._length(step, run, per_second)
+        length = usual_length(per_second) if run.is_over else self._length(step, run, per_second)
         if self._delays is not None:
             self._delays.choose(run, step, length, rng)
-        left = share - (time.monotonic() - begun)
-        measure(run, length, left, rng, keep=partial(self.journal.add, step), enough=enough)
-        if step.test.writes:
+        if not run.is_over:
+            left = share - (time.monotonic() - begun)
+            measure(run, length, left, rng, keep=partial(self.journal.add, step), enough=enough)
+        if step.test.writes and not run.is_over:
             self.journal.age(step, run.positions)
         if self._delays is not None:
             self._delays.clear()
         self._close(step, run)
+        step.given_up = run.is_over
+        if run.has_given_up and step.test.changes_data:
+            self._tables.load()  # an operation that was cut short has left them as nobody knows
+            self._next_operation.clear()
         took = time.monotonic() - begun
         self._budget.spent += took
         self._remaining.measured(took)
@@ -272,9 +278,33 @@ class SliceLoop:
             data=self._tables.data,
             first=self._next_operation,
             beneath=beneath,
+            give_up=partial(self._give_up, step, incarnation, time.monotonic()),
         )
         run.open()
         return run
+
+    def _give_up(
+        self,
+        step: PlannedStep,
+        incarnation: int,
+        begun: Second,
+        contender: RunningContender,
+        reason: str,
+    ) -> None:
+        """Keep that a contender does not execute a test in time, which it is not asked again."""
+        contender.given_up[step.test.name] = reason
+        self.journal.fail(
+            StepFailure(
+                test=step.test.name,
+                clients=step.clients,
+                contender=contender.name,
+                incarnation=incarnation,
+                reason=reason,
+                after_s=time.monotonic() - begun,
+            )
+        )
+        self._view.warning(f"{step.test.name} on {contender.name} failed: {reason}")
+        self._tables.revive(contender)
 
     def _close(self, step: PlannedStep, run: StepSessions) -> None:
         self._next_operation |= run.next_operations

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 
 from slowdust.experiment.contender import RunningContender
-from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.protocol import Ran, RanBeside, Stop
 from slowdust.units import Second
 
@@ -73,15 +73,18 @@ class Positions:
 
 
 def catch_up(
-    contenders: Contenders,
+    guard: Callable[[RunningContender], AbstractContextManager[None]],
     running: Sequence[RunningContender],
     positions: Positions,
     run: Callable[[RunningContender, Stop], object],
 ) -> None:
-    """Let those that did fewer writes catch up, so that all data ages alike."""
+    """Let those that did fewer writes catch up, so that all data ages alike.
+
+    `guard` takes the failures of one of them.
+    """
     positions.keep([contender.name for contender in running])
     furthest = positions.furthest
     for contender in running:
         if positions.of(contender.name) != furthest:
-            with contenders.guard(contender):
+            with guard(contender):
                 run(contender, Stop(positions=furthest))

@@ -19,7 +19,6 @@ from pydantic import BaseModel, ValidationError
 from slowdust.benchmarks.options import OwnKeyError
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.lines import line_of
-from slowdust.places import check_regular
 from slowdust.user_text import read_user_text
 from slowdust.wording import no_such
 
@@ -134,7 +133,6 @@ def read_toml(path: Path) -> tuple[dict[str, object], str]:
     Raises:
         UsageError: the file cannot be read, or is not TOML: with the line, and what to write.
     """
-    check_regular(path)
     text = read_user_text(path)
     try:
         return tomllib.loads(text), text

@@ -19,6 +19,7 @@ from slowdust.wording import listing
 _PLAIN = (
     "suite", "benchmark", "tables", "budget", "slice", "incarnations", "seed", "name", "cpus",
     "workload", "count", "simulate", "profile", "waits", "keep", "memory", "pool", "repo",
+    "patience",
 )  # fmt: skip
 
 

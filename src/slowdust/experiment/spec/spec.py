@@ -113,6 +113,7 @@ class Spec(Table):
     memory: Memory | None = None
     pool: Pool | None = None
     repo: str | None = None
+    patience: Annotated[Duration, Field(le=_YEAR)] | None = None
     set: Settings = Field(default_factory=dict)
 
     @property
