@@ -55,6 +55,7 @@ _LONGER_THAN_A_RUN = 1.05
 """Latest end, in units of what a whole run took: some runs have ended by then."""
 _SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 _ANSWERS_WITHIN: Second = 120.0
+_LOOKS_EVERY: Second = 0.2
 _TABLE = """col-1 : x.pg174_o2nofp.x10a_c32r128.pk1
 col-2 : x.pg180_o2nofp.x10a_c32r128.pk1
 
@@ -79,7 +80,23 @@ count = "off"
 name = "nightly"
 releases = "sqlite@3.50.2..3.51.3"
 """
-_WORKLOAD = Path(__file__).parents[1] / "examples" / "workloads" / "shop.toml"
+_WORKLOAD = """[tables.customers]
+rows = 300_000
+primary_key = "id"
+columns.id = { type = "int", by = "serial" }
+columns.name = { type = "varchar(40)", by = "text", length = [8, 30] }
+
+[statements.customer]
+sql = "SELECT name FROM customers WHERE id = :customer"
+parameters.customer = { of = "customers.id" }
+result = { rows = 1 }
+
+[tests.customer]
+group = "point"
+statements = ["customer"]
+"""
+_ENDS_WITHIN: Second = 30.0
+"""For what ends by itself, such as a watchdog that had only just begun."""
 
 
 class _After(Enum):
@@ -190,9 +207,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             command.measure()
             after = chance.uniform(0, command.length * _LONGER_THAN_A_RUN)
             by = chance.choice(_SIGNALS)
+            print(f"{command.title}: {by.name} after {after:.2f} s", flush=True)
             for kind, what in _left_by(command, after, by):
-                print(f"left of {command.title}, {by.name} after {after:.2f} s: {kind} {what}")
-                sys.stdout.flush()
+                print(f"  left: {kind} {what}", flush=True)
                 left[kind] += 1
     for command in commands:
         if command.length:
@@ -242,9 +259,10 @@ def _commands(builds: Sequence[str], folder: Path) -> Iterator[_Command]:
 
 def _servers(folder: Path, seed: Path) -> Iterator[_Command]:
     """Yield the commands that start servers."""
-    experiment, watch = folder / "experiment.toml", folder / "watch.toml"
+    experiment, watch, workload = (folder / f"{name}.toml" for name in ("one", "watch", "shop"))
     experiment.write_text(_EXPERIMENT, encoding="utf-8")
     watch.write_text(_WATCH, encoding="utf-8")
+    workload.write_text(_WORKLOAD, encoding="utf-8")
     places = {name: folder / name for name in ("run", "bisect", "blame", "watch", "capacity")}
     more, resumed, calibration = folder / "more", folder / "resume", folder / "calibrate"
 
@@ -279,7 +297,7 @@ def _servers(folder: Path, seed: Path) -> Iterator[_Command]:
     )
     yield _Command(
         "workloads check",
-        ["workloads", "check", str(_WORKLOAD), "--on", _SQLITE[0]],
+        ["workloads", "check", str(workload), "--on", _SQLITE[0]],
         folder / "check",
         _After.ALL_OR_NONE,
     )
@@ -365,7 +383,10 @@ def _left_by(command: _Command, after: Second, by: signal.Signals) -> Iterator[t
             run.kill()
     if by is signal.SIGKILL:
         clean_leftovers()
-    yield from sorted(set(_remains()) - before)
+    deadline = time.monotonic() + _ENDS_WITHIN
+    while (left := set(_remains()) - before) and time.monotonic() < deadline:
+        time.sleep(_LOOKS_EVERY)
+    yield from sorted(left)
     if command.after is _After.ALL_OR_NONE and command.files() not in (
         command.before,
         command.whole,

@@ -1,7 +1,7 @@
 """Directories of another account, acted in by descriptors.
 
 The owner of a directory can at any moment put a link in the place of what is in it, and in the
-place of the directory itself where the one around it lets him. So the directory is opened once,
+place of the directory itself where the one around it allows that. So the directory is opened once,
 without following a link and with its owner checked, and everything in it is named relative to its
 descriptor by calls that follow no link either. What is found there in the place of what Slowdust
 made is left alone, and said.
@@ -76,11 +76,17 @@ class AccountDirectory:
         return stat.S_ISSOCK(status.st_mode)
 
     def unlink(self, name: str) -> None:
-        """Delete an entry that is no directory, if it is there; of a link, the link itself."""
+        """Delete a file, if it is there; of a link, the link itself.
+
+        Raises:
+            ReplacedError: it is a directory.
+        """
         try:
             os.unlink(name, dir_fd=self._descriptor)
         except FileNotFoundError:
             return
+        except IsADirectoryError:
+            raise _replaced(self.path / name, "a file") from None
 
     def clear(self) -> None:
         """Delete everything in it. Raises OSError."""

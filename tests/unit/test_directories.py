@@ -131,6 +131,8 @@ def test_what_is_deleted_is_never_behind_a_link(
     with AccountDirectory.opened(place, account) as opened:
         opened.unlink("to-file")
         opened.unlink("gone")
+        with pytest.raises(ReplacedError, match="folder is not a file any more"):
+            opened.unlink("folder")
         assert opened.names() == ["folder", "to-secret"]
     remove_directory(place, account)
     remove_directory(place, account)
