@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from slowdust.analysis.calibration.model import NeededTime
-from slowdust.experiment import host_calibrations
+from slowdust.experiment import host_calibrations, outlook
 from slowdust.experiment.host_calibrations import KeptTest
 from slowdust.experiment.outlook import outlook_of
 from slowdust.experiment.spec.spec import Spec, parse_spec
@@ -23,6 +23,7 @@ TESTS = ["point-query", "scan"]
 @pytest.fixture(autouse=True)
 def _own_data_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLOWDUST_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(outlook, "usual_time", lambda *_: 0.0)
 
 
 def spec(**keys: object) -> Spec:

@@ -18,8 +18,9 @@ from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.counting import loop as counting_loop
 from slowdust.experiment.counting import sliced
+from slowdust.experiment.counting.budget import CountBudget
 from slowdust.experiment.counting.loop import CountingLoop
-from slowdust.experiment.counting.session import REPEATS, Repeat
+from slowdust.experiment.counting.session import REPEATS, Repeat, Windows
 from slowdust.experiment.counting.sliced import SliceProcedure
 from slowdust.experiment.counting.starts import MOST_STARTS, STARTS, counted_steps
 from slowdust.experiment.driver.process import Driver, TargetError
@@ -97,10 +98,11 @@ class PretendedSession:
         if contender.restless == step.test.name:
             self._instructions += 4 * (-1) ** start
 
-    def repeats(self, callgrind: object, data: object, operations: int) -> list[Repeat]:
+    def repeats(self, callgrind: object, data: object, windows: Windows) -> list[Repeat]:
         del callgrind, data
         if self._error is not None:
             raise self._error
+        operations = windows.operations
         own = {INSTRUCTIONS: self._instructions * operations}
         return [Repeat(CountedRun(operations=operations, own=own), (CALLGRIND,))] * REPEATS
 
@@ -147,7 +149,7 @@ def count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *servers: PretendedSe
         contenders.on_warning(journal.warn)
         with contenders.observing("counting the work"):
             procedure = SliceProcedure(SPEC, contenders, journal, view)
-            CountingLoop(procedure, contenders, journal, view).run()
+            CountingLoop(procedure, contenders, journal, view, budget=CountBudget(600.0)).run()
         counted: dict[str, list[tuple[str, int]]] = {server.name: [] for server in servers}
         for record in folder.read_counts():
             if record.place.repeat == 0:
