@@ -56,7 +56,8 @@ class Announced:
         self.following = following or Following()
         self._builds = builds
         self._begun = time.monotonic()
-        self._first = self._end = expected
+        self._first = self.end = expected
+        """Seconds from the begin to the end, as announced first and as announced last."""
         self._most = most
         self._asked = False
         self.ended_early = False
@@ -80,10 +81,10 @@ class Announced:
         took, usual = self.elapsed, self._builds
         self.leave_out(took)
         self._first -= usual
-        self._end -= usual
+        self.end -= usual
         self._most -= MOST * usual
-        if took > usual * _CORRECTED_FROM + _UNTOLD and not math.isinf(self._end):
-            left = format_duration(round(self._end))
+        if took > usual * _CORRECTED_FROM + _UNTOLD and not math.isinf(self.end):
+            left = format_duration(round(self.end))
             self._view.phase(
                 f"getting the builds took {format_duration(round(took))}: about {left} left"
             )
@@ -97,23 +98,29 @@ class Announced:
 
         Once it would come after more than the time that is granted, the user is asked for more.
         """
-        end = self.elapsed + left
-        if math.isinf(self._end):
+        if math.isinf(self.end):
             return
-        if not self._end / _CORRECTED_FROM <= end <= self._end * _CORRECTED_FROM:
-            self._end = end
-            self._view.phase(f"{why}: about {format_duration(round(left))} left")
+        end = self.elapsed + left
         if end > self._most and not self._asked:
-            self._ask(end)
+            self._asked = True
+            self._ask(end, why)
+        end = min(end, self._most)
+        if not self.end / _CORRECTED_FROM <= end <= self.end * _CORRECTED_FROM:
+            self.end = end
+            self._view.phase(f"{why}: about {format_duration(round(end - self.elapsed))} left")
 
-    def _ask(self, end: Second) -> None:
-        self._asked = True
+    def _ask(self, end: Second, why: str) -> None:
+        """Ask for more time than was announced; say what becomes of it where none is given."""
+        needed = (
+            f"{why}: it would take {format_duration(round(end))} in all, and "
+            f"{format_duration(round(self._first))} were announced"
+        )
         begun = time.monotonic()
-        if self._view.confirm(
-            f"it would take {format_duration(round(end))} in all, and "
-            f"{format_duration(round(self._first))} were announced: take that time?"
-        ):
+        if self._view.confirm(f"{needed}: take that time?"):
             self._most = math.inf
+        else:
+            most = format_duration(round(self._most))
+            self._view.phase(f"{needed}: it ends within {most}, with what is measured by then")
         self.leave_out(time.monotonic() - begun)
 
     def tell_early_end(self, how_to_go_on: str) -> None:
@@ -125,8 +132,9 @@ class Announced:
         )
 
     def allows(self, seconds: Second) -> bool:
-        """Return whether there is time for something that takes so many seconds."""
-        if seconds <= self.room:
-            return True
-        self.ended_early = True
-        return False
+        """Return whether there is time for something that takes so many seconds.
+
+        What follows something that there was no time for has none either.
+        """
+        self.ended_early = self.ended_early or seconds > self.room
+        return not self.ended_early

@@ -74,8 +74,10 @@ def test_counting_is_learned_from_what_was_counted(
     store(tmp_path, "counted", 6, counting=Counting(source="valgrind"))
 
     plain = outlook_of(spec(incarnations=3), tmp_path)
-    counted = outlook_of(spec(incarnations=3, count="auto"), tmp_path)
+    counted = outlook_of(spec(incarnations=3, count="auto", count_budget="10m"), tmp_path)
+    short = outlook_of(spec(incarnations=3, count="auto", count_budget="10s"), tmp_path)
 
+    assert short.wall - plain.wall == pytest.approx(10)
     assert counted.wall - plain.wall == pytest.approx(240)
 
 

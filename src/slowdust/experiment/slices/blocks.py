@@ -124,34 +124,47 @@ class StepSessions:
             lambda contender: keep(contender.name, self._driver.explain(self._session(contender)))
         )
 
-    def warm_up(self) -> float:
+    def warm_up(self, has_time: Callable[[Second], bool] = lambda _: True) -> float:
         """Run without recording, so that caches and plans are those of a server at work.
 
-        Return the operations per second of the slowest contender, or of its slower side.
+        Return the operations per second of the slowest contender, or of its slower side; 0 where
+        nothing more can be done: there is no time for one operation, or nobody is left.
         """
         speeds: list[float] = []
+        ended = False
 
         def run(contender: RunningContender, seconds: Second) -> None:
-            ran = self._run_for(contender, seconds)
+            nonlocal ended
+            ended = ended or not has_time(self.slowest_operation)
+            if ended:
+                return
+            # The first operation of a writer shows how long it takes.
+            one = Stop(seconds=RUN, positions=[1] * self._step.clients)
+            ran = (
+                self._run_for(contender, seconds) if seconds else self._run_with_all(contender, one)
+            )
             speeds.append(ran.operations / ran.seconds if ran.seconds else 0.0)
             speeds.extend(beside.qps for beside in ran.beside if beside.schedule is None)
 
         lengths: tuple[Second, ...] = (self._pace.warmup,)
         if self._step.test.changes_data:
-            self._for_each(self._try_operation)
+            self._for_each(partial(run, seconds=0.0))
+            slowest = self.slowest_operation
+            if ended:
+                return 0.0
+            if slowest >= self._pace.warmup:
+                return min(speeds, default=0.0)
             # In a moment no writer gets so far that the slowest could not catch up; where a moment
             # is less than an operation, the first one told how far they may get.
-            if self.slowest_operation <= RUN:
+            if slowest <= RUN:
                 lengths = (RUN, self._pace.warmup)
         for seconds in lengths:
             speeds.clear()
             self._for_each(partial(run, seconds=seconds))
+            if ended:
+                return 0.0
             self._age_equally()
         return min(speeds, default=0.0)
-
-    def _try_operation(self, contender: RunningContender) -> None:
-        """Run one operation of each client, which shows how long they take."""
-        self._run_with_all(contender, Stop(seconds=RUN, positions=[1] * self._step.clients))
 
     @property
     def slowest_operation(self) -> Second:
@@ -199,10 +212,12 @@ class StepSessions:
         return max(self._pace.discard, operation)
 
     def record_speed(self, seconds: Second) -> SpeedRecord | None:
-        """Run the first contender in short runs; None if it fails.
+        """Run the first contender in short runs; None if it fails, or writes too fast for another.
 
         The others run as long, so that it is no warmer than they are.
         """
+        if self._expected_catching_up(seconds) > seconds:
+            return None
         contender, *others = self._running()
         for other in others:
             with self._contenders.guard(other):

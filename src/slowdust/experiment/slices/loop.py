@@ -188,7 +188,7 @@ class SliceLoop:
         self._tables.start(number)
         self.journal.record_servers(self._contenders)
         took = format_duration(round(self._remaining.beside_start(0.0)))
-        self._announced.correct(self._left(0.0), f"starting and loading the servers takes {took}")
+        self._announced.correct(self._needed(0.0), f"starting and loading the servers takes {took}")
         self._warn_of_small_data()
         due = sum(turn.action is schedule.Action.MEASURE for turn in todo)
         for place, turn in enumerate(todo):
@@ -250,7 +250,10 @@ class SliceLoop:
 
         run = self._open(step, incarnation)
         run.read_plans(partial(self.journal.add_plans, step))
-        per_second = run.warm_up()
+        per_second = run.warm_up(self._announced.allows)
+        if self._announced.ended_early:
+            self._close(step, run)
+            return
         rng = random.Random(f"{self._seed}/{step.key}/{incarnation}")
         length = self._length(step, run, per_second)
         if self._delays is not None:
@@ -355,10 +358,12 @@ class SliceLoop:
         """Announce the end anew where operations are not as fast as was thought."""
         slowest = format_duration(run.slowest_operation) if run.slowest_operation else "unknown"
         why = f"{step.test.name}: an operation takes {slowest} on {run.slowest}"
-        self._announced.correct(self._left(under_way), why)
+        self._announced.correct(self._needed(under_way), why)
 
-    def _left(self, under_way: Second) -> Second:
-        """Return the wall time to come, when the turn that runs has gone on for `under_way`."""
+    def _needed(self, under_way: Second) -> Second:
+        """Return the wall time to come if it is granted, when the turn that runs has gone on for
+        `under_way`.
+        """
         wanting = [step for step in self.journal.steps if step.is_open]
         to_come = [
             TurnsToCome(
@@ -394,5 +399,5 @@ class SliceLoop:
             self._far.add(step.key)
         else:
             self._far.discard(step.key)
-        left = self._left(under_way)
+        left = min(self._announced.room, self._needed(under_way))
         return replace(status, left=left, following=self._announced.following.together)
