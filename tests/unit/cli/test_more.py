@@ -129,7 +129,7 @@ def test_what_there_was_no_time_for_is_counted_and_nothing_measured(
     outcome = slowdust(*advice.split()[1:])
 
     assert outcome.code == 0
-    assert runs.spec["count_budget"] == 300.0
+    assert runs.spec["count_budget"] == "300.000000s"
     assert runs.spec["budget"] == f"{manifest.spent_s:f}s"
     assert runs.spec["incarnations"] == min(manifest.turns_done.values(), default=1)
 
