@@ -12,6 +12,7 @@ from slowdust.cli import completion
 from slowdust.cli.options import (
     WORDS,
     amount,
+    count_budget_option,
     exit_code_of,
     fail_on_option,
     no_wait_option,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     shell_complete=completion.tests,
     help="Go on with these alone, names or patterns.  [those with an unsure result]",
 )
+@count_budget_option
 @fail_on_option
 @yes_option
 @no_wait_option
@@ -63,6 +65,7 @@ def command(
     budget: Second | None,
     until_decided: bool,
     patterns: str | None,
+    count_budget: Second | None,
     results: Path,
     when_busy: WhenBusy,
     gates: list[Gate],
@@ -73,17 +76,21 @@ def command(
     NAME is the name of an experiment or the path of its folder. The same builds, settings and rows
     are measured in new starts of the servers, and the report is made of all slices together. An
     experiment that was stopped goes on where it stopped. What is decided is left as it is; tests
-    are measured on until they are decided, or the time is over.
+    are measured on until they are decided, or the time is over. With --count-budget alone nothing
+    is measured: work is counted that there was no time for.
 
     \b
     slowdust more pg17 --budget 10m
     slowdust more pg17 --tests 'point*' --budget 5m
     slowdust more pg17 --until-decided
+    slowdust more pg17 --count-budget 5m
     """
     from slowdust.analysis.stored import read_stored
     from slowdust.cli.conduct import conduct
     from slowdust.errors import UsageError
     from slowdust.experiment.journal import StartMode
+    from slowdust.experiment.more import spec_to_count
+    from slowdust.experiment.spec.spec import read_spec
     from slowdust.store.keeping.experiments import kept_experiment
 
     if budget is not None and until_decided:
@@ -93,6 +100,15 @@ def command(
     folder.refuse_if_joined()
     stored = read_stored(folder)
     _check(stored)
+    if count_budget is not None and budget is None and not until_decided and patterns is None:
+        return conduct(
+            spec_to_count(read_spec(folder.spec_file), stored.manifest, count_budget),
+            folder.path.parent,
+            StartMode.RESUME,
+            when_busy,
+            gates=gates,
+            too_short=too_short,
+        )
     code = exit_code_of(gates, stored.report())
     while tests := _open_tests(stored, patterns):
         extra = _time_to_decide(stored, tests) if until_decided else budget
@@ -100,7 +116,7 @@ def command(
             click.echo("what is unsure would take more than 20 times what was measured", err=True)
             return code
         code = conduct(
-            _with_more(folder, stored, tests, extra),
+            _with_more(folder, stored, tests, extra, count_budget),
             folder.path.parent,
             StartMode.RESUME,
             when_busy,
@@ -168,7 +184,13 @@ def _time_to_decide(stored: Stored, tests: Sequence[str]) -> Second | None:
     return time_to_decide(result for result in unsure if result.needed and not result.needed.more)
 
 
-def _with_more(folder: Folder, stored: Stored, tests: Sequence[str], extra: Second | None) -> Spec:
+def _with_more(
+    folder: Folder,
+    stored: Stored,
+    tests: Sequence[str],
+    extra: Second | None,
+    count_budget: Second | None,
+) -> Spec:
     """Return the specification with more time for the tests, and say so.
 
     Without `extra` it is as long as before, or a stopped experiment goes on to its end.
@@ -183,4 +205,7 @@ def _with_more(folder: Folder, stored: Stored, tests: Sequence[str], extra: Seco
         extra = manifest.spent_s if manifest.finished else 0.0
     longer = f"{format_duration(extra)} more" if extra else "to its end"
     click.echo(f"{folder.name}: {shortened(tests)}, {longer}", err=True)
-    return spec_with_more(read_spec(folder.spec_file), manifest, stored.slices, tests, extra)
+    spec = read_spec(folder.spec_file)
+    if count_budget is not None:
+        spec = spec.model_copy(update={"count_budget": count_budget})
+    return spec_with_more(spec, manifest, stored.slices, tests, extra)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from slowdust.report.formats import Destination, Format
+from slowdust.units import parse_duration
 
 if TYPE_CHECKING:
     from slowdust.analysis.model import Report
@@ -82,7 +83,17 @@ yes_option = click.option(
     "too_short",
     is_flag=True,
     callback=_too_short,
-    help="Do not ask whether a budget is wanted that is expected to decide too little.",
+    help="Do not ask whether a budget is wanted that is expected to decide too little, nor end "
+    "what takes more than twice as long as expected.",
+)
+
+
+count_budget_option = click.option(
+    "--count-budget",
+    metavar="TIME",
+    callback=amount(parse_duration),
+    help="Wall clock for counting instructions: 90s, 10m.  [as long as the timed part took, and a "
+    "minute at least]",
 )
 
 

@@ -9,6 +9,7 @@ import click
 
 from slowdust.cli.options import (
     WORDS,
+    count_budget_option,
     fail_on_option,
     no_wait_option,
     results_option,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from slowdust.analysis.results.gate import Gate
     from slowdust.cli.conduct import WhenTooShort
     from slowdust.experiment.claims.claim import WhenBusy
+    from slowdust.units import Second
 
 
 @click.command("run", short_help="Run the experiment of a file, or continue it.", epilog=WORDS)
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     help="The fleet's builds are handed on by the head, or each host gets them.  [push]",
 )
 @click.option("--unfit", is_flag=True, help="Use hosts that their checks would leave out, too.")
+@count_budget_option
 @fail_on_option
 @yes_option
 @no_wait_option
@@ -57,6 +60,7 @@ def command(
     hosts: int | None,
     replicate: int | None,
     builds: str | None,
+    count_budget: Second | None,
     **options: bool,
 ) -> int:
     """Run the experiment in FILE (TOML), or continue one that was stopped.
@@ -96,6 +100,8 @@ def command(
             raise UsageError("--spread and --replicate: a test has one host, or several")
         if hosts is not None and replicate is not None and hosts < replicate:
             raise UsageError(f"--hosts {hosts}: a test is measured on --replicate {replicate}")
+        if count_budget is not None:
+            raise UsageError("--count-budget: write count_budget into the file of a fleet")
         if when_busy is WhenBusy.FAIL:
             raise UsageError("--no-wait: what a fleet measures waits for its turn on each host")
         asked = Asked(
@@ -116,5 +122,7 @@ def command(
         if (path.parent / MANIFEST_FILE).is_file():
             results = path.absolute().parent.parent
     spec = read_spec(path)
+    if count_budget is not None:
+        spec = spec.model_copy(update={"count_budget": count_budget})
     with placed(File(path, path.read_text(encoding="utf-8"))):
         return conduct(spec, results, mode, when_busy, gates=gates, too_short=too_short)
