@@ -71,6 +71,12 @@ _GENERAL = (
         "[auto: by the processor, else by valgrind]",
     ),
     Option(
+        "--count-budget",
+        "TIME",
+        "Wall clock for counting: 90s, 10m. What it does not suffice for is left out.  [as long as "
+        "the timed part took, and a minute at least]",
+    ),
+    Option(
         "--simulate",
         None,
         "Let valgrind simulate caches and branch prediction too, where it counts: several times "

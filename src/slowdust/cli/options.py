@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -122,13 +122,25 @@ yes_option = click.option(
     "too_short",
     is_flag=True,
     callback=_too_short,
-    help="Do not ask whether a budget is wanted that is expected to decide too little.",
+    help="Do not ask whether a budget is wanted that is expected to decide too little, nor end "
+    "what takes more than twice as long as expected.",
 )
 
 
-def with_patience(spec: Spec, patience: Second | None) -> Spec:
-    """Return a specification with the patience of the option, or as it is without one."""
-    return spec if patience is None else spec.model_copy(update={"patience": patience})
+count_budget_option = click.option(
+    "--count-budget",
+    metavar="TIME",
+    callback=amount(parse_duration),
+    help="Wall clock for counting instructions: 90s, 10m.  [as long as the timed part took, and a "
+    "minute at least]",
+)
+
+
+def with_limits(spec: Spec, limits: Mapping[str, Second | None]) -> Spec:
+    """Return a specification with the limits that options set, by the names of its keys."""
+    return spec.model_copy(
+        update={key: given for key, given in limits.items() if given is not None}
+    )
 
 
 patience_option = click.option(

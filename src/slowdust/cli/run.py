@@ -9,11 +9,12 @@ import click
 
 from slowdust.cli.options import (
     WORDS,
+    count_budget_option,
     fail_on_option,
     no_wait_option,
     patience_option,
     results_option,
-    with_patience,
+    with_limits,
     yes_option,
 )
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 )
 @click.option("--unfit", is_flag=True, help="Use hosts that their checks would leave out, too.")
 @patience_option
+@count_budget_option
 @fail_on_option
 @yes_option
 @no_wait_option
@@ -62,6 +64,7 @@ def command(
     replicate: int | None,
     builds: str | None,
     patience: Second | None,
+    count_budget: Second | None,
     **options: bool,
 ) -> int:
     """Run the experiment in FILE (TOML), or continue one that was stopped.
@@ -104,6 +107,8 @@ def command(
             raise UsageError("--spread and --replicate: a test has one host, or several")
         if hosts is not None and replicate is not None and hosts < replicate:
             raise UsageError(f"--hosts {hosts}: a test is measured on --replicate {replicate}")
+        if count_budget is not None:
+            raise UsageError("--count-budget: write count_budget into the file of a fleet")
         if when_busy is WhenBusy.FAIL:
             raise UsageError("--no-wait: what a fleet measures waits for its turn on each host")
         asked = Asked(
@@ -123,6 +128,7 @@ def command(
             path = folder.spec_file
         if (path.parent / MANIFEST_FILE).is_file():
             results = path.absolute().parent.parent
-    spec = with_patience(read_spec(path), patience)
+    limits = {"count_budget": count_budget, "patience": patience}
+    spec = with_limits(read_spec(path), limits)
     with placed(File(path, read_user_text(path))):
         return conduct(spec, results, mode, when_busy, gates=gates, too_short=too_short)

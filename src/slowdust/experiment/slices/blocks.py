@@ -25,13 +25,16 @@ from slowdust.experiment.record import slice_of
 from slowdust.experiment.slices.beneath import Beneath
 from slowdust.experiment.slices.beside import HeldTransactions, SessionsBeside
 from slowdust.experiment.slices.length import RUN, SpeedRecord
-from slowdust.experiment.slices.positions import Positions, catch_up
+from slowdust.experiment.slices.positions import LEAD, Positions, catch_up
 from slowdust.experiment.slices.schedule import block_order
 from slowdust.store.slice import Slice
 from slowdust.units import Second
 
 _OVERHEADS = 5
 """Runs between two readings of the probes that show what the readings cost."""
+_UNMOVED_BY_DISCARD = 100
+"""Length of an operation, as a multiple of what is discarded, from which nothing is discarded: what
+happens right after a switch is too little of it, and the operation would double the slice."""
 
 
 @dataclass(frozen=True)
@@ -131,31 +134,100 @@ class StepSessions:
             lambda contender: keep(contender.name, self._driver.explain(self._session(contender)))
         )
 
-    def warm_up(self) -> float:
+    def warm_up(self, has_time: Callable[[Second], bool] = lambda _: True) -> float:
         """Run without recording, so that caches and plans are those of a server at work.
 
-        Return the operations per second of the slowest contender, or of its slower side.
+        Return the operations per second of the slowest contender, or of its slower side; 0 where
+        nothing more can be done: there is no time for one operation, or nobody is left.
         """
         speeds: list[float] = []
+        ended = False
 
         def run(contender: RunningContender, seconds: Second) -> None:
-            ran = self._run_for(contender, seconds)
+            nonlocal ended
+            ended = ended or not has_time(self.slowest_operation)
+            if ended:
+                return
+            # The first operation of a writer shows how long it takes.
+            one = Stop(seconds=RUN, positions=[1] * self._step.clients)
+            ran = (
+                self._run_for(contender, seconds) if seconds else self._run_with_all(contender, one)
+            )
             speeds.append(ran.operations / ran.seconds if ran.seconds else 0.0)
             speeds.extend(beside.qps for beside in ran.beside if beside.schedule is None)
 
-        # In a moment no writer gets so far that the slowest could not catch up.
-        lengths = (RUN, self._pace.warmup) if self._step.test.changes_data else (self._pace.warmup,)
+        lengths: tuple[Second, ...] = (self._pace.warmup,)
+        if self._step.test.changes_data:
+            self._for_each(partial(run, seconds=0.0))
+            slowest = self.slowest_operation
+            if ended:
+                return 0.0
+            if slowest >= self._pace.warmup:
+                return min(speeds, default=0.0)
+            # In a moment no writer gets so far that the slowest could not catch up; where a moment
+            # is less than an operation, the first one told how far they may get.
+            if slowest <= RUN:
+                lengths = (RUN, self._pace.warmup)
         for seconds in lengths:
             speeds.clear()
             self._for_each(partial(run, seconds=seconds))
+            if ended:
+                return 0.0
             self._age_equally()
         return min(speeds, default=0.0)
 
+    @property
+    def slowest_operation(self) -> Second:
+        """How long an operation takes one client of the slowest contender; 0 if unknown."""
+        return max(map(self._operation_time, self._running()), default=0.0)
+
+    @property
+    def slowest(self) -> str:
+        """The name of the contender with the longest operations; one of them has not failed."""
+        return max(self._running(), key=self._operation_time).name
+
+    def _operation_time(self, contender: RunningContender) -> Second:
+        """Return how long an operation takes one client; at a given rate that is not known."""
+        if self._pace.rate is not None:
+            return 0.0
+        return self._positions.operation_time(contender.name)
+
+    def expected_block(self, length: Second) -> Second:
+        """Return how long a block of slices of `length` takes, from what operations took so far."""
+        parts = 2 if self._beside is None else 4  # each with one beside which nothing runs
+        slices = sum(
+            self._discard(contender) + max(length, self._operation_time(contender))
+            for contender in self._running()
+        )
+        return parts * slices + 2 * self._expected_catching_up(length)
+
+    def _expected_catching_up(self, length: Second) -> Second:
+        """Return how long the slowest writer takes for what the fastest does more in a slice."""
+        times = [time for each in self._running() if (time := self._operation_time(each))]
+        if not self._step.test.writes or not times:
+            return 0.0
+        done, most = length / max(times), length / min(times)
+        return max(0.0, min(most, max(1.0, LEAD * done)) - max(1.0, done)) * max(times)
+
+    def fewest_blocks(self, length: Second) -> int:
+        """Return the blocks that the step gets in any case: one, if operations outlast slices."""
+        return MINIMUM_BLOCKS if self.slowest_operation <= length else 1
+
+    def _discard(self, contender: RunningContender) -> Second:
+        """Return how long a contender runs before each slice: no shorter than an operation."""
+        writes = self._step.test.writes  # of which one that is slower has to do as many
+        operation = self.slowest_operation if writes else self._operation_time(contender)
+        if operation > _UNMOVED_BY_DISCARD * self._pace.discard:
+            return 0.0
+        return max(self._pace.discard, operation)
+
     def record_speed(self, seconds: Second) -> SpeedRecord | None:
-        """Run the first contender in short runs; None if it fails.
+        """Run the first contender in short runs; None if it fails, or writes too fast for another.
 
         The others run as long, so that it is no warmer than they are.
         """
+        if self._expected_catching_up(seconds) > seconds:
+            return None
         contender, *others = self._running()
         for other in others:
             with self._guard(other):
@@ -302,7 +374,8 @@ class StepSessions:
 
     def _slice(self, contender: RunningContender, length: Second, block: int, slot: int) -> Slice:
         # The first moments after a switch refill caches that the other contender emptied.
-        self._run_for(contender, self._pace.discard)
+        if self._discard(contender):
+            self._run_for(contender, self._pace.discard)
         window = contender.window(self._contenders.running())
         window.open()
         ran = self._run_for(contender, length)
@@ -327,9 +400,9 @@ class StepSessions:
         return record
 
     def _alone(self, contender: RunningContender, length: Second) -> float:
-        for seconds in (self._pace.discard, length):
-            ran = self._run(contender, self._stop(contender, seconds))
-        return ran.qps
+        if self._discard(contender):
+            self._run(contender, self._stop(contender, self._pace.discard))
+        return self._run(contender, self._stop(contender, length)).qps
 
     def _run_for(self, contender: RunningContender, seconds: Second) -> Ran:
         return self._run_with_all(contender, self._stop(contender, seconds))
@@ -417,8 +490,9 @@ def measure(
 ) -> None:
     """Measure blocks of slices of `length` until the share is used or `enough(blocks done)`.
 
-    The share is exceeded only where it does not suffice for the minimum of blocks.
+    The share is exceeded only where it does not suffice for the fewest blocks.
     """
+    fewest = run.fewest_blocks(length)
     begun = time.monotonic()
     blocks = 0
     longest: Second = 0.0
@@ -430,5 +504,5 @@ def measure(
         longest = max(longest, now - block_begun)
         if enough(blocks):
             return
-        if blocks >= MINIMUM_BLOCKS and now - begun + longest > share:
+        if blocks >= fewest and now - begun + longest > share:
             return

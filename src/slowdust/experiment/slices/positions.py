@@ -47,6 +47,10 @@ class Positions:
         self._done = {name: done for name, done in self._done.items() if name in names}
         self._speeds = {name: speed for name, speed in self._speeds.items() if name in names}
 
+    def operation_time(self, name: str) -> Second:
+        """Return how long an operation of a contender takes one client; 0 before its first run."""
+        return 1 / self._speeds[name] if name in self._speeds else 0.0
+
     def of(self, name: str) -> list[int]:
         """Return the operations of each client of a contender."""
         return self._done[name]

@@ -105,6 +105,7 @@ class Spec(Table):
     seed: Annotated[int, Field(ge=0, lt=2**53), AsCount] = 1
     rate: RateTable | None = None
     count: Wanted = "auto"
+    count_budget: Annotated[Duration, Field(le=_YEAR)] | None = None
     simulate: bool = False
     cpus: list[Annotated[int, Field(ge=0)]] | None = Field(None, min_length=1)
     profile: bool = False
