@@ -24,7 +24,7 @@ _PLACE = re.compile(rf"(?:{_HOST.pattern})(?::\d*)?", re.ASCII)
 """A host, with its port if it has one."""
 _NOT_IN_ADDRESSES = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]")
 _SECRET_NAME = re.compile(r"pass|pwd|secret|token|signature|credential|api.?key|^sig$|^key$", re.I)
-_SECRET_VALUE = re.compile(r"(?<=[?&;#])(?P<name>[^=&;#\s]*)=(?P<value>[^&;#\s]*)")
+_OPTION = re.compile(r"(?<=[?&;#])(?P<name>[^=&;#\s]*)=")
 _IN_TEXT = re.compile(rf"{_BEGINNING.pattern}\S*")
 _AFTER_ADDRESSES = ".,:;'\")"
 """Characters that end a sentence or a quotation, not the address in it."""
@@ -120,14 +120,9 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def is_secret(name: str) -> bool:
-    """Return whether an option of an address has the name of a secret."""
-    return _SECRET_NAME.search(unquote(name)) is not None
-
-
 def has_secret_option(written: str) -> bool:
-    """Return whether an option of an address has the name of a secret."""
-    return any(is_secret(found["name"]) for found in _SECRET_VALUE.finditer(written))
+    """Return whether an option of an address has the name of a secret, such as `password=`."""
+    return any(_SECRET_NAME.search(unquote(found["name"])) for found in _OPTION.finditer(written))
 
 
 def shown(address: str) -> str:
@@ -142,7 +137,7 @@ def shown(address: str) -> str:
     scheme = beginning["scheme"]
     authority, rest = _parts(address[beginning.end() :])
     credentials, at, place = authority.rpartition("@")
-    if _is_ambiguous(authority, rest) or (not at and _is_host_and_password(authority)):
+    if _is_ambiguous(authority, rest) or _is_host_and_password(place):
         return f"{scheme}://{HIDDEN}"
     user, colon, _ = unquote(credentials).partition(":")
     is_web = scheme.lower().startswith("http")
@@ -151,7 +146,9 @@ def shown(address: str) -> str:
             return f"{scheme}://{HIDDEN}"
         visible = HIDDEN if is_web else f"{user}:{HIDDEN}"
         return f"{scheme}://{visible}@{place}"
-    return _SECRET_VALUE.sub(_without_value, address)
+    if has_secret_option(rest):  # whose value may have a raw '&', too
+        return f"{re.split('[?&;#]', address, maxsplit=1)[0]}?{HIDDEN}"
+    return address
 
 
 def without_secrets(text: str) -> str:
@@ -178,10 +175,6 @@ def _shown_in_text(found: re.Match[str]) -> str:
     return shown(address) + found[0][len(address) :]
 
 
-def _without_value(found: re.Match[str]) -> str:
-    return f"{found['name']}={HIDDEN}" if is_secret(found["name"]) else found[0]
-
-
 def _parts(after: str) -> tuple[str, str]:
     """Return what an address has up to its path, and the rest."""
     end = re.search(r"[/?#]", after)
@@ -192,9 +185,9 @@ def _is_ambiguous(authority: str, rest: str) -> bool:
     return "@" in rest and (":" in authority or "@" in authority)
 
 
-def _is_host_and_password(authority: str) -> bool:
+def _is_host_and_password(place: str) -> bool:
     """Return whether there is a ':' without the number of a port: `ann:pencil`."""
-    return ":" in unquote(authority) and not _are_places(authority)
+    return ":" in unquote(place) and not _are_places(place)
 
 
 def _are_places(text: str) -> bool:
