@@ -20,8 +20,8 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
 _BEGINNING = re.compile(rf"(?P<scheme>{_SCHEME.pattern}):/+")
 """The beginning of an address; one that was taken for a path has lost a '/'."""
 _HOST = re.compile(r"[\w.-]*|\[[0-9A-Fa-f:.]*\]", re.ASCII)
-_PLACE = re.compile(rf"(?:{_HOST.pattern})(?::\d*)?", re.ASCII)
-"""A host, with its port if it has one."""
+_PLACE = re.compile(rf"(?:{_HOST.pattern})(?::(?:\d*|{re.escape(HIDDEN)}))?", re.ASCII)
+"""A host, with its port if it has one, or a user with a password that is hidden already."""
 _NOT_IN_ADDRESSES = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]")
 _SECRET_NAME = re.compile(r"pass|pwd|secret|token|signature|credential|api.?key|^sig$|^key$", re.I)
 _OPTION = re.compile(r"(?<=[?&;#])(?P<name>[^=&;#\s]*)=")
@@ -128,8 +128,8 @@ def has_secret_option(written: str) -> bool:
 def shown(address: str) -> str:
     """Return an address for messages and files, without what may be a secret.
 
-    `postgres://ann:pencil@db/x` becomes `postgres://ann:***@db`. The user of a web address is
-    hidden, too, since it may be a token. Addresses without secrets are not changed.
+    `postgres://ann:pencil@db/x` becomes `postgres://ann:***`. The user of a web address is hidden,
+    too, since it may be a token. Addresses without secrets are not changed.
     """
     beginning = _BEGINNING.match(address)
     if beginning is None:
@@ -139,13 +139,11 @@ def shown(address: str) -> str:
     credentials, at, place = authority.rpartition("@")
     if _is_ambiguous(authority, rest) or _is_host_and_password(place):
         return f"{scheme}://{HIDDEN}"
+    if at and scheme.lower().startswith("http"):
+        return f"{scheme}://{HIDDEN}"
     user, colon, _ = unquote(credentials).partition(":")
-    is_web = scheme.lower().startswith("http")
-    if colon or (at and is_web):
-        if "@" in credentials or not _are_places(place):
-            return f"{scheme}://{HIDDEN}"
-        visible = HIDDEN if is_web else f"{user}:{HIDDEN}"
-        return f"{scheme}://{visible}@{place}"
+    if colon:  # what follows the '@' may be a part of the password, if the host is missing
+        return f"{scheme}://{user}:{HIDDEN}"
     if has_secret_option(rest):  # whose value may have a raw '&', too
         return f"{re.split('[?&;#]', address, maxsplit=1)[0]}?{HIDDEN}"
     return address

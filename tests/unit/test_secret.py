@@ -35,7 +35,7 @@ def test_a_secret_is_not_stored() -> None:
         msgspec.to_builtins,
     ):
         with pytest.raises(TypeError):
-            store(SECRET)  # type: ignore[operator]
+            store(SECRET)
     with pytest.raises(TypeError):
         msgspec.json.encode(target)
     assert msgspec.to_builtins(target, enc_hook=revealed)["password"] == "pencil"

@@ -98,11 +98,11 @@ def test_other_kinds_of_values_are_not_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("repository", "hidden"),
     [
-        ("https://ann:pencil@h/x.git", "https://***@h"),
-        ("https://pencil@h/x.git", "https://***@h"),
+        ("https://ann:pencil@h/x.git", "https://***"),
+        ("https://pencil@h/x.git", "https://***"),
         ("https://h/x.git?token=pencil", "https://h/x.git?***"),
-        ("ssh://git:pencil@h/x.git", "ssh://git:***@h"),
-        ("git:pencil@h:x.git", "ssh://git:***@h"),
+        ("ssh://git:pencil@h/x.git", "ssh://git:***"),
+        ("git:pencil@h:x.git", "ssh://git:***"),
     ],
 )
 def test_a_repository_has_no_password(tmp_path: Path, repository: str, hidden: str) -> None:
