@@ -20,11 +20,11 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
 _BEGINNING = re.compile(rf"(?P<scheme>{_SCHEME.pattern}):/+")
 """The beginning of an address; one that was taken for a path has lost a '/'."""
 _HOST = re.compile(r"[\w.-]*|\[[0-9A-Fa-f:.]*\]", re.ASCII)
-_PLACE = re.compile(rf"(?:{_HOST.pattern})(?::\d*)?", re.ASCII)
-"""A host, with its port if it has one."""
+_PLACE = re.compile(rf"(?:{_HOST.pattern})(?::(?:\d*|{re.escape(HIDDEN)}))?", re.ASCII)
+"""A host, with its port if it has one, or a user with a password that is hidden already."""
 _NOT_IN_ADDRESSES = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]")
 _SECRET_NAME = re.compile(r"pass|pwd|secret|token|signature|credential|api.?key|^sig$|^key$", re.I)
-_SECRET_VALUE = re.compile(r"(?<=[?&;#])(?P<name>[^=&;#\s]*)=(?P<value>[^&;#\s]*)")
+_OPTION = re.compile(r"(?<=[?&;#])(?P<name>[^=&;#\s]*)=")
 _IN_TEXT = re.compile(rf"{_BEGINNING.pattern}\S*")
 _AFTER_ADDRESSES = ".,:;'\")"
 """Characters that end a sentence or a quotation, not the address in it."""
@@ -120,21 +120,16 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def is_secret(name: str) -> bool:
-    """Return whether an option of an address has the name of a secret."""
-    return _SECRET_NAME.search(unquote(name)) is not None
-
-
 def has_secret_option(written: str) -> bool:
-    """Return whether an option of an address has the name of a secret."""
-    return any(is_secret(found["name"]) for found in _SECRET_VALUE.finditer(written))
+    """Return whether an option of an address has the name of a secret, such as `password=`."""
+    return any(_SECRET_NAME.search(unquote(found["name"])) for found in _OPTION.finditer(written))
 
 
 def shown(address: str) -> str:
     """Return an address for messages and files, without what may be a secret.
 
-    `postgres://ann:pencil@db/x` becomes `postgres://ann:***@db`. The user of a web address is
-    hidden, too, since it may be a token. Addresses without secrets are not changed.
+    `postgres://ann:pencil@db/x` becomes `postgres://ann:***`. The user of a web address is hidden,
+    too, since it may be a token. Addresses without secrets are not changed.
     """
     beginning = _BEGINNING.match(address)
     if beginning is None:
@@ -142,16 +137,16 @@ def shown(address: str) -> str:
     scheme = beginning["scheme"]
     authority, rest = _parts(address[beginning.end() :])
     credentials, at, place = authority.rpartition("@")
-    if _is_ambiguous(authority, rest) or (not at and _is_host_and_password(authority)):
+    if _is_ambiguous(authority, rest) or _is_host_and_password(place):
+        return f"{scheme}://{HIDDEN}"
+    if at and scheme.lower().startswith("http"):
         return f"{scheme}://{HIDDEN}"
     user, colon, _ = unquote(credentials).partition(":")
-    is_web = scheme.lower().startswith("http")
-    if colon or (at and is_web):
-        if "@" in credentials or not _are_places(place):
-            return f"{scheme}://{HIDDEN}"
-        visible = HIDDEN if is_web else f"{user}:{HIDDEN}"
-        return f"{scheme}://{visible}@{place}"
-    return _SECRET_VALUE.sub(_without_value, address)
+    if colon:  # what follows the '@' may be a part of the password, if the host is missing
+        return f"{scheme}://{user}:{HIDDEN}"
+    if has_secret_option(rest):  # whose value may have a raw '&', too
+        return f"{re.split('[?&;#]', address, maxsplit=1)[0]}?{HIDDEN}"
+    return address
 
 
 def without_secrets(text: str) -> str:
@@ -178,10 +173,6 @@ def _shown_in_text(found: re.Match[str]) -> str:
     return shown(address) + found[0][len(address) :]
 
 
-def _without_value(found: re.Match[str]) -> str:
-    return f"{found['name']}={HIDDEN}" if is_secret(found["name"]) else found[0]
-
-
 def _parts(after: str) -> tuple[str, str]:
     """Return what an address has up to its path, and the rest."""
     end = re.search(r"[/?#]", after)
@@ -192,9 +183,9 @@ def _is_ambiguous(authority: str, rest: str) -> bool:
     return "@" in rest and (":" in authority or "@" in authority)
 
 
-def _is_host_and_password(authority: str) -> bool:
+def _is_host_and_password(place: str) -> bool:
     """Return whether there is a ':' without the number of a port: `ann:pencil`."""
-    return ":" in unquote(authority) and not _are_places(authority)
+    return ":" in unquote(place) and not _are_places(place)
 
 
 def _are_places(text: str) -> bool:

@@ -315,6 +315,28 @@ def test_password_comes_from_a_file_and_its_lack_is_told(
     workplace.run("compare", postgres.url(), *QUICK)
 
 
+def test_a_password_that_is_refused_is_not_told(
+    workplace: Workplace, postgres: Running, mysql: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("PGPASSWORD", "MYSQL_PWD"):
+        monkeypatch.setenv(variable, "not-the-pencil")
+    for running, complaint in ((postgres, "28P01"), (mysql, "1045")):
+        for arguments in (
+            ("compare", running.url(), *QUICK),
+            ("workloads", "from", running.url(), "-o", "made.toml"),
+        ):
+            errors = workplace.errors(*arguments, expect=1)
+            assert complaint in errors
+            assert "pencil" not in errors
+    url = postgres.url().replace("@", f":{postgres.password}@")
+    errors = workplace.errors("compare", url, *QUICK, expect=2)
+    assert f"'postgres://{postgres.target.user}:***': a password in a URL" in errors
+    for password in (postgres.password, "pencil"):
+        assert password not in errors
+        for file in workplace.folder.rglob("*"):
+            assert not file.is_file() or password.encode() not in file.read_bytes()
+
+
 def test_servers_are_reached_by_their_unix_sockets(
     workplace: Workplace, builds: GetBuildOf
 ) -> None:

@@ -32,6 +32,8 @@ _LONGEST_COMPLAINT = 2000
 """Characters of an error."""
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 """Stand for bytes of an argument, a variable or a path that are not UTF-8."""
+_BYTES = re.compile(r"[\udc80-\udcff]")
+"""The surrogates of single bytes (PEP 383)."""
 _COMPLETING = "_SLOWDUST_COMPLETE"
 """The variable by which a shell asks for completions."""
 _MODULES = {"import": "import_", **{name: f"keeping.{name}" for name in _KEEPING}}
@@ -160,7 +162,9 @@ def _complain(text: str) -> None:
 
 def _print(message: str) -> None:
     """Print an error, without the secrets of addresses wherever it has them from."""
-    print(without_secrets_of(message, sys.argv[1:]), file=sys.stderr)
+    text = without_secrets_of(message, sys.argv[1:])
+    text = _BYTES.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", text)
+    print(text, file=sys.stderr)
 
 
 def _not_utf8() -> str:

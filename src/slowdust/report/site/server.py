@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
+import sys
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -44,6 +45,11 @@ class Server(ThreadingHTTPServer):
             raise
         except OverflowError:
             raise UsageError(f"{port} is not a port: choose one up to 65535") from None
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Print what fails while a request is answered, except that the browser has gone."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
     @property
     def url(self) -> str:
