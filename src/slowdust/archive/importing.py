@@ -25,7 +25,7 @@ MARGIN = 0.03
 """Relative difference that counts as none in an imported experiment."""
 _GENERIC = re.compile(r"dop\d+")
 ForeignKind = Callable[[str], str | None]
-"""Name of a file -> the other kind of archive that it belongs to, if it does."""
+"""Name of a file -> the by-product that it is, if it belongs to another kind of archive."""
 
 
 class Mode(StrEnum):
