@@ -12,6 +12,7 @@ from slowdust.archive.importing import ArchivedExperiment, ForeignKind, Mode, Op
 from slowdust.archive.packed import place_for_packed
 from slowdust.archive.problems import Problem
 from slowdust.archive.sysbench.conditions import by_condition
+from slowdust.archive.sysbench.copies import leave_out_copies
 from slowdust.archive.sysbench.experiment import Choices, make_experiment
 from slowdust.archive.sysbench.reading import reads
 from slowdust.archive.sysbench.run_directory import RunDirectory, read_runs
@@ -78,7 +79,7 @@ slowdust import sysbench archive --compat --device md2
             runs = {run.path: run for run in read_runs(names, options["device"])}
         parts = [
             part
-            for home in directories
+            for home in leave_out_copies(directories, runs)
             for part in by_condition(home, [runs[path] for path in home.runs])
         ]
         return [_Candidate(part, [runs[path] for path in part.runs], choices) for part in parts]

@@ -35,6 +35,8 @@ class Directory:
     tables: Tables = field(default_factory=Tables)
     assumed: list[str] = field(default_factory=list)
     """Sentences on the names that were assumed for columns without names."""
+    condition: str = ""
+    """The words that tell its tables from those of other conditions in the same directory."""
 
     @property
     def problems(self) -> list[Problem]:
