@@ -27,7 +27,7 @@ _LONGEST_TITLE = 190
 """Characters of a title: with a number behind it, it can be an experiment's name."""
 _GENERIC = re.compile(r"dop\d+")
 ForeignKind = Callable[[str], str | None]
-"""Name of a file -> the other kind of archive that it belongs to, if it does."""
+"""Name of a file -> the by-product that it is, if it belongs to another kind of archive."""
 
 
 class Mode(StrEnum):

@@ -84,13 +84,14 @@ def _command(kind: ArchiveKind) -> click.Command:
         from slowdust.archive.importing import Mode
         from slowdust.archive.kinds import import_archives
         from slowdust.archive.summary import lines_of
+        from slowdust.formats.text import visible
 
         chosen = Mode(mode or Mode.CLEAN)
         outcome = import_archives(
             kind, directories, results, name=name, mode=chosen, options=options
         )
         for line in lines_of(outcome):
-            click.echo(line)
+            click.echo(visible(line))
         return 0 if outcome.experiments else 1
 
     place = len(run.params) - 1  # before --results

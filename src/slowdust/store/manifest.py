@@ -233,6 +233,8 @@ class Imported(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The directory's name."""
     path: str | None = None
     """The directory's path when it was imported, as text."""
+    condition: str | None = None
+    """Words for the condition of its numbers, where the directory has tables of several."""
     whole: bool = True
     """Whether all of it was given to the import, not only runs of it."""
     device: str | None = None

@@ -102,6 +102,8 @@ def by_condition(directory: Directory, runs: Sequence[RunDirectory]) -> list[Dir
         )
         part.name = name
     parts[0].name = names[0]
+    for part, title in zip(parts, titles, strict=True):
+        part.condition = title
     return parts
 
 

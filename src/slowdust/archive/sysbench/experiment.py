@@ -250,6 +250,7 @@ def _imported(
         mode=str(reading.mode),
         source=readable(directory.name),
         path=readable(str(directory.path)),
+        condition=directory.condition or None,
         whole=directory.whole,
         device=", ".join(sorted({run.device for run in runs if run.device})) or None,
         used=tables.used + results.joined.used + sum(run.used for run in runs),
