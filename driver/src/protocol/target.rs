@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::measure::is_duration;
 use crate::protocol::job::Second;
-use crate::wire::Failure;
+use crate::wire::{Failure, CONNECT_TIMEOUT};
 
 /// A server: either `host` (TCP) or `socket`, its Unix socket or the directory of that (for MySQL
 /// and MariaDB: of `mysql.sock`). It has no `Debug`, so that the password is never printed.
@@ -55,6 +55,14 @@ impl Target {
     /// Return the longest wait for an answer; None: for ever.
     pub fn patience(&self) -> Result<Option<Duration>, Failure> {
         longest_wait(self.patience)
+    }
+
+    /// Return the target for a connection that only cancels another one.
+    pub fn for_cancelling(&self) -> Self {
+        Self {
+            patience: Some(CONNECT_TIMEOUT.as_secs_f64()),
+            ..self.clone()
+        }
     }
 }
 

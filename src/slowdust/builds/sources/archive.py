@@ -75,8 +75,10 @@ class NoDowngrade(urllib.request.HTTPRedirectHandler):
 def user_archive(location: str, version: str, sha256: str | None) -> Origin:
     """Return the origin of an archive that the user names by URL or as a file.
 
-    Raises UsageError for a URL without a hash.
+    Raises UsageError for a URL without a hash, and for a pipe, which may never end.
     """
+    if not _is_url(location):
+        check_regular(Path(location))
     if sha256 is None and _is_url(location):
         raise UsageError(
             f"{location} needs --sha256 HEX with the archive's SHA-256, since a web server could "
@@ -170,7 +172,6 @@ def _fetch(location: str, destination: Path) -> None:
 def _opened(location: str) -> IO[bytes]:
     try:
         if not _is_url(location):
-            check_regular(Path(location))
             return Path(location).open("rb")
         opener = urllib.request.build_opener(NoDowngrade())
         return cast("IO[bytes]", opener.open(location, timeout=_TIMEOUT_S))
