@@ -239,6 +239,24 @@ mod tests {
     }
 
     #[test]
+    fn a_process_that_says_nothing_is_waited_for_as_long_as_the_target_says() {
+        let directory = std::env::temp_dir().join(format!("slowdust-relay-{}", std::process::id()));
+        std::fs::create_dir(&directory).unwrap();
+        let listener = std::os::unix::net::UnixListener::bind(directory.join(SOCKET)).unwrap();
+        let target = json!({"dbms": "sqlite", "socket": directory, "port": 1, "user": "u",
+                            "database": "d", "patience": 0.02});
+        let sql = json!({"id": 1, "command": "sql", "target": target});
+        let events = answers(&mut Relay::default(), &sql).unwrap();
+        drop(listener);
+        std::fs::remove_dir_all(&directory).unwrap();
+        assert_eq!(events.len(), 1);
+        assert_eq!(
+            (&events[0]["kind"], &events[0]["message"]),
+            (&json!("timeout"), &json!("no answer within 0.02 s"))
+        );
+    }
+
+    #[test]
     fn a_session_of_a_process_that_is_gone_can_be_closed() {
         let target = json!({"dbms": "sqlite", "socket": "/nowhere", "port": 1, "user": "u",
                             "database": "d"});

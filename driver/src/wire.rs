@@ -21,6 +21,7 @@ use std::sync::Arc;
 use self::calendar::DateTime;
 use self::dialect::Dialect;
 use self::interrupt::Interrupt;
+pub use self::socket::CONNECT_TIMEOUT;
 use crate::protocol::target::{Names, Target};
 
 /// A parameter's value. Text lies in an arena beside the values, so that values are copied and

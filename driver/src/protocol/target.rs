@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::secret::Secret;
 use crate::measure::is_duration;
 use crate::protocol::job::Second;
-use crate::wire::Failure;
+use crate::wire::{Failure, CONNECT_TIMEOUT};
 
 /// A server: either `host` (TCP) or `socket`, its Unix socket or the directory of that (for MySQL
 /// and MariaDB: of `mysql.sock`).
@@ -56,6 +56,14 @@ impl Target {
     /// Return the longest wait for an answer; None: for ever.
     pub fn patience(&self) -> Result<Option<Duration>, Failure> {
         longest_wait(self.patience)
+    }
+
+    /// Return the target for a connection that only cancels another one.
+    pub fn for_cancelling(&self) -> Self {
+        Self {
+            patience: Some(CONNECT_TIMEOUT.as_secs_f64()),
+            ..self.clone()
+        }
     }
 }
 

@@ -23,7 +23,7 @@ use self::reply::{column_name, text_values, Endings, Part, Preparation, Replies}
 use super::calendar::DateTime;
 use super::frames::Frames;
 use super::interrupt::Interrupt;
-use super::socket::{Socket, CONNECT_TIMEOUT};
+use super::socket::Socket;
 use super::{
     is_transaction_control, BulkLoad, Connection, Failure, Kinds, Reply, Request, Session, Table,
     TextQueries, Traffic, Value, Wire,
@@ -75,6 +75,15 @@ enum Statement {
 
 impl MysqlConnection {
     pub fn connect(target: &Target) -> Result<Self, Failure> {
+        let (connection, number) = Self::reach(target)?;
+        let target = target.for_cancelling();
+        let interrupt = connection.socket.interrupt();
+        interrupt.cancel_by(move || kill(&target, number));
+        Ok(connection)
+    }
+
+    /// Return a connection that nothing cancels, and the server's number of it.
+    fn reach(target: &Target) -> Result<(Self, u32), Failure> {
         let socket = Socket::connect(target, SOCKET_NAME)?;
         let mut frames = Frames::new();
         let handshake = Handshake {
@@ -85,10 +94,7 @@ impl MysqlConnection {
         let shaken = handshake.run()?;
         let mut connection = Self::over(shaken.socket, frames, shaken.endings);
         connection.socket.be_patient(target.patience()?)?;
-        let (number, target) = (shaken.connection, target.clone());
-        let interrupt = connection.socket.interrupt();
-        interrupt.cancel_by(move || kill(&target, number));
-        Ok(connection)
+        Ok((connection, shaken.connection))
     }
 
     fn over(socket: Socket, frames: Frames<PacketHeader>, endings: Endings) -> Self {
@@ -243,8 +249,7 @@ impl Session for MysqlConnection {
 
 /// End the connection of a number, with its statement, over another one.
 fn kill(target: &Target, connection: u32) -> Result<(), Failure> {
-    let mut other = MysqlConnection::connect(target)?;
-    other.socket.be_patient(Some(CONNECT_TIMEOUT))?;
+    let (mut other, _) = MysqlConnection::reach(target)?;
     other.query(&format!("KILL {connection}")).map(|_| ())
 }
 

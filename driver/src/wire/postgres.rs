@@ -69,7 +69,7 @@ impl PostgresConnection {
         connection.backend = startup.run()?;
         connection.socket.be_patient(target.patience()?)?;
         if let Some(backend) = connection.backend {
-            let target = target.clone();
+            let target = target.for_cancelling();
             let interrupt = connection.socket.interrupt();
             interrupt.cancel_by(move || cancel(&target, backend));
         }

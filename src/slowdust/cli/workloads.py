@@ -75,7 +75,7 @@ def _try(benchmark: OwnBenchmark, contender: str) -> int:
     """Print the workload and what it did on a server; return 1 if any statement failed, else 0."""
     from slowdust.experiment.live import watching
     from slowdust.experiment.workload.outline import aligned, lines_of
-    from slowdust.experiment.workload.trial import OPERATIONS, Trial
+    from slowdust.experiment.workload.trial import LONGEST, OPERATIONS, Trial
 
     with watching() as view:
         trial = Trial.planned(benchmark, contender, view)
@@ -86,7 +86,9 @@ def _try(benchmark: OwnBenchmark, contender: str) -> int:
     for each in tried:
         errors = ", ".join(f"{state} ({count})" for state, count in each.errors.items())
         lines.append((each.test, each.transaction, f"{each.rows:g}", errors or "none"))
-    click.echo(f"\nOn {contender}, each executed {OPERATIONS} times:\n")
+    fewer = any(each.operations < OPERATIONS for each in tried)
+    extent = f", or as often as {LONGEST:.0f}s allow" if fewer else ""
+    click.echo(f"\nOn {contender}, each executed {OPERATIONS} times{extent}:\n")
     click.echo("\n".join(aligned(lines)))
     return 1 if any(each.errors for each in tried) else 0
 

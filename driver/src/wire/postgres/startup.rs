@@ -7,7 +7,7 @@ use postgres_protocol::message::frontend;
 
 use super::super::body::Body;
 use super::super::frames::Frames;
-use super::super::socket::{Socket, CONNECT_TIMEOUT};
+use super::super::socket::Socket;
 use super::super::Failure;
 use super::backend::{error_response, MessageHeader};
 use crate::protocol::secret::Secret;
@@ -37,7 +37,6 @@ pub fn cancel(target: &Target, backend: Backend) -> Result<(), Failure> {
     let mut request = BytesMut::new();
     let process = i32::try_from(backend.process).map_err(Failure::protocol)?;
     frontend::cancel_request(process, backend.key, &mut request);
-    socket.be_patient(Some(CONNECT_TIMEOUT))?;
     socket.send(&request)?;
     socket.wait_patiently()
 }

@@ -78,10 +78,12 @@ class NoDowngrade(urllib.request.HTTPRedirectHandler):
 def user_archive(location: str, version: str, sha256: str | None) -> Origin:
     """Return the origin of an archive that the user names by URL or as a file.
 
-    Raises UsageError for a URL without a hash, or with a user.
+    Raises UsageError for a URL without a hash, or with a user, and for a pipe, which may never end.
     """
     if _is_url(location):
         _check_no_user(location)
+    else:
+        check_regular(Path(location))
     if sha256 is None and _is_url(location):
         raise UsageError(
             f"{shown(location)} needs --sha256 HEX with the archive's SHA-256, since a web server "
@@ -177,7 +179,6 @@ def _fetch(location: str, destination: Path) -> None:
 def _opened(location: str) -> IO[bytes]:
     try:
         if not _is_url(location):
-            check_regular(Path(location))
             return Path(location).open("rb")
         opener = urllib.request.build_opener(NoDowngrade())
         return cast("IO[bytes]", opener.open(location, timeout=_TIMEOUT_S))
