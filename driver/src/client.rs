@@ -154,6 +154,12 @@ impl Client {
         self.position = position;
     }
 
+    /// Return the request whose reply has not come, of an operation that was cut short.
+    pub fn pending_request(&self) -> Option<Request<'_>> {
+        let under_way = self.call < self.operation.calls.len();
+        under_way.then(|| self.operation.request(self.call))
+    }
+
     pub fn connection(&self) -> &dyn Connection {
         self.connection.as_ref()
     }

@@ -9,12 +9,14 @@ after all files, so that no file can be written through one, and no file twice.
 from __future__ import annotations
 
 import copy
+import lzma
 import os
 import shutil
 import stat
 import subprocess
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,12 +26,23 @@ from typing import IO, TypeVar
 
 from slowdust.accounts import Account
 from slowdust.errors import SlowdustError
+from slowdust.places import stays_below
 
 _SAFE = tarfile if hasattr(tarfile, "data_filter") else import_module("backports.tarfile")
 """The module with extraction filters: Python before 3.11.4, as Debian 12 has it, has none."""
 MAX_UNPACKED_BYTES = 8 << 30
 _DEEPEST = 100
 """Folders in each other that an archive may have."""
+_MOST_MEMBERS = 300_000
+"""Members of a tar archive: twice those of the largest sources."""
+_LONGEST_HEADER = 64 << 10
+"""Bytes of a header that describes the member after it, by a long name or by attributes (pax)."""
+_LONG_HEADERS = frozenset(
+    {
+        *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE),
+        tarfile.SOLARIS_XHDTYPE,
+    }
+)
 _DIRECTORY_MODE = 0o755
 _PROGRAM_MODE = 0o755
 _FILE_MODE = 0o644
@@ -45,6 +58,62 @@ MemberRule = Callable[[tarfile.TarInfo], tarfile.TarInfo | None]
 
 class UnsafeArchive(SlowdustError):  # noqa: N818 - names the thing, as the message does
     """An archive that is damaged, or that has a path outside its folder."""
+
+
+class BadMemberError(Exception):
+    """A member that is not read, or too many of them."""
+
+
+FAULTS = (
+    BadMemberError,
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError),
+    *(ValueError, ArithmeticError, LookupError, AttributeError, TypeError, RuntimeError),
+)
+"""The errors of `tarfile` and `zipfile` about damaged archives; a row of headers is a recursion."""
+
+
+class BoundedMember(tarfile.TarInfo):
+    """A member of a tar archive of anybody: its headers fill no memory.
+
+    `tarfile` reads long names, attributes and the maps of sparse files whole, before anybody sees
+    the member.
+    """
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> BoundedMember:
+        """Refuse a header that `tarfile` would read more than a few kilobytes for."""
+        member = super().frombuf(buf, encoding, errors)
+        if member.type in _LONG_HEADERS and not 0 <= member.size <= _LONGEST_HEADER:
+            raise BadMemberError(
+                f"a header of {member.size:,} bytes: a name or attributes have at most "
+                f"{_LONGEST_HEADER:,}"
+            )
+        if member.type == tarfile.GNUTYPE_SPARSE:
+            raise BadMemberError("a sparse file, which is not read")
+        return member
+
+    def _proc_gnusparse_10(self, *_: object) -> None:
+        """Refuse the sparse files whose map is a part of their content."""
+        raise BadMemberError("a sparse file, which is not read")
+
+
+def members_of(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """Yield the members of an archive opened with `BoundedMember`, each of which is forgotten.
+
+    Raises:
+        BadMemberError: there are too many, or one that cannot be.
+    """
+    for _ in range(_MOST_MEMBERS):
+        member = archive.next()
+        if member is None:
+            return
+        # tarfile would keep all members, each with the attributes of all before it.
+        archive.members.clear()  # type: ignore[attr-defined]
+        archive.pax_headers = {}
+        if member.size < 0 or member.issparse():
+            raise BadMemberError(f"{member.name!r} is a sparse file, or has no size")
+        yield member
+    raise BadMemberError(f"the archive has more than {_MOST_MEMBERS:,} members")
 
 
 def every_member(member: tarfile.TarInfo) -> tarfile.TarInfo:
@@ -80,10 +149,14 @@ class Tree:
     devices, pipes, a file that exists already, and a file that is not an archive.
     """
 
-    def __init__(self, folder: Path, rule: MemberRule = every_member) -> None:
+    def __init__(
+        self, folder: Path, rule: MemberRule = every_member, most: int = MAX_UNPACKED_BYTES
+    ) -> None:
         self._folder = folder
         self._rule = rule
-        self._budget = MAX_UNPACKED_BYTES
+        self._most = most
+        self.left = most
+        """Bytes that may still be unpacked."""
         self._links: list[_Link] = []
         folder.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
 
@@ -94,12 +167,15 @@ class Tree:
                 with zipfile.ZipFile(archive) as file:
                     self.add_zip(file, PurePosixPath(), place)
             else:
-                with tarfile.open(archive) as tar:
+                with tarfile.open(archive, tarinfo=BoundedMember) as tar:
                     self._add_tar(tar, place)
 
     def add_stream(self, stream: IO[bytes], name: str) -> None:
         """Unpack a tar archive from a pipe; `name` is for messages."""
-        with _named_errors(name), tarfile.open(fileobj=stream, mode="r|") as tar:
+        with (
+            _named_errors(name),
+            tarfile.open(fileobj=stream, mode="r|", tarinfo=BoundedMember) as tar,
+        ):
             self._add_tar(tar, PurePosixPath())
 
     def add_output(
@@ -159,7 +235,7 @@ class Tree:
 
     def _add_tar(self, tar: tarfile.TarFile, place: PurePosixPath) -> None:
         root = self._folder / place
-        for member in filter(None, map(self._rule, tar)):
+        for member in filter(None, map(self._rule, members_of(tar))):
             path = inside(root, member.name)
             self._check(member, place)
             if member.issym() or member.islnk():
@@ -184,9 +260,9 @@ class Tree:
             raise UnsafeArchive(f"the archive is not safe to unpack: {error}") from error
 
     def _write(self, path: Path, content: IO[bytes], size: int, mode: int) -> None:
-        self._budget -= size
-        if self._budget < 0:
-            raise UnsafeArchive(f"the archive unpacks to more than {MAX_UNPACKED_BYTES} bytes")
+        self.left -= size
+        if self.left < 0:
+            raise UnsafeArchive(f"the archive unpacks to more than {self._most} bytes")
         make_folder(self._folder, path.parent)
         # 'x': a second member of the same name would silently replace the first.
         with path.open("xb") as output:
@@ -218,7 +294,7 @@ class _Link:
 def inside(folder: AnyPath, name: str) -> AnyPath:
     """Return the path of a name below a folder; raise UnsafeArchive for a path outside."""
     path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or "\0" in name:
+    if not stays_below(path):
         raise UnsafeArchive(f"the archive has an unsafe path: {name!r}")
     if len(path.parts) > _DEEPEST:
         raise UnsafeArchive(f"the archive has more than {_DEEPEST} folders in each other")
@@ -261,5 +337,12 @@ def _final_target(link: Path) -> Path:
 def _named_errors(archive: str) -> Iterator[None]:
     try:
         yield
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, ValueError) as error:
-        raise UnsafeArchive(f"{archive}: cannot be unpacked: {error}") from error
+    except FAULTS as error:
+        raise UnsafeArchive(f"{archive}: cannot be unpacked: {fault(error)}") from error
+
+
+def fault(error: Exception) -> str:
+    """Say in one line what is wrong with an archive."""
+    if isinstance(error, RecursionError):
+        return "too many headers in a row"
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(":")

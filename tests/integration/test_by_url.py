@@ -68,7 +68,7 @@ def postgres(
         certificates.give_key_to(instance)
         instance.start()
         running = Running(instance.target())
-        monkeypatch.setenv("PGPASSWORD", str(running.target.password))
+        monkeypatch.setenv("PGPASSWORD", running.password)
         yield running
 
 
@@ -90,7 +90,7 @@ def mysql(
         certificates.give_key_to(instance)
         instance.start()
         running = Running(instance.target())
-        monkeypatch.setenv("MYSQL_PWD", str(running.target.password))
+        monkeypatch.setenv("MYSQL_PWD", running.password)
         yield running
 
 
@@ -122,8 +122,7 @@ def test_running_servers_and_a_build_take_turns(
     places = [json.loads(line)["place"] for line in workplace.slice_lines("three")]
     assert {place["contender"] for place in places[:3]} == {*urls, "postgres@17.6"}
 
-    for password in (postgres.target.password, mysql.target.password):
-        assert password
+    for password in (postgres.password, mysql.password):
         for file in (workplace.folder / "results").rglob("*"):
             assert not file.is_file() or password.encode() not in file.read_bytes()
     assert postgres.schemas() == []
@@ -311,9 +310,31 @@ def test_password_comes_from_a_file_and_its_lack_is_told(
     assert "asks for a password" in errors
     assert "PGPASSWORD" in errors
     file = workplace.folder / ".pgpass"
-    file.write_text(f"127.0.0.1:*:*:{postgres.target.user}:{postgres.target.password}\n")
+    file.write_text(f"127.0.0.1:*:*:{postgres.target.user}:{postgres.password}\n")
     file.chmod(0o600)
     workplace.run("compare", postgres.url(), *QUICK)
+
+
+def test_a_password_that_is_refused_is_not_told(
+    workplace: Workplace, postgres: Running, mysql: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("PGPASSWORD", "MYSQL_PWD"):
+        monkeypatch.setenv(variable, "not-the-pencil")
+    for running, complaint in ((postgres, "28P01"), (mysql, "1045")):
+        for arguments in (
+            ("compare", running.url(), *QUICK),
+            ("workloads", "from", running.url(), "-o", "made.toml"),
+        ):
+            errors = workplace.errors(*arguments, expect=1)
+            assert complaint in errors
+            assert "pencil" not in errors
+    url = postgres.url().replace("@", f":{postgres.password}@")
+    errors = workplace.errors("compare", url, *QUICK, expect=2)
+    assert f"'postgres://{postgres.target.user}:***': a password in a URL" in errors
+    for password in (postgres.password, "pencil"):
+        assert password not in errors
+        for file in workplace.folder.rglob("*"):
+            assert not file.is_file() or password.encode() not in file.read_bytes()
 
 
 def test_servers_are_reached_by_their_unix_sockets(

@@ -23,6 +23,7 @@ from slowdust.instances.instance import Instance
 from slowdust.instances.leftovers import clean_leftovers
 from slowdust.instances.processes import ProcessMark
 from slowdust.instances.programs import InstanceError
+from slowdust.secret import Secret
 from tests.integration.conftest import GetBuildOf, MakeInstance
 from tests.integration.owner_process import start_owner, wait_until
 
@@ -223,7 +224,12 @@ def test_password_is_asked_for_on_the_loopback(
         if connection.status == psutil.CONN_LISTEN
     ]
     assert listening == ["127.0.0.1"]
-    for user, wrong in ((target.user, "wrong"), (target.user, None), ("root", None), ("", None)):
+    for user, wrong in (
+        (target.user, Secret("wrong")),
+        (target.user, None),
+        ("root", None),
+        ("", None),
+    ):
         other = msgspec.structs.replace(target, user=user, password=wrong)
         # MySQL asks whom it does not know for the proof of any method, so as not to tell.
         with pytest.raises(SlowdustError, match=r"Access denied|method \w+ is not supported"):

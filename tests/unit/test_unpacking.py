@@ -10,7 +10,7 @@ import stat
 import tarfile
 import zipfile
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 import pytest
@@ -211,13 +211,10 @@ def test_a_closed_umask_does_not_close_the_folders(tmp_path: Path) -> None:
     assert (folder / "a/b/c").stat().st_mode & 0o777 == 0o644
 
 
-def test_too_large_archive_is_refused_before_it_fills_the_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("slowdust.unpacking.MAX_UNPACKED_BYTES", 100)
+def test_too_large_archive_is_refused_before_it_fills_the_disk(tmp_path: Path) -> None:
     archive = archive_of(tmp_path, file_member("a", b"x" * 60), file_member("b", b"x" * 60))
     with pytest.raises(UnsafeArchive, match="more than 100 bytes"):
-        unpack(archive, tmp_path / "folder")
+        Tree(tmp_path / "folder", most=100).add(archive, PurePosixPath())
     assert not (tmp_path / "folder/b").exists()
 
 
@@ -268,3 +265,34 @@ def test_links_are_relative_so_that_the_folder_can_be_moved(tmp_path: Path) -> N
     make_links(package / "links.json", package)
     package.rename(tmp_path / "moved")
     assert (tmp_path / "moved/lib/libpq.so.5").read_text() == "library"
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_headers_of_gigabytes_are_refused(tmp_path: Path, kind: bytes) -> None:
+    long = tarfile.TarInfo("././@LongLink")
+    long.type, long.size = kind, 8 << 30
+    (tmp_path / "long.tar").write_bytes(long.tobuf(tarfile.GNU_FORMAT) + bytes(10_000))
+    with pytest.raises(UnsafeArchive, match=r"^long\.tar: cannot be unpacked: a header of 8,589,"):
+        unpack(tmp_path / "long.tar", tmp_path / "folder")
+
+
+def test_sparse_files_are_refused(tmp_path: Path) -> None:
+    sparse = tarfile.TarInfo("a")
+    sparse.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}
+    (tmp_path / "sparse.tar").write_bytes(sparse.tobuf() + b"9" * 10_000)
+    with pytest.raises(UnsafeArchive, match=r"^sparse\.tar: cannot be unpacked: a sparse file"):
+        unpack(tmp_path / "sparse.tar", tmp_path / "folder")
+
+
+def test_too_many_members_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slowdust.unpacking._MOST_MEMBERS", 3)
+    archive = archive_of(tmp_path, *(file_member(str(number)) for number in range(4)))
+    with pytest.raises(UnsafeArchive, match="more than 3 members"):
+        unpack(archive, tmp_path / "folder")
+
+
+def test_the_reason_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "text.tar").write_text("no archive")
+    with pytest.raises(UnsafeArchive) as error:
+        unpack(tmp_path / "text.tar", tmp_path / "folder")
+    assert "\n" not in str(error.value)

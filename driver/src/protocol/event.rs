@@ -283,6 +283,8 @@ pub struct ErrorEvent {
 pub enum ErrorKind {
     Connection,
     Server,
+    /// The server did not answer in time: what it was doing is cancelled, the connection closed.
+    Timeout,
     Protocol,
     Usage,
 }

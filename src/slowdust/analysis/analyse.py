@@ -78,7 +78,7 @@ def analyse(
         *sentences_about_hosts(report),
         *notes_about_report(report),
         *notes_about_restarts(moves, base),
-        *notes_about_work(report.results, counts, manifest.counting),
+        *notes_about_work(report.results, counts, manifest.counting, manifest.experiment),
     ]
     failures = {each.name: each.failed for each in manifest.contenders if each.failed}
     report.tldr = tldr_of(report, failures, bands)

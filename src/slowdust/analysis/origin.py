@@ -39,11 +39,12 @@ def describe_import(manifest: Manifest) -> dict[str, str]:
     }
 
 
-def directory_of(manifest: Manifest) -> tuple[str, str] | None:
-    """Return kind and path of the directory that was imported; None if there was none."""
-    if manifest.imported is None or manifest.imported.path is None:
+def directory_of(manifest: Manifest) -> tuple[str, str, str | None] | None:
+    """Return kind, path and condition of the directory that was imported; None without one."""
+    imported = manifest.imported
+    if imported is None or imported.path is None:
         return None
-    return manifest.imported.kind, manifest.imported.path
+    return imported.kind, imported.path, imported.condition
 
 
 def imported_directories(manifest: Manifest) -> list[Path]:

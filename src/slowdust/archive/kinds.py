@@ -15,6 +15,7 @@ from slowdust.archive.importing import (
     import_candidates,
 )
 from slowdust.archive.insert.kind import InsertKind
+from slowdust.archive.problems import of_other_kind, unread_of_other_kind
 from slowdust.archive.sysbench.kind import SysbenchKind
 from slowdust.store.keeping.experiments import check_name
 
@@ -33,6 +34,9 @@ class ArchiveKind(Protocol):
 
     def owns(self, file: str) -> bool:
         """Return whether a file of that name is of this kind."""
+
+    def reads(self, file: str) -> bool:
+        """Return whether its import may take a result from a file of that name, which it owns."""
 
     def find(
         self, roots: Sequence[Path], mode: Mode, options: Mapping[str, Any], foreign: ForeignKind
@@ -64,7 +68,9 @@ def import_archives(
 
     def foreign(file: str) -> str | None:
         owner = next((other for other in KINDS if other.owns(file)), kind)
-        return None if owner is kind else owner.name
+        if owner is kind:
+            return None
+        return of_other_kind(owner.name) if owner.reads(file) else unread_of_other_kind(owner.name)
 
     if name is not None:
         check_name(name)

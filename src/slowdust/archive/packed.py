@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from slowdust.archive.problems import Problem
 from slowdust.archive.walking import Visited, walk
 from slowdust.errors import SlowdustError
-from slowdust.unpacking import unpack
+from slowdust.temporary import temporary_folder
+from slowdust.unpacking import MAX_UNPACKED_BYTES, Tree
 
 _PACKED = re.compile(r"(?P<run>x\..+)\.(?:tar(?:\.(?:gz|xz|bz2))?|tgz)")
 _BESIDE = "packed, and also there as a directory, which is used"
 _EMPTY = "packed, and there is no file in it"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Packed:
     """A place to unpack run directories to."""
 
     place: Path
+    left: int = MAX_UNPACKED_BYTES
+    """Bytes that all of them may still unpack to."""
 
     def open(self, visited: Visited) -> Iterator[Visited]:
         """Unpack the archives among a directory's files, and yield the directories in them.
@@ -40,10 +42,11 @@ class Packed:
             if (visited.path / match["run"]).is_dir():
                 visited.problems.append(Problem(path, _BESIDE))
                 continue
-            folder = Path(tempfile.mkdtemp(dir=self.place), match["run"])
+            folder = self.place / str(len(list(self.place.iterdir()))) / match["run"]
             try:
-                unpack(path, folder)
+                self._unpack(path, folder)
             except SlowdustError as error:
+                shutil.rmtree(folder.parent)
                 visited.problems.append(Problem(path, str(error).removeprefix(f"{name}: ")))
                 continue
             directories = [below for below in walk(folder) if below.names]
@@ -51,9 +54,15 @@ class Packed:
                 visited.problems.append(Problem(path, _EMPTY))
             yield from directories
 
+    def _unpack(self, archive: Path, folder: Path) -> None:
+        tree = Tree(folder, most=self.left)
+        tree.add(archive, PurePosixPath())
+        tree.finish()
+        self.left = tree.left
+
 
 @contextmanager
 def place_for_packed() -> Iterator[Packed]:
     """Make a place, which is removed in the end, or by the next run if this one is killed."""
-    with tempfile.TemporaryDirectory(prefix=f"slowdust-import-{os.getpid()}-") as place:
-        yield Packed(Path(place))
+    with temporary_folder() as place:
+        yield Packed(place)

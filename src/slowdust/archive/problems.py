@@ -33,6 +33,11 @@ def of_other_kind(kind: str) -> str:
     return f"{OF_OTHER_KIND}`slowdust import {kind}` reads them"
 
 
+def unread_of_other_kind(kind: str) -> str:
+    """Return the by-product of files of another kind that its import has no use of."""
+    return f"of {kind}"
+
+
 def recorded(problems: Iterable[Problem], home: Path) -> list[SkippedFile]:
     """Return the problems as the manifest of the experiment of the directory `home` has them."""
     return [

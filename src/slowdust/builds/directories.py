@@ -15,6 +15,8 @@ from slowdust.builds.detection import from_directory
 from slowdust.builds.model import Build
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.places import DATA_VARIABLE, data_root, make_enterable
+from slowdust.store.folder import replace_file
+from slowdust.store.reading import FAULTS, fault
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 """A name begins with a letter, unlike a version, and has no separator of a contender's name."""
@@ -78,11 +80,9 @@ def _read() -> _Names:
         return msgspec.json.decode(_file().read_bytes(), type=_Names)
     except FileNotFoundError:
         return _Names()
-    except msgspec.DecodeError as error:
-        raise SlowdustError(f"{_file()} is damaged: {error}: repair or delete it") from error
+    except FAULTS as error:
+        raise SlowdustError(f"{_file()} is damaged: {fault(error)}: repair or delete it") from error
 
 
 def _write(names: _Names) -> None:
-    new = _file().with_suffix(".new")
-    new.write_bytes(msgspec.json.format(msgspec.json.encode(names)) + b"\n")
-    new.replace(_file())
+    replace_file(_file(), msgspec.json.format(msgspec.json.encode(names)) + b"\n")

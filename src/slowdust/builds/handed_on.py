@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
@@ -21,8 +21,9 @@ from slowdust.builds.compiling.compile import LOG
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.builds.model import Build
 from slowdust.errors import SlowdustError
-from slowdust.places import cache_root
+from slowdust.places import cache_root, within
 from slowdust.store.manifest import BuildFacts
+from slowdust.store.reading import FAULTS
 
 VARIABLE = "SLOWDUST_HANDED_ON"
 """The variable that names a file of them, as `encoded` makes it."""
@@ -84,14 +85,14 @@ def _of_file() -> list[HandedOn]:
         return []
     try:
         return msgspec.json.decode(Path(path).read_bytes(), type=list[HandedOn])
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, *FAULTS) as error:
         raise SlowdustError(
             f"cannot read the builds that were handed on, {path}: {error}"
         ) from error
 
 
 def _loaded(found: HandedOn) -> Build:
-    folder = cache_root() / found.folder
+    folder = within(cache_root(), *PurePosixPath(found.folder).parts)
     build = cache.load_folder(folder)
     if build is None:
         raise SlowdustError(f"{found.name} was handed on, and is not in {folder}")

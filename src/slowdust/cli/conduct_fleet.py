@@ -39,6 +39,7 @@ from slowdust.store.folder import Folder, replace_file
 from slowdust.store.keeping.experiments import is_name
 from slowdust.store.of_fleet import FLEET_SPEC_FILE, FLEET_SUFFIX, fleet_folder
 from slowdust.units import Second, format_duration
+from slowdust.user_text import read_user_text
 from slowdust.wording import counted
 
 _HOSTS_WITHIN: Second = 30.0
@@ -70,7 +71,7 @@ def conduct_fleet(
     spec = read_spec(path)
     if begun is not None:
         spec = spec.model_copy(update={"name": begun.name.removesuffix(FLEET_SUFFIX)})
-    origin = File(path, path.read_text(encoding="utf-8"))
+    origin = File(path, read_user_text(path))
     with placed(origin):
         refuse(spec)
         refuse_by_name(spec)

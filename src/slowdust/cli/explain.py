@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from slowdust.cli import completion
-from slowdust.cli.options import WORDS, format_options, results_option
+from slowdust.cli.options import WORDS, format_options, stored_option
 from slowdust.report.formats import EXPLANATIONS, render_as
 
 
@@ -30,7 +30,7 @@ from slowdust.report.formats import EXPLANATIONS, render_as
     help="The number of clients.  [that at which it changed most]",
 )
 @format_options(EXPLANATIONS)
-@results_option
+@stored_option
 def command(
     *,
     name: str,

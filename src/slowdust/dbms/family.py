@@ -31,6 +31,7 @@ from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Row, Stage
 from slowdust.dbms.waits import Waits
 from slowdust.errors import UsageError
+from slowdust.secret import Secret
 from slowdust.wording import guess
 
 _CONNECTIONS_BY_DEFAULT = 100
@@ -229,8 +230,8 @@ class Family(ABC):
         All users of this machine can read it: it holds no password.
         """
 
-    def server_variables(self, site: Site) -> Mapping[str, str]:
-        """Return more variables of the server's environment, which only its account can read."""
+    def secret_variables(self, site: Site) -> Mapping[str, Secret]:
+        """Return secrets for the server's environment, which only its account can read."""
         del site
         return {}
 

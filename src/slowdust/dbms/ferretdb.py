@@ -24,6 +24,7 @@ from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Row, Stage, Statements
 from slowdust.directories import files_below
 from slowdust.errors import UsageError
+from slowdust.secret import Secret
 from slowdust.versions import version_order
 
 _SQLITE, _POSTGRES = "sqlite", "postgres"
@@ -150,7 +151,10 @@ class FerretDB(DocumentFamily):
         return msgspec.structs.replace(super().target(site), auth_source=self.database)
 
     def _credentials(self, site: Site) -> list[str]:
-        """Return the options that make the only user, in the database of the tables."""
+        """Return the options that make the only user, in the database of the tables.
+
+        The password is in `secret_variables`.
+        """
         if site.access.password is None:
             return []
         return [
@@ -159,8 +163,8 @@ class FerretDB(DocumentFamily):
             f"--setup-username={USER}",
         ]
 
-    def server_variables(self, site: Site) -> Mapping[str, str]:
-        """Return the password of the only user."""
+    def secret_variables(self, site: Site) -> Mapping[str, Secret]:
+        """Return the password of the only user, if it has one."""
         password = site.access.password
         return {} if password is None else {_PASSWORD: password}
 

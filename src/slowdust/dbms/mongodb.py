@@ -123,7 +123,7 @@ class Mongodb(DocumentFamily):
         """
         del run
         if site.access.password is not None:
-            site.account.make_file(_key_file(site), site.access.password.encode())
+            site.account.make_file(_key_file(site), site.access.password.reveal().encode())
 
     def configuration(self, site: Site) -> str:
         """Write the settings as YAML."""

@@ -44,7 +44,8 @@ class Mysql(MysqldFamily):
         plugin = _PLUGINS.get(site.access.auth)
         if plugin is None or version_of(site.version) < _SHA2_SINCE:
             return super().identified(site)
-        return f"IDENTIFIED WITH {plugin} BY '{site.access.password}'"
+        assert site.access.password is not None, "all but trust have one"
+        return f"IDENTIFIED WITH {plugin} BY '{site.access.password.reveal()}'"
 
     def create(self, site: Site, run: Run) -> None:
         """Let the server initialize its data; before 5.7 that takes SQL files."""

@@ -323,7 +323,7 @@ def _run_with_password(site: Site, command: Sequence[str | Path], run: Run) -> N
     assert site.access.password is not None
     file = site.config_file.with_name("password")
     try:
-        site.account.make_file(file, f"{site.access.password}\n".encode())
+        site.account.make_file(file, f"{site.access.password.reveal()}\n".encode())
         run([*command, f"--pwfile={file}"])
     finally:
         file.unlink(missing_ok=True)

@@ -28,6 +28,7 @@ from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Row, Stage, Statements
 from slowdust.directories import AccountDirectory, files_below
 from slowdust.errors import UsageError
+from slowdust.temporary import ENTERABLE, temporary_folder
 
 _DATABASE = "slowdust.db"
 _READY = "ready"
@@ -281,9 +282,16 @@ def _lines(values: Mapping[str, str]) -> str:
 
 def _reported(build: Build, account: Account, values: Mapping[str, str]) -> dict[str, str]:
     """Return what the library says of the settings that it knows, after they were set."""
-    done: subprocess.CompletedProcess[str] = query_server(
-        build, account, ["--print-settings"], text=_lines(values)
-    )
+    with temporary_folder(account.temporary_root(), ENTERABLE) as folder:
+        scratch = folder / "scratch"  # for the database of the question
+        account.make_directory(scratch)
+        done: subprocess.CompletedProcess[str] = query_server(
+            build,
+            account,
+            ["--print-settings"],
+            text=_lines(values),
+            environment={"TMPDIR": str(scratch)},
+        )
     if done.returncode != 0:
         lines = [line.removeprefix(_SERVER) for line in done.stderr.splitlines()]
         check_complaints(build, lines[-1:] or [f"exit code {done.returncode}"])

@@ -15,7 +15,9 @@ from slowdust.analysis.calibration.model import Calibration, NeededTime
 from slowdust.errors import SlowdustError
 from slowdust.places import DATA_VARIABLE, data_root, make_enterable
 from slowdust.probes.host.machine import identity
+from slowdust.store.folder import replace_file
 from slowdust.store.manifest import ContenderFacts, Manifest
+from slowdust.store.reading import FAULTS
 from slowdust.units import Second
 from slowdust.wording import resolution_phrase
 
@@ -67,9 +69,8 @@ def keep(manifest: Manifest, calibration: Calibration) -> None:
     make_enterable(path.parent, DATA_VARIABLE)
     try:
         with filelock.FileLock(path.with_suffix(".lock")):
-            beside = path.with_suffix(".new")
-            beside.write_bytes(msgspec.json.format(msgspec.json.encode(_merged(all_kept(), new))))
-            beside.replace(path)
+            kept = _merged(all_kept(), new)
+            replace_file(path, msgspec.json.format(msgspec.json.encode(kept)))
     except OSError as error:
         raise SlowdustError(f"cannot write {path}: {error.strerror}") from error
 
@@ -135,7 +136,7 @@ def all_kept() -> list[KeptTest]:
     """Return what is kept; nothing where there is no file, or one that cannot be read."""
     try:
         return msgspec.json.decode(_path().read_bytes(), type=list[KeptTest])
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, *FAULTS):
         return []
 
 

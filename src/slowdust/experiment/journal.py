@@ -29,6 +29,7 @@ from slowdust.store.folder import WORKLOAD_FILE, Folder, Writer
 from slowdust.store.manifest import (
     ContenderFacts,
     Counting,
+    LeftOut,
     Manifest,
     Method,
     Plan,
@@ -160,6 +161,12 @@ class Journal:
             return  # of a step that was cut short
         self._writer.append_waits(window)
         self.waits.append(window)
+
+    def leave_uncounted(self, left_out: LeftOut) -> None:
+        """Keep that there was no time to count the work of some tests."""
+        if left_out.tests and self.manifest.counting is not None:
+            self.manifest.counting.left_out = left_out
+            self.save()
 
     def keep_profile(self, profile: Profile, start: int | None = None) -> None:
         """Keep the profile of a contender in a step, in place of an earlier one of the same start.

@@ -8,7 +8,12 @@ from statistics import median
 from slowdust.analysis.comparison.estimate import estimate_all
 from slowdust.analysis.comparison.relative import BlockRatios, block_ratios
 from slowdust.analysis.comparison.together import common_moves
-from slowdust.analysis.comparison.verdict import Judgement, judge_estimates, relative_of
+from slowdust.analysis.comparison.verdict import (
+    FEWEST_INCARNATIONS,
+    Judgement,
+    judge_estimates,
+    relative_of,
+)
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.slices.schedule import MOST_ROUNDS, fewest_rounds
@@ -35,7 +40,6 @@ class Judge:
         self, step: PlannedStep, extent: str, measured: Second, budget: Second, settled: int | None
     ) -> Status:
         """Return the experiment's status in a step; `measured` seconds of `budget` are used."""
-        counting = self._journal.manifest.counting
         return Status(
             test=step.test.name,
             clients=step.clients,
@@ -47,7 +51,6 @@ class Judge:
             budget=budget,
             settled=settled,
             rate=self._rate(step) if len(self._contenders) == 1 else None,
-            follows="counting of work" if counting is not None and counting.source else "",
         )
 
     def _rate(self, step: PlannedStep) -> str | None:
@@ -99,6 +102,8 @@ class Judge:
         estimate = judgement.estimate
         relative = relative_of(estimate, self._margin)
         interval = relative.interval
+        if judgement.far:  # no restart does that, whether tests are many or few
+            fewest = FEWEST_INCARNATIONS
         return InterimVerdict(
             contender=estimate.contender,
             rqps=relative.ratio,
@@ -106,6 +111,7 @@ class Judge:
             high=interval.high if interval else None,
             verdict=judgement.verdict,
             settled=judgement.settled and estimate.incarnations >= fewest,
+            far=judgement.far,
             typical=estimate.ratio if judgement.basis == "all time" else None,
         )
 
@@ -114,3 +120,9 @@ def all_settled(verdicts: Iterable[InterimVerdict], others: Collection[str]) -> 
     """Return whether each of `others` has a verdict that needs no more slices."""
     settled = {verdict.contender for verdict in verdicts if verdict.settled}
     return settled >= set(others)
+
+
+def all_far(verdicts: Iterable[InterimVerdict], others: Collection[str]) -> bool:
+    """Return whether each of `others`, of which there are some, is far from the base."""
+    far = {verdict.contender for verdict in verdicts if verdict.far}
+    return bool(others) and far >= set(others)

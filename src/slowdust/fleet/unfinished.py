@@ -21,6 +21,7 @@ from slowdust.fleet.planning.queue import Again
 from slowdust.fleet.receiving import unreadable
 from slowdust.fleet.record import Left, Placement, Record, State, part_folder
 from slowdust.store.folder import MANIFEST_FILE
+from slowdust.store.reading import FAULTS
 from slowdust.units import Second
 
 _MOST_FAILURES = 3
@@ -56,7 +57,7 @@ def turns_of(manifest: bytes, steps: Collection[str]) -> Turns | None:
     """
     try:
         read = msgspec.json.decode(manifest, type=_Manifest)
-    except msgspec.MsgspecError:
+    except FAULTS:
         return None
     planned = max(1, read.method.incarnations)
     turns = {key: read.turns_done.get(key, 0) for key in steps}

@@ -78,6 +78,8 @@ def read_content(path: str | Path) -> bytes:
     Raises:
         DamagedError: it cannot be read, or there is nothing in it, or it is no text.
     """
+    if Path(path).is_fifo():
+        raise DamagedError("it is a pipe, which may never end")
     try:
         with Path(path).open("rb") as file:
             compressed = str(path).endswith(_COMPRESSED)
@@ -115,8 +117,9 @@ def collation(name: str) -> str:
 
 
 def lines_of(content: bytes) -> list[str]:
-    """Return the lines of a file; what is no UTF-8 in them is replaced."""
-    return content.decode(errors="replace").splitlines()
+    """Return the lines of a file, `visible`; what is no UTF-8 in them is replaced."""
+    lines = content.decode(errors="replace").splitlines()
+    return [visible(line) for line in lines]
 
 
 def ends_whole(content: bytes) -> bool:

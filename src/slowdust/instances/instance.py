@@ -358,8 +358,10 @@ class Instance:
             self._run.record_server(mark, self._family.stop_signals[Shutdown.AT_ONCE][0])
 
     def _server_variables(self) -> dict[str, str]:
-        own = self._family.server_variables(self._site)
-        variables = {**self.environment.server_variables, **own}
+        secrets = self._family.secret_variables(self._site)
+        variables = self.environment.server_variables | {
+            name: secret.reveal() for name, secret in secrets.items()
+        }
         if self.syncs is not None:
             variables = self.syncs.variables(variables)
         if self.delay is None:

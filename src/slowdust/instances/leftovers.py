@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from slowdust.accounts import Account, remove_abandoned_directories, server_account
+from slowdust.accounts import Account, server_account
 from slowdust.directories import ReplacedError, remove_directory
 from slowdust.errors import SlowdustError
 from slowdust.instances.control_groups import remove_group
@@ -29,6 +29,7 @@ from slowdust.instances.owner import (
 )
 from slowdust.instances.processes import processes_running
 from slowdust.instances.shared_memory import remove_shared_memory
+from slowdust.temporary import remove_abandoned
 
 SOCKET_DIR_PREFIX = "slowdust-"
 _STOP_S = 10.0
@@ -59,7 +60,7 @@ def clean_leftovers() -> list[Leftover]:
 
     So it is with temporary directories.
     """
-    remove_abandoned_directories(server_account())
+    remove_abandoned(server_account().temporary_root())
     with global_lock():
         places = sorted(instances_root().iterdir())
         directories = [path for path in places if is_run_directory(path)]

@@ -5,7 +5,7 @@ The bounds of single numbers are those of their types (`bounds.py`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -68,8 +68,10 @@ def check_hosts(manifest: Manifest) -> None:
         raise msgspec.ValidationError("an incarnation is of two hosts")
 
 
-def check_places(records: Sequence[Slice], contenders: set[str] | None) -> None:
-    """Refuse records that cannot be of one experiment.
+def distinct_places(
+    records: Iterable[Slice], contenders: Collection[str] | None
+) -> Iterator[Slice]:
+    """Yield records, and refuse those that cannot be of one experiment.
 
     Raises:
         ValidationError: one is of an unknown contender, or two are of one place.
@@ -84,3 +86,4 @@ def check_places(records: Sequence[Slice], contenders: set[str] | None) -> None:
         first = lines.setdefault(msgspec.structs.astuple(place), number)
         if first != number:
             raise msgspec.ValidationError(f"records {first} and {number} are of the same place")
+        yield record

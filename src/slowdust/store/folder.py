@@ -30,11 +30,12 @@ import msgspec
 
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.formats.text import DamagedError, read_bounded, visible_in_json
+from slowdust.places import within
 from slowdust.store.bounds import MOST_CONTENDERS
 from slowdust.store.checking import (
     check_contenders,
     check_hosts,
-    check_places,
+    distinct_places,
     refuse_many,
     too_many_contenders,
 )
@@ -44,8 +45,17 @@ from slowdust.store.hosts import JOINED_SCHEMA
 from slowdust.store.manifest import Manifest
 from slowdust.store.of_fleet import way_on_of_fleet
 from slowdust.store.profile import Profile, joined_profiles
+from slowdust.store.reading import (
+    FAULTS,
+    DamagedFileError,
+    complete_lines,
+    fault,
+    naming_damage,
+    read_whole,
+)
 from slowdust.store.slice import Slice
 from slowdust.store.waits import WaitWindow
+from slowdust.temporary import becoming
 from slowdust.units import Second
 from slowdust.wording import shortened
 
@@ -57,13 +67,16 @@ COUNTS_FILE = "counts.ndjson"
 WAITS_FILE = "waits.ndjson"
 PROFILES = "perf"
 LOGS = "logs"
-NAME = r"[A-Za-z0-9][A-Za-z0-9._@+-]*"
-"""Pattern of an experiment's name, which is that of its folder in the results folder."""
+NAME = r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,199}"
+"""Pattern of an experiment's name, which is that of its folder in the results folder.
+
+Names of other folders and files begin with it, and file systems take 255 bytes.
+"""
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_BEGINNING = b'{"place":'
-"""Beginning of a record of today's schema."""
+BEGINNING_OF_RECORD = b'{"place":'
+"""Beginning of a slice of today's schema."""
 
 
 _Record = TypeVar("_Record", bound=msgspec.Struct)
@@ -78,6 +91,15 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+
+    @classmethod
+    def of(cls, results: Path, name: str) -> Folder:
+        """Return the folder of an experiment in a results folder; it need not be there.
+
+        Raises:
+            UsageError: no folder can have this name.
+        """
+        return cls(within(results, name))
 
     @property
     def name(self) -> str:
@@ -143,13 +165,14 @@ class Folder:
                 `MOST_CONTENDERS`.
             SlowdustError: it is damaged.
         """
+        path = self.path / MANIFEST_FILE
         try:
-            content = visible_in_json((self.path / MANIFEST_FILE).read_bytes())
+            content = read_whole(path)
         except FileNotFoundError:
             raise UsageError(
                 f"no results of an experiment '{self.name}' in {self.path.parent}"
             ) from None
-        try:
+        with naming_damage(path):
             schema = msgspec.json.decode(content, type=_SchemaOnly).schema
             if schema > JOINED_SCHEMA:
                 raise UsageError(
@@ -159,8 +182,6 @@ class Folder:
             manifest = msgspec.json.decode(content, type=Manifest)
             check_contenders(manifest)
             check_hosts(manifest)
-        except msgspec.MsgspecError as error:
-            raise SlowdustError(f"{self.path / MANIFEST_FILE} is damaged: {error}") from error
         if len(manifest.contenders) > MOST_CONTENDERS:
             raise UsageError(too_many_contenders(self.name, len(manifest.contenders)))
         name_holds(manifest)
@@ -174,21 +195,19 @@ class Folder:
             SlowdustError: a line that is not the last is damaged, is of a contender that the
                 manifest does not have, or is of the same place as another one.
         """
-        try:
-            refuse_many(self.path / SLICES_FILE)
-            content = visible_in_json((self.path / SLICES_FILE).read_bytes())
-        except FileNotFoundError:
-            return []
-        complete = content[: content.rfind(b"\n") + 1]
-        try:
-            records = _decode(complete)
-            check_places(records, self._contenders())
-        except msgspec.MsgspecError as error:
-            raise SlowdustError(f"{self.path / SLICES_FILE} is damaged: {error}") from error
-        if (hold := self._unnamed_hold()) is not None:
-            for record in records:
-                name_hold_of(record, hold)
-        return records
+        return list(self.each_slice())
+
+    def each_slice(self) -> Iterator[Slice]:
+        """Yield the records of `read_slices` one by one, with its errors."""
+        path = self.path / SLICES_FILE
+        with suppress(FileNotFoundError):
+            refuse_many(path)
+        hold = self._unnamed_hold()
+        with naming_damage(path):
+            for record in distinct_places(_decoded(complete_lines(path)), self._contenders()):
+                if hold is not None:
+                    name_hold_of(record, hold)
+                yield record
 
     def _contenders(self) -> set[str] | None:
         """Return the names that records may have; None while there is no manifest."""
@@ -229,15 +248,18 @@ class Folder:
         Raises:
             SlowdustError: one is damaged.
         """
-        profiles: list[Profile] = []
+        return joined_profiles(list(self.each_profile()))
+
+    def each_profile(self) -> Iterator[Profile]:
+        """Yield the profiles as they are stored, with the errors of `read_profiles`."""
         for path in sorted((self.path / PROFILES).glob("*.json.gz")):
-            try:
-                with gzip.open(path) as file:
-                    content = visible_in_json(read_bounded(file))
-                profiles.append(msgspec.json.decode(content, type=Profile))
-            except (OSError, EOFError, zlib.error, DamagedError, msgspec.MsgspecError) as error:
-                raise SlowdustError(f"{path} is damaged: {error}") from error
-        return joined_profiles(profiles)
+            with naming_damage(path):
+                try:
+                    with gzip.open(path) as file:
+                        content = visible_in_json(read_bounded(file))
+                except (OSError, EOFError, zlib.error, DamagedError) as error:
+                    raise DamagedFileError(path, str(error)) from error
+                yield msgspec.json.decode(content, type=Profile)
 
 
 class Writer:
@@ -280,7 +302,7 @@ class Writer:
             raise SlowdustError(f"cannot write {folder}: {error.strerror}") from error
         source = profile.source if start is None else f"{profile.source}-{start}"
         name = f"{profile.test}@{profile.clients}-{number}-{source}.json.gz"
-        replace_file(folder / name, gzip.compress(msgspec.json.encode(profile)))
+        replace_file(within(folder, name), gzip.compress(msgspec.json.encode(profile)))
 
     def append(self, *records: Slice) -> None:
         """Append slices; they are on disk when this returns."""
@@ -333,15 +355,9 @@ def read_records(path: Path, kind: type[_Record]) -> list[_Record]:
     Raises:
         SlowdustError: a line that is not the last is damaged.
     """
-    try:
-        content = visible_in_json(path.read_bytes())
-    except FileNotFoundError:
-        return []
-    complete = content[: content.rfind(b"\n") + 1]
-    try:
-        return msgspec.json.Decoder(kind).decode_lines(complete)
-    except msgspec.MsgspecError as error:
-        raise SlowdustError(f"{path} is damaged: {error}") from error
+    with naming_damage(path):
+        decoder = msgspec.json.Decoder(kind)
+        return [decoder.decode(line) for line in complete_lines(path) if line.strip()]
 
 
 def append_records(path: Path, added: Sequence[msgspec.Struct]) -> None:
@@ -374,34 +390,31 @@ def replace_file(path: Path, content: bytes) -> None:
     Raises:
         SlowdustError: it cannot be written.
     """
-    beside = path.with_name(f".{path.name}.new")
     try:
-        with beside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
+        with becoming(path) as new:
+            new.write_bytes(content)
     except OSError as error:
-        with suppress(OSError):
-            beside.unlink()
-        remedy = " (free some space there, and start again)" if error.errno in _FULL else ""
-        raise SlowdustError(f"cannot write {path}: {error.strerror}{remedy}") from error
+        raise cannot_write(path, error) from error
 
 
-def _decode(content: bytes) -> list[Slice]:
+def cannot_write(path: Path, error: OSError) -> SlowdustError:
+    """Return the error of a file that cannot be written, with what to do about a full disk."""
+    remedy = " (free some space there, and start again)" if error.errno in _FULL else ""
+    return SlowdustError(f"cannot write {path}: {error.strerror}{remedy}")
+
+
+def _decoded(lines: Iterable[bytes]) -> Iterator[Slice]:
     """Decode records; those that an earlier Slowdust wrote are of its schema.
 
     Raises:
         MsgspecError: a line is damaged; says which.
     """
     decoder = msgspec.json.Decoder(Slice)
-    records = []
-    for number, line in enumerate(content.splitlines(), start=1):
+    for number, line in enumerate(lines, start=1):
         try:
-            if line.startswith(_BEGINNING):
-                records.append(decoder.decode(line))
+            if line.startswith(BEGINNING_OF_RECORD):
+                yield decoder.decode(line)
             elif line.strip():
-                records.append(slice_of_schema_1(line))
-        except msgspec.MsgspecError as error:
-            raise msgspec.ValidationError(f"line {number}: {error}") from error
-    return records
+                yield slice_of_schema_1(line)
+        except FAULTS as error:
+            raise msgspec.ValidationError(f"line {number}: {fault(error)}") from error

@@ -233,6 +233,8 @@ class Imported(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The directory's name."""
     path: str | None = None
     """The directory's path when it was imported, as text."""
+    condition: str | None = None
+    """Words for the condition of its numbers, where the directory has tables of several."""
     whole: bool = True
     """Whether all of it was given to the import, not only runs of it."""
     device: str | None = None
@@ -249,6 +251,16 @@ class Imported(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Sentences on where clean numbers differ from the published, and by how much."""
 
 
+class LeftOut(msgspec.Struct, kw_only=True):
+    """Tests whose work was not counted, since there was no time for it."""
+
+    tests: list[str]
+    budget_s: Second
+    """The time that counting had."""
+    advised_s: Second
+    """The time that counting them is likely to take, at most."""
+
+
 class Counting(msgspec.Struct, kw_only=True, omit_defaults=True):
     """How the work of the servers was counted, or why it was not."""
 
@@ -263,6 +275,8 @@ class Counting(msgspec.Struct, kw_only=True, omit_defaults=True):
     rows: int | None = None
     """Rows of the table in which work was counted, where they are fewer than those of the table
     that was timed."""
+    left_out: LeftOut | None = None
+    """Tests that there was no time for; None if there was time for all."""
 
 
 class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):

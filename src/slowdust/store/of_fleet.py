@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from slowdust.errors import SlowdustError
+from slowdust.store.reading import naming_damage
 
 FLEET_SUFFIX = ".fleet"
 """End of the name of a folder beside an experiment's: what each host of a fleet measured of it."""
@@ -50,10 +50,8 @@ def way_on_of_fleet(experiment: Path) -> str | None:
     if not is_of_fleet(experiment):
         return None
     path = _record_file(experiment)
-    try:
+    with naming_damage(path):
         record = msgspec.json.decode(path.read_bytes(), type=_Record)
-    except msgspec.MsgspecError as error:
-        raise SlowdustError(f"{path} is damaged: {error}") from error
     if record.finished and not record.given_up:
         return "more needs a new experiment"
     return f"go on with it by `slowdust run {experiment.name} --resume --fleet ADDRESS`"

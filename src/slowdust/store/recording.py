@@ -7,8 +7,9 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from slowdust.errors import SlowdustError, UsageError
+from slowdust.errors import UsageError
 from slowdust.store.folder import replace_file
+from slowdust.store.reading import naming_damage
 
 
 class Versioned(Protocol):
@@ -35,12 +36,10 @@ def read_record_file(path: Path, kind: type[_Record], newest: int, missing: str)
         content = path.read_bytes()
     except FileNotFoundError:
         raise UsageError(missing) from None
-    try:
+    with naming_damage(path):
         if msgspec.json.decode(content, type=_SchemaOnly).schema > newest:
             raise UsageError(f"{path} was written by a newer Slowdust")
         return msgspec.json.decode(content, type=kind)
-    except msgspec.DecodeError as error:
-        raise SlowdustError(f"{path} is damaged: {error}") from None
 
 
 def write_record_file(path: Path, record: msgspec.Struct) -> None:

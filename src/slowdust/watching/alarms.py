@@ -19,8 +19,9 @@ from pathlib import Path
 import msgspec
 
 from slowdust.bisection.candidates import Candidate
-from slowdust.errors import SlowdustError, UsageError
+from slowdust.errors import UsageError
 from slowdust.store.folder import replace_file
+from slowdust.store.reading import naming_damage
 from slowdust.watching.series import Night
 
 ALARMS_FILE = "alarms.json"
@@ -154,11 +155,10 @@ def read_state(folder: Path) -> State:
     """
     path = folder / ALARMS_FILE
     try:
-        state = msgspec.json.decode(path.read_bytes(), type=State)
+        with naming_damage(path):
+            state = msgspec.json.decode(path.read_bytes(), type=State)
     except FileNotFoundError:
         return State()
-    except msgspec.MsgspecError as error:
-        raise SlowdustError(f"{path} is damaged: {error}") from error
     if state.schema > SCHEMA:
         raise UsageError(f"{path} was written by a newer Slowdust")
     return state

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 
 from slowdust.builds.model import Progress
@@ -17,7 +16,6 @@ _PASSED_ON = ("benchmark", "workload", "rows", "cpus", "seed")
 """Keys of an experiment file that `slowdust bisect` has, too."""
 _NOT_PASSED_ON = ("pool", "memory", "tables", "rate")
 """Keys that results depend on, and that it has not: then no command is given."""
-_USER = re.compile(r"(?<=://)[^/@]*@")
 
 
 def command_for(watch: Watch, change: Change, progress: Progress) -> str:
@@ -36,8 +34,7 @@ def command_for(watch: Watch, change: Change, progress: Progress) -> str:
         words.append(f"{head}@{before.name}..{rest}")
     else:
         assert table.dbms is not None and table.repo is not None
-        repository = _USER.sub("", table.repo)  # it may be a secret
-        ends = ("--repo", repository, "--good", before.name, "--bad", after.name)
+        ends = ("--repo", table.repo, "--good", before.name, "--bad", after.name)
         words += [table.dbms, *ends]
     words += ["--test", change.test]
     if change.metric == TIME:

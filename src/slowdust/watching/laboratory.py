@@ -60,7 +60,7 @@ class Experiments:
 
     def has_begun(self, tonight: Tonight) -> bool:
         """Return whether its experiment has a manifest."""
-        return Folder(self._results / tonight.experiment).has_manifest()
+        return Folder.of(self._results, tonight.experiment).has_manifest()
 
     def measure(self, tonight: Tonight) -> Night:
         """Run the experiment of a night, or what is left of it."""
@@ -68,7 +68,7 @@ class Experiments:
         if tonight.good is not None and tonight.good.contender != tonight.base:
             contenders.insert(1, tonight.good.contender)
         spec = self._watch.spec(tonight.experiment, contenders)
-        folder = Folder(self._results / tonight.experiment)
+        folder = Folder.of(self._results, tonight.experiment)
         if not folder.has_manifest():
             alone = self._watch.spec("build", [tonight.subject.contender])
             if error := why_not_built(alone, self._watching):

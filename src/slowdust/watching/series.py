@@ -15,6 +15,7 @@ import msgspec
 from slowdust.bisection.candidates import Candidate
 from slowdust.errors import SlowdustError
 from slowdust.store.folder import replace_file
+from slowdust.store.reading import naming_damage
 
 NIGHTS_FILE = "nights.ndjson"
 TONIGHT_FILE = "tonight.json"
@@ -90,10 +91,8 @@ def read_nights(folder: Path) -> list[Night]:
         content = path.read_bytes()
     except FileNotFoundError:
         return []
-    try:
+    with naming_damage(path):
         return msgspec.json.Decoder(Night).decode_lines(content[: content.rfind(b"\n") + 1])
-    except msgspec.MsgspecError as error:
-        raise SlowdustError(f"{path} is damaged: {error}") from error
 
 
 def append_night(folder: Path, night: Night) -> None:
@@ -119,11 +118,10 @@ def read_tonight(folder: Path) -> Tonight | None:
     """
     path = folder / TONIGHT_FILE
     try:
-        tonight = msgspec.json.decode(path.read_bytes(), type=Tonight)
+        with naming_damage(path):
+            tonight = msgspec.json.decode(path.read_bytes(), type=Tonight)
     except FileNotFoundError:
         return None
-    except msgspec.MsgspecError as error:
-        raise SlowdustError(f"{path} is damaged: {error}") from error
     # A kill may have come between its record and the removal of the file.
     return None if any(night.number == tonight.number for night in read_nights(folder)) else tonight
 

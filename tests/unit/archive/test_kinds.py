@@ -33,13 +33,14 @@ def test_each_uses_its_own(both: Path, slowdust: Slowdust) -> None:
     assert "  4 files of the other kind: `slowdust import iibench` reads them" in printed
     assert "skipped" not in printed
     printed = slowdust("import", "iibench", both, "--name", "ib")
-    assert "  19 files of the other kind: `slowdust import sysbench` reads them" in printed
+    assert "  17 files of the other kind: `slowdust import sysbench` reads them" in printed
+    assert "  2 files known and not needed: of sysbench 2" in printed
     tests = [
         {result["test"] for result in report(slowdust, name)["results"]} for name in ("sb", "ib")
     ]
     assert tests[0] == {"hot-points.range100", "lost.range100"}
     assert "l.i0" in tests[1]
-    for name, count in (("sb", 4), ("ib", 19)):
+    for name, count in (("sb", 4), ("ib", 17)):
         assert f"{count} files of the other kind" in slowdust("show", name)
 
 

@@ -70,6 +70,9 @@ class RatesKind:
     def owns(self, file: str) -> bool:
         return file.endswith(".rates")
 
+    def reads(self, file: str) -> bool:
+        return self.owns(file)
+
     def find(
         self, roots: Sequence[Path], mode: Mode, options: Mapping[str, Any], foreign: ForeignKind
     ) -> list[Rates]:

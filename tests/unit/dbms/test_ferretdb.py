@@ -16,11 +16,12 @@ from slowdust.dbms.settings import AcceptedSettings, Settings, shipped_configs
 from slowdust.dbms.site import Site
 from slowdust.dbms.stages import Stage, Statements
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.secret import Secret
 from slowdust.store.manifest import BuildFacts
 
 FERRETDB = family("ferretdb")
 ME = Account("me", 1, 1)
-PASSWORD = Access(auth=Auth.SCRAM, password="pencil")
+PASSWORD = Access(auth=Auth.SCRAM, password=Secret("pencil"))
 
 
 def build_of(version: str = "1.24.2", dbms: str = "ferretdb") -> Build:
@@ -206,11 +207,12 @@ def test_a_password_makes_the_only_user(tmp_path: Path) -> None:
     assert command[-3:] == [
         "--test-enable-new-auth", "--setup-database=slowdust", "--setup-username=slowdust",
     ]  # fmt: skip
-    variables = FERRETDB.server_variables(site_of(tmp_path, access=PASSWORD))
-    assert variables == {"FERRETDB_SETUP_PASSWORD": "pencil"}
-    assert FERRETDB.server_variables(site_of(tmp_path)) == {}
+    assert FERRETDB.secret_variables(site_of(tmp_path, access=PASSWORD)) == {
+        "FERRETDB_SETUP_PASSWORD": Secret("pencil")
+    }
+    assert FERRETDB.secret_variables(site_of(tmp_path)) == {}
     with pytest.raises(UsageError, match="has no authentication by md5"):
-        FERRETDB.check_access(build_of(), Access(auth=Auth.MD5, password="p"))
+        FERRETDB.check_access(build_of(), Access(auth=Auth.MD5, password=Secret("p")))
 
 
 def texts(stages: list[Stage]) -> list[str]:

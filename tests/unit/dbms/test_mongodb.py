@@ -22,6 +22,7 @@ from slowdust.dbms.settings import AcceptedSettings, Settings, setting_name, shi
 from slowdust.dbms.site import Site
 from slowdust.dbms.stages import Row, Statements
 from slowdust.errors import UsageError
+from slowdust.secret import Secret
 from slowdust.store.manifest import BuildFacts
 
 MONGODB = family("mongodb")
@@ -297,7 +298,9 @@ def test_the_server_says_whether_it_has_the_engine_in_memory(
 
 def test_the_key_file_has_the_password_of_the_servers_own_user(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    site = dataclasses.replace(site_of(tmp_path), access=Access(Listen.LOOPBACK, Auth.SCRAM, "pw"))
+    site = dataclasses.replace(
+        site_of(tmp_path), access=Access(Listen.LOOPBACK, Auth.SCRAM, Secret("pw"))
+    )
     MONGODB.create(site, lambda *_: "")
     key = tmp_path / "key"
     assert (key.read_text(), key.stat().st_mode & 0o777) == ("pw", 0o600)
@@ -305,7 +308,7 @@ def test_the_key_file_has_the_password_of_the_servers_own_user(tmp_path: Path) -
         f"--keyFile={key}", "--setParameter=enableLocalhostAuthBypass=false",
     ]  # fmt: skip
     target = MONGODB.target(site)
-    assert (target.user, target.password, target.auth_source) == ("__system", "pw", "local")
+    assert (target.user, target.password, target.auth_source) == ("__system", Secret("pw"), "local")
 
 
 def test_a_server_on_its_socket_asks_for_no_password(tmp_path: Path) -> None:

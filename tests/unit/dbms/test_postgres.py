@@ -19,6 +19,7 @@ from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.site import Site
 from slowdust.dbms.stages import Stage, Statements, WaitUntil
 from slowdust.errors import UsageError
+from slowdust.secret import Secret
 from slowdust.store.manifest import BuildFacts
 
 POSTGRES = family("postgres")
@@ -83,8 +84,10 @@ def test_server_listens_on_its_socket_only_unless_told(tmp_path: Path) -> None:
 def test_target_is_the_socket_or_the_loopback(tmp_path: Path) -> None:
     target = POSTGRES.target(site_of(tmp_path))
     assert (target.host, target.socket, target.password) == (None, "/tmp/slowdust-0", None)
-    target = POSTGRES.target(site_of(tmp_path, access=Access(Listen.LOOPBACK, Auth.SCRAM, "pw")))
-    assert (target.host, target.socket, target.password) == ("127.0.0.1", None, "pw")
+    target = POSTGRES.target(
+        site_of(tmp_path, access=Access(Listen.LOOPBACK, Auth.SCRAM, Secret("pw")))
+    )
+    assert (target.host, target.socket, target.password) == ("127.0.0.1", None, Secret("pw"))
 
 
 def test_passwords_are_made_only_where_they_are_asked_for() -> None:

@@ -162,11 +162,12 @@ def test_damaged_files_leave_nothing_behind(tmp_path: Path, file: Path) -> None:
     content = file.read_bytes()
     (tmp_path / "cut").write_bytes(content[: len(content) // 2])
     (tmp_path / "text").write_text("not an archive")
+    (tmp_path / "beginning").write_bytes(content[:3])
     (tmp_path / "empty").touch()
     damaged = written(
         tmp_path / "damaged", {"night/manifest.json": b"{", "night/experiment.toml": b""}
     )
-    for path in (tmp_path / "cut", tmp_path / "text", tmp_path / "empty", damaged):
+    for path in (*(tmp_path / name for name in ("cut", "text", "beginning", "empty")), damaged):
         with pytest.raises(SlowdustError, match="damaged"):
             unpack(path, tmp_path / "elsewhere")
     assert [*(tmp_path / "elsewhere").iterdir()] == []

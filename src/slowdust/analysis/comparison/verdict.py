@@ -35,6 +35,8 @@ PERHAPS_APART = 1 - EQUIVALENCE
 SURELY_APART = 0.005
 """p-value of that difference from which the verdict is about totals. Four stalls of one contender
 and none of the other have 0.05: with many tests, on a machine that stalls, that happens."""
+FAR = 3.0
+"""Ratio beyond which a difference is of another kind than what restarts and noise do."""
 DIFFERENT: tuple[Verdict, ...] = ("faster", "slower")
 AMOUNTS: dict[Verdict, Amount] = {
     "faster": "more",
@@ -55,6 +57,8 @@ class Judgement:
     """Whether more slices would be wasted."""
     basis: Basis
     """The ratio that the verdict is about."""
+    far: bool = False
+    """Whether it is different by more than `FAR` at the level at which measuring can stop."""
     groups: Mapping[str, Judgement] = field(default_factory=dict)
     """Group of hosts -> how its hosts alone were judged; empty unless hosts are of several."""
 
@@ -135,8 +139,25 @@ def judge_estimates(estimates: Sequence[Estimate], margin: float) -> list[Judgem
         by_chance = lone in DIFFERENT and relative.p_value > threshold
         verdict = "unsure" if by_chance else lone
         settled = verdict != "unsure" and settled_alone(estimate, margin) == verdict
-        judgements.append(Judgement(estimate, verdict, settled, basis_of(estimate, margin)))
+        far = verdict in DIFFERENT and is_far(estimate, margin)
+        judgements.append(Judgement(estimate, verdict, settled, basis_of(estimate, margin), far))
     return judgements
+
+
+def is_far(estimate: Estimate, margin: float) -> bool:
+    """Return whether the interval that measuring can stop with lies beyond `FAR`.
+
+    The totals have to say so too, where they may differ from what is typical.
+    """
+    in_doubt = _totals_in_doubt(estimate, margin)
+    intervals = [
+        relative.difference_interval
+        for relative in (relative_of(estimate, margin), in_doubt)
+        if relative is not None
+    ]
+    return not _silent(estimate) and all(
+        interval is not None and interval.lies_beyond(FAR) for interval in intervals
+    )
 
 
 def chance_of_not_same(relative: Relative, margin: float) -> float:

@@ -95,6 +95,14 @@ class Experiment:
             for step in sorted_steps(units, self.manifest.tests)
         }
 
+    @cached_property
+    def rates(self) -> frozenset[tuple[str, str, int, float]]:
+        """Contender, test, clients and rate of each slice."""
+        return frozenset(
+            (record.place.contender, record.place.test, record.place.clients, record.qps)
+            for record in self._slices
+        )
+
     def against(self, base: str) -> dict[Step, dict[str, Ratio]]:
         """Return step -> contender -> ratio, as a report relative to `base` has it.
 

@@ -310,7 +310,7 @@ def _notes_about_chains(tests: Sequence[Series]) -> list[str]:
 
 
 def deduplicate(experiments: Sequence[Experiment]) -> tuple[list[Experiment], list[str]]:
-    """Return one import of each directory, with notes on those that are left out.
+    """Return one import of each directory and its copies, with notes on those that are left out.
 
     `experiments` begin with the one that was stored last. It counts, unless another import of its
     directory has more runs or tests; both count if each has some of its own.
@@ -324,7 +324,7 @@ def deduplicate(experiments: Sequence[Experiment]) -> tuple[list[Experiment], li
         else:
             left_out.setdefault(larger.name, []).append(experiment.name)
     notes = [
-        f"Left out, because {name}, imported from the same directory, has all of it: "
+        f"Left out, because {name}, imported from the same directory or a copy, has all of it: "
         f"{listing(names)}."
         for name, names in left_out.items()
     ]
@@ -336,10 +336,13 @@ def _size(experiment: Experiment) -> tuple[int, int]:
 
 
 def _has_all_of(experiment: Experiment, other: Experiment) -> bool:
-    """Return whether both were imported from one directory, and `other` has no more of it."""
+    """Return whether `other` is of the same directory or of a copy, and has no more of it."""
     directory = directory_of(other.manifest)
-    if directory is None or directory != directory_of(experiment.manifest):
+    if directory is None or experiment.manifest.imported is None:
         return False
+    if directory != directory_of(experiment.manifest):
+        # Two measurements are never the same to the last digit.
+        return bool(other.rates) and other.rates <= experiment.rates
     tests = set(experiment.manifest.tests)
     return _runs(other) <= _runs(experiment) and tests.issuperset(other.manifest.tests)
 

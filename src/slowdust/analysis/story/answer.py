@@ -33,7 +33,7 @@ from slowdust.wording import (
 
 MOST_NAMED = 5
 """The most contenders beside the base whose tests are named; of more, each has its worst test."""
-UNKNOWN = 3.0
+_UNKNOWN = 3.0
 """Ratio from which a bound tells nothing: 'at most 67% slower' is no answer."""
 _MOST_DECIDED = 0.75
 """Share of the unsure results that the command in the last line is to decide."""
@@ -198,9 +198,14 @@ def _rest(report: Report, compared: Sequence[Result]) -> str:
 def _bounds(result: Result) -> tuple[float, float] | None:
     """Return the interval; None where there is none that tells anything."""
     low, high = result.judged_interval
-    if low is None or high is None or low < 1 / UNKNOWN or high > UNKNOWN:
+    if low is None or high is None or is_open(low, high):
         return None
     return low, high
+
+
+def is_open(low: float, high: float) -> bool:
+    """Return whether an interval leaves open on which side of 1 the ratio is, and how far."""
+    return low < 1 < high and (low < 1 / _UNKNOWN or high > _UNKNOWN)
 
 
 def _next(manifest: Manifest, report: Report, compared: Sequence[Result]) -> str:

@@ -23,7 +23,12 @@ from slowdust.benchmarks.archived import IIBENCH
 from slowdust.formats.insert.names import FileKind, parse_file
 
 _OF_A_STEP = (FileKind.CLIENT, FileKind.RESULT, FileKind.RESPONSE)
-_OF_A_TABLE = (FileKind.MERGED, FileKind.RELATIVE, FileKind.MERGED_RESPONSE)
+_OF_A_TABLE = (
+    FileKind.MERGED,
+    FileKind.SELECTED,
+    FileKind.RELATIVE,
+    FileKind.MERGED_RESPONSE,
+)
 _TABLES = "res"
 """The beginning of the names of directories of tables."""
 
@@ -50,6 +55,11 @@ slowdust import iibench archive/ibench.jan2021
     def owns(self, file: str) -> bool:
         """Return whether a file of that name is of the Insert Benchmark."""
         return parse_file(file) is not None
+
+    def reads(self, file: str) -> bool:
+        """Return whether it is a table, or a file of a step that is read."""
+        name = parse_file(file)
+        return name is not None and name.kind not in (FileKind.SELECTION, FileKind.BY_PRODUCT)
 
     def find(
         self, roots: Sequence[Path], mode: Mode, options: Mapping[str, Any], foreign: ForeignKind

@@ -12,7 +12,7 @@ from pathlib import Path
 from slowdust.archive.importing import ForeignKind
 from slowdust.archive.insert.archive import ArchivedStep, InsertArchive, TextFile
 from slowdust.archive.insert.tables import take_tables
-from slowdust.archive.problems import TWICE, of_other_kind
+from slowdust.archive.problems import TWICE
 from slowdust.archive.reading import Unusable, read_shared, size_of
 from slowdust.formats.insert import client, result
 from slowdust.formats.insert.client import ClientOutput
@@ -20,12 +20,14 @@ from slowdust.formats.insert.names import (
     FileKind,
     FileName,
     in_order,
+    is_of_no_clients,
     parse_file,
     step_of_directory,
 )
 from slowdust.formats.text import DamagedError, lines_of, read_content
 
 FOREIGN = "not a file of the Insert Benchmark"
+_NO_CLIENTS = "0 clients by its name: it counts as no result"
 _OF_NO_STEP = "not below a directory of a run and a step"
 _EMPTY = "the plain one is empty: the compressed one is read"
 
@@ -50,8 +52,8 @@ def read_archive(path: Path, files: Iterable[Path], foreign: ForeignKind) -> Ins
             _take_client(archive, file)
         else:
             texts[file.name.kind].append(file)
-    tables = (texts[kind] for kind in (FileKind.RUN, FileKind.MERGED, FileKind.RELATIVE))
-    take_tables(archive, *tables)
+    merged = [*texts[FileKind.MERGED], *texts[FileKind.SELECTED]]
+    take_tables(archive, texts[FileKind.RUN], merged, texts[FileKind.RELATIVE])
     for kind, take in _TAKERS.items():
         for text in texts[kind]:
             take(archive, text)
@@ -73,6 +75,7 @@ def _read_files(
             unused, reason = (compressed, TWICE) if filled else (path, _EMPTY)
             archive.skip(unused, reason)
             del named[unused]
+    _leave_out_selections(archive, named)
     requests = list(named.items())
     answers = read_shared(requests, [str(path) for path, _ in requests], _read_some)
     for (path, _), answer in zip(requests, answers, strict=True):
@@ -82,13 +85,24 @@ def _read_files(
             yield answer
 
 
+def _leave_out_selections(archive: InsertArchive, named: dict[Path, FileName]) -> None:
+    """Leave out rows that were picked from other files, if these are there."""
+    whole = {
+        (path.parent, name.step) for path, name in named.items() if name.kind is FileKind.MERGED
+    }
+    for path, name in list(named.items()):
+        if name.kind is FileKind.SELECTED and (path.parent, name.step) in whole:
+            archive.by_products["mrg.some"] += 1
+            del named[path]
+
+
 def _name(archive: InsertArchive, path: Path, foreign: ForeignKind) -> FileName | None:
     """Parse the name of a file that is worth reading; note the others."""
     name = parse_file(path.name)
-    if (kind := foreign(path.name)) is not None:
-        archive.by_products[of_other_kind(kind)] += 1
+    if (by_product := foreign(path.name)) is not None:
+        archive.by_products[by_product] += 1
     elif name is None:
-        archive.skip(path, FOREIGN)
+        archive.skip(path, _NO_CLIENTS if is_of_no_clients(path.name) else FOREIGN)
     elif name.kind is FileKind.SELECTION:
         parts = path.name.split(".")
         archive.by_products[f"{parts[0]}.{parts[-1]}"] += 1

@@ -80,7 +80,7 @@ def slice_of(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Slice | None:
         archived=Archived(
             response=role.response,
             per_operation=_per_operation(main, step, speed) if speed else {},
-            classic=Classic(run=place.run, file=name, table_row=_table_row(place, step, mode)),
+            classic=Classic(run=place.run, file=name, table_row=_table_row(place, step)),
         ),
         step=StepDetail(
             roles=roles,
@@ -90,9 +90,9 @@ def slice_of(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Slice | None:
     )
 
 
-def _table_row(place: StepOfRun, step: ArchivedStep, mode: Mode) -> list[str] | None:
-    """Return the row of the step's table, or else one made of its other files."""
-    row = step.row or _made_row(place, step, mode)
+def _table_row(place: StepOfRun, step: ArchivedStep) -> list[str] | None:
+    """Return the row of the step's table, or else one made of its other files, as published."""
+    row = step.row or _made_row(place, step)
     return list(row.cells) if row else None
 
 
@@ -233,7 +233,7 @@ def _per_operation_of_result(main: str, result: StepResult) -> dict[str, float]:
     )
 
 
-def _made_row(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Row | None:
+def _made_row(place: StepOfRun, step: ArchivedStep) -> Row | None:
     """Make the line of o.sum of its sources, o.res and o.ib; return None where neither is there.
 
     A value that neither of them has is NA: microseconds of CPU per operation, since nothing there
@@ -244,8 +244,8 @@ def _made_row(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Row | None:
     main = main_role(place.step)
     role = "query" if main == "query" else "insert"
     values = {
-        "ips": _rate(step, "index" if main == "index" else "insert", mode),
-        "qps": _rate(step, "query", mode) if main == "query" else 0.0,
+        "ips": _rate(step, "index" if main == "index" else "insert"),
+        "qps": _rate(step, "query") if main == "query" else 0.0,
         "maxop": _longest(step, role),
         **{column: _kept(step, role, percent) for column, percent in _KEPT.items()},
     }
@@ -255,11 +255,10 @@ def _made_row(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Row | None:
     return tables.row_of_values({**values, **hardware}, place.tag)
 
 
-def _rate(step: ArchivedStep, role: str, mode: Mode) -> float | None:
-    """Return the rate; the published one is that of o.res, cut."""
-    known = rate(step, role, mode)
-    cut = mode is Mode.COMPAT and step.result is not None
-    return known if known is None or not cut else float(int(known))
+def _rate(step: ArchivedStep, role: str) -> float | None:
+    """Return the published rate, which is that of o.res, cut."""
+    known = rate(step, role, Mode.COMPAT)
+    return known if known is None or step.result is None else float(int(known))
 
 
 def _longest(step: ArchivedStep, role: str) -> float | None:

@@ -13,7 +13,13 @@ from slowdust.archive.problems import Problem, recorded
 from slowdust.archive.sysbench import slices
 from slowdust.archive.sysbench.checks import check_runs, check_tables, published_numbers
 from slowdust.archive.sysbench.clients import NOT_KNOWN, NamedClients, RunClients, notes_of_names
-from slowdust.archive.sysbench.notes import differences_of, notes_of_groups, notes_of_scan
+from slowdust.archive.sysbench.notes import (
+    differences_of,
+    notes_of_files,
+    notes_of_groups,
+    notes_of_ignored_errors,
+    notes_of_scan,
+)
 from slowdust.archive.sysbench.reading import PREPARE, Cpu
 from slowdust.archive.sysbench.run_directory import RunDirectory, TestKey
 from slowdust.archive.sysbench.scan_rules import choose_scan_rules, part_units
@@ -219,7 +225,12 @@ def _manifest(
         clients=sorted({record.place.clients for record in results.slices}),
         method=_method(runs),
         host=_host(runs, reading.cpus),
-        warnings=[*directory.assumed, *results.assumed],
+        warnings=[
+            *directory.assumed,
+            *results.assumed,
+            *notes_of_files(runs),
+            *notes_of_ignored_errors(runs),
+        ],
         imported=_imported(directory, runs, results, reading),
     )
 
@@ -239,6 +250,7 @@ def _imported(
         mode=str(reading.mode),
         source=readable(directory.name),
         path=readable(str(directory.path)),
+        condition=directory.condition or None,
         whole=directory.whole,
         device=", ".join(sorted({run.device for run in runs if run.device})) or None,
         used=tables.used + results.joined.used + sum(run.used for run in runs),

@@ -11,10 +11,15 @@ from typing import Any
 from slowdust.archive.importing import ArchivedExperiment, ForeignKind, Mode, Option
 from slowdust.archive.packed import place_for_packed
 from slowdust.archive.problems import Problem
+from slowdust.archive.sysbench.conditions import by_condition
+from slowdust.archive.sysbench.copies import leave_out_copies
 from slowdust.archive.sysbench.experiment import Choices, make_experiment
+from slowdust.archive.sysbench.reading import reads
 from slowdust.archive.sysbench.run_directory import RunDirectory, read_runs
 from slowdust.archive.sysbench.scanning import Directory, scan
+from slowdust.archive.sysbench.tables.summary_tables import is_table
 from slowdust.benchmarks.archived import SYSBENCH
+from slowdust.formats.sysbench.names import parse_file
 from slowdust.formats.sysbench.rates import ScanRule
 
 _NOTHING_BESIDE = "there are neither runs nor rates beside it"
@@ -56,6 +61,11 @@ slowdust import sysbench archive --compat --device md2
         """Return whether a file of that name is of sysbench."""
         return _OWN.fullmatch(file) is not None
 
+    def reads(self, file: str) -> bool:
+        """Return whether it is a summary table, or a file of a test that is read."""
+        name = parse_file(file)
+        return is_table(file) if name is None else reads(name)
+
     def find(
         self, roots: Sequence[Path], mode: Mode, options: Mapping[str, Any], foreign: ForeignKind
     ) -> list[_Candidate]:
@@ -67,9 +77,12 @@ slowdust import sysbench archive --compat --device md2
             # All files are read at once, so that two processes share them.
             names = {path: names for home in directories for path, names in home.runs.items()}
             runs = {run.path: run for run in read_runs(names, options["device"])}
-        return [
-            _Candidate(home, [runs[path] for path in home.runs], choices) for home in directories
+        parts = [
+            part
+            for home in leave_out_copies(directories, runs)
+            for part in by_condition(home, [runs[path] for path in home.runs])
         ]
+        return [_Candidate(part, [runs[path] for path in part.runs], choices) for part in parts]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from slowdust.archive.sysbench.scan_rules import ScanRules
 from slowdust.archive.sysbench.slices import Reading
 from slowdust.archive.sysbench.tables import joined_counters, table_slices
 from slowdust.formats.sysbench import perf_stat
+from slowdust.formats.sysbench.names import test_of
 from slowdust.formats.sysbench.rates import (
     SCAN,
     ScanRule,
@@ -69,6 +70,35 @@ def notes_of_groups(records: Sequence[Slice]) -> list[str]:
             shown = beginning(sorted(set(tests)), _MOST_LISTED)
             lines.append(f"{note}: {counted(len(tests), 'result')}, {shown}")
     return lines
+
+
+def notes_of_files(runs: Sequence[RunDirectory]) -> list[str]:
+    """Return what is remarkable about files that are used, with their names."""
+    by_remark: dict[str, list[str]] = {}
+    for run in runs:
+        for remark, name in run.remarks:
+            by_remark.setdefault(remark, []).append(f"{run.name}/{name}")
+    return [
+        f"{remark}: {beginning(names, _MOST_LISTED)}" for remark, names in sorted(by_remark.items())
+    ]
+
+
+def notes_of_ignored_errors(runs: Sequence[RunDirectory]) -> list[str]:
+    """Return a sentence on the errors that sysbench ignored, if it did."""
+    ignored = {
+        (run.name, *key): test.output.ignored
+        for run in runs
+        for key, test in run.tests.items()
+        if test.output is not None and test.output.ignored
+    }
+    if not ignored:
+        return []
+    tests = beginning(sorted({test_of(test) for _, test, _ in ignored}), _MOST_LISTED)
+    errors = counted(sum(ignored.values()), "error")
+    return [
+        f"sysbench ignored {errors} (deadlocks, for instance, after which it repeats the "
+        f"transaction) in {counted(len(ignored), 'result')}: {tests}"
+    ]
 
 
 def differences_of(

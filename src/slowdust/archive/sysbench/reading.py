@@ -30,6 +30,13 @@ class Cpu:
 
 
 @dataclass(frozen=True)
+class Runs:
+    """The runs in a file sb.o: mostly one, or one for each of several numbers of threads."""
+
+    outputs: tuple[Output, ...]
+
+
+@dataclass(frozen=True)
 class PrintedRates:
     """A file sb.r.*: a number for each number of clients, and the text behind them."""
 
@@ -46,9 +53,7 @@ class LastIteration:
 
 Extraction = Mapping[str, str]
 """Counter -> value as printed."""
-Content = (
-    Output | LoadOutput | Iostat | Cpu | Met | Peaks | PrintedRates | LastIteration | Extraction
-)
+Content = Runs | LoadOutput | Iostat | Cpu | Met | Peaks | PrintedRates | LastIteration | Extraction
 Request = tuple[str, FileName, str | None]
 """Path of a file, its parsed name, and the part of a device's name that selects iostat's lines."""
 INCOMPLETE = "an iteration that was not completed"
@@ -103,7 +108,7 @@ def _parse(content: bytes, kind: str, device: str | None) -> Content | Unusable:
         case "o" if kind.startswith(PREPARE):
             return sysbench.read_load(content) or Unusable("the load did not end")
         case "o":
-            return sysbench.read(content) or Unusable("the test did not end")
+            return _runs(content)
         case "io" if device is not None:
             nothing = Unusable(f"no sample of a device called {device}")
             return iostat.read(content, device) or nothing
@@ -120,6 +125,20 @@ def _parse(content: bytes, kind: str, device: str | None) -> Content | Unusable:
             return LastIteration(int(content))
         case _:
             return _rate(content)
+
+
+def _runs(content: bytes) -> Runs | Unusable:
+    """Read the runs of a file, which are told apart by their threads."""
+    outputs = sysbench.read(content)
+    if not outputs:
+        return Unusable(sysbench.why_unread(content))
+    threads = Counter(output.threads for output in outputs)
+    if len(threads) < len(outputs) or (len(outputs) > 1 and None in threads):
+        return Unusable(
+            f"{len(outputs)} runs in it, and not each at a number of threads of its own: which one "
+            "counts is not known"
+        )
+    return Runs(tuple(outputs))
 
 
 def _rate(content: bytes) -> PrintedRates | Unusable:

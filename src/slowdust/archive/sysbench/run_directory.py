@@ -9,7 +9,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from slowdust.archive.problems import TWICE, Problem
@@ -22,6 +22,7 @@ from slowdust.archive.sysbench.reading import (
     Extraction,
     LastIteration,
     PrintedRates,
+    Runs,
     busiest_device,
     is_read,
     read_all,
@@ -30,14 +31,13 @@ from slowdust.archive.sysbench.reading import (
 from slowdust.benchmarks.archived import LOAD
 from slowdust.formats.sysbench.iostat import Iostat
 from slowdust.formats.sysbench.met import Met
-from slowdust.formats.sysbench.names import FileName, parse_file
+from slowdust.formats.sysbench.names import FileName, parse_file, why_no_file
 from slowdust.formats.sysbench.output import LoadOutput, Output
 from slowdust.formats.sysbench.ps import Peaks
 from slowdust.formats.text import readable
 from slowdust.store.manifest import Fate
-from slowdust.wording import counted
+from slowdust.wording import counted, listing
 
-FOREIGN = "not a file of a run of sysbench"
 _CUT_OFF = "sb.perf.hw cut off by the end of its test"
 _STORAGE = re.compile(r"sb\.(?:prepare\.)?io\.")
 _TELLING = 3
@@ -111,6 +111,8 @@ class RunDirectory:
     by_products: Counter[str] = field(default_factory=Counter)
     """Number of files that are known and of no use here, by kind."""
     problems: list[Problem] = field(default_factory=list)
+    remarks: list[tuple[str, str]] = field(default_factory=list)
+    """Sentences on files that are used, and their names."""
 
     @property
     def name(self) -> str:
@@ -161,27 +163,72 @@ def read_runs(directories: Mapping[Path, Sequence[str]], device: str | None) -> 
             elif kind := _by_product(name):
                 run.by_products[kind] += 1
             else:
-                run.problems.append(Problem(run.path / name, FOREIGN))
+                run.problems.append(Problem(run.path / name, why_no_file(name)))
     requests = [(f"{run.path}{os.sep}{name}", file, run.device) for run, name, file in places]
     answers = list(zip(places, read_all(requests), strict=True))
-    # Names without threads belong to the tests that the others have.
-    answers.sort(key=lambda answer: answer[0][2].dop is None)
+    # Names without threads belong to the tests that the others have, as do files of several runs.
+    answers.sort(key=lambda answer: (answer[0][2].dop is None, _number_of_runs(answer[1])))
     for (run, name, file), content in answers:
         if isinstance(content, Unusable):
             _set_aside(run, name, file, content)
+        elif isinstance(content, Runs):
+            _give_runs(run, name, file, content.outputs)
         elif wrong := _give(_tests_of(run, file), name, file, content):
             run.problems.append(Problem(run.path / name, wrong))
         else:
             run.used += 1
-            if isinstance(content, Output) and content.torn:
-                run.problems.append(
-                    Problem(run.path / name, "truncated after its rate", Fate.PARTLY)
-                )
     for run in runs:
+        _move_to_actual_threads(run)
         _use_extractions(run)
         _leave_out_incomplete(run)
         _leave_out_cut(run)
     return runs
+
+
+def _number_of_runs(content: Content | Unusable) -> int:
+    return len(content.outputs) if isinstance(content, Runs) else 1
+
+
+def _give_runs(run: RunDirectory, name: str, file: FileName, outputs: Sequence[Output]) -> None:
+    """Give each run in a file to the test at its number of threads."""
+    several = len(outputs) > 1
+    given = 0
+    for output in outputs:
+        dop = output.threads if several or file.dop is None else file.dop
+        of_run = replace(file, dop=dop)
+        if wrong := _give(_tests_of(run, of_run), name, of_run, output):
+            at = f"the run at {counted(output.threads or 0, 'thread')}: " if several else ""
+            run.problems.append(Problem(run.path / name, at + wrong))
+            continue
+        given += 1
+        if output.torn:
+            run.problems.append(Problem(run.path / name, "truncated after its rate", Fate.PARTLY))
+    run.used += given > 0
+    if several and given:
+        levels = listing([f"{output.threads}" for output in outputs])
+        remark = f"{len(outputs)} runs in one file, each a result at its threads, {levels}"
+        run.remarks.append((remark, name))
+
+
+def _move_to_actual_threads(run: RunDirectory) -> None:
+    """Move the tests whose output has another number of threads than their names.
+
+    Sysbench prints the number that it ran with. Where there is such a test already, that counts.
+    """
+    for key, test in list(run.tests.items()):
+        threads = test.output.threads if test.output is not None else None
+        if not threads or test.dop in (None, threads):
+            continue
+        name, actual = test.names["o"], (test.file.common, threads)
+        del run.tests[key]
+        ran = f"sysbench ran with {counted(threads, 'thread')}, and not {test.dop} as in the name"
+        if actual in run.tests:
+            run.problems.append(Problem(run.path / name, f"{ran}: another file has that test"))
+            run.used -= 1
+            continue
+        test.file = replace(test.file, dop=threads)
+        run.tests[actual] = test
+        run.remarks.append((f"{ran}: taken to be at {counted(threads, 'client')}", name))
 
 
 def _use_extractions(run: RunDirectory) -> None:
@@ -289,7 +336,9 @@ def _tests_of(run: RunDirectory, file: FileName) -> list[ArchivedTest]:
     return [run.tests.setdefault((common, file.dop), ArchivedTest(file))]
 
 
-def _give(tests: Sequence[ArchivedTest], name: str, file: FileName, content: Content) -> str | None:
+def _give(
+    tests: Sequence[ArchivedTest], name: str, file: FileName, content: Content | Output
+) -> str | None:
     """Add the content of a file to each of its tests; else return what is wrong, in words."""
     if isinstance(content, PrintedRates):
         if len(content.numbers) != len(tests):
@@ -342,7 +391,7 @@ _FIELDS: dict[type, str] = {
 """Fields of `ArchivedTest` by the type of their content."""
 
 
-def _add(test: ArchivedTest, file: FileName, content: Content) -> None:
+def _add(test: ArchivedTest, file: FileName, content: Content | Output) -> None:
     if isinstance(content, LastIteration):
         test.last_iteration = content.number
     elif not isinstance(content, Mapping):

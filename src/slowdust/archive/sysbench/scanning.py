@@ -12,11 +12,10 @@ from pathlib import Path
 
 from slowdust.archive.importing import ForeignKind, is_generic, name_of
 from slowdust.archive.packed import Packed
-from slowdust.archive.problems import Problem, of_other_kind
-from slowdust.archive.sysbench.run_directory import FOREIGN
+from slowdust.archive.problems import Problem
 from slowdust.archive.sysbench.tables.summary_tables import Rates, Tables, is_table, take_tables
 from slowdust.archive.walking import Visited, outermost, walk
-from slowdust.formats.sysbench.names import order_of_runs, parse_file
+from slowdust.formats.sysbench.names import order_of_runs, parse_file, why_no_file
 from slowdust.formats.text import readable
 
 
@@ -36,6 +35,8 @@ class Directory:
     tables: Tables = field(default_factory=Tables)
     assumed: list[str] = field(default_factory=list)
     """Sentences on the names that were assumed for columns without names."""
+    condition: str = ""
+    """The words that tell its tables from those of other conditions in the same directory."""
 
     @property
     def problems(self) -> list[Problem]:
@@ -97,14 +98,14 @@ def _sort_files(
     directory.problems.extend(visited.problems)
     others = []
     for name in (name for name in names if name not in tables):
-        if (kind := foreign(name)) is not None:
-            directory.tables.by_products[of_other_kind(kind)] += 1
+        if (by_product := foreign(name)) is not None:
+            directory.tables.by_products[by_product] += 1
         else:
             others.append(name)
     if is_run:
         directory.runs[path] = others
     else:
-        directory.problems.extend(Problem(path / name, FOREIGN) for name in others)
+        directory.problems.extend(Problem(path / name, why_no_file(name)) for name in others)
 
 
 def _around(directory: Path, root: Path) -> list[Path]:

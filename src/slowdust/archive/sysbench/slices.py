@@ -93,8 +93,7 @@ def slice_of(
     if published is None:
         return None
     rate, unit = _rate(test, published, reading.mode)
-    classic = _classic(run, test, _divisor(test, published, reading.mode, rate))
-    archived = Archived(response=_response(test), classic=classic)
+    archived = Archived(response=_response(test), classic=_classic(run, test, published))
     record = Slice(
         place=Place(
             benchmark=SYSBENCH.name,
@@ -137,24 +136,24 @@ def _seconds(test: ArchivedTest) -> float | None:
     return test.output.elapsed if test.output else None
 
 
-def _divisor(test: ArchivedTest, published: Rate, mode: Mode, rate: float) -> Rate:
-    """Return the rate by which the classic files divide."""
-    clean_scan = mode is Mode.CLEAN and test.file.test == SCAN and test.output is not None
-    return Rate(f"{rate:.0f}", Unit.THOUSAND_ROWS) if clean_scan else published
+def _classic(run: RunDirectory, test: ArchivedTest, published: Rate) -> Classic:
+    """Collect the texts and sums from which the classic files are written, as published.
 
-
-def _classic(run: RunDirectory, test: ArchivedTest, rate: Rate) -> Classic:
-    """Collect the texts and sums from which the classic files are written."""
+    Clean numbers would be in other units than those of runs whose own output is not there.
+    """
     classic = Classic(
         run=run.name,
         file=test.file.common,
-        rate=rate.text,
-        whole_rate=f"{rate.whole}\t{_behind_rate(test)}",
+        rate=published.text,
+        whole_rate=f"{published.whole}\t{_behind_rate(test)}",
         counters={str(number): dict(values) for number, values in test.counters.items()},
     )
     if test.storage is not None:
         io = test.storage
         classic.storage = [io.samples, io.reads, io.read_kb, io.writes, io.written_kb]
+    if test.cpu is not None:
+        vm = test.cpu.published
+        classic.cpu = [vm.samples, vm.switches, vm.cpu]
     if test.met is not None and (test.storage is None or test.cpu is None):
         classic.met = list(test.met.cells)
     return classic
@@ -196,12 +195,8 @@ def _uses(test: ArchivedTest) -> dict[str, Use]:
 def _add_storage_and_cpu(
     record: Slice, test: ArchivedTest, published: Rate, reading: Reading, clean: Vmstat | None
 ) -> None:
-    """Add hardware per operation, and the sums that the classic files are made of."""
     archived = record.archived
     assert archived is not None
-    if test.cpu is not None:
-        vm = clean or test.cpu.published
-        archived.classic.cpu = [vm.samples, vm.switches, vm.cpu]
     printed = published_met(test, published)
     if reading.mode is Mode.COMPAT:
         archived.per_operation = per_operation(printed, reading.cpus) if printed else {}

@@ -112,9 +112,9 @@ def compiled_from(
     build = compiled_before(dbms, version, facts)
     if build is None:
         place = _folder(dbms, facts)
-        with staging.lock(place):
+        with staging.lock(place, progress) as report:
             if cache.load_folder(place) is None:
-                work = _Work(dbms, version, revision, flags, compiler, progress)
+                work = _Work(dbms, version, revision, flags, compiler, report)
                 cache.fill_compiled(place, catalog_of(dbms), version, work.fill)
         build = compiled_before(dbms, version, facts)
     assert build is not None
@@ -194,7 +194,7 @@ class _Work:
         revision = self.revision
         name = f"{self.flags.name}-{_digest(revision.place, self.compiler.version)}"
         place = cache_root() / "trees" / self.dbms / name
-        with staging.lock(place):
+        with staging.lock(place, self.progress):
             end_abandoned(place / _BUILD)
             place.mkdir(exist_ok=True)
             place.chmod(0o755)

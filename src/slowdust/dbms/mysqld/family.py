@@ -100,7 +100,8 @@ class MysqldFamily(Family):
 
     def identified(self, site: Site) -> str:
         """Return the IDENTIFIED clause of the only user for CREATE USER and GRANT."""
-        return f"IDENTIFIED BY '{site.access.password or ''}'"
+        password = site.access.password
+        return f"IDENTIFIED BY '{password.reveal() if password else ''}'"
 
     def bytes_per_row(self, engine: str | None) -> int:
         """Return the bytes that the engine needs."""

@@ -24,7 +24,8 @@ from pathlib import Path
 import msgspec
 
 from slowdust.errors import SlowdustError
-from slowdust.places import CLAIMS_VARIABLE, claims_directory
+from slowdust.places import CLAIMS_VARIABLE, claims_directory, within
+from slowdust.store.reading import FAULTS
 from slowdust.units import Second
 
 _ALL = "all"
@@ -119,7 +120,7 @@ def holders_here() -> list[Holder]:
 
 @contextmanager
 def _descriptor(name: str) -> Iterator[int]:
-    path = claims_directory() / f"slowdust-{name}.lock"
+    path = within(claims_directory(), f"slowdust-{name}.lock")
     try:
         descriptor = _open(path)
     except OSError as error:
@@ -196,7 +197,7 @@ def _read(descriptor: int) -> Holder | None:
     """Return the holder that a file names; None where it names none that can be shown."""
     try:
         holder = msgspec.json.decode(os.pread(descriptor, _LONGEST_RECORD, 0), type=Holder)
-    except msgspec.MsgspecError:
+    except FAULTS:
         return None
     names = holder.experiment, holder.user
     return holder if all(n.isprintable() and len(n) <= _LONGEST_NAME for n in names) else None

@@ -92,6 +92,9 @@ class Run(_Command, kw_only=True, tag="run"):
     """The position in its sequence at which each client begins; None: where it is."""
     rate: Rate | None = None
     beside: list[Beside] = []
+    patience: Second | None = None
+    """The time after that of `stop` in which the operations under way have to end, or all of them
+    where `stop` has no time."""
 
 
 class Partitions(msgspec.Struct):
@@ -151,6 +154,8 @@ class Perform(_Command, kw_only=True, tag="perform"):
     session: str
     until: Until | None = None
     """None: the end of the step."""
+    patience: Second | None = None
+    """The longest time without progress."""
 
 
 class Close(_Command, kw_only=True, tag="close"):
@@ -351,7 +356,7 @@ class Failed(AnyEvent, kw_only=True, tag="error"):
 
     id: int | None = None  # type: ignore[assignment]
     """None where the command's line was not understood at all."""
-    kind: Literal["connection", "server", "protocol", "usage"]
+    kind: Literal["connection", "server", "timeout", "protocol", "usage"]
     sqlstate: str | None = None
     message: str
 

@@ -15,6 +15,7 @@ from enum import Enum
 
 _STEP = r"(?:l\.[a-z]+\d*|q[rp]?\d{1,9}\.L?\d{1,9})"
 _ROLE = r"(?:insert|delete|query)"
+_OF_NO_CLIENTS = r"o\.(?:ib|res)\.dop0+(?:\.|$)"
 _SIZE = re.compile(r"\d{1,9}m\.")
 _DIRECTORY_OF_QUERIES = re.compile(
     r"q(?P<kind>[rp]?)\.L(?P<loop>\d{1,9})\.ips(?P<rate>[1-9]\d{0,8})"
@@ -36,6 +37,8 @@ class FileKind(Enum):
     CLIENT = "o.ib"
     RESULT = "o.res"
     RESPONSE = "o.rt"
+    SELECTED = "mrg.some"
+    """Rows of one file mrg, in its form: they count where that file is not there."""
     SELECTION = "some"
     """Rows of other files, picked by hand or for a chart."""
     BY_PRODUCT = "by-product"
@@ -48,11 +51,12 @@ _KINDS = {
     FileKind.MERGED_RESPONSE: re.compile(
         rf"mrg\.(?P<step>{_STEP}|q[rp]?\.L\d{{1,9}}\.ips\d{{1,9}})\.rt\.(?P<role>{_ROLE})"
     ),
-    FileKind.CLIENT: re.compile(r"o\.ib\.dop(?P<clients>\d{1,9})\.(?P<client>\d{1,9})"),
-    FileKind.RESULT: re.compile(r"o\.res\.dop(?P<clients>\d{1,9})"),
+    FileKind.CLIENT: re.compile(r"o\.ib\.dop(?P<clients>[1-9]\d{0,8})\.(?P<client>\d{1,9})"),
+    FileKind.RESULT: re.compile(r"o\.res\.dop(?P<clients>[1-9]\d{0,8})"),
     FileKind.RESPONSE: re.compile(rf"o\.rt\.t\.(?P<role>{_ROLE})"),
+    FileKind.SELECTED: re.compile(rf"mrg\.(?P<step>{_STEP})\.some"),
     FileKind.SELECTION: re.compile(r"(?:mrg|rel)\.(?:.+\.)?some|mrg\..+\.(?:ips|qps|ht)"),
-    FileKind.BY_PRODUCT: re.compile(r"(?:o|mrg)\.[A-Za-z].*"),
+    FileKind.BY_PRODUCT: re.compile(rf"(?!{_OF_NO_CLIENTS})(?:o|mrg)\.[A-Za-z].*"),
 }
 """Patterns in the order in which they are tried; their groups are fields of `FileName`."""
 
@@ -79,6 +83,11 @@ def parse_file(name: str) -> FileName | None:
             counts = {key: int(parts[key]) for key in ("clients", "client") if key in parts}
             return FileName(kind, *texts, counts.get("clients"), counts.get("client"))
     return None
+
+
+def is_of_no_clients(name: str) -> bool:
+    """Return whether a file of a step has 0 clients in its name, as no step can have run."""
+    return re.match(_OF_NO_CLIENTS, name) is not None
 
 
 def without_size(tag: str) -> str:

@@ -14,17 +14,36 @@ from slowdust.versions import VersionOrder, version_order
 
 _FILE = re.compile(
     r"sb\.(?P<kind>r\.\w+|perf\.(?:hw|last)|pgs\.\w+|prepare\.\w+|\w+)"
-    r"\.(?P<test>[a-z][a-z-]*)(?:\.(?P<phase>pre|warm|warmpre))?"
+    r"\.(?P<test>[a-z][a-z-]*|(?:oltp|select|bulk)(?:_[a-z]+)+)(?:\.(?P<phase>pre|warm|warmpre))?"
     r"\.range(?P<range>\d{1,9})\.pk(?P<pk>[01])"
-    r"(?:\.dop(?P<dop>\d{1,9})|\.(?P<iteration>\d{1,9}))?"
+    r"(?:\.dop(?P<dop>[1-9]\d{0,8})|\.(?P<iteration>\d{1,9}))?"
     r"(?:\.(?P<extraction>raw|sorted))?(?:\.gz)?"
 )
+_OWN_TESTS = {
+    "oltp_point_select": "point-query",
+    "oltp_read_only": "read-only",
+    "oltp_read_write": "read-write",
+    "oltp_write_only": "write-only",
+    "oltp_update_index": "update-index",
+    "oltp_update_non_index": "update-nonindex",
+    "oltp_delete": "delete",
+    "oltp_insert": "insert",
+    "select_random_points": "random-points",
+    "select_random_ranges": "random-ranges",
+    "bulk_insert": "bulk-insert",
+}
+"""The tests that sysbench itself has, and how they are called here."""
+_WITHOUT_CLIENTS = re.compile(r"sb\..+\.dop0+(?:\.gz)?")
 _CLIENTS = re.compile(r"(?<![^._-])(?:dop(?P<dop>[1-9]\d*)|(?P<users>[1-9]\d*)u)(?![^._-])")
 """A number of clients in other names: `dop40`, or of whole sets `40u` (users).
 
 Others look like it and are not: `c48` are CPUs, `10m` rows in millions.
 """
-_LABEL = re.compile(r"(?P<test>[a-z][a-z-]*(?:\.(?:pre|warm|warmpre))?)_range=(?P<range>\d{1,9})")
+_LABEL = re.compile(
+    r"(?P<test>[a-z][a-z-]*|(?:oltp|select|bulk)(?:_[a-z]+)+)(?P<phase>\.(?:pre|warm|warmpre))?"
+    r"_range=(?P<range>\d{1,9})"
+)
+_OF_RUNS = "sb."
 LOAD_BLOCK = "sb.prepare.met."
 """The beginning of the name of a block of the load, in a table of hardware."""
 _WITH_KEY, _WITHOUT_KEY = ".pk1", ".pk0"
@@ -129,13 +148,17 @@ class RunName:
 
 
 def parse_file(name: str) -> FileName | None:
-    """Parse the name; return None for a file that is none of a run's."""
+    """Parse the name; return None for a file that is none of a run's.
+
+    A test of sysbench's own name is called as the same test is here: `read-write` for
+    `oltp_read_write`.
+    """
     match = _FILE.fullmatch(name)
-    if match is None:
+    if match is None or not _is_known(match["test"]):
         return None
     return FileName(
         kind=match["kind"],
-        test=match["test"],
+        test=_our_test(match["test"]),
         phase=match["phase"],
         range=int(match["range"]),
         dop=int(match["dop"]) if match["dop"] else None,
@@ -145,13 +168,33 @@ def parse_file(name: str) -> FileName | None:
     )
 
 
+def why_no_file(name: str) -> str:
+    """Say what is wrong with the name of a file that `parse_file` does not parse, in words."""
+    if _WITHOUT_CLIENTS.fullmatch(name):
+        return "0 clients by its name: it counts as no result"
+    if name.startswith(_OF_RUNS):
+        return "its name is not sb.KIND.TEST.rangeN.pk1[.dopN] with a known kind and test"
+    return "not a file of a run of sysbench"
+
+
 def parse_label(label: str) -> str | None:
     """Return the test of a row of a published table, without `.pk1` or `.pk0`; None if it is none.
 
     Rows do not say which of the two it is.
     """
     match = _LABEL.fullmatch(label)
-    return None if match is None else f"{match['test']}.range{match['range']}"
+    if match is None or not _is_known(match["test"]):
+        return None
+    return f"{_our_test(match['test'])}{match['phase'] or ''}.range{match['range']}"
+
+
+def _is_known(test: str) -> bool:
+    """Return whether it is a test of ours, or one of sysbench's own."""
+    return "_" not in test or test in _OWN_TESTS
+
+
+def _our_test(test: str) -> str:
+    return _OWN_TESTS.get(test, test)
 
 
 def clients_in_name(name: str) -> int | None:

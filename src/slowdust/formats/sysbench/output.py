@@ -1,12 +1,13 @@
 """The end of sysbench's output, of a test (sb.o) and of the load (sb.prepare.o).
 
-Between the command line and the end there may be a megabyte of plans, which nobody looks at.
+Between the command line and the end there may be a megabyte of plans, which nobody looks at. A file
+may have the output of several runs, one after the other.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slowdust.units import Second
 
@@ -19,12 +20,19 @@ _QUERIES = re.compile(
 )
 _TRANSACTIONS = re.compile(rb"^    transactions: +\d+ +\((?P<rate>%b) per sec\.\)" % _NUMBER, re.M)
 _PRINTED_RATE = re.compile(rb"^    (?:queries|transactions): .*\((?P<rate>\S+) per sec\.\)", re.M)
-_ELAPSED = re.compile(rb"^    time elapsed: +(?P<seconds>%b)s" % _NUMBER, re.M)
+_ELAPSED = re.compile(rb"^    (?:time elapsed|total time): +(?P<seconds>%b)s" % _NUMBER, re.M)
+_THREADS = re.compile(rb"^Number of threads: (\d{1,9})\s*$", re.M)
+_IGNORED = re.compile(rb"^    ignored errors: +(\d{1,15}) ", re.M)
 _LATENCY = re.compile(rb"^ +(?P<name>avg|max|95th percentile): +(?P<ms>%b)\s*$" % _NUMBER, re.M)
 _PERCENTILE = re.compile(rb"^ +\d{1,2}th percentile: ", re.M)
 _OPTION = re.compile(rb"--(table-size|tables|threads|time)=(\d{1,15})\b")
 _DRIVER = re.compile(rb"--db-driver=(\w+)")
 _CPUS = re.compile(rb"^(\d{1,6}) CPUs", re.M)
+_EARLIER = re.compile(rb"^sysbench (0\.\d{1,3}(?:\.\d{1,3})?)\b", re.M)
+_FAILURE = re.compile(rb"^FATAL: (.+?)\s*$", re.M)
+_LONGEST_QUOTED = 120
+"""Characters of a message of sysbench."""
+_OF_SYSBENCH = re.compile(rb"\bsysbench\b|^Initializing worker threads|^Number of threads: ", re.M)
 _LOADED = re.compile(
     rb"^Load seconds is (\d{1,9}) for (\d{1,9}) tables, \S+ Mips, (\d{1,15}) ips", re.M
 )
@@ -49,6 +57,8 @@ class Output:
     average_ms: str | None
     longest_ms: str | None
     p95_ms: str | None
+    ignored: int = 0
+    """Number of errors that sysbench ignored: deadlocks, and other transactions that it repeats."""
     torn: bool = False
     """Whether a part of the lines behind the rates is missing."""
 
@@ -63,14 +73,28 @@ class LoadOutput:
     """Inserts per second."""
 
 
-def read(content: bytes) -> Output | None:
-    """Read the numbers of a test that ended; return None where it did not.
+def read(content: bytes) -> list[Output]:
+    """Read the numbers of each run that ended, in their order; none where there is no such run.
 
     Raises:
-        ValueError: its rate is none.
+        ValueError: a rate is none.
     """
     whole_lines = content[: content.rfind(b"\n") + 1]
-    head, end = whole_lines[:_HEAD_BYTES], whole_lines[max(0, whole_lines.rfind(_END)) :]
+    ends = [match.start() for match in re.finditer(re.escape(_END), whole_lines)] or [0]
+    outputs = []
+    for begin, end, stop in zip([0, *ends], ends, [*ends[1:], len(whole_lines)], strict=False):
+        last = stop == len(whole_lines)
+        torn = last and len(whole_lines) < len(content)
+        output = _read_run(whole_lines, (begin, end, stop))
+        if output is not None:
+            outputs.append(replace(output, torn=True) if torn else output)
+    return outputs
+
+
+def _read_run(content: bytes, places: tuple[int, int, int]) -> Output | None:
+    """Read a run: where its output begins, where the statistics do, and where both end."""
+    begin, end_of_run, stop = places
+    head, end = content[:_HEAD_BYTES], content[end_of_run:stop]
     for printed in _PRINTED_RATE.findall(end):
         if not _RATE.fullmatch(printed) or not float(printed):
             raise ValueError(f"a rate of {printed[:40].decode(errors='replace')}/s")
@@ -78,12 +102,14 @@ def read(content: bytes) -> Output | None:
     if queries is None or transactions is None:
         return None
     options = {name: int(value) for name, value in _OPTION.findall(head.partition(b"\n")[0])}
+    threads = _THREADS.findall(content, begin, end_of_run)
     latency = {match["name"]: match["ms"].decode() for match in _LATENCY.finditer(end)}
     elapsed, driver, cpus = _ELAPSED.search(end), _DRIVER.search(head), _CPUS.search(head)
+    ignored = _IGNORED.search(end)
     return Output(
         table_size=options.get(b"table-size"),
         tables=options.get(b"tables"),
-        threads=options.get(b"threads"),
+        threads=int(threads[-1]) if threads else options.get(b"threads"),
         cpus=int(cpus[1]) if cpus else None,
         driver=driver[1].decode() if driver else None,
         count=int(queries["count"]),
@@ -93,8 +119,23 @@ def read(content: bytes) -> Output | None:
         average_ms=latency.get(b"avg"),
         longest_ms=latency.get(b"max"),
         p95_ms=latency.get(b"95th percentile"),
-        torn=len(whole_lines) < len(content) or not _PERCENTILE.search(end),
+        ignored=int(ignored[1]) if ignored else 0,
+        torn=not _PERCENTILE.search(end),
     )
+
+
+def why_unread(content: bytes) -> str:
+    """Say why a file has no run that `read` returns, in words."""
+    if version := _EARLIER.search(content):
+        return (
+            f"of sysbench {version[1].decode()}, which prints no queries/s: output of sysbench 1.0 "
+            "and later is read"
+        )
+    if failure := _FAILURE.search(content):
+        return f"sysbench failed: {failure[1][:_LONGEST_QUOTED].decode(errors='replace')}"
+    if _OF_SYSBENCH.search(content):
+        return "the test did not end"
+    return "not the output of sysbench"
 
 
 def read_load(content: bytes) -> LoadOutput | None:

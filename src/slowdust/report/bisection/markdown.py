@@ -7,6 +7,7 @@ import msgspec
 from slowdust import __version__
 from slowdust.bisection.metrics import words_for
 from slowdust.bisection.outcome import Change, Outcome, Ratio
+from slowdust.bisection.words import interval_in_words
 from slowdust.report.bisection.words import certainty, in_words, summary
 from slowdust.report.markdown.foreign import escaped
 from slowdust.report.markdown.table import ABSENT, interval, ratio, table, work_ratio
@@ -108,4 +109,4 @@ def _levels(outcome: Outcome) -> list[str]:
 
 
 def _cost(cost: Ratio) -> str:
-    return f"{cost.ratio:.3f} [{cost.low:.3f}, {cost.high:.3f}]"
+    return interval_in_words(*msgspec.structs.astuple(cost))

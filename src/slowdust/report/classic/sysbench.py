@@ -1,7 +1,6 @@
 """The classic files of archived runs of sysbench.
 
-They are the published ones, byte for byte, if the runs were imported so; otherwise the same files
-with clean numbers.
+They are the published ones, byte for byte, whichever numbers an import took for reports.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from slowdust.errors import SlowdustError, UsageError
-from slowdust.formats.text import visible_in_json
+from slowdust.errors import UsageError
 from slowdust.store.folder import Folder, replace_file
+from slowdust.store.reading import naming_damage, read_whole
 
 ANNOTATION_FILE = "annotation.json"
 _TAG = re.compile(r"\w[\w.@+-]*")
@@ -32,11 +32,10 @@ def read_annotation(folder: Folder) -> Annotation:
     """
     path = folder.path / ANNOTATION_FILE
     try:
-        return msgspec.json.decode(visible_in_json(path.read_bytes()), type=Annotation)
+        with naming_damage(path):
+            return msgspec.json.decode(read_whole(path), type=Annotation)
     except FileNotFoundError:
         return Annotation()
-    except msgspec.MsgspecError as error:
-        raise SlowdustError(f"{path} is damaged: {error}") from error
 
 
 def write_annotation(folder: Folder, annotation: Annotation) -> None:

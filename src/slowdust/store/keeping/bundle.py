@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import re
 import shutil
 import tarfile
@@ -24,8 +25,10 @@ from typing import IO
 import msgspec
 
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.places import check_regular
+from slowdust.places import check_regular, is_plain, within
+from slowdust.store.count import Count
 from slowdust.store.folder import (
+    BEGINNING_OF_RECORD,
     COUNTS_FILE,
     MANIFEST_FILE,
     PROFILES,
@@ -34,48 +37,61 @@ from slowdust.store.folder import (
     WAITS_FILE,
     WORKLOAD_FILE,
     Folder,
+    cannot_write,
 )
 from slowdust.store.keeping.annotation import ANNOTATION_FILE, read_annotation
 from slowdust.store.keeping.arriving import aside, put_in_place
 from slowdust.store.keeping.experiments import check_name, is_name, rename_experiment
-
-MOST_BYTES = 4 << 30
-"""The most that a bundle may unpack to: 2,000 times the largest experiment of the examples."""
-_MOST_MEMBERS = 100_000
-_FILES = (
-    SPEC_FILE,
-    WORKLOAD_FILE,
-    MANIFEST_FILE,
-    SLICES_FILE,
-    COUNTS_FILE,
-    WAITS_FILE,
-    ANNOTATION_FILE,
+from slowdust.store.reading import MOST_BYTES as MOST_BYTES_OF_FILE
+from slowdust.store.reading import (
+    DamagedFileError,
+    complete_lines,
+    naming_damage,
+    shown,
+    unknown_keys,
 )
-_PROFILE = re.compile(rf"{PROFILES}/[^/\0]+\.json\.gz")
+from slowdust.store.slice import Slice
+from slowdust.store.waits import WaitWindow
+from slowdust.temporary import becoming
+from slowdust.unpacking import FAULTS, BoundedMember, fault, members_of
+
+MOST_BYTES = 1 << 30
+"""The most that a bundle may unpack to: as many slices as a report is made of, at 2 kB each."""
+_RECORDS = (SLICES_FILE, COUNTS_FILE, WAITS_FILE)
+_FILES = (SPEC_FILE, WORKLOAD_FILE, MANIFEST_FILE, *_RECORDS, ANNOTATION_FILE)
+_PROFILE = re.compile(rf"{PROFILES}/(?P<name>[^/]+\.json\.gz)")
 _PIECE = 1 << 20
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """Control characters but tab and the end of a line."""
 
 
 def pack(folder: Folder, destination: Path) -> None:
-    """Write the bundle of an experiment; a running one as it is now.
+    """Write the bundle of an experiment, which appears whole; a running one as it is now.
 
     Raises:
         UsageError: `destination` exists, or the experiment has no manifest yet.
-        SlowdustError: it cannot be written.
+        SlowdustError: it cannot be written, or is larger than a bundle may be.
     """
     folder.read_manifest()
+    _refuse_existing(destination)
+    size = sum((folder.path / path).stat().st_size for path in _members(folder))
+    if size > MOST_BYTES:
+        raise SlowdustError(
+            f"'{folder.name}' has {size / 1e6:,.0f} MB, and a bundle at most "
+            f"{MOST_BYTES / 1e6:,.0f}: copy its folder, {folder.path}"
+        )
     try:
-        with destination.open("xb") as file:
-            try:
+        with becoming(destination) as new:
+            with new.open("xb") as file:
                 _write(folder, file)
-            except BaseException:
-                destination.unlink()
-                raise
-    except FileExistsError:
-        raise UsageError(f"{destination} exists already: choose another file with -o") from None
+            _refuse_existing(destination)
     except OSError as error:
-        raise SlowdustError(f"cannot write {destination}: {error.strerror}") from error
+        raise cannot_write(destination, error) from error
+
+
+def _refuse_existing(destination: Path) -> None:
+    if os.path.lexists(destination):
+        raise UsageError(f"{destination} exists already: choose another file with -o")
 
 
 def _write(folder: Folder, file: IO[bytes]) -> None:
@@ -110,7 +126,7 @@ def unpack(bundle: Path, results: Path, name: str | None = None) -> Folder:
     with aside(results) as incoming:
         folder = _read(bundle, incoming)
         _check(folder, bundle)
-        wanted = results / (name or folder.name)
+        wanted = within(results, name or folder.name)
         if wanted.exists():
             raise UsageError(
                 f"there is a '{wanted.name}' in {results} already: choose another with --name"
@@ -126,38 +142,73 @@ def _check(folder: Folder, bundle: Path) -> None:
 
     Raises:
         UsageError: a newer Slowdust wrote it.
-        SlowdustError: a file is damaged, or the manifest is another experiment's.
+        SlowdustError: a file is damaged or has unknown keys, or the manifest is another
+            experiment's.
     """
-    manifest = folder.read_manifest()
-    if manifest.experiment != folder.name:
-        raise _no_bundle(bundle, "its manifest has another name than its folder")
-    for name in (MANIFEST_FILE, ANNOTATION_FILE):
-        if (folder.path / name).is_file():
-            _refuse_control_characters(folder.path / name, bundle)
-    read_annotation(folder)
-    folder.read_slices()
-    folder.read_counts()
-    folder.read_waits()
+    try:
+        manifest = folder.read_manifest()
+        if manifest.experiment != folder.name:
+            raise _no_bundle(bundle, "its manifest has another name than its folder")
+        _check_texts(folder, MANIFEST_FILE, manifest, bundle)
+        annotation = read_annotation(folder)
+        if (folder.path / ANNOTATION_FILE).is_file():
+            _check_texts(folder, ANNOTATION_FILE, annotation, bundle)
+        for _ in folder.each_slice():
+            pass  # one at a time: all of them may be more than the memory has
+        for name, kind in ((SLICES_FILE, Slice), (COUNTS_FILE, Count), (WAITS_FILE, WaitWindow)):
+            _check_keys(folder.path / name, kind, bundle)
+        _check_profiles(folder, bundle)
+    except DamagedFileError as error:
+        file = error.path.relative_to(folder.path)
+        raise _no_bundle(bundle, f"its {file}: {error.reason}") from error
+
+
+def _check_texts(folder: Folder, name: str, record: msgspec.Struct, bundle: Path) -> None:
+    """Refuse unknown keys, and texts that would command a terminal which they are printed on.
+
+    Raises:
+        SlowdustError: there are such, or the file is damaged.
+    """
+    path = folder.path / name
+    with naming_damage(path):
+        content = msgspec.json.decode(path.read_bytes())
+        unknown = next(unknown_keys(record, content), None)
+        if any(_CONTROL.search(text) for text in _texts(content)):
+            raise _no_bundle(bundle, f"its {name} has control characters")
+    _refuse_key(unknown, f"its {name}", bundle)
+
+
+def _check_keys(path: Path, kind: type[msgspec.Struct], bundle: Path) -> None:
+    """Refuse damaged records, and those of today's schema with unknown keys.
+
+    Raises:
+        SlowdustError: there are such.
+    """
+    decoder = msgspec.json.Decoder(kind)
+    for number, line in enumerate(complete_lines(path), start=1):
+        if not line.strip() or (kind is Slice and not line.startswith(BEGINNING_OF_RECORD)):
+            continue  # a slice of an earlier schema was flat
+        with naming_damage(path):
+            record, content = decoder.decode(line), msgspec.json.decode(line)
+            unknown = next(unknown_keys(record, content), None)
+        _refuse_key(unknown, f"line {number} of its {path.name}", bundle)
+
+
+def _refuse_key(key: str | None, where: str, bundle: Path) -> None:
+    if key is not None:
+        raise _no_bundle(
+            bundle, f"{where} has the unknown key {shown(key)}, as a newer Slowdust may write it"
+        )
+
+
+def _check_profiles(folder: Folder, bundle: Path) -> None:
     left = MOST_BYTES
     for path in (folder.path / PROFILES).glob("*"):
         left -= _unpacked_bytes(path, left)
         if left <= 0:
             raise _no_bundle(bundle, "it is too large")
-    folder.read_profiles()
-
-
-def _refuse_control_characters(path: Path, bundle: Path) -> None:
-    """Refuse texts that would command a terminal which they are printed on.
-
-    Raises:
-        SlowdustError: there are such, or the file is damaged.
-    """
-    try:
-        content = msgspec.json.decode(path.read_bytes())
-    except msgspec.MsgspecError as error:
-        raise _no_bundle(bundle, f"{path.name}: {error}") from error
-    if any(_CONTROL.search(text) for text in _texts(content)):
-        raise _no_bundle(bundle, f"{path.name} has control characters")
+    for _ in folder.each_profile():
+        pass
 
 
 def _texts(content: object) -> Iterator[str]:
@@ -194,36 +245,47 @@ def _read(bundle: Path, incoming: Path) -> Folder:
     names: set[str] = set()
     left = MOST_BYTES
     try:
-        with tarfile.open(bundle, mode="r|gz") as archive:
-            for count, member in enumerate(archive):
+        with (
+            gzip.open(bundle) as file,
+            tarfile.open(fileobj=file, mode="r|", tarinfo=BoundedMember) as archive,
+        ):
+            for member in members_of(archive):
                 name, path = _place_of(member, bundle)
                 names.add(name)
                 left -= member.size
-                if len(names) > 1 or left < 0 or count >= _MOST_MEMBERS:
+                if len(names) > 1 or left < 0:
                     raise _no_bundle(bundle, "it is too large, or has several experiments")
                 target = incoming / name / path
                 target.parent.mkdir(parents=True, exist_ok=True)
                 content = archive.extractfile(member)
                 assert content is not None
-                with target.open("xb") as file:
-                    shutil.copyfileobj(content, file, _PIECE)
+                with target.open("xb") as written:
+                    shutil.copyfileobj(content, written, _PIECE)
     except FileExistsError:
         raise _no_bundle(bundle, "a file is in it twice") from None
-    except (tarfile.TarError, EOFError, OSError) as error:
+    except FAULTS as error:
         if isinstance(error, FileNotFoundError) and not bundle.exists():
             raise UsageError(f"there is no file {bundle}") from None
-        raise _no_bundle(bundle, str(error)) from error
+        raise _no_bundle(bundle, fault(error)) from error
     if len(names) != 1:
         raise _no_bundle(bundle, "it is empty")
-    return Folder(incoming / names.pop())
+    return Folder.of(incoming, names.pop())
 
 
 def _place_of(member: tarfile.TarInfo, bundle: Path) -> tuple[str, str]:
     """Return experiment and file of a member; refuse whatever `pack` does not write."""
     name, _, path = member.name.partition("/")
-    known = path in _FILES or _PROFILE.fullmatch(path) is not None
+    profile = _PROFILE.fullmatch(path)
+    known = path in _FILES if profile is None else is_plain(profile["name"])
     if not (member.isreg() and is_name(name) and known):
-        raise _no_bundle(bundle, f"it has {member.name!r}")
+        raise _no_bundle(bundle, f"it has {shown(member.name)}")
+    most = MOST_BYTES if path in _RECORDS else MOST_BYTES_OF_FILE
+    if member.size > most:
+        raise _no_bundle(
+            bundle,
+            f"its {path} has {member.size / 1e6:,.0f} MB, and no experiment more than "
+            f"{most / 1e6:,.0f}",
+        )
     return name, path
 
 

@@ -26,6 +26,7 @@ from slowdust.store.folder import (
     replace_file,
 )
 from slowdust.store.of_fleet import FLEET_SPEC_FILE, fleet_folder
+from slowdust.store.reading import fault, naming_damage
 from slowdust.wording import nearest
 
 BUNDLE_SUFFIX = ".slowdust"
@@ -45,8 +46,20 @@ def check_name(text: str) -> None:
     """
     if not is_name(text):
         raise UsageError(
-            f"'{text}' is not a valid name of an experiment: letters, digits and ._@+- only, the "
-            "first of them a letter or digit"
+            f"{text!r} is not a valid name of an experiment: letters, digits and ._@+- only, the "
+            "first of them a letter or digit, at most 200"
+        )
+
+
+def check_results(results: Path) -> None:
+    """Refuse a results folder that is not there.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if not results.is_dir():
+        raise UsageError(
+            f"there is no folder {results}: name the folder of the experiments with --results"
         )
 
 
@@ -60,21 +73,29 @@ def kept_experiment(results: Path, name: str) -> Folder:
     """
     if name.endswith(BUNDLE_SUFFIX) and Path(name).is_file():
         raise UsageError(f"{name} is a bundle: `slowdust import bundle {name}` opens it")
-    if name and not is_name(name):
-        path = named_path(name)
+    if name and not is_name(name) and (path := _existing_path(name)) is not None:
         folder = Folder(path.parent if path.is_file() else path)
         if _is_kept(folder):
             return folder
-        if path.exists():
-            raise UsageError(f"there is no experiment in {path}")
+        raise UsageError(f"there is no experiment in {path}")
     check_name(name)
-    folder = Folder(results / name)
+    folder = Folder.of(results, name)
     if not _is_kept(folder):
+        if not results.is_dir():
+            raise UsageError(f"no experiment '{name}': there is no folder {results}")
         names = [each.name for each in experiments(results)]
         close = nearest(name, names)
         hint = f"did you mean {close}?" if close else "`slowdust list` shows those it has"
         raise UsageError(f"no experiment '{name}' in {results}: {hint}")
     return folder
+
+
+def _existing_path(name: str) -> Path | None:
+    """Return the path that a user writes, with a last name; None if there is nothing."""
+    path = named_path(name)
+    if not path.exists():
+        return None
+    return path.resolve() if path.name in {"", ".."} else path
 
 
 def _is_kept(folder: Folder) -> bool:
@@ -157,10 +178,8 @@ def _held(folder: Folder) -> Iterator[None]:
 def _rename_manifest(path: Path, name: str) -> None:
     """Replace the name alone: a newer Slowdust's fields stay, and so does the place in lists."""
     times = path.stat()
-    try:
+    with naming_damage(path):
         manifest = msgspec.json.decode(path.read_bytes(), type=dict[str, object])
-    except msgspec.MsgspecError as error:
-        raise SlowdustError(f"{path} is damaged: {error}") from error
     manifest["experiment"] = name
     replace_file(path, msgspec.json.format(msgspec.json.encode(manifest), indent=1))
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -172,8 +191,8 @@ def _rename_spec(path: Path, name: str) -> None:
         return
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SlowdustError(f"{path} is damaged: {error}") from error
+    except (UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
+        raise SlowdustError(f"{path} is damaged: {fault(error)}") from error
     if "name" in table:
         replace_file(path, tomli_w.dumps(table | {"name": name}).encode())
 

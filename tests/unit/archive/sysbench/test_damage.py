@@ -54,7 +54,7 @@ def test_nothing_broken_stops_an_import(
     assert "qps.abs.gone.tsv: no regular file" in skipped
     assert f"{RUN_A}/sb.vm.pipe.range100.pk1.dop8: no regular file" in skipped
     assert "qps.rel.alone.tsv: no rows" in skipped
-    assert "  1 file of the other kind: `slowdust import iibench` reads them" in printed
+    assert "known and not needed: of iibench 1" in printed
     differing = "qps.abs.x.tsv: hot-points_range=100 of x.pg1023_o2.x10a_c8.pk1, 1001 there, 1000"
     assert f"  differs from what it is made of: {differing} from the run's files" in printed
     actual = results(slowdust, "a")
@@ -212,7 +212,9 @@ def test_names_that_are_almost_those_of_a_run_are_foreign(
     printed = slowdust("import", "sysbench", archive)
     skipped = [line for line in printed.splitlines() if "skipped" in line]
     assert sorted(skipped) == sorted(
-        f"  skipped: {RUN_A}/{name}: not a file of a run of sysbench" for name in foreign
+        f"  skipped: {RUN_A}/{name}: its name is not sb.KIND.TEST.rangeN.pk1[.dopN] with a known "
+        "kind and test"
+        for name in foreign
     )
     assert "sb.o.pgvac 1" in printed
 

@@ -45,7 +45,8 @@ def test_a_directory_that_was_imported_twice_counts_once(
         actual = history(slowdust, *names)
         assert [line["experiments"] for line in actual["lines"]] == [[newest]]
         expected = (
-            f"Left out, because {newest}, imported from the same directory, has all of it: {other}."
+            f"Left out, because {newest}, imported from the same directory or a copy, has all of "
+            f"it: {other}."
         )
         assert actual["notes"] == [expected]
         assert expected in slowdust("history", *names)
@@ -59,7 +60,9 @@ def test_other_directories_and_larger_imports_count(archive: Path, slowdust: Slo
     import_as(slowdust, "part", archive / RUN_B, age=10)
     actual = history(slowdust)
     assert [line["experiments"] for line in actual["lines"]] == [["other", "whole"]]
-    expected = "Left out, because whole, imported from the same directory, has all of it: part."
+    expected = (
+        "Left out, because whole, imported from the same directory or a copy, has all of it: part."
+    )
     assert actual["notes"] == [expected]
     for path in (archive / RUN_A).iterdir():
         path.unlink()

@@ -125,10 +125,8 @@ def test_packed_run_directories_are_read(tmp_path: Path, slowdust: Slowdust) -> 
     assert f"skipped: {RUN_A}.tar.gz: {sentence}" in slowdust("import", "sysbench", folder)
     for path in [*folder.glob("*/*"), *(path for path in folder.iterdir() if path.is_dir())]:
         path.rmdir() if path.is_dir() else path.unlink()
-    before = {*Path("/tmp").glob("slowdust-import-*")}
     assert "skipped" not in slowdust("import", "sysbench", folder)
     assert results(slowdust, "a") == expected
-    assert {*Path("/tmp").glob("slowdust-import-*")} <= before
 
 
 def test_a_packed_run_that_is_damaged_or_leads_elsewhere_is_one_line(
@@ -175,9 +173,9 @@ def test_the_oldest_version_is_the_base_however_files_are_named(
     folder = tmp_path / "a"
     folder.mkdir()
     newer = "x.pg180_o2.x10a_c8.pk1"
-    for name, runs in (("a", (newer, RUN_B)), ("z", (RUN_B, RUN_A))):
+    for name, runs, row in (("a", (newer, RUN_B), "10\t12"), ("z", (RUN_B, RUN_A), "12\t14")):
         columns = "".join(f"col-{place} : {run}\n" for place, run in enumerate(runs, 1))
-        text = f"{columns}\n10\t12\thot-points_range=100\n"
+        text = f"{columns}\n{row}\thot-points_range=100\n"
         (folder / f"qps.abs.{name}.tsv").write_text(text)
     printed = slowdust("import", "sysbench", folder, "--clients", "8")
     assert "the base is postgres@10.23:x10a_c8+o2" in printed

@@ -38,7 +38,7 @@ from tests.unit.archive.insert_files import RESULT, STEPS, client_output, row
         ("o.rt.t.delete", FileName(FileKind.RESPONSE, role="delete")),
         ("mrg.some", FileName(FileKind.SELECTION)),
         ("rel.q100.2.some", FileName(FileKind.SELECTION)),
-        ("mrg.l.i0.some", FileName(FileKind.SELECTION)),
+        ("mrg.l.i0.some", FileName(FileKind.SELECTED, step="l.i0")),
         ("o.vm.dop8", FileName(FileKind.BY_PRODUCT)),
         ("mrg.l.i0.rate.insert", FileName(FileKind.BY_PRODUCT)),
     ],

@@ -30,9 +30,8 @@ VERSIONS = tuple(f"x.pg{version}_o2nofp.x10a_c32r128.pk1" for version in (1023, 
 
 def rate_of(run: Path, suffix: str) -> Rate:
     file = parse_file(f"sb.o.{suffix}")
-    output = sysbench.read(content(run / f"sb.o.{suffix}"))
+    [output] = sysbench.read(content(run / f"sb.o.{suffix}"))
     assert file is not None
-    assert output is not None
     rate = published_rate(file.test, output, ScanRule.ALL_THREADS)
     assert rate is not None
     return rate

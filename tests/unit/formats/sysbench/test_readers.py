@@ -75,8 +75,7 @@ def test_an_array_is_the_busiest_device_before_its_members() -> None:
 
 
 def test_the_end_of_sysbench_is_found_behind_plans_that_look_like_it() -> None:
-    actual = sysbench.read(Written(plans=5000, rate=1234.5).output().encode())
-    assert actual is not None
+    [actual] = sysbench.read(Written(plans=5000, rate=1234.5).output().encode())
     assert (actual.queries, actual.table_size, actual.tables, actual.cpus) == (
         "1234.50",
         1000,
@@ -84,7 +83,7 @@ def test_the_end_of_sysbench_is_found_behind_plans_that_look_like_it() -> None:
         8,
     )
     assert (actual.driver, actual.average_ms, actual.p95_ms) == ("pgsql", "8.00", "9.25")
-    assert sysbench.read(b"sysbench --tables=4\n    queries: 12\n") is None
+    assert sysbench.read(b"sysbench --tables=4\n    queries: 12\n") == []
 
 
 def test_peaks_are_of_single_processes() -> None:
@@ -107,8 +106,7 @@ SCAN = Written(test="scan", rate=11.25).output().encode()
 
 
 def test_there_are_two_rates_of_scan() -> None:
-    output = sysbench.read(SCAN)
-    assert output is not None
+    [output] = sysbench.read(SCAN)
     of_all, of_one = (published_rate("scan", output, rule) for rule in ScanRule)
     assert of_all is not None
     assert of_one is not None

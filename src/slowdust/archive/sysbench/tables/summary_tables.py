@@ -240,6 +240,9 @@ def _take_hardware(tables: Tables, path: Path, tag: str) -> None:
     if lines is None:
         return
     table, strange = met_tables.read(lines)
+    for name in [name for name in table.blocks if parse_file(name) is None]:
+        strange.append(name)
+        del table.blocks[name]
     _complain_of_repeated(tables, path, table.repeated)
     _complain(tables, path, strange, Fate.PARTLY if table.blocks else Fate.SKIPPED)
     if table.blocks:

@@ -1,0 +1,209 @@
+"""Bundles of anybody: each fault is one line that names the bundle, and fills no memory."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from slowdust.errors import SlowdustError
+from slowdust.store import reading
+from slowdust.store.folder import Folder
+from slowdust.store.keeping import bundle
+from slowdust.store.keeping.bundle import pack, unpack
+from tests.same_output.__main__ import unpack_experiments
+
+CASES = Path(__file__).parents[2] / "cases" / "bundles"
+_ZEROS = 64 << 20
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    unpack_experiments(tmp_path / "made")
+    return Folder(tmp_path / "made/insert")
+
+
+def refusal(path: Path, results: Path) -> str:
+    """Return why a bundle is refused, which nothing is left of."""
+    with pytest.raises(SlowdustError) as error:
+        unpack(path, results)
+    told = str(error.value)
+    assert "\n" not in told
+    assert [*results.iterdir()] == []
+    return told.removeprefix(f"{path} is not a bundle of `slowdust bundle`, or is damaged: ")
+
+
+@pytest.mark.parametrize(
+    ("case", "why"),
+    [
+        ("badutf8", "its manifest.json: it is not UTF-8: invalid start byte, 0xb8"),
+        ("f05", "its manifest.json: it is nested too deeply"),
+        ("f11", "its slices.ndjson: line 1: it is nested too deeply"),
+        ("m18", "its annotation.json: Expected `object`, got `array`"),
+        ("sparse2", "a sparse file, which is not read"),
+    ],
+)
+def test_bundles_of_an_attack(tmp_path: Path, case: str, why: str) -> None:
+    assert refusal(CASES / f"{case}.slowdust", tmp_path) == why
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE),
+        tarfile.SOLARIS_XHDTYPE,
+    ],
+)
+def test_a_header_of_gigabytes_is_not_read(tmp_path: Path, kind: bytes) -> None:
+    info = tarfile.TarInfo("././@LongLink")
+    info.type, info.size = kind, _ZEROS
+    with gzip.open(tmp_path / "long", "wb", 1) as file:
+        file.write(info.tobuf(tarfile.GNU_FORMAT))
+        file.write(bytes(_ZEROS))
+    tracemalloc.start()
+    try:
+        why = refusal(tmp_path / "long", tmp_path / "results")
+        assert tracemalloc.get_traced_memory()[1] < _ZEROS / 2
+    finally:
+        tracemalloc.stop()
+    assert why == "a header of 67,108,864 bytes: a name or attributes have at most 65,536"
+
+
+def test_a_row_of_headers_is_refused(tmp_path: Path) -> None:
+    info = tarfile.TarInfo("x")
+    info.type = tarfile.XGLTYPE
+    with gzip.open(tmp_path / "row", "wb", 1) as file:
+        file.write(info.tobuf() * 5000)
+    assert refusal(tmp_path / "row", tmp_path / "results") == "too many headers in a row"
+
+
+@pytest.mark.parametrize(
+    ("headers", "why"),
+    [
+        ({"size": "-512"}, "'e/manifest.json' is a sparse file, or has no size"),
+        ({"size": "x"}, "its manifest.json: Input data was truncated"),
+        ({"GNU.sparse.map": "0,1"}, "'e/manifest.json' is a sparse file, or has no size"),
+        ({"path": "../../e"}, "it has '../../e'"),
+        ({"path": "e/\x1b[31m\n"}, r"it has 'e/\x1b[31m\n'"),
+    ],
+)
+def test_attributes_do_not_lead_elsewhere(
+    tmp_path: Path, headers: dict[str, str], why: str
+) -> None:
+    info = tarfile.TarInfo("e/manifest.json")
+    info.pax_headers = headers
+    with tarfile.open(tmp_path / "file", "w:gz") as archive:
+        archive.addfile(info, io.BytesIO())
+    assert refusal(tmp_path / "file", tmp_path / "results") == why
+
+
+@pytest.mark.parametrize(
+    ("member", "size", "why"),
+    [
+        ("manifest.json", 3 << 30, "its manifest.json has 3,221 MB, and no experiment more than"),
+        ("experiment.toml", 1 << 28, "its experiment.toml has 268 MB, and no experiment more"),
+        ("perf/a.json.gz", 1 << 28, "its perf/a.json.gz has 268 MB, and no experiment more than"),
+        ("slices.ndjson", 3 << 30, "its slices.ndjson has 3,221 MB, and no experiment more than"),
+    ],
+)
+def test_a_file_of_gigabytes_is_refused_by_its_header(
+    tmp_path: Path, member: str, size: int, why: str
+) -> None:
+    info = tarfile.TarInfo(f"e/{member}")
+    info.size = size
+    (tmp_path / "large").write_bytes(gzip.compress(info.tobuf()))
+    assert why in refusal(tmp_path / "large", tmp_path / "results")
+
+
+def test_too_many_members_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slowdust.unpacking._MOST_MEMBERS", 10)
+    with tarfile.open(tmp_path / "many", "w:gz") as archive:
+        for number in range(11):
+            archive.addfile(tarfile.TarInfo(f"e/perf/{number}.json.gz"))
+    why = refusal(tmp_path / "many", tmp_path / "results")
+    assert why == "the archive has more than 10 members"
+
+
+def _changed(path: Path, change: Callable[[str], str]) -> None:
+    path.write_text(change(path.read_text()))
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "where"),
+    [
+        ("manifest.json", lambda text: text.replace("{", '{"z\\nz": 1,', 1), r"'$.z\nz'"),
+        ("manifest.json", lambda text: text.replace('"host"', '"hosted"', 1), "$.hosted"),
+        (
+            "slices.ndjson",
+            lambda text: text.replace('"measured": {', '"measured": {"zzz": [],', 1),
+            "line 1 of its slices.ndjson has the unknown key '$.measured.zzz'",
+        ),
+    ],
+)
+def test_unknown_keys_are_named(
+    tmp_path: Path, folder: Folder, file: str, change: Callable[[str], str], where: str
+) -> None:
+    if file == "slices.ndjson":
+        records = [json.loads(msgspec.json.encode(each)) for each in folder.read_slices()]
+        (folder.path / file).write_text("".join(f"{json.dumps(each)}\n" for each in records))
+    _changed(folder.path / file, change)
+    pack(folder, tmp_path / "file")
+    why = refusal(tmp_path / "file", tmp_path / "results")
+    assert where in why
+    assert "as a newer Slowdust may write it" in why
+
+
+def test_experiments_of_slowdust_have_no_unknown_keys(tmp_path: Path) -> None:
+    unpack_experiments(tmp_path / "made")
+    for path in (tmp_path / "made").iterdir():
+        pack(Folder(path), tmp_path / f"{path.name}.slowdust")
+        unpack(tmp_path / f"{path.name}.slowdust", tmp_path / "results")
+
+
+def test_a_record_of_megabytes_is_no_record(
+    tmp_path: Path, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pack(folder, tmp_path / "file")
+    monkeypatch.setattr(reading, "MOST_BYTES", 500)
+    why = refusal(tmp_path / "file", tmp_path / "results")
+    assert why == "its manifest.json: it has more than 0 MB"
+    with pytest.raises(SlowdustError, match="a line has more than 0 MB"):
+        list(reading.complete_lines(folder.path / "slices.ndjson"))
+
+
+def test_records_are_checked_one_by_one(
+    tmp_path: Path, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So an import needs the memory of one record, however many there are."""
+    pack(folder, tmp_path / "file")
+    alive: list[int] = []
+    each = Folder.each_slice
+
+    def watched(self: Folder) -> Iterator[object]:
+        for number, record in enumerate(each(self)):
+            alive.append(number)
+            yield record
+
+    def whole(self: Folder) -> None:
+        raise AssertionError("all records at once")
+
+    monkeypatch.setattr(Folder, "each_slice", watched)
+    monkeypatch.setattr(Folder, "read_slices", whole)
+    unpack(tmp_path / "file", tmp_path / "results")
+    assert alive
+
+
+def test_an_experiment_that_no_bundle_can_hold(
+    tmp_path: Path, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundle, "MOST_BYTES", 1000)
+    with pytest.raises(SlowdustError, match="and a bundle at most 0: copy its folder"):
+        pack(folder, tmp_path / "file")
+    assert not (tmp_path / "file").exists()
