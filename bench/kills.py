@@ -42,6 +42,7 @@ from slowdust.accounts import server_account
 from slowdust.instances.leftovers import clean_leftovers
 from slowdust.instances.owner import instances_root
 from slowdust.places import CACHE_VARIABLE, CLAIMS_VARIABLE, DATA_VARIABLE
+from slowdust.temporary import remove_abandoned
 from slowdust.units import Second
 
 SMALLEST = ("--kills", "3", "--builds", "postgres@17.6")
@@ -384,6 +385,7 @@ def _left_by(command: _Command, after: Second, by: signal.Signals) -> Iterator[t
             run.kill()
     if by is signal.SIGKILL:
         clean_leftovers()
+        remove_abandoned(command.place)
     deadline = time.monotonic() + _ENDS_WITHIN
     while (left := set(_remains()) - before) and time.monotonic() < deadline:
         time.sleep(_LOOKS_EVERY)
