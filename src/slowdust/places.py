@@ -12,6 +12,7 @@ import platformdirs
 
 from slowdust.errors import SlowdustError, UsageError
 
+RESULTS_VARIABLE = "SLOWDUST_RESULTS"
 CACHE_VARIABLE = "SLOWDUST_CACHE"
 DATA_VARIABLE = "SLOWDUST_DATA"
 CLAIMS_VARIABLE = "SLOWDUST_CLAIMS"
@@ -51,6 +52,11 @@ def claims_directory() -> Path:
         f"no directory for locks of this host, such as {_FOR_ALL_USERS[0]}, can be written to by "
         f"all users: set {CLAIMS_VARIABLE} to a directory"
     )
+
+
+def usual_results() -> Path:
+    """Return the folder of the experiments where no command names another."""
+    return Path(os.environ.get(RESULTS_VARIABLE) or "results")
 
 
 def named_path(text: str) -> Path:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from slowdust.analysis.results.failures import failed_wholly
 from slowdust.analysis.results.gate import Gate
 from slowdust.analysis.stored import read_stored
 from slowdust.cli.options import exit_code_of
@@ -56,8 +57,9 @@ def conduct(
 ) -> int:
     """Run an experiment, write its `report.html`, print its report and return the exit code.
 
-    The code is 1 when a contender dropped out or did not finish a step, or when the user does not
-    want a budget that decides nothing, 3 when a gate catches a result.
+    The code is 1 when a contender dropped out, did not finish a step or failed in all executions of
+    a test, or when the user does not want a budget that decides nothing, 3 when a gate catches a
+    result.
     """
     refuse_by_name(spec)
     click.echo(f"experiment {spec.name} in {results / spec.name}", err=True)
@@ -81,7 +83,8 @@ def conduct(
     terminal.show(report)
     click.echo(f"report: {page}", err=True)
     dropped_out = any(contender.failed for contender in manifest.contenders)
-    return 1 if dropped_out or manifest.failed_steps else exit_code_of(gates, report)
+    failed = dropped_out or manifest.failed_steps or failed_wholly(report)
+    return 1 if failed else exit_code_of(gates, report)
 
 
 def _expect(spec: Spec, results: Path, too_short: WhenTooShort) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from slowdust.places import RESULTS_VARIABLE
 from slowdust.report.formats import Destination, Format
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ results_option = click.option(
     "--results",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("results"),
-    envvar="SLOWDUST_RESULTS",
+    envvar=RESULTS_VARIABLE,
     show_default=True,
     help="Folder of the experiments.",
 )

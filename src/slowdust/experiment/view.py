@@ -22,6 +22,8 @@ class InterimVerdict:
     """Whether more slices would be wasted."""
     typical: float | None = None
     """The typical ratio, where the verdict is about all time."""
+    fails: str = ""
+    """The error with which all operations fail, of it or of the base; empty if any succeeded."""
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+from slowdust import ratios
 from slowdust.bisection.metrics import TIME, WORK, words_for
 from slowdust.bisection.outcome import Change, Outcome
-from slowdust.wording import counted, listing, share, speed, work_in_words
+from slowdust.ratios import speed, with_interval, work_in_words
+from slowdust.wording import counted, listing, share
 
 _CERTAIN = 0.99
 MOST_NAMED = 4
@@ -33,9 +35,9 @@ def in_words(change: Change, metric: str) -> str:
     elif metric == TIME:
         words = speed(1 / cost.ratio)
     else:
-        words = f"{cost.ratio:.2f} of what it was"
-    interval = f"{cost.ratio:.3f} [{cost.low:.3f}, {cost.high:.3f}]"
-    return f"{name_of(change)}: {words}, {interval}, {sureness(change.probability)}."
+        words = ratios.change(cost.ratio)
+    exact = with_interval(cost.ratio, cost.low, cost.high, decimals=3)
+    return f"{name_of(change)}: {words}, {exact}, {sureness(change.probability)}."
 
 
 def sureness(probability: float) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from slowdust.ratios import speed, with_interval, work_in_words
 from slowdust.watching.alarms import Change, Delivery, Event, Fate, State
 from slowdust.watching.decision import TIME
 from slowdust.watching.judging import Judgement, words_for
 from slowdust.watching.series import Night
-from slowdust.wording import counted, listing, speed, work_in_words
+from slowdust.wording import counted, listing
 
 FATES = {
     Fate.OPEN: "open",
@@ -30,7 +31,8 @@ def in_words(change: Change) -> str:
     """Return a change as a sentence, with the subjects between which it came."""
     low, high = change.interval
     return (
-        f"{words_for(change.key)}: {amount(change)}, {change.ratio:.3f} [{low:.3f}, {high:.3f}], "
+        f"{words_for(change.key)}: {amount(change)}, "
+        f"{with_interval(change.ratio, low, high, decimals=3)}, "
         f"with {change.subject.title} after {change.before.name}"
     )
 
