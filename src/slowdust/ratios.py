@@ -72,10 +72,11 @@ def speed(value: float) -> str:
 
 def change(value: float) -> str:
     """Write the ratio of an amount as a change: 'up 30%', 'down 4%', 'up 2.1X', 'flat'."""
-    words = distance(value)
+    if value <= 0:
+        return "down to 0"
     if round(abs(value - 1) * 100) == 0:
         return "flat"
-    return f"{'up' if value > 1 else 'down'} {words}"
+    return f"{'up' if value > 1 else 'down'} {distance(value)}"
 
 
 def throughput(value: float) -> str:

@@ -22,7 +22,7 @@ from slowdust.ratios import Rounding
         (99.94, ("up 100X", "100X faster", "100X more throughput than")),
         (3104.2, ("up 3,100X", "3,100X faster", "3,100X more throughput than")),
         (0.00062, ("down 1,600X", "1,600X slower", "1,600X less throughput than")),
-        (0.0, ("down \u221eX", "\u221eX slower", "\u221eX less throughput than")),
+        (0.0, ("down to 0", "\u221eX slower", "\u221eX less throughput than")),
     ],
 )
 def test_small_differences_are_percentages_and_large_ones_factors(

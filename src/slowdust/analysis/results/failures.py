@@ -75,14 +75,16 @@ def sentences_about_failures(report: Report) -> list[str]:
             label = step_label(result.test, result.clients, levels)
             alike.setdefault((label, failures.wholly, failures.state), []).append(result)
     found = sorted(alike.items(), key=lambda item: not item[0][1])
-    sentences = [_sentence(label, results) for (label, *_), results in found[:MOST_LISTED]]
+    sentences = [
+        f"{sentence_about(results, label)}." for (label, *_), results in found[:MOST_LISTED]
+    ]
     if (more := len(found) - MOST_LISTED) > 0:
         sentences.append(f"There are failures in {counted(more, 'more test')}.")
     return sentences
 
 
-def _sentence(label: str, results: Sequence[Result]) -> str:
-    """Return 't fails on postgres@17.6: all of 1,200 operations, 22012 division by zero.'."""
+def sentence_about(results: Sequence[Result], label: str) -> str:
+    """Return 't fails on postgres@17.6: all of 1,200 operations, 22012 division by zero'."""
     failures = [each.failures for each in results if each.failures is not None]
     first = failures[0]
     names = listing([result.contender for result in results])
@@ -96,7 +98,7 @@ def _sentence(label: str, results: Sequence[Result]) -> str:
             f"{failed:,} of {counted(executions, 'operation')} ({share(failed / executions)})"
         )
     verb = "has wrong results" if first.state == WRONG_RESULT else "fails"
-    return f"{label} {verb} on {names}: {how_many}, {error_in_words(first)}."
+    return f"{label} {verb} on {names}: {how_many}, {error_in_words(first)}"
 
 
 def error_in_words(failures: Failures) -> str:

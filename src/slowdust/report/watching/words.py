@@ -52,7 +52,7 @@ def of_night(night: Night, judgement: Judgement) -> list[str]:
     subject = night.plan.subject.title
     if night.failed is not None:
         return [f"{subject} could not be measured: {night.failed}"]
-    lines = []
+    lines = [*night.failures]
     for heading, changes in (
         ("raised", judgement.raised),
         ("with it", judgement.joined),
@@ -62,8 +62,8 @@ def of_night(night: Night, judgement: Judgement) -> list[str]:
         lines += [f"{heading}: {in_words(change)}" for change in changes]
         lines += [f"  find it: {command}" for command in _commands(changes, heading)]
     tests = len({(each.test, each.clients) for each in night.measured})
-    if not lines:
-        lines = [f"{subject}: no change in {counted(tests, 'test')}"]
+    if len(lines) == len(night.failures):
+        lines.append(f"{subject}: no change in {counted(tests, 'test')}")
     return lines
 
 
