@@ -311,9 +311,10 @@ def _writers(folder: Path, seed: Path, bundle: Path) -> Iterator[_Command]:
     of_seed = ("--results", str(seed))
     merged, bundled, imported = folder / "merge", folder / "bundle", folder / "import"
     here, site, classic, page = (folder / name for name in ("here", "site", "classic", "page"))
+    hosts = ("--host", "whole=alpha", "--host", "again=beta")
     yield _Command(
         "merge",
-        ["merge", "whole", "again", "--name", "both", "--replicate", "--results", str(merged)],
+        ["merge", "whole", "again", "--name", "both", *hosts, "--results", str(merged)],
         merged,
         _After.ALL_OR_NONE,
         seed=seed,
