@@ -15,6 +15,7 @@ from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.experiment.driver.protocol import Failed, ResultSet
 from slowdust.experiment.remote_server import RemoteServer
 from slowdust.remote.url import ServerUrl, parse_url
+from slowdust.secret import Secret
 
 URL = parse_url("mongodb://ann@127.0.0.1/bench")
 REPLIES = {
@@ -31,7 +32,7 @@ class Refusing:
 
     def __init__(self, refused: Sequence[str] = (), password: str | None = None) -> None:
         self._refused = refused
-        self._password = password
+        self._password = None if password is None else Secret(password)
 
     def sql(self, target: Target, statements: Sequence[str]) -> list[ResultSet]:
         if target.password is not None and target.password != self._password:
@@ -54,9 +55,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The URLs whose password was asked for; the user answers 'right'."""
     urls: list[str] = []
 
-    def ask(url: ServerUrl) -> str:
+    def ask(url: ServerUrl) -> Secret:
         urls.append(url.text)
-        return "right"
+        return Secret("right")
 
     monkeypatch.delenv("MONGODB_PASSWORD", raising=False)
     monkeypatch.setattr(remote_server, "ask_password", ask)
