@@ -84,6 +84,17 @@ def test_merged_tables_alone(slowdust: Slowdust, suffix: str, zipped: bool) -> N
     assert rates["l.i0", "8.0.28"]["rqps"] == pytest.approx(632911 / 652528)
 
 
+def test_merged_tables_of_two_conditions(slowdust: Slowdust) -> None:
+    """A run that only one of them has is not compared with a rate of the other."""
+    header, first, second = (CASES / "g/mrg.l.i0").read_text().splitlines()
+    for name, rows in (("io", [first]), ("mem", [first.replace("652528", "65252"), second])):
+        Path("g", f"res.{name}").mkdir(parents=True)
+        Path("g", f"res.{name}", "mrg.l.i0").write_text("\n".join([header, *rows, ""]))
+    printed = slowdust("import", "iibench", "g")
+    assert "res.mem/mrg.l.i0: other rates of the same runs than res.io/mrg.l.i0" in printed
+    assert "g: 1 contender, 1 test, 1 result" in printed
+
+
 def test_picked_rows_beside_their_table(slowdust: Slowdust) -> None:
     shutil.copytree(CASES / "g", "g")
     shutil.copy("g/mrg.l.i0", "g/mrg.l.i0.some")
