@@ -215,7 +215,7 @@ def test_a_table_without_one_test_is_not_cut(tmp_path: Path, slowdust: Slowdust)
 
 
 def test_classic_files_of_a_clean_import_have_one_unit(tmp_path: Path, slowdust: Slowdust) -> None:
-    """Of a run without its own output, only the published rate of one thread is known."""
+    """A run without its own output has only the published rate of one thread."""
     with_output = Written(test="scan", rate=11.25, without=frozenset({"r.qps"}))
     alone = Written(test="scan", rate=11.25, without=frozenset({"o"}))
     folder = write_archive(tmp_path / "a", {RUN_A: [with_output], RUN_B: [alone]})
