@@ -1,26 +1,33 @@
-"""How often a search finds all changes and no others, by the error of a step's ratios.
+"""How often a search finds all changes and no others, by the error of a step and by their size.
 
     python -m bench.bisections [--searches 100] [--candidates 65]
 
-Prints the table of docs/bisect.md. Seeded searches over 65 candidates with no, one or three
-changes, of 5% more, 4% less and 6% more, at random places; the error is that of a step before it
-is extended. With `wrong`, that share of all ratios has an error of 10% beyond their own.
+Prints the tables of docs/bisect.md. Seeded searches over 65 candidates, with changes at random
+places; the error is that of a step before it is extended. With `wrong`, that share of all ratios
+has an error of 10% beyond their own. In the first table there are no, one or three changes, of 5%
+more, 4% less and 6% more. In the second one there is one change of each size, in half of the
+searches to less; then two or three of sizes that are drawn from these.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import random
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import mean
 
 from slowdust.bisection.search import Search
+from slowdust.bisection.strategy import SURE
 from tests.unit.synthetic_search import SimulatedLaboratory, costs_with, record_of
 
+_SIDES = 1.96
 SMALLEST = ("--searches", "1", "--candidates", "9")
-SIZES = (0.05, -0.04, 0.06)
+CHANGES = (math.log(1.05), -math.log(1.04), math.log(1.06))
+SIZES = (1.02, 1.05, 1.2, 1.5, 3.0, 10.0, 100.0, 2000.0, 10_000.0)
 CASES = (
     (0.0005, 0.0),
     (0.0005, 0.02),
@@ -30,6 +37,7 @@ CASES = (
     (0.01, 0.02),
 )
 """Standard error of a step's ratio, and the share of wrong ones."""
+CASES_OF_SIZES = ((0.0005, 0.0), (0.01, 0.0), (0.04, 0.0), (0.01, 0.02))
 
 
 @dataclass
@@ -38,52 +46,121 @@ class Tally:
 
     changes: int = 0
     found: int = 0
+    covered: int = 0
+    """Found changes whose size is in the 95% interval."""
     false: int = 0
     """Candidates that were named and are no change."""
+    surely_false: int = 0
+    """False candidates that were named as sure."""
+    contradicted: int = 0
+    """Changes that were not named because their direct measurements contradict them."""
     whole: int = 0
     """Searches that found all changes and nothing else."""
     builds: list[int] = field(default_factory=list)
     effort: list[float] = field(default_factory=list)
 
+    def add(self, changes: Mapping[int, float], search: Search) -> None:
+        """Add a search whose changes were these: place -> log ratio."""
+        contradicted = search.contradicted
+        likely = [each for each in search.beliefs() if each.changed >= 0.5 and each.candidates == 1]
+        named = {each.after: each for each in likely if each.after not in contradicted}
+        found = named.keys() & changes
+        false = named.keys() - changes
+        self.changes += len(changes)
+        self.found += len(found)
+        self.covered += sum(
+            abs(named[place].log_ratio - changes[place]) <= _SIDES * named[place].error
+            for place in found
+        )
+        self.false += len(false)
+        self.surely_false += sum(named[place].changed >= SURE for place in false)
+        self.contradicted += len(contradicted)
+        self.whole += named.keys() == {*changes}
 
-def tally_of(error: float, wrong: float, changes: int, searches: int, candidates: int) -> Tally:
-    """Count over many searches."""
+
+def tally_of(
+    case: tuple[float, float],
+    searches: int,
+    candidates: int,
+    sizes: Callable[[random.Random], Sequence[float]],
+) -> Tally:
+    """Count over many searches, each with changes of the log ratios that `sizes` returns."""
     tally = Tally()
+    error, wrong = case
     exact = error < 0.001
     for seed in range(searches):
-        places = random.Random(seed).sample(range(1, candidates), changes)
-        costs = costs_with(dict(zip(places, SIZES, strict=False)), candidates)
+        chosen = random.Random(seed)
+        logs = sizes(chosen)
+        changes = dict(zip(chosen.sample(range(1, candidates), len(logs)), logs, strict=True))
+        costs = costs_with(changes, candidates)
         laboratory = SimulatedLaboratory(costs, error, seed=seed, wrong=wrong, extends=not exact)
         record = record_of(candidates, margin=0.01 if exact else 0.03)
-        beliefs = Search(record, laboratory, lambda _: None, lambda _: None).run()
-        found = {each.after for each in beliefs if each.changed >= 0.5 and each.candidates == 1}
-        tally.changes += changes
-        tally.found += len(found & {*places})
-        tally.false += len(found - {*places})
-        tally.whole += found == {*places}
+        search = Search(record, laboratory, lambda _: None, lambda _: None)
+        search.run()
+        tally.add(changes, search)
         tally.builds.append(len(laboratory.measured))
         tally.effort.append(laboratory.effort)
     return tally
 
 
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.1%}" if whole else "-"
+
+
+def _fixed(logs: Sequence[float], chosen: random.Random) -> Sequence[float]:
+    del chosen
+    return logs
+
+
+def by_error(searches: int, candidates: int) -> None:
+    """Print how often all is found, by the error of a step."""
+    print("| error of a step | wrong | changes | all found | found | false | builds | measuring |")
+    print("| --: | --: | --: | --: | --: | --: | --: | --: |")
+    for error, wrong in CASES:
+        for number in (0, 1, 3):
+            logs = CHANGES[:number]
+            tally = tally_of((error, wrong), searches, candidates, partial(_fixed, logs))
+            print(
+                f"| {error:.2%} | {wrong:.0%} | {number} | {tally.whole / searches:.0%} "
+                f"| {_share(tally.found, tally.changes)} | {tally.false} "
+                f"| {mean(tally.builds):.1f} | {mean(tally.effort):.0f} |",
+                flush=True,
+            )
+
+
+def _one(size: float, chosen: random.Random) -> list[float]:
+    return [math.log(size) * chosen.choice((1, -1))]
+
+
+def _several(number: int, chosen: random.Random) -> list[float]:
+    return [_one(chosen.choice(SIZES[1:]), chosen)[0] for _ in range(number)]
+
+
+def by_size(searches: int, candidates: int) -> None:
+    """Print how often a change of each size is found, and its size covered by the interval."""
+    print("| error of a step | wrong | changes | found | covered | false | sure and false |")
+    print("| --: | --: | --: | --: | --: | --: | --: |")
+    kinds = {f"{size:,g}X": partial(_one, size) for size in SIZES}
+    kinds |= {f"{number} of any size": partial(_several, number) for number in (2, 3)}
+    for error, wrong in CASES_OF_SIZES:
+        for name, sizes in kinds.items():
+            tally = tally_of((error, wrong), searches, candidates, sizes)
+            print(
+                f"| {error:.2%} | {wrong:.0%} | {name} | {_share(tally.found, tally.changes)} "
+                f"| {_share(tally.covered, tally.found)} | {tally.false} | {tally.surely_false} |",
+                flush=True,
+            )
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(prog="bench.bisections", description=__doc__)
     parser.add_argument("--searches", type=int, default=100)
     parser.add_argument("--candidates", type=int, default=65)
     options = parser.parse_args(arguments)
-    searches = options.searches
-    print("| error of a step | wrong | changes | all found | found | false | builds | measuring |")
-    print("| --: | --: | --: | --: | --: | --: | --: | --: |")
-    for error, wrong in CASES:
-        for changes in (0, 1, 3):
-            tally = tally_of(error, wrong, changes, searches, options.candidates)
-            share = f"{tally.found / tally.changes:.1%}" if tally.changes else "-"
-            print(
-                f"| {error:.2%} | {wrong:.0%} | {changes} | {tally.whole / searches:.0%} | {share} "
-                f"| {tally.false} | {mean(tally.builds):.1f} | {mean(tally.effort):.0f} |",
-                flush=True,
-            )
+    by_error(options.searches, options.candidates)
+    print()
+    by_size(options.searches, options.candidates)
     return 0
 
 

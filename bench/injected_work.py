@@ -29,7 +29,7 @@ from slowdust.dbms.environment import Environment
 from slowdust.experiment.claims.claim import WhenBusy, claimed
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.counting.session import WINDOWS_AT_MOST, CountedSession
+from slowdust.experiment.counting.session import WINDOWS_AT_MOST, CountedSession, Windows
 from slowdust.experiment.counting.starts import STARTS
 from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.driver.process import Data, Driver
@@ -99,7 +99,7 @@ class Server:
         first = self.sessions * (WINDOWS_AT_MOST * self.operations + 3)
         self.sessions += 1
         session = CountedSession(self.driver, self.contender, step, self.start, first)
-        repeats = session.repeats(self.callgrind, self.data, self.operations)
+        repeats = session.repeats(self.callgrind, self.data, Windows(self.operations))
         runs = [repeat.run for repeat in repeats]
         return counts_of(step, self.contender.name, self.start, "valgrind", runs)
 

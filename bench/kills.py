@@ -1,13 +1,20 @@
-"""What is left of a Slowdust that is killed at a random instant, after the next one has begun.
+"""What is left of a Slowdust that is ended at a random instant, and of the next one.
 
-An experiment of a few seconds is killed by SIGKILL, with its watchdog, at an instant between its
-start and its end: while it asks servers for their settings, makes data, loads, measures, stops,
-clears up or writes the report. Then what every run does first is done, and all that is left is
-counted: processes, directories, System V segments, files of /dev/shm and temporary files. So it is
-with fetching a build, importing an archive and writing a report; after these the same command runs
-once more, and its files must be those of a run that nobody killed.
+Each command that starts servers or writes folders is ended at an instant between its start and its
+end: while it asks servers for their settings, makes data, loads, measures, stops, clears up or
+writes a report. SIGKILL comes to it and its watchdog, and then what every run does first is done;
+SIGINT and SIGTERM it answers itself. All that is left then is counted: processes, directories,
+System V segments, files of /dev/shm and whatever is in the directory of temporary files.
 
-    python -m bench.kills [--kills 200] [--builds postgres@17.6 mysql@9.7.4 mariadb@11.8]
+What writes files for others has written all of them or none. After fetching a build, an import of
+an archive, a site or a report, the same command runs once more, and its files must be those of a
+run that nobody ended.
+
+    python -m bench.kills [--kills 100] [--builds postgres@17.6] [--only merge bundle]
+
+The rest of the machine is left out of account by a directory for data and temporary files of its
+own. Other servers of the same account would count with their segments: name another account by
+SLOWDUST_USER where there are any.
 """
 
 from __future__ import annotations
@@ -16,15 +23,17 @@ import argparse
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import cache, partial
 from pathlib import Path
 
 import psutil
@@ -32,19 +41,21 @@ import psutil
 from slowdust.accounts import server_account
 from slowdust.instances.leftovers import clean_leftovers
 from slowdust.instances.owner import instances_root
-from slowdust.places import CACHE_VARIABLE, DATA_VARIABLE
+from slowdust.places import CACHE_VARIABLE, CLAIMS_VARIABLE, DATA_VARIABLE
 from slowdust.units import Second
 
 SMALLEST = ("--kills", "3", "--builds", "postgres@17.6")
 
-_OPTIONS = ("--tests", "point-query", "--rows", "1000", "--budget", "1s", "--incarnations", "2")
-_NO_COUNTS = ("--count", "off", "--yes")
+_SQLITE = ("sqlite@3.50.2", "sqlite@3.51.3")
+"""The contenders of commands for which the DBMS does not matter."""
+_TEST = ("--rows", "300", "--tests", "point-query")
+_OPTIONS = (*_TEST, "--budget", "1s", "--incarnations", "2", "--count", "off", "--yes")
+_SERIES = ("--rows", "300", "--budget", "2s")
 _LONGER_THAN_A_RUN = 1.05
-"""Latest kill, in units of what a whole run took: some runs have ended by then."""
-_EXPERIMENTS = 3
-"""Experiments that are killed for each fetch, import and report of the same build."""
-
-
+"""Latest end, in units of what a whole run took: some runs have ended by then."""
+_SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
+_ANSWERS_WITHIN: Second = 120.0
+_LOOKS_EVERY: Second = 0.2
 _TABLE = """col-1 : x.pg174_o2nofp.x10a_c32r128.pk1
 col-2 : x.pg180_o2nofp.x10a_c32r128.pk1
 
@@ -52,195 +63,389 @@ col-1\tcol-2
 62378\t61460\tpoint-query_range=100
 """
 """An archive: the rates of two runs."""
+_EXPERIMENT = """contenders = ["sqlite@3.50.2", "sqlite@3.51.3"]
+tests = ["point-query"]
+rows = 300
+budget = "1s"
+incarnations = 2
+count = "off"
+"""
+_WATCH = """tests = ["point-query"]
+rows = 300
+budget = "1s"
+incarnations = 2
+count = "off"
+
+[watch]
+name = "nightly"
+releases = "sqlite@3.50.2..3.51.3"
+"""
+_WORKLOAD = """[tables.customers]
+rows = 300_000
+primary_key = "id"
+columns.id = { type = "int", by = "serial" }
+columns.name = { type = "varchar(40)", by = "text", length = [8, 30] }
+
+[statements.customer]
+sql = "SELECT name FROM customers WHERE id = :customer"
+parameters.customer = { of = "customers.id" }
+result = { rows = 1 }
+
+[tests.customer]
+group = "point"
+statements = ["customer"]
+"""
+_ENDS_WITHIN: Second = 30.0
+"""For what ends by itself, such as a watchdog that had only just begun."""
 
 
-class _Again(Enum):
-    """What follows a kill, beside what every run does first."""
+class _After(Enum):
+    """What is expected of the files of a command that was ended."""
 
-    NOTHING = auto()
-    COMPARED = auto()
-    """The same command once more, whose files are compared with those of a run by itself."""
+    ANY = auto()
+    """An experiment that can go on."""
+    ALL_OR_NONE = auto()
+    """The files of before, or of a whole run."""
+    REPAIRED = auto()
+    """After the same command once more, those of a whole run."""
 
 
 @dataclass
 class _Command:
-    """A command that is killed."""
+    """A command that is ended."""
 
     title: str
     words: Sequence[str]
     place: Path
     """The directory that it writes to."""
-    again: _Again
+    after: _After = _After.ANY
+    inputs: Callable[[], object] = dict
+    """Makes what it reads, if it is not there yet."""
+    seed: Path | None = None
+    """What is in the place before it runs, one of the inputs; None for nothing."""
     cache: Path | None = None
     """The cache of builds; None for the machine's own."""
     length: Second = 0.0
-    """What a whole run takes."""
-    names: frozenset[str] = frozenset()
-    """Files of `place` after a whole run that began without any."""
+    """What a whole run takes; 0 until there was one."""
+    before: frozenset[str] = frozenset()
+    """Files of the place before a run."""
+    whole: frozenset[str] = frozenset()
+    """Files of the place after a whole run."""
+    ends: Counter[str] = field(default_factory=Counter)
+    """Signals, and runs that had ended before theirs came."""
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Start a run, whose words hold no `{}` but for a name that no other run has."""
-        words = [word.format(time.monotonic_ns()) for word in self.words]
+        """Start a run."""
         code = "from slowdust.cli.main import main; main()"
-        cache = {CACHE_VARIABLE: str(self.cache)} if self.cache else {}
+        own = {CACHE_VARIABLE: str(self.cache)} if self.cache else {}
         return subprocess.Popen(
-            [sys.executable, "-c", code, *words],
-            env=os.environ | cache,
+            [sys.executable, "-c", code, *self.words],
+            env=os.environ | own,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
 
-    def whole(self) -> None:
+    def run(self) -> None:
         """Run to the end.
 
         Raises:
             RuntimeError: it failed.
         """
-        start = time.monotonic()
         with self.start() as run:
             errors = run.communicate()[1]
         if run.returncode:
             raise RuntimeError(f"{self.title}: {errors.decode()}")
-        self.length = time.monotonic() - start
+
+    def measure(self) -> None:
+        """Run to the end in a new place, unless that was done: how long it takes, what it writes.
+
+        Raises:
+            RuntimeError: it failed.
+        """
+        if not self.length:
+            self.inputs()
+            self.clear()
+            self.before = self.files()
+            start = time.monotonic()
+            self.run()
+            self.length = time.monotonic() - start
+            self.whole = self.files()
 
     def files(self) -> frozenset[str]:
-        """Return the files below `place`, relative to it."""
+        """Return the files below the place, relative to it."""
         paths = (path for path in self.place.rglob("*") if not path.is_dir())
         return frozenset(str(path.relative_to(self.place)) for path in paths)
 
     def clear(self) -> None:
-        """Remove what earlier runs wrote."""
-        if self.again is _Again.COMPARED:
-            shutil.rmtree(self.place, ignore_errors=True)
+        """Make the place as it was before the first run."""
+        shutil.rmtree(self.place, ignore_errors=True)
+        if self.seed is None:
             self.place.mkdir(parents=True)
+        else:
+            shutil.copytree(self.seed, self.place)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Kill, clear up, count and print; return 1 if anything is left."""
+    """End commands, clear up, count and print; return 1 if anything is left."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--kills", type=int, default=200, help="of all commands together")
+    parser.add_argument("--kills", type=int, default=100, help="of all commands together")
     parser.add_argument("--seed", type=int, default=1)
-    builds = ["postgres@17.6", "mysql@9.7.4", "mariadb@11.8"]
-    parser.add_argument("--builds", nargs="+", default=builds, metavar="DBMS@VERSION")
+    parser.add_argument("--builds", nargs="+", default=["postgres@17.6"], metavar="DBMS@VERSION")
+    parser.add_argument("--only", nargs="+", default=[], metavar="WORD", help="of their titles")
     options = parser.parse_args(arguments)
     chance = random.Random(options.seed)
     left: Counter[str] = Counter()
-    kills: Counter[str] = Counter()
-    ended: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory(prefix="kills-") as folder:
-        Path(folder).chmod(0o755)  # the account of the servers reads the builds
-        commands = _commands(options.builds, Path(folder))
+    with _own_folder() as folder:
+        commands = [
+            command
+            for command in _commands(options.builds, folder)
+            if not options.only or {*options.only} & {*command.title.split()}
+        ]
         for number in range(options.kills):
             command = commands[number % len(commands)]
+            command.measure()
             after = chance.uniform(0, command.length * _LONGER_THAN_A_RUN)
-            kills[command.title] += 1
-            before = set(_remains())
-            ended[command.title] += _killed(command, after)
-            clean_leftovers()
-            for kind, name in sorted({*(set(_remains()) - before), *_differing(command)}):
-                print(f"left of {command.title}, killed after {after:.2f} s: {kind} {name}")
-                sys.stdout.flush()
+            by = chance.choice(_SIGNALS)
+            print(f"{command.title}: {by.name} after {after:.2f} s", flush=True)
+            for kind, what in _left_by(command, after, by):
+                print(f"  left: {kind} {what}", flush=True)
                 left[kind] += 1
-    for title, count in kills.items():
-        lengths = {command.title: command.length for command in commands}
-        print(f"{title} takes {lengths[title]:.1f} s: {count} kills, {ended[title]} after the end")
+    for command in commands:
+        if command.length:
+            ends = ", ".join(f"{count} {kind}" for kind, count in sorted(command.ends.items()))
+            print(f"{command.title} takes {command.length:.1f} s: {ends}")
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(left.items()))
     print(f"{options.kills} kills: left {kinds or 'nothing'}")
     return int(bool(left))
 
 
-def _commands(builds: Sequence[str], folder: Path) -> list[_Command]:
-    """Return what is killed, in turn; each has run once, or twice if it fetches a build first."""
-    commands = []
+@contextmanager
+def _own_folder() -> Iterator[Path]:
+    """Let this process and its children have directories below a new folder alone."""
+    variables, usual = dict(os.environ), tempfile.tempdir
+    with tempfile.TemporaryDirectory(prefix="kills-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # the account of the servers reads the builds
+        temporary = folder / "t"
+        temporary.mkdir()
+        temporary.chmod(0o1777)
+        os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
+        os.environ[DATA_VARIABLE] = str(folder / "data")
+        os.environ[CLAIMS_VARIABLE] = str(folder / "claims")
+        try:
+            yield folder
+        finally:
+            tempfile.tempdir = usual
+            os.environ.clear()
+            os.environ.update(variables)
+
+
+def _commands(builds: Sequence[str], folder: Path) -> Iterator[_Command]:
+    """Yield what is ended, in turn."""
     for number, build in enumerate(builds):
-        results, name = folder / f"results-{number}", "--name=whole"
-        place = ("--results", str(results))
-        compare = ("compare", build, build, *_OPTIONS, *_NO_COUNTS, *place)
-        for named in (name, "--name=again"):
-            experiment = _Command(
-                f"an experiment of {build}", [*compare, named], results, _Again.NOTHING
-            )
-            experiment.whole()
-        experiment.words = [*compare, "--name=killed-{}"]
-        commands += [experiment] * _EXPERIMENTS
-        commands += _others(build, results, folder / str(number))
-    return commands
-
-
-def _others(build: str, results: Path, folder: Path) -> Iterator[_Command]:
-    """Yield fetching a build, importing an archive and writing reports."""
-    classic, page = folder / "classic", folder / "report"
-    imports, cache, archive = folder / "imports", folder / "cache", folder / "archive"
-    archive.mkdir(parents=True)
-    (archive / "qps.abs.tsv").write_text(_TABLE, encoding="utf-8")
-    of = ("whole", "--results", str(results))
-    reported = ["report", *of, "--classic", str(classic)]
-    imported = ["import", "sysbench", str(archive), "--clients", "1"]
-    imported += ["--results", str(imports)]
-    paged = ["report", *of, "--html", str(page / "page.html"), "--junit", str(page / "units.xml")]
-    for command in (
-        _Command(f"fetching {build}", ["builds", "get", build], cache, _Again.COMPARED, cache),
-        _Command(f"an import beside {build}", imported, imports, _Again.COMPARED),
-        _Command(f"classic files of {build}", reported, classic, _Again.COMPARED),
-        _Command(f"a page of {build}", paged, page, _Again.COMPARED),
-    ):
-        command.clear()
-        command.whole()
-        command.names = command.files()
+        place = folder / f"compare-{number}"
+        yield _Command(f"compare {build}", _compare("killed", place, build, build), place)
+    seed, bundle = folder / "seed", folder / "whole.slowdust"
+    inputs = cache(partial(_make_inputs, seed, bundle))
+    for command in (*_servers(folder, seed), *_writers(folder, seed, bundle)):
+        command.inputs = inputs
         yield command
+    for number, build in enumerate(builds):
+        place = folder / f"cache-{number}"
+        words = ["builds", "get", build]
+        yield _Command(f"get {build}", words, place, _After.REPAIRED, cache=place)
 
 
-def _killed(command: _Command, after: Second) -> bool:
-    """Start a run and kill it with its watchdog; return whether it had ended before."""
+def _servers(folder: Path, seed: Path) -> Iterator[_Command]:
+    """Yield the commands that start servers."""
+    experiment, watch, workload = (folder / f"{name}.toml" for name in ("one", "watch", "shop"))
+    experiment.write_text(_EXPERIMENT, encoding="utf-8")
+    watch.write_text(_WATCH, encoding="utf-8")
+    workload.write_text(_WORKLOAD, encoding="utf-8")
+    places = {name: folder / name for name in ("run", "bisect", "blame", "watch", "capacity")}
+    more, resumed, calibration = folder / "more", folder / "resume", folder / "calibrate"
+
+    def in_results(place: Path) -> list[str]:
+        return ["--results", str(place)]
+
+    def words(name: str, *arguments: str) -> _Command:
+        return _Command(name, [name, *arguments, *in_results(places[name])], places[name])
+
+    yield words("run", str(experiment), "--yes")
+    yield _Command(
+        "more", ["more", "whole", "--budget", "1s", "--yes", *in_results(more)], more, seed=seed
+    )
+    yield _Command(
+        "run --resume",
+        ["run", "stopped", "--resume", "--yes", *in_results(resumed)],
+        resumed,
+        seed=seed,
+    )
+    ends = "sqlite@3.50.2..3.51.3"
+    yield words("bisect", ends, "--test", "point-query", *_SERIES)
+    yield words("blame", ends, "--tests", "point-query", "--count", "off", *_SERIES)
+    yield words("watch", str(watch))
+    yield words(
+        "capacity", _SQLITE[0], "--sla", "p99<1s", "--test", "point-query", "--incarnations", "2",
+        *_SERIES,
+    )  # fmt: skip
+    yield _Command(
+        "calibrate",
+        ["calibrate", _SQLITE[0], *_TEST, "--budget", "2s", *in_results(calibration)],
+        calibration,
+    )
+    yield _Command(
+        "workloads check",
+        ["workloads", "check", str(workload), "--on", _SQLITE[0]],
+        folder / "check",
+        _After.ALL_OR_NONE,
+    )
+
+
+def _writers(folder: Path, seed: Path, bundle: Path) -> Iterator[_Command]:
+    """Yield the commands that write files alone."""
+    archive = folder / "archive"
+    archive.mkdir()
+    (archive / "qps.abs.tsv").write_text(_TABLE, encoding="utf-8")
+    of_seed = ("--results", str(seed))
+    merged, bundled, imported = folder / "merge", folder / "bundle", folder / "import"
+    here, site, classic, page = (folder / name for name in ("here", "site", "classic", "page"))
+    hosts = ("--host", "whole=alpha", "--host", "again=beta")
+    yield _Command(
+        "merge",
+        ["merge", "whole", "again", "--name", "both", *hosts, "--results", str(merged)],
+        merged,
+        _After.ALL_OR_NONE,
+        seed=seed,
+    )
+    yield _Command(
+        "bundle",
+        ["bundle", "whole", "-o", str(bundled / "whole.slowdust"), *of_seed],
+        bundled,
+        _After.ALL_OR_NONE,
+    )
+    yield _Command(
+        "import bundle",
+        ["import", "bundle", str(bundle), "--results", str(here)],
+        here,
+        _After.ALL_OR_NONE,
+    )
+    yield _Command(
+        "import sysbench",
+        ["import", "sysbench", str(archive), "--clients", "1", "--results", str(imported)],
+        imported,
+        _After.REPAIRED,
+    )
+    yield _Command("site", ["site", str(site), *of_seed], site, _After.REPAIRED)
+    yield _Command(
+        "report --classic",
+        ["report", "whole", "--classic", str(classic), *of_seed],
+        classic,
+        _After.REPAIRED,
+    )
+    files = ("--html", str(page / "page.html"), "--junit", str(page / "units.xml"))
+    yield _Command("report --html", ["report", "whole", *files, *of_seed], page, _After.REPAIRED)
+
+
+def _compare(name: str, results: Path, *contenders: str) -> list[str]:
+    return ["compare", *contenders, *_OPTIONS, "--name", name, "--results", str(results)]
+
+
+def _make_inputs(results: Path, bundle: Path) -> None:
+    """Measure two whole experiments, `whole` and `again`, and one that is stopped; bundle one."""
+    results.mkdir()
+    for name in ("whole", "again"):
+        _Command(name, _compare(name, results, *_SQLITE), results).run()
+    words = ["bundle", "whole", "-o", str(bundle), "--results", str(results)]
+    _Command("bundle", words, results).run()
+    slices = results / "stopped" / "slices.ndjson"
+    with _Command("stopped", _compare("stopped", results, *_SQLITE), results).start() as run:
+        while not (slices.exists() and slices.stat().st_size) and run.poll() is None:
+            time.sleep(0.01)
+        run.terminate()
+        run.communicate()
+
+
+def _left_by(command: _Command, after: Second, by: signal.Signals) -> Iterator[tuple[str, str]]:
+    """End a run, and yield what is left: kind and name."""
     command.clear()
+    before = set(_remains())
     with command.start() as run:
         time.sleep(after)
-        with suppress(psutil.Error):  # it has ended
-            for child in psutil.Process(run.pid).children():
-                if "slowdust.instances.watchdog" in " ".join(child.cmdline()):
-                    child.kill()
-        had_ended = run.poll() is not None
-        run.kill()
-    return had_ended
+        if by is signal.SIGKILL:
+            _kill_watchdogs(run.pid)
+        command.ends[by.name if run.poll() is None else "ended before"] += 1
+        run.send_signal(by)
+        try:
+            run.communicate(timeout=_ANSWERS_WITHIN)
+        except subprocess.TimeoutExpired:
+            yield "process", f"{run.pid}, which goes on after {by.name}"
+            run.kill()
+    if by is signal.SIGKILL:
+        clean_leftovers()
+    deadline = time.monotonic() + _ENDS_WITHIN
+    while (left := set(_remains()) - before) and time.monotonic() < deadline:
+        time.sleep(_LOOKS_EVERY)
+    yield from sorted(left)
+    if command.after is _After.ALL_OR_NONE and command.files() not in (
+        command.before,
+        command.whole,
+    ):
+        yield from (("file", name) for name in sorted(command.files() - command.before))
+    if command.after is _After.REPAIRED:
+        try:
+            command.run()
+        except RuntimeError as error:
+            yield "failure", str(error)
+        yield from (("file", name) for name in sorted(command.files() ^ command.whole))
 
 
-def _differing(command: _Command) -> Iterator[tuple[str, str]]:
-    """Yield what the command wrote, run once more, and a run by itself did not, or inversely."""
-    if command.again is _Again.NOTHING:
-        return
-    length = command.length
-    try:
-        command.whole()
-    except RuntimeError as error:
-        yield "failure", str(error)
-    command.length = length
-    for name in command.files() ^ command.names:
-        yield "file", name
+def _kill_watchdogs(owner: int) -> None:
+    with suppress(psutil.Error):  # it has ended
+        for child in psutil.Process(owner).children():
+            if "slowdust.instances.watchdog" in " ".join(child.cmdline()):
+                child.kill()
 
 
 def _remains() -> Iterator[tuple[str, str]]:
     """Yield what may be of a run: kind and name."""
-    account = server_account()
-    root = instances_root()
-    for process in psutil.process_iter(["uids", "status", "cmdline"]):
-        uids, words = process.info["uids"], process.info["cmdline"] or []
-        if uids is None or process.info["status"] == psutil.STATUS_ZOMBIE:
-            continue  # a zombie has ended: whoever inherited it has not asked for its end
-        ours = str(root) in " ".join(words) or "slowdust-driver" in " ".join(words[:1])
-        if ours or (uids.real == account.uid and account.uid != os.geteuid()):
-            yield "process", f"{process.pid} {' '.join(words)[:80]}"
-    for path in root.iterdir():
+    temporary = Path(tempfile.gettempdir())
+    folder, account = temporary.parent, server_account()
+    for process in psutil.process_iter(["status", "cmdline"]):
+        words = " ".join(process.info["cmdline"] or [])
+        # A zombie has ended: whoever inherited it has not asked for its end.
+        if process.info["status"] == psutil.STATUS_ZOMBIE or process.pid == os.getpid():
+            continue
+        if str(folder) in f"{words} {_working_directory(process)} {_temporary_root(process)}":
+            yield "process", f"{process.pid} {words[:80]}"
+    for path in instances_root().iterdir():
         if path.is_dir():
             yield "directory", str(path)
-    for line in Path("/proc/sysvipc/shm").read_text(encoding="ascii").splitlines()[1:]:
-        yield "System V segment", line.split()[1]
+    head, *lines = Path("/proc/sysvipc/shm").read_text(encoding="ascii").splitlines()
+    for line in lines:
+        segment = dict(zip(head.split(), map(int, line.split()), strict=False))
+        if segment["uid"] == account.uid and not segment["nattch"]:
+            yield "System V segment", str(segment["shmid"])
     for path in Path("/dev/shm").glob("PostgreSQL.*"):
-        yield "file of /dev/shm", path.name
-    for path in Path(tempfile.gettempdir()).glob("slowdust-*"):
-        if not path.name.startswith("slowdust-test-"):
-            yield "temporary file", str(path)
+        with suppress(FileNotFoundError):
+            if path.stat(follow_symlinks=False).st_uid == account.uid:
+                yield "file of /dev/shm", path.name
+    for path in temporary.iterdir():
+        yield "temporary file", str(path)
+
+
+def _working_directory(process: psutil.Process) -> str:
+    with suppress(psutil.Error, OSError):
+        return process.cwd()
+    return ""
+
+
+def _temporary_root(process: psutil.Process) -> str:
+    with suppress(psutil.Error, OSError):
+        return process.environ().get("TMPDIR", "")
+    return ""
 
 
 if __name__ == "__main__":
-    print(f"{DATA_VARIABLE}: {instances_root()}", flush=True)
     sys.exit(main())

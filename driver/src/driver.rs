@@ -209,6 +209,7 @@ pub fn error_event(id: Option<u64>, failure: Failure) -> Event {
     let (kind, sqlstate, message) = match failure {
         Failure::Connection { sqlstate, message } => (ErrorKind::Connection, sqlstate, message),
         Failure::Server(error) => (ErrorKind::Server, Some(error.sqlstate), error.message),
+        Failure::Timeout(message) => (ErrorKind::Timeout, None, message),
         Failure::Protocol(message) => (ErrorKind::Protocol, None, message),
         Failure::Usage(message) => (ErrorKind::Usage, None, message),
     };

@@ -4,4 +4,5 @@ pub mod described;
 pub mod event;
 pub mod job;
 pub mod schema;
+pub mod secret;
 pub mod target;

@@ -4,20 +4,23 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use serde::Deserialize;
 
 use crate::driver::error_event;
 use crate::embedded::SOCKET;
 use crate::protocol::event::Event;
+use crate::protocol::job::{Second, Stop};
+use crate::protocol::target::longest_wait;
 use crate::wire::{is_in_process, Failure};
 
 /// The connections to such processes, by the directories of their sockets.
 #[derive(Default)]
 pub struct Relay {
     connections: HashMap<String, BufReader<UnixStream>>,
-    /// Session -> the directory of the socket of the process that has it.
-    sessions: HashMap<String, String>,
+    /// Session -> the place of the process that has it.
+    sessions: HashMap<String, Process>,
     /// Sessions that ended with the connection to their process.
     lost: HashSet<String>,
 }
@@ -31,6 +34,10 @@ struct Address {
     session: Option<String>,
     #[serde(default)]
     target: Option<Place>,
+    #[serde(default)]
+    stop: Option<Stop>,
+    #[serde(default)]
+    patience: Option<Second>,
 }
 
 #[derive(Deserialize)]
@@ -38,6 +45,15 @@ struct Place {
     dbms: String,
     #[serde(default)]
     socket: Option<String>,
+    #[serde(default)]
+    patience: Option<Second>,
+}
+
+#[derive(Clone)]
+struct Process {
+    directory: String,
+    /// The longest wait for an event of a command that has no time of its own.
+    patience: Option<Second>,
 }
 
 /// The parts of an event that say whether it is the last one of a command.
@@ -58,13 +74,16 @@ impl Relay {
             print(&serde_json::to_string(&event).expect("an event is JSON"));
             return true;
         }
-        let Some(directory) = self.directory(&address) else {
+        let Some(process) = self.process(&address) else {
             return false;
         };
-        if let Err(error) = self.exchange(&directory, address.id, line, print) {
-            self.lose(&directory);
-            let lost = Failure::connection(format!("{directory}/{SOCKET}: {error}"));
-            let event = error_event(Some(address.id), lost);
+        let outcome = address.limit(&process).and_then(|limit| {
+            let exchanged = self.exchange(&process.directory, address.id, line, limit, print);
+            exchanged.map_err(|error| lost(&process.directory, limit, &error))
+        });
+        if let Err(failure) = outcome {
+            self.lose(&process.directory);
+            let event = error_event(Some(address.id), failure);
             print(&serde_json::to_string(&event).expect("an event is JSON"));
         }
         true
@@ -73,7 +92,9 @@ impl Relay {
     /// Forget a connection; its sessions are known to be lost until they are closed.
     fn lose(&mut self, directory: &str) {
         self.connections.remove(directory);
-        let lost = self.sessions.extract_if(|_, place| place == directory);
+        let lost = self
+            .sessions
+            .extract_if(|_, place| place.directory == directory);
         self.lost.extend(lost.map(|(session, _)| session));
     }
 
@@ -101,18 +122,22 @@ impl Relay {
         }
     }
 
-    fn directory(&mut self, address: &Address) -> Option<String> {
+    fn process(&mut self, address: &Address) -> Option<Process> {
         let Some(place) = &address.target else {
             return self.sessions.get(address.session.as_ref()?).cloned();
         };
         let directory = place.socket.clone().filter(|_| is_in_process(&place.dbms));
+        let process = directory.map(|directory| Process {
+            directory,
+            patience: place.patience,
+        });
         if let Some(session) = &address.session {
-            match &directory {
-                Some(directory) => self.sessions.insert(session.clone(), directory.clone()),
+            match &process {
+                Some(process) => self.sessions.insert(session.clone(), process.clone()),
                 None => self.sessions.remove(session),
             };
         }
-        directory
+        process
     }
 
     fn exchange(
@@ -120,9 +145,11 @@ impl Relay {
         directory: &str,
         id: u64,
         line: &str,
+        limit: Option<Duration>,
         print: &mut dyn FnMut(&str),
     ) -> io::Result<()> {
         let connection = self.send(directory, line)?;
+        connection.get_ref().set_read_timeout(limit)?;
         loop {
             let mut event = String::new();
             if connection.read_line(&mut event)? == 0 {
@@ -155,6 +182,31 @@ impl Relay {
     }
 }
 
+impl Address {
+    /// Return the longest wait for an event of the command; None: for ever.
+    fn limit(&self, process: &Process) -> Result<Option<Duration>, Failure> {
+        let own = self.patience.map(|patience| {
+            patience
+                + self
+                    .stop
+                    .as_ref()
+                    .and_then(|stop| stop.seconds)
+                    .unwrap_or_default()
+        });
+        longest_wait(own.or(process.patience))
+    }
+}
+
+/// Return the failure of a command whose process did not answer as it should.
+fn lost(directory: &str, limit: Option<Duration>, error: &io::Error) -> Failure {
+    match (error.kind(), limit) {
+        (io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut, Some(limit)) => {
+            Failure::timeout(format!("no answer within {} s", limit.as_secs_f64()))
+        }
+        _ => Failure::connection(format!("{directory}/{SOCKET}: {error}")),
+    }
+}
+
 /// Return whether the other side has not hung up: between two commands there is nothing to read.
 fn is_open(stream: &UnixStream) -> bool {
     use rustix::event::{poll, PollFd, PollFlags, Timespec};
@@ -184,6 +236,24 @@ mod tests {
         assert_eq!(answers(&mut relay, &sql), None);
         let run = json!({"id": 2, "command": "run", "session": "s"});
         assert_eq!(answers(&mut relay, &run), None);
+    }
+
+    #[test]
+    fn a_process_that_says_nothing_is_waited_for_as_long_as_the_target_says() {
+        let directory = std::env::temp_dir().join(format!("slowdust-relay-{}", std::process::id()));
+        std::fs::create_dir(&directory).unwrap();
+        let listener = std::os::unix::net::UnixListener::bind(directory.join(SOCKET)).unwrap();
+        let target = json!({"dbms": "sqlite", "socket": directory, "port": 1, "user": "u",
+                            "database": "d", "patience": 0.02});
+        let sql = json!({"id": 1, "command": "sql", "target": target});
+        let events = answers(&mut Relay::default(), &sql).unwrap();
+        drop(listener);
+        std::fs::remove_dir_all(&directory).unwrap();
+        assert_eq!(events.len(), 1);
+        assert_eq!(
+            (&events[0]["kind"], &events[0]["message"]),
+            (&json!("timeout"), &json!("no answer within 0.02 s"))
+        );
     }
 
     #[test]

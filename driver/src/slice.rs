@@ -6,8 +6,9 @@ mod report;
 pub mod session;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Barrier;
+use std::sync::{mpsc, Barrier};
 use std::thread::{Scope, ScopedJoinHandle};
+use std::time::Duration;
 
 use crate::client::gate::{self, StartCondition, Unconditional};
 use crate::client::{blocking, readiness, Context};
@@ -18,7 +19,9 @@ use crate::measure::{
 };
 use crate::protocol::event::Ran;
 use crate::protocol::job::{Beside, Rate, Run, Stop};
+use crate::protocol::target::longest_wait;
 use crate::slice::session::{Session, Waits, Worker};
+use crate::wire::interrupt::{fire_all, Interrupt};
 use crate::wire::{is_in_process, Failure, Traffic};
 
 /// A session that runs beside the one that the slice is of.
@@ -47,7 +50,33 @@ struct Shared<'a> {
     ended: AtomicBool,
 }
 
-type Running<'scope> = Vec<ScopedJoinHandle<'scope, Result<ThreadUse, Failure>>>;
+/// The threads of a side.
+struct Running<'scope> {
+    threads: Vec<ScopedJoinHandle<'scope, Result<ThreadUse, Failure>>>,
+    /// Disconnected when all threads have ended.
+    under_way: mpsc::Receiver<()>,
+    interrupts: Vec<&'scope Interrupt>,
+}
+
+/// The times by which a slice has to end.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// From the start to the end of the operations of the first side.
+    main: Option<Duration>,
+    /// From there to the end of those of the others.
+    beside: Option<Duration>,
+}
+
+impl Limits {
+    fn of(job: &Run) -> Result<Self, Failure> {
+        let patience = longest_wait(job.patience)?;
+        let seconds = Duration::from_secs_f64(job.stop.seconds.unwrap_or_default());
+        Ok(Self {
+            main: patience.map(|patience| seconds + patience),
+            beside: patience,
+        })
+    }
+}
 
 /// Run a slice of the session, with others beside it, and return its measurements.
 pub fn run(
@@ -65,22 +94,37 @@ pub fn run(
     }
     let window = Window::default();
     let alone = sides.len() == 1 && sides[0].session.workers.len() == 1;
-    let run = match alone && is_in_process(&sides[0].session.target.dbms) {
+    let outcome = match alone && is_in_process(&sides[0].session.target.dbms) {
         // valgrind counts the thread that receives the commands.
-        true => run_here,
-        false => run_workers,
+        true => run_here(&mut sides, &window),
+        false => Limits::of(job).and_then(|limits| run_workers(&mut sides, &window, limits)),
     };
-    let outcome = run(&mut sides, &window);
     if outcome.is_err() {
         for side in &mut sides {
             side.session.broken = true;
         }
     }
-    let (uses, ended) = outcome?;
+    let (uses, ended) = outcome.map_err(|failure| naming_statement(failure, &sides))?;
     for side in &mut sides {
         side.session.add_up();
     }
     Ok(report::report(&sides, job, window.clock(), ended, &uses))
+}
+
+/// Add the statement that did not end to the failure of a slice that took too long.
+fn naming_statement(failure: Failure, sides: &[Side<'_>]) -> Failure {
+    match failure {
+        Failure::Timeout(message) => {
+            let pending = sides
+                .iter()
+                .find_map(|side| side.session.pending_statement());
+            Failure::Timeout(match pending {
+                Some(statement) => format!("{message}: {statement}"),
+                None => message,
+            })
+        }
+        other => other,
+    }
 }
 
 impl<'a> Side<'a> {
@@ -240,6 +284,7 @@ fn run_here(
 fn run_workers(
     sides: &mut [Side<'_>],
     window: &Window,
+    limits: Limits,
 ) -> Result<(Vec<ThreadUse>, Nanosecond), Failure> {
     let workers = sides.iter().map(|side| side.session.workers.len());
     let shared = &Shared {
@@ -251,23 +296,52 @@ fn run_workers(
     let (main, beside) = sides.split_first_mut().expect("a side");
     std::thread::scope(|scope| {
         let main = start(scope, main, shared, || Unconditional);
-        let beside: Running<'_> = beside
+        let beside: Vec<Running<'_>> = beside
             .iter_mut()
-            .flat_map(|side| {
+            .map(|side| {
                 start(scope, side, shared, || gate::Beside {
                     ended: &shared.ended,
                 })
             })
             .collect();
-        let uses = join(main);
+        let uses = main.join(limits.main, shared);
         shared.ended.store(true, Ordering::SeqCst);
         let ended = window.clock().now();
-        for thread in &beside {
+        for thread in beside.iter().flat_map(|side| &side.threads) {
             thread.thread().unpark();
         }
-        let beside = join(beside)?;
-        Ok((uses?.into_iter().chain(beside).collect(), ended))
+        let mut used = Vec::new();
+        for side in beside {
+            used.extend(side.join(limits.beside, shared)?);
+        }
+        Ok((uses?.into_iter().chain(used).collect(), ended))
     })
+}
+
+impl Running<'_> {
+    /// Wait until all threads have ended, and return their use. After the limit the connections are
+    /// ended for which they wait.
+    fn join(self, limit: Option<Duration>, shared: &Shared<'_>) -> Result<Vec<ThreadUse>, Failure> {
+        let late = limit.filter(|limit| {
+            self.under_way.recv_timeout(*limit) == Err(mpsc::RecvTimeoutError::Timeout)
+        });
+        if late.is_some() {
+            shared.abandoned.store(true, Ordering::Relaxed);
+            fire_all(self.interrupts.iter().copied());
+        }
+        let uses = self
+            .threads
+            .into_iter()
+            .map(|thread| thread.join().expect("a worker does not panic"))
+            .collect();
+        match late {
+            Some(limit) => Err(Failure::timeout(format!(
+                "an operation had not ended after {} s",
+                limit.as_secs_f64()
+            ))),
+            None => uses,
+        }
+    }
 }
 
 /// Start a thread for each worker of a side.
@@ -278,11 +352,15 @@ fn start<'scope, S: StartCondition + Send + 'scope>(
     condition: impl Fn() -> S,
 ) -> Running<'scope> {
     let paces = std::mem::take(&mut side.paces);
-    let workers = side.session.workers.iter_mut().zip(paces);
-    workers
+    let session = &mut *side.session;
+    let workers = session.workers.iter_mut().zip(paces);
+    let (working, under_way) = mpsc::channel();
+    let threads = workers
         .map(|(worker, paces)| {
             let condition = condition();
+            let working = working.clone();
             scope.spawn(move || {
+                let _working = working;
                 prefer_punctual_sleep();
                 let placed = worker.cpu.map(stay_on).transpose();
                 shared.barrier.wait();
@@ -297,14 +375,12 @@ fn start<'scope, S: StartCondition + Send + 'scope>(
                 outcome.map(|()| ThreadUse::now().since(before))
             })
         })
-        .collect()
-}
-
-fn join(threads: Running<'_>) -> Result<Vec<ThreadUse>, Failure> {
-    threads
-        .into_iter()
-        .map(|thread| thread.join().expect("a worker does not panic"))
-        .collect()
+        .collect();
+    Running {
+        threads,
+        under_way,
+        interrupts: session.interrupts.iter().map(AsRef::as_ref).collect(),
+    }
 }
 
 fn run_worker(

@@ -11,6 +11,7 @@ use self::threads::{Chunk, ChunkRun};
 use crate::measure::{is_duration, nanoseconds, End, Nanosecond};
 use crate::protocol::event::{Performed, Plan, Seat};
 use crate::protocol::job::{Perform, Prepare, Statements, Until};
+use crate::protocol::target::longest_wait;
 use crate::wire::{self, Failure, Traffic};
 use crate::workload::statement::abbreviate;
 use crate::workload::{self, Executions, LongStep};
@@ -69,9 +70,11 @@ impl Step {
         }
         self.progress.over = true; // a step that fails has no next chunk
         let work = &self.work;
-        let run = threads::run(&mut self.connections, chunk, |elapsed| {
+        let patience = longest_wait(job.patience)?;
+        let run = threads::run(&mut self.connections, chunk, patience, |elapsed| {
             let (done, total) = work.progress(elapsed);
             progress(done, total);
+            done
         })?;
         self.advance(chunk, &run);
         Ok(report::report(self, job.id, chunk, &run))

@@ -5,6 +5,7 @@ mod body;
 pub mod calendar;
 pub mod dialect;
 mod frames;
+pub mod interrupt;
 pub mod mongodb;
 pub mod mysql;
 pub mod postgres;
@@ -15,9 +16,12 @@ mod tls;
 use std::io::Write as _;
 use std::iter::Sum;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 use self::calendar::DateTime;
 use self::dialect::Dialect;
+use self::interrupt::Interrupt;
+pub use self::socket::CONNECT_TIMEOUT;
 use crate::protocol::target::{Names, Target};
 
 /// A parameter's value. Text lies in an arena beside the values, so that values are copied and
@@ -149,6 +153,8 @@ pub enum Failure {
     },
     /// The server refused a request.
     Server(ServerError),
+    /// The server did not answer in time.
+    Timeout(String),
     /// The server violated the protocol.
     Protocol(String),
     /// The command cannot be carried out as it was written.
@@ -171,6 +177,10 @@ impl Failure {
         }
     }
 
+    pub fn timeout(message: impl ToString) -> Self {
+        Self::Timeout(message.to_string())
+    }
+
     pub fn protocol(message: impl ToString) -> Self {
         Self::Protocol(message.to_string())
     }
@@ -178,9 +188,10 @@ impl Failure {
     pub fn message(&self) -> &str {
         match self {
             Self::Server(error) => &error.message,
-            Self::Connection { message, .. } | Self::Protocol(message) | Self::Usage(message) => {
-                message
-            }
+            Self::Connection { message, .. }
+            | Self::Timeout(message)
+            | Self::Protocol(message)
+            | Self::Usage(message) => message,
         }
     }
 
@@ -254,6 +265,9 @@ pub trait Session: Connection {
     /// Return the process or thread of the server that serves this connection, where it can be
     /// found. The search may take some work of both sides.
     fn server_process(&mut self) -> Result<Option<u32>, Failure>;
+
+    /// Return what ends the connection from another thread; None where it has no other side.
+    fn interrupt(&self) -> Option<Arc<Interrupt>>;
 
     /// Prepare statements written with `?`; their numbers are 0, 1, ... in this order.
     fn prepare(&mut self, statements: &[String]) -> Result<(), Failure>;

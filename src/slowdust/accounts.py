@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import pwd
-import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
@@ -18,7 +17,6 @@ from typing import TypedDict
 from slowdust.errors import SlowdustError, UsageError
 
 USER_VARIABLE = "SLOWDUST_USER"
-_TEMPORARY = "slowdust-"
 _CANDIDATES_FOR_ROOT = ("postgres", "nobody")
 BASE_ENVIRONMENT: Mapping[str, str] = {"LC_ALL": "C", "PATH": os.defpath, "TZ": "UTC"}
 """The environment variables of all programs of builds."""
@@ -85,12 +83,14 @@ class Account:
         """Make the account the owner of a directory of this process.
 
         Raises:
-            OSError: it is no directory; a link to one is none.
+            OSError: it is no directory, or not of this process; a link to one is none.
         """
         if self.is_self:
             return
         descriptor = os.open(directory, os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
+            if os.fstat(descriptor).st_uid not in (os.geteuid(), self.uid):
+                raise OSError(errno.EPERM, f"{directory} belongs to somebody else")
             os.fchown(descriptor, self.uid, self.gid)
         finally:
             os.close(descriptor)
@@ -137,33 +137,6 @@ class Account:
             f"the user {self.name}, who runs the servers, cannot enter any directory for temporary "
             "files: set TMPDIR to one that this user can enter"
         )
-
-
-@contextmanager
-def temporary_directory(prefix: str, account: Account) -> Iterator[Path]:
-    """Make a directory that the account can enter, and remove it with all that is in it.
-
-    It belongs to the current user, so that nobody else can replace what this process writes in it.
-    `prefix` tells its use; in front of it stands `slowdust-`, behind it this process's id.
-    """
-    root = account.temporary_root()
-    directory = Path(tempfile.mkdtemp(prefix=f"{_TEMPORARY}{prefix}-{os.getpid()}-", dir=root))
-    try:
-        directory.chmod(0o755)
-        yield directory
-    finally:
-        # Not by tempfile.TemporaryDirectory, which may follow links (CVE-2023-6597).
-        shutil.rmtree(directory)
-
-
-def remove_abandoned_directories(account: Account) -> None:
-    """Remove the temporary directories of this user whose processes were killed."""
-    for directory in account.temporary_root().glob(f"{_TEMPORARY}*-*-*"):
-        process = directory.name.split("-")[-2]
-        with suppress(OSError):
-            ours = directory.stat(follow_symlinks=False).st_uid == os.geteuid()
-            if ours and process.isdecimal() and not Path("/proc", process).exists():
-                shutil.rmtree(directory)
 
 
 def ends_with_this_process(by: signal.Signals = signal.SIGKILL) -> Callable[[], None]:

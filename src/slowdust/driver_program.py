@@ -11,6 +11,7 @@ from pathlib import Path
 from slowdust.accounts import server_account
 from slowdust.errors import SlowdustError
 from slowdust.places import CACHE_VARIABLE, cache_root, make_enterable
+from slowdust.temporary import becoming
 
 BINARY = "slowdust-driver"
 _DIGITS = 16
@@ -46,11 +47,10 @@ def runnable_driver() -> Path:
     copy = folder / f"{BINARY}-{hashlib.sha256(content).hexdigest()[:_DIGITS]}"
     if not copy.is_file():
         make_enterable(folder, CACHE_VARIABLE)
-        new = copy.with_name(f".{copy.name}.{os.getpid()}")
         try:
-            new.write_bytes(content)
-            new.chmod(0o755)
-            new.replace(copy)
+            with becoming(copy) as new:
+                new.write_bytes(content)
+                new.chmod(0o755)
         except OSError as error:
-            raise SlowdustError(f"cannot write {new}: {error.strerror}") from error
+            raise SlowdustError(f"cannot write {copy}: {error.strerror}") from error
     return copy

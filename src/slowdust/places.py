@@ -6,15 +6,18 @@ The unprivileged user that servers run as cannot enter root's directories: root 
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import platformdirs
 
 from slowdust.errors import SlowdustError, UsageError
 
+RESULTS_VARIABLE = "SLOWDUST_RESULTS"
 CACHE_VARIABLE = "SLOWDUST_CACHE"
 DATA_VARIABLE = "SLOWDUST_DATA"
 CLAIMS_VARIABLE = "SLOWDUST_CLAIMS"
+_LONGEST_NAME = 255
+"""Bytes of a name that file systems take."""
 _FOR_ALL_USERS = (Path("/run/lock"), Path("/dev/shm"), Path("/tmp"))
 """Directories that every user can write to, on one distribution or another."""
 
@@ -53,12 +56,51 @@ def claims_directory() -> Path:
     )
 
 
+def within(root: Path, *names: str) -> Path:
+    """Return the path of a file or folder below a root, whose names come from outside.
+
+    They are text of a user, a file, an archive or another machine: no name may lead elsewhere.
+
+    Raises:
+        UsageError: one is not a plain name.
+    """
+    for name in names:
+        if not is_plain(name):
+            raise UsageError(
+                f"{name!r} cannot be the name of a file or folder here: a name has 1 to "
+                f"{_LONGEST_NAME} bytes, no '/', no control character, and no '.' at the beginning"
+            )
+    return root.joinpath(*names)
+
+
+def is_plain(name: str) -> bool:
+    """Return whether a text names one file or folder, and nothing above, below or hidden.
+
+    Hidden names are Slowdust's own, for locks and temporary folders.
+    """
+    # What cannot be printed includes zero, the end of a line, and what is not UTF-8.
+    is_name = name.isprintable() and "/" not in name and not name.startswith(".")
+    return is_name and 0 < len(name.encode()) <= _LONGEST_NAME
+
+
+def stays_below(path: PurePath) -> bool:
+    """Return whether a path of several names stays below the folder that it is joined to."""
+    return not path.is_absolute() and ".." not in path.parts and "\0" not in str(path)
+
+
+def usual_results() -> Path:
+    """Return the folder of the experiments where no command names another."""
+    return Path(os.environ.get(RESULTS_VARIABLE) or "results")
+
+
 def named_path(text: str) -> Path:
     """Return the path that a user writes, with `~` and `~name` for a home.
 
     Raises:
-        UsageError: there is no such user.
+        UsageError: it is empty, or there is no such user.
     """
+    if not text:
+        raise UsageError("a path is empty: name a file or a directory")
     try:
         return Path(text).expanduser()
     except RuntimeError:

@@ -13,17 +13,20 @@ import lzma
 import os
 import shutil
 import stat
+import subprocess
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, TypeVar
 
+from slowdust.accounts import Account
 from slowdust.errors import SlowdustError
+from slowdust.places import stays_below
 
 _SAFE = tarfile if hasattr(tarfile, "data_filter") else import_module("backports.tarfile")
 """The module with extraction filters: Python before 3.11.4, as Debian 12 has it, has none."""
@@ -175,6 +178,29 @@ class Tree:
         ):
             self._add_tar(tar, PurePosixPath())
 
+    def add_output(
+        self, command: Sequence[str], account: Account, name: str, source: IO[bytes] | None = None
+    ) -> None:
+        """Unpack the tar archive that a program prints; `name` is for messages.
+
+        The account runs it, since what it reads is of others: root could be led to read more than
+        they may. `source` is its standard input. Raises FileNotFoundError where there is no such
+        program.
+        """
+        with subprocess.Popen(
+            command,
+            stdin=source or subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            **account.identity(),
+        ) as process:
+            assert process.stdout is not None
+            self.add_stream(process.stdout, name)
+            process.stdout.read()  # without a reader to the end of its output, it would fail
+        if process.returncode != 0:
+            raise UnsafeArchive(f"{name}: {command[0]} cannot unpack it")
+
     def add_zip(self, archive: zipfile.ZipFile, below: PurePosixPath, place: PurePosixPath) -> None:
         """Unpack a folder of an open zip archive at a place in this folder.
 
@@ -268,7 +294,7 @@ class _Link:
 def inside(folder: AnyPath, name: str) -> AnyPath:
     """Return the path of a name below a folder; raise UnsafeArchive for a path outside."""
     path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or "\0" in name:
+    if not stays_below(path):
         raise UnsafeArchive(f"the archive has an unsafe path: {name!r}")
     if len(path.parts) > _DEEPEST:
         raise UnsafeArchive(f"the archive has more than {_DEEPEST} folders in each other")

@@ -20,6 +20,11 @@ class Running:
 
     target: Target
 
+    @property
+    def password(self) -> str:
+        assert self.target.password is not None
+        return self.target.password.reveal()
+
     def url(self, options: str = "", host: str = "127.0.0.1") -> str:
         at = f"{self.target.user}@{host}:{self.target.port}"
         return f"{self.target.dbms}://{at}/{self.target.database}{options}"

@@ -18,6 +18,7 @@ from slowdust.dbms.access import Access
 from slowdust.dbms.environment import Environment
 from slowdust.instances.instance import Instance
 from slowdust.instances.rundir import RunDirectory
+from slowdust.secret import revealed
 from tests.integration.driver_process import Target
 
 
@@ -70,7 +71,7 @@ class Server:
 
     def target(self, **fields: object) -> Target:
         by_socket = {"host": None, "socket": str(self.instance.socket_dir)}
-        target: Target = msgspec.to_builtins(self.instance.target())
+        target: Target = msgspec.to_builtins(self.instance.target(), enc_hook=revealed)
         return target | by_socket | fields
 
     def tcp_target(self, **fields: object) -> Target:

@@ -49,7 +49,7 @@ class Workplace:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [COMMAND, *arguments],
+            [COMMAND, *arguments, *_patience(arguments)],
             cwd=self.folder,
             env=self.environment,
             stdout=subprocess.PIPE,
@@ -89,6 +89,15 @@ class Workplace:
         instances = self.data_root / "instances"
         files = list(instances.glob("*/*")) if instances.exists() else []
         return not self.servers() and not files
+
+
+def _patience(arguments: Sequence[str]) -> list[str]:
+    """Return options by which no experiment is ended, and no count left out, on a busy machine."""
+    command, *others = arguments
+    options = ["--yes"] if command in ("compare", "run", "more") else []
+    if command in ("compare", "run") and not {"--count-budget", "--fleet"}.intersection(others):
+        options += ["--count-budget", "10m"]
+    return options
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:

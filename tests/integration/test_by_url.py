@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
+import subprocess
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
+import psutil
 import pytest
 
+from slowdust.accounts import server_account
 from slowdust.dbms.access import Access, Auth, Listen
 from slowdust.errors import SlowdustError
 from slowdust.experiment.driver.process import Driver
@@ -18,7 +23,12 @@ from slowdust.remote.url import parse_url
 from tests.integration.conftest import GetBuildOf
 from tests.integration.running_servers import Certificates, Running
 from tests.integration.servers import new_instance
-from tests.integration.slowdust_command import Workplace, stop_after_slices, wait_for_line
+from tests.integration.slowdust_command import (
+    Workplace,
+    stop_after_slices,
+    wait_for_line,
+    wait_until,
+)
 
 TINY = ("--tests", "point-query,update-index", "--rows", "1000", "--budget", "4s")
 QUICK = ("--tests", "point-query", "--rows", "1000", "--budget", "2s")
@@ -58,7 +68,7 @@ def postgres(
         certificates.give_key_to(instance)
         instance.start()
         running = Running(instance.target())
-        monkeypatch.setenv("PGPASSWORD", str(running.target.password))
+        monkeypatch.setenv("PGPASSWORD", running.password)
         yield running
 
 
@@ -80,7 +90,7 @@ def mysql(
         certificates.give_key_to(instance)
         instance.start()
         running = Running(instance.target())
-        monkeypatch.setenv("MYSQL_PWD", str(running.target.password))
+        monkeypatch.setenv("MYSQL_PWD", running.password)
         yield running
 
 
@@ -112,12 +122,36 @@ def test_running_servers_and_a_build_take_turns(
     places = [json.loads(line)["place"] for line in workplace.slice_lines("three")]
     assert {place["contender"] for place in places[:3]} == {*urls, "postgres@17.6"}
 
-    for password in (postgres.target.password, mysql.target.password):
-        assert password
+    for password in (postgres.password, mysql.password):
         for file in (workplace.folder / "results").rglob("*"):
             assert not file.is_file() or password.encode() not in file.read_bytes()
     assert postgres.schemas() == []
     assert mysql.schemas() == []
+
+
+@pytest.mark.skipif(shutil.which("psql") is None, reason="needs psql")
+def test_build_beside_a_url_refuses_other_users_of_the_machine(
+    workplace: Workplace, postgres: Running
+) -> None:
+    others = {*workplace.servers()}
+    words = ("compare", postgres.url(), "postgres@17.6", *TINY, "--count", "off", "--name", "two")
+    process = workplace.start(*words)
+    wait_until(lambda: len(workplace.slice_lines("two")) >= 2, "each was measured")
+    (port,) = {
+        connection.laddr.port
+        for server in {*workplace.servers()} - others
+        for connection in psutil.Process(server).net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    }
+    at = ["-h", "127.0.0.1", "-p", str(port), "-U", "slowdust", "-d", "postgres", "-w"]
+    done = subprocess.run(
+        ["psql", *at, "-c", "SELECT 1"],
+        env={"PATH": os.defpath}, cwd="/", capture_output=True, text=True, check=False,
+        **server_account().identity(),
+    )  # fmt: skip
+    assert "no password supplied" in done.stderr
+    _, errors = process.communicate(timeout=600)
+    assert process.returncode == 0, errors
 
 
 def test_database_with_tables_of_others_is_refused(
@@ -276,9 +310,31 @@ def test_password_comes_from_a_file_and_its_lack_is_told(
     assert "asks for a password" in errors
     assert "PGPASSWORD" in errors
     file = workplace.folder / ".pgpass"
-    file.write_text(f"127.0.0.1:*:*:{postgres.target.user}:{postgres.target.password}\n")
+    file.write_text(f"127.0.0.1:*:*:{postgres.target.user}:{postgres.password}\n")
     file.chmod(0o600)
     workplace.run("compare", postgres.url(), *QUICK)
+
+
+def test_a_password_that_is_refused_is_not_told(
+    workplace: Workplace, postgres: Running, mysql: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("PGPASSWORD", "MYSQL_PWD"):
+        monkeypatch.setenv(variable, "not-the-pencil")
+    for running, complaint in ((postgres, "set PGPASSWORD"), (mysql, "set MYSQL_PWD")):
+        for arguments in (
+            ("compare", running.url(), *QUICK),
+            ("workloads", "from", running.url(), "-o", "made.toml"),
+        ):
+            errors = workplace.errors(*arguments, expect=1)
+            assert complaint in errors
+            assert "pencil" not in errors
+    url = postgres.url().replace("@", f":{postgres.password}@")
+    errors = workplace.errors("compare", url, *QUICK, expect=2)
+    assert f"'postgres://{postgres.target.user}:***': a password in a URL" in errors
+    for password in (postgres.password, "pencil"):
+        assert password not in errors
+        for file in workplace.folder.rglob("*"):
+            assert not file.is_file() or password.encode() not in file.read_bytes()
 
 
 def test_servers_are_reached_by_their_unix_sockets(

@@ -25,6 +25,7 @@ from slowdust.dbms.stages import Statements
 from slowdust.instances.leftovers import clean_leftovers
 from slowdust.instances.processes import ProcessMark
 from slowdust.instances.programs import InstanceError
+from slowdust.secret import revealed
 from tests.integration.conftest import GetBuildOf
 from tests.integration.driver_process import TABLES, Driver, Event, keeping_rows
 from tests.integration.owner_process import start_owner, wait_until
@@ -227,7 +228,7 @@ def test_passwords(builds: GetBuildOf, driver: Driver, name: str, listen: Listen
             return event["kind"], event["sqlstate"]
 
         for _ in range(2):
-            target = msgspec.to_builtins(server.instance.target())
+            target = msgspec.to_builtins(server.instance.target(), enc_hook=revealed)
             driver.sql(target, lists)
             assert refused(password="wrong") == ("connection", "mongodb/18")
             assert refused(user="nobody") == ("connection", "mongodb/18")

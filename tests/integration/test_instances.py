@@ -271,7 +271,8 @@ def test_password_is_asked_for(
             capture_output=True, text=True, check=False,
         )  # fmt: skip
 
-    assert connect(target.password or "").stdout == "t\n"
+    assert target.password is not None
+    assert connect(target.password.reveal()).stdout == "t\n"
     assert "password authentication failed" in connect("wrong").stderr
     assert not list(instance.directory.rglob("password"))
 

@@ -24,7 +24,7 @@ def workplace(open_dir: Path, postgres_builds: GetBuild) -> Workplace:
 def test_a_terminal_shows_how_the_test_stands(workplace: Workplace) -> None:
     arguments = ["compare", "postgres@17.6", "postgres@17.6", "--tests", "point-query", "--rows",
                  "10000", "--slice", "50ms", "--budget", "60s", "--name", "live",
-                 "--count", "off"]  # fmt: skip
+                 "--count", "off", "--yes"]  # fmt: skip
     main, side = pty.openpty()
     process = subprocess.Popen(
         [COMMAND, *arguments],

@@ -85,7 +85,7 @@ def test_the_group_of_a_killed_run_is_removed(data_root: Path, builds: GetBuildO
         instance.start()
         assert instance.memory_limit is not None
         folder = instance.memory_limit.folder
-        assert sweep(run.path) == 1
+        assert sweep(run.path).servers == 1
         wait_until(lambda: not instance.alive())
         assert not folder.exists()
         run.path.mkdir()  # closed below, as usual

@@ -37,6 +37,11 @@ class Running:
     target: Target
     tls_port: int
 
+    @property
+    def password(self) -> str:
+        assert self.target.password is not None
+        return self.target.password.reveal()
+
     def url(self, options: str = "", database: str = "slowdust") -> str:
         return f"mongodb://{self.target.user}@127.0.0.1:{self.target.port}/{database}{options}"
 
@@ -98,7 +103,7 @@ def ferretdb(
 ) -> Iterator[Running]:
     """A FerretDB whose password is in the environment."""
     with serving(builds("ferretdb", VERSION), certificates) as running:
-        monkeypatch.setenv(PASSWORD, str(running.target.password))
+        monkeypatch.setenv(PASSWORD, running.password)
         yield running
 
 
@@ -125,10 +130,8 @@ def test_running_servers_and_a_build_take_turns(workplace: Workplace, ferretdb: 
     assert "A round trip (ping, one client, median) takes" in notes
     assert "for the disk" not in workplace.run("report", "three")
 
-    password = ferretdb.target.password
-    assert password
     for file in (workplace.folder / "results").rglob("*"):
-        assert not file.is_file() or password.encode() not in file.read_bytes()
+        assert not file.is_file() or ferretdb.password.encode() not in file.read_bytes()
     assert ferretdb.schemas() == []
 
 
@@ -195,7 +198,7 @@ def test_a_client_shows_its_certificate(
     ca = certificates.path("ca.pem")
     wanting = {"FERRETDB_LISTEN_TLS_CA_FILE": ca}
     with serving(builds("ferretdb", VERSION), certificates, **wanting) as running:
-        monkeypatch.setenv(PASSWORD, str(running.target.password))
+        monkeypatch.setenv(PASSWORD, running.password)
         url = running.tls_url(f"tlsCAFile={ca}")
         with Driver() as driver:
             with pytest.raises(SlowdustError, match="CertificateRequired"):
@@ -223,7 +226,7 @@ def test_lack_of_a_password_and_a_wrong_one_are_told(
     assert f"set {PASSWORD}; {right}" in errors
     monkeypatch.setenv(PASSWORD, "wrong")
     assert "Authentication failed" in workplace.errors("compare", ferretdb.url(), *QUICK, expect=1)
-    monkeypatch.setenv(PASSWORD, str(ferretdb.target.password))
+    monkeypatch.setenv(PASSWORD, ferretdb.password)
     elsewhere = ferretdb.url(database="other")
     errors = workplace.errors("compare", elsewhere, *QUICK, expect=1)
     assert "slowdust is looked for in other (authSource=)" in errors

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.experiment.counting import pmu_loop
+from slowdust.experiment.counting.budget import CountBudget
 from slowdust.experiment.counting.method import Missing, check_sampling, perf_version
 from slowdust.experiment.counting.perf import PerfError, PerfWindow, counting, threads_of
 from slowdust.experiment.counting.pmu import PmuCounter, usable_groups
@@ -131,8 +132,9 @@ def test_the_loop_counts_the_same_operations_on_all(
         resolved = resolve_contenders(spec, view)
         running = stack.enter_context(create_contenders(resolved, driver, folder, view, []))
         journal = open_journal(spec, writer, running, view, method_of_slices(spec))
-        pmu_loop.PmuLoop(spec, running, journal, view).run()
-        pmu_loop.PmuLoop(spec, running, journal, view).run()  # nothing is missing any more
+        budget = CountBudget(600.0)
+        pmu_loop.PmuLoop(spec, running, journal, view, budget).run()
+        pmu_loop.PmuLoop(spec, running, journal, view, budget).run()  # nothing is missing any more
     counts = folder.read_counts()
     places = [count.place for count in counts]
     # `STARTS` alone: without instructions no further start decides anything.

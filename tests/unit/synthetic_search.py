@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 
 from slowdust.bisection.candidates import Candidate, Candidates
+from slowdust.bisection.contradiction import Direct
 from slowdust.bisection.outcome import Outcome, outcome_of
 from slowdust.bisection.posterior import Belief, Evidence, Sum
 from slowdust.bisection.record import Question, Record, Step
@@ -38,6 +39,8 @@ class SimulatedLaboratory:
         self.effort = 0.0
         """Measuring of one candidate, in units of a step that was not extended."""
         self.orders = 0
+        self.confirmed = 0
+        """Direct measurements of changes."""
         self._costs = costs
         self._error = error
         self._wrong = wrong
@@ -60,11 +63,14 @@ class SimulatedLaboratory:
         self.effort += len(step.places) * (1 if step.extensions == 0 else times / 2)
         return [self._drawn(before, after, times) for before, after in pairwise(step.places)]
 
-    def confirm(self, before: int, after: int) -> list[Evidence]:
+    def confirm(self, before: int, after: int, number: int) -> Direct | None:
         """Draw the ratio of a change anew, as surely as that of a step that was extended twice."""
+        del number
         self.measured |= {before, after}
+        self.confirmed += 1
         self.effort += 2 * 4
-        return [self._drawn(before, after, 4)]
+        drawn = self._drawn(before, after, 4)
+        return Direct(drawn.log_ratio, drawn.error)
 
     def _drawn(self, before: int, after: int, times: int) -> Evidence:
         error = self._error / times**0.5
@@ -127,4 +133,4 @@ def outcome_of_test() -> Outcome:
         subject="Check *twice* before <b>every</b> row",
     )
     record.skipped[6] = "it does not compile"
-    return outcome_of(record, BELIEFS, COSTS, {})
+    return outcome_of(record, BELIEFS, COSTS, {}, {})

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.accounts import remove_abandoned_directories, server_account, temporary_directory
+from slowdust.accounts import server_account
 from slowdust.errors import UsageError
 from slowdust.instances.processes import ProcessMark
 from slowdust.places import cache_root, data_root, make_enterable
@@ -182,20 +182,3 @@ def test_a_file_for_the_account_is_for_nobody_else(tmp_path: Path) -> None:
         account.gid,
         0o600,
     )
-
-
-def test_a_temporary_directory_of_a_killed_process_is_removed(
-    open_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(open_dir))
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    (open_dir / f"slowdust-x-{ended.pid}-abc/data").mkdir(parents=True)
-    (open_dir / f"slowdust-x-{os.getppid()}-abc").mkdir()
-    (open_dir / "slowdust-x-of-somebody").mkdir()
-    with temporary_directory("x", server_account()) as directory:
-        assert directory.parent == open_dir
-        remove_abandoned_directories(server_account())
-        names = sorted(path.name for path in open_dir.iterdir() if path != directory)
-    assert names == sorted([f"slowdust-x-{os.getppid()}-abc", "slowdust-x-of-somebody"])
-    assert not directory.exists()

@@ -130,6 +130,10 @@ pub struct Run {
     /// Sessions that run beside this one, from the opening of its window to its end.
     #[serde(default)]
     pub beside: Vec<Beside>,
+    /// The time after that of `stop` in which the operations under way have to end, or in which all
+    /// of them do where `stop` has no time; absent: for ever.
+    #[serde(default)]
+    pub patience: Option<Second>,
 }
 
 /// A session that runs beside another one: no operation of it begins once that one has ended.
@@ -321,6 +325,9 @@ pub struct Perform {
     /// End of the chunk. Absent: that of the step.
     #[serde(default)]
     pub until: Option<Until>,
+    /// The longest time without progress; absent: for ever.
+    #[serde(default)]
+    pub patience: Option<Second>,
 }
 
 /// The end of a chunk of a step. The step's own time stands still between two chunks.

@@ -1,11 +1,18 @@
 //! The address of a server in the commands.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::secret::Secret;
+use crate::measure::is_duration;
+use crate::protocol::job::Second;
+use crate::wire::{Failure, CONNECT_TIMEOUT};
+
 /// A server: either `host` (TCP) or `socket`, its Unix socket or the directory of that (for MySQL
-/// and MariaDB: of `mysql.sock`). It has no `Debug`, so that the password is never printed.
-#[derive(Clone, Deserialize, JsonSchema)]
+/// and MariaDB: of `mysql.sock`).
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
     /// `postgres`, `mysql`, `mariadb`, `sqlite`, `mongodb`, `ferretdb`.
@@ -17,7 +24,7 @@ pub struct Target {
     pub port: u16,
     pub user: String,
     #[serde(default)]
-    pub password: Option<String>,
+    pub password: Option<Secret>,
     pub database: String,
     /// The storage engine in which tables are made, where the DBMS has several.
     #[serde(default)]
@@ -40,6 +47,34 @@ pub struct Target {
     /// The database that has the user, where users are of databases; absent: `admin`.
     #[serde(default)]
     pub auth_source: Option<String>,
+    /// The longest wait for an answer of the server outside of slices and steps; absent: for ever.
+    #[serde(default)]
+    pub patience: Option<Second>,
+}
+
+impl Target {
+    /// Return the longest wait for an answer; None: for ever.
+    pub fn patience(&self) -> Result<Option<Duration>, Failure> {
+        longest_wait(self.patience)
+    }
+
+    /// Return the target for a connection that only cancels another one.
+    pub fn for_cancelling(&self) -> Self {
+        Self {
+            patience: Some(CONNECT_TIMEOUT.as_secs_f64()),
+            ..self.clone()
+        }
+    }
+}
+
+/// Return a wait in seconds as a duration.
+pub fn longest_wait(patience: Option<Second>) -> Result<Option<Duration>, Failure> {
+    match patience {
+        Some(seconds) if !is_duration(seconds) => {
+            Err(Failure::usage("patience has to be positive"))
+        }
+        other => Ok(other.map(Duration::from_secs_f64)),
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -51,7 +86,7 @@ pub enum Names {
 }
 
 /// The encryption of a connection. All files are in PEM.
-#[derive(Clone, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tls {
     pub verify: Verify,
@@ -66,7 +101,7 @@ pub struct Tls {
 }
 
 /// The part of a server's certificate that is verified.
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verify {
     Nothing,
@@ -86,7 +121,7 @@ impl Target {
             socket: Some("/".into()),
             port: 0,
             user: "ann".into(),
-            password: password.map(Into::into),
+            password: password.map(Secret::new),
             database: "db".into(),
             engine: None,
             schema: None,
@@ -95,6 +130,7 @@ impl Target {
             names: Names::Long,
             journaled: false,
             auth_source: None,
+            patience: None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
+use std::sync::Arc;
 
 use crate::client::operation::Operation;
 use crate::client::readiness::Readiness;
@@ -11,13 +12,17 @@ use crate::protocol::event::Plan;
 use crate::protocol::job::Open;
 use crate::protocol::target::Target;
 use crate::slice::freshness::Log;
-use crate::wire::{self, Failure};
+use crate::wire::interrupt::Interrupt;
+use crate::wire::{self, Failure, Request};
 use crate::workload::{self, Shape, Test, TestRequest};
 
 /// The most clients per core that have a thread of their own, which the scheduler can bring to the
 /// core of its server process. With more clients the cores are busy wherever threads run, and a
 /// thread that finds several replies at a wake-up costs less than switches between many threads.
 const OWN_THREADS_PER_CORE: usize = 3;
+
+/// The most characters of a statement in a message.
+const SHOWN: usize = 100;
 
 pub struct Session {
     pub test: Box<dyn Test>,
@@ -26,6 +31,8 @@ pub struct Session {
     total: Recorder,
     /// True if a client has failed in the middle of an operation.
     pub broken: bool,
+    /// What ends the connections of clients that wait for ever.
+    pub interrupts: Vec<Arc<Interrupt>>,
     /// The server's process of each client; empty if unknown.
     pub server_processes: Vec<u32>,
     pub seed: u64,
@@ -120,6 +127,10 @@ impl Session {
             }
             _ => Vec::new(),
         };
+        let interrupts = connections
+            .iter()
+            .filter_map(|client| client.interrupt())
+            .collect();
         let described = job.described.as_ref();
         let freshness = described.and_then(|test| test.freshness.as_ref());
         let freshness = freshness.map(|part| Log::new(part, shape.clients));
@@ -144,11 +155,27 @@ impl Session {
             server_processes,
             total: Recorder::new(),
             broken: false,
+            interrupts,
             freshness,
             seed: job.seed,
             target: job.target.clone(),
             test,
         })
+    }
+
+    /// Return the statement for which a client waits, after a slice that was cut short.
+    pub fn pending_statement(&self) -> Option<String> {
+        let request = self.clients().find_map(Client::pending_request)?;
+        let sql = match request {
+            Request::Prepared { statement, .. } => self.test.prepared().get(statement)?.clone(),
+            Request::Text(sql) => sql.to_owned(),
+        };
+        let mut words = sql.split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some((end, _)) = words.char_indices().nth(SHOWN) {
+            words.truncate(end);
+            words.push_str("...");
+        }
+        Some(words)
     }
 
     pub fn clients(&self) -> impl Iterator<Item = &Client> {

@@ -1,10 +1,13 @@
 //! The connections of a step, each with its role.
 
+use std::sync::Arc;
+
 use super::long_transaction::LongTransaction;
 use crate::client::gate::GateSide;
 use crate::client::{Client, Place};
 use crate::measure::{nanoseconds, Nanosecond, Pace, Recorder, ThreadUse};
 use crate::protocol::job::{Prepare, Statements};
+use crate::wire::interrupt::Interrupt;
 use crate::wire::{self, Connection, Failure, Traffic};
 use crate::workload::{LongStep, Role, RoleConnection};
 
@@ -19,6 +22,8 @@ pub struct StepConnection {
     /// The server's process that serves the connection, where it is known and CPUs were named.
     pub server_process: Option<u32>,
     pub task: Task,
+    /// What ends the connection when its step fails.
+    pub interrupt: Option<Arc<Interrupt>>,
     pub recorder: Recorder,
     /// The use of its threads in all chunks.
     pub used: ThreadUse,
@@ -73,6 +78,7 @@ pub fn open(job: &Prepare, work: &dyn LongStep) -> Result<Vec<StepConnection>, F
             cpu: None,
             server_process: None,
             statements: transaction.statements(),
+            interrupt: transaction.session.interrupt(),
             task: Task::LongTransaction(transaction),
             recorder: Recorder::new(),
             used: ThreadUse::default(),
@@ -94,6 +100,7 @@ fn connect(job: &Prepare, work: RoleConnection) -> Result<StepConnection, Failur
         Some(_) if !job.target.foreign => connection.server_process()?,
         _ => None,
     };
+    let interrupt = connection.interrupt();
     let paced = PacedClient {
         client: Client::new(connection, work.generator, Place::ALONE).abort_on_error(),
         pace: work.pace,
@@ -105,6 +112,7 @@ fn connect(job: &Prepare, work: RoleConnection) -> Result<StepConnection, Failur
         cpu,
         server_process,
         task: Task::Client(Box::new(paced)),
+        interrupt,
         recorder: Recorder::new(),
         used: ThreadUse::default(),
         traffic: Traffic::default(),

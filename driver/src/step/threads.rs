@@ -2,13 +2,12 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{mpsc, Barrier};
+use std::sync::{mpsc, Arc, Barrier};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::retry_on_intr;
-use rustix::net::Shutdown;
 
 use super::connections::{PacedClient, StepConnection, Task};
 use crate::client::blocking::{self, run_when};
@@ -18,6 +17,7 @@ use crate::measure::{
     prefer_punctual_sleep, stay_on, Clock, End, Nanosecond, Pace, Recorder, ThreadUse, Window,
     WindowClock,
 };
+use crate::wire::interrupt::{fire_all, Interrupt};
 use crate::wire::{Failure, Traffic};
 
 /// The interval between checks whether a server has closed a connection whose thread sleeps.
@@ -71,17 +71,19 @@ struct Signals {
 }
 
 /// Run a thread for each connection until all are at the end of the chunk; the first failure ends them
-/// all. `progress` is called every second with the step's own time.
+/// all. `progress` is called every second with the step's own time, and returns the work that is done:
+/// when none was for as long as `patience`, the step fails.
 pub fn run(
     connections: &mut [StepConnection],
     chunk: Chunk,
-    progress: impl FnMut(Nanosecond),
+    patience: Option<Duration>,
+    progress: impl FnMut(Nanosecond) -> u64,
 ) -> Result<ChunkRun, Failure> {
     for connection in &mut *connections {
         connection.task.begin_chunk(chunk);
     }
     let window = Window::after(chunk.begin);
-    let mut run = run_threads(connections, &window, progress)?;
+    let mut run = run_threads(connections, &window, patience, progress)?;
     if run.is_over() {
         for (connection, result) in connections.iter_mut().zip(&mut run.results) {
             if let Task::LongTransaction(transaction) = &mut connection.task {
@@ -96,9 +98,12 @@ pub fn run(
 fn run_threads(
     connections: &mut [StepConnection],
     window: &Window,
-    mut progress: impl FnMut(Nanosecond),
+    patience: Option<Duration>,
+    mut progress: impl FnMut(Nanosecond) -> u64,
 ) -> Result<ChunkRun, Failure> {
     let descriptors = descriptors(connections)?;
+    let interrupts = connections.iter().filter_map(|each| each.interrupt.clone());
+    let interrupts = interrupts.collect();
     let tasks = connections.iter().map(|connection| &connection.task);
     let is_long = |task: &&Task| matches!(task, Task::LongTransaction(_));
     let long_transactions = tasks.filter(is_long).count();
@@ -129,6 +134,8 @@ fn run_threads(
         let threads = StepThreads {
             threads,
             descriptors,
+            interrupts,
+            patience,
             long_transactions,
             signals: &signals,
         };
@@ -154,6 +161,9 @@ type Report = (usize, Result<ConnectionResult, Failure>);
 struct StepThreads<'a> {
     threads: Vec<Thread>,
     descriptors: Vec<OwnedFd>,
+    interrupts: Vec<Arc<Interrupt>>,
+    /// The longest time without progress.
+    patience: Option<Duration>,
     /// The number of threads that end only when all others have ended.
     long_transactions: usize,
     signals: &'a Signals,
@@ -164,7 +174,7 @@ impl StepThreads<'_> {
     fn wait(
         &self,
         reports: &mpsc::Receiver<Report>,
-        mut progress: impl FnMut(),
+        mut progress: impl FnMut() -> u64,
     ) -> Result<Vec<ConnectionResult>, Failure> {
         let mut results = vec![None; self.threads.len()];
         let mut working = self.threads.len() - self.long_transactions;
@@ -172,6 +182,7 @@ impl StepThreads<'_> {
         let mut checks = (1..=CHECKS_PER_PROGRESS).cycle();
         let mut next_check = Instant::now() + CHECK;
         let mut hung_up = false;
+        let (mut done, mut progressed) = (0, Instant::now());
         loop {
             match reports.recv_timeout(next_check.saturating_duration_since(Instant::now())) {
                 Ok((place, Ok(result))) => {
@@ -191,7 +202,16 @@ impl StepThreads<'_> {
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     next_check += CHECK;
                     if checks.next() == Some(CHECKS_PER_PROGRESS) {
-                        progress();
+                        let now = progress();
+                        if now != done {
+                            (done, progressed) = (now, Instant::now());
+                        }
+                        let patience = self.patience.filter(|_| outcome.is_ok());
+                        if patience.is_some_and(|patience| progressed.elapsed() > patience) {
+                            let seconds = progressed.elapsed().as_secs();
+                            outcome = Err(Failure::timeout(format!("no progress for {seconds} s")));
+                            self.abandon();
+                        }
                     }
                     // A thread that is not asleep sees the end itself, with the server's reason.
                     let before = std::mem::replace(&mut hung_up, self.has_hung_up()?);
@@ -224,10 +244,7 @@ impl StepThreads<'_> {
     fn abandon(&self) {
         self.signals.abandoned.store(true, Ordering::SeqCst);
         self.signals.over.store(true, Ordering::SeqCst);
-        for descriptor in &self.descriptors {
-            // It may be shut down already.
-            let _ = rustix::net::shutdown(descriptor, Shutdown::Both);
-        }
+        fire_all(self.interrupts.iter().map(AsRef::as_ref));
         self.wake();
     }
 

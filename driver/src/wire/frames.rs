@@ -64,6 +64,7 @@ impl<H: Header> Frames<H> {
     /// Return the next message, and wait until all of it is there.
     pub fn wait(&mut self, socket: &mut Socket) -> Result<Frame<'_, H>, Failure> {
         while !matches!(self.pending()?, Some((_, size)) if size <= self.end - self.start) {
+            socket.wait_patiently()?;
             self.fill(socket)?;
         }
         Ok(self.next()?.expect("a complete message"))
@@ -108,7 +109,10 @@ impl<H: Header> Frames<H> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
+    use std::io::{Read, Write};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::Arc;
+    use std::time::Duration;
 
     /// A tag and a length of two bytes; a length of 0 is impossible.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,6 +180,27 @@ mod tests {
     #[test]
     fn impossible_lengths_are_a_protocol_failure() {
         assert!(matches!(frames_of(&[b"D\0\0"]), Err(Failure::Protocol(_))));
+    }
+
+    #[test]
+    fn a_server_that_says_nothing_is_waited_for_only_as_long_as_the_socket_is_patient() {
+        let (mut socket, mut server) = Socket::pair();
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&cancelled);
+        socket.interrupt().cancel_by(move || {
+            told.store(true, Ordering::SeqCst);
+            Ok(())
+        });
+        socket.be_patient(Some(Duration::from_millis(20))).unwrap();
+        server.write_all(b"D\0").unwrap();
+        let failure = Frames::<TestHeader>::new().wait(&mut socket).unwrap_err();
+        assert!(matches!(failure, Failure::Timeout(_)));
+        assert!(cancelled.load(Ordering::SeqCst));
+        assert_eq!(
+            server.read(&mut [0]).unwrap(),
+            0,
+            "the connection has ended"
+        );
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod scram;
 mod statement;
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine as _;
@@ -23,11 +24,13 @@ use self::load::Inserts;
 use self::reply::MessageHeader;
 use self::scram::Scram;
 use super::frames::Frames;
+use super::interrupt::Interrupt;
 use super::socket::Socket;
 use super::{
     BulkLoad, Connection, Failure, Reply, Request, ServerError, Session, Table, TextQueries,
     Traffic, Wire,
 };
+use crate::protocol::secret::Secret;
 use crate::protocol::target::{Names, Target};
 
 pub const WIRE: Wire = Wire {
@@ -77,6 +80,7 @@ impl MongoConnection {
             let source = target.auth_source.as_deref().unwrap_or(ADMIN);
             connection.authenticate(&target.user, password, source)?;
         }
+        connection.socket.be_patient(target.patience()?)?;
         Ok(connection)
     }
 
@@ -93,7 +97,7 @@ impl MongoConnection {
     }
 
     /// Prove to the server that the user of the database `source` is the one who connects.
-    fn authenticate(&mut self, user: &str, password: &str, source: &str) -> Result<(), Failure> {
+    fn authenticate(&mut self, user: &str, password: &Secret, source: &str) -> Result<(), Failure> {
         let mut nonce = [0; NONCE_SIZE];
         getrandom::fill(&mut nonce).map_err(Failure::usage)?;
         let scram = Scram::new(user, password, &STANDARD.encode(nonce));
@@ -309,6 +313,11 @@ impl Session for MongoConnection {
     /// Nothing tells which thread of the server serves a connection.
     fn server_process(&mut self) -> Result<Option<u32>, Failure> {
         Ok(None)
+    }
+
+    /// The server itself sees that a client has gone, and ends its operation.
+    fn interrupt(&self) -> Option<Arc<Interrupt>> {
+        Some(Arc::clone(self.socket.interrupt()))
     }
 
     fn prepare(&mut self, statements: &[String]) -> Result<(), Failure> {

@@ -14,6 +14,7 @@ mod reply;
 mod thread;
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 use self::dialect::MysqlDialect;
 use self::handshake::Handshake;
@@ -21,6 +22,7 @@ use self::packets::{Packet, PacketHeader};
 use self::reply::{column_name, text_values, Endings, Part, Preparation, Replies};
 use super::calendar::DateTime;
 use super::frames::Frames;
+use super::interrupt::Interrupt;
 use super::socket::Socket;
 use super::{
     is_transaction_control, BulkLoad, Connection, Failure, Kinds, Reply, Request, Session, Table,
@@ -73,6 +75,15 @@ enum Statement {
 
 impl MysqlConnection {
     pub fn connect(target: &Target) -> Result<Self, Failure> {
+        let (connection, number) = Self::reach(target)?;
+        let target = target.for_cancelling();
+        let interrupt = connection.socket.interrupt();
+        interrupt.cancel_by(move || kill(&target, number));
+        Ok(connection)
+    }
+
+    /// Return a connection that nothing cancels, and the server's number of it.
+    fn reach(target: &Target) -> Result<(Self, u32), Failure> {
         let socket = Socket::connect(target, SOCKET_NAME)?;
         let mut frames = Frames::new();
         let handshake = Handshake {
@@ -80,8 +91,10 @@ impl MysqlConnection {
             frames: &mut frames,
             target,
         };
-        let (socket, endings) = handshake.run()?;
-        Ok(Self::over(socket, frames, endings))
+        let shaken = handshake.run()?;
+        let mut connection = Self::over(shaken.socket, frames, shaken.endings);
+        connection.socket.be_patient(target.patience()?)?;
+        Ok((connection, shaken.connection))
     }
 
     fn over(socket: Socket, frames: Frames<PacketHeader>, endings: Endings) -> Self {
@@ -209,6 +222,10 @@ impl Session for MysqlConnection {
         thread::serving(self)
     }
 
+    fn interrupt(&self) -> Option<Arc<Interrupt>> {
+        Some(Arc::clone(self.socket.interrupt()))
+    }
+
     fn prepare(&mut self, statements: &[String]) -> Result<(), Failure> {
         for statement in statements {
             let statement = self.prepare_one(statement)?;
@@ -228,6 +245,12 @@ impl Session for MysqlConnection {
     ) -> Result<Box<dyn BulkLoad + 'a>, Failure> {
         Ok(Box::new(insert::Inserts::start(self, table, columns)?))
     }
+}
+
+/// End the connection of a number, with its statement, over another one.
+fn kill(target: &Target, connection: u32) -> Result<(), Failure> {
+    let (mut other, _) = MysqlConnection::reach(target)?;
+    other.query(&format!("KILL {connection}")).map(|_| ())
 }
 
 /// Write a statement as text, to be prepared or to be executed.

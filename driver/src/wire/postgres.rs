@@ -11,6 +11,7 @@ mod explain;
 mod startup;
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
 use postgres_protocol::message::frontend;
@@ -18,10 +19,11 @@ use postgres_protocol::IsNull;
 
 use self::backend::MessageHeader;
 use self::dialect::PostgresDialect;
-use self::startup::{ask_for_tls, Startup};
+use self::startup::{cancel, reach, Backend, Startup};
 use super::body::Body;
 use super::dialect::Dialect as _;
 use super::frames::Frames;
+use super::interrupt::Interrupt;
 use super::socket::Socket;
 use super::{
     BulkLoad, Connection, Failure, Kinds, Reply, Request, Session, Table, TextQueries, Traffic,
@@ -46,7 +48,7 @@ pub struct PostgresConnection {
     names: Vec<String>,
     /// The formats of the values of an execution.
     formats: Vec<i16>,
-    backend: Option<u32>,
+    backend: Option<Backend>,
 }
 
 /// The reply under way, as far as it has arrived.
@@ -58,18 +60,19 @@ struct PartialReply {
 
 impl PostgresConnection {
     pub fn connect(target: &Target) -> Result<Self, Failure> {
-        let name = format!(".s.PGSQL.{}", target.port);
-        let mut socket = Socket::connect(target, &name)?;
-        if target.tls.is_some() {
-            socket = ask_for_tls(socket)?.secure(target)?;
-        }
-        let mut connection = Self::over(socket);
+        let mut connection = Self::over(reach(target)?);
         let startup = Startup {
             socket: &mut connection.socket,
             frames: &mut connection.frames,
             target,
         };
         connection.backend = startup.run()?;
+        connection.socket.be_patient(target.patience()?)?;
+        if let Some(backend) = connection.backend {
+            let target = target.for_cancelling();
+            let interrupt = connection.socket.interrupt();
+            interrupt.cancel_by(move || cancel(&target, backend));
+        }
         Ok(connection)
     }
 
@@ -217,7 +220,11 @@ impl PartialReply {
 
 impl Session for PostgresConnection {
     fn server_process(&mut self) -> Result<Option<u32>, Failure> {
-        Ok(self.backend)
+        Ok(self.backend.map(|backend| backend.process))
+    }
+
+    fn interrupt(&self) -> Option<Arc<Interrupt>> {
+        Some(Arc::clone(self.socket.interrupt()))
     }
 
     fn prepare(&mut self, statements: &[String]) -> Result<(), Failure> {

@@ -5,26 +5,35 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::{poll, PollFd, PollFlags};
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::retry_on_intr;
 use rustix::net::sockopt::socket_peercred;
 
+use super::interrupt::{Interrupt, Peer};
 use super::tls::{self, TlsStream};
 use super::{Failure, Traffic};
 use crate::protocol::target::Target;
 
+/// The longest wait for a connection, and for each answer of a server of others while it begins.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub struct Socket {
     stream: Stream,
     traffic: Traffic,
+    /// The longest wait for bytes outside of measured operations; None: for ever.
+    patience: Option<Duration>,
+    /// Whether the server has not answered as the target's kind of server would.
+    beginning: bool,
+    interrupt: Arc<Interrupt>,
 }
 
+/// Streams are shared with the socket's `Interrupt`.
 enum Stream {
-    Unix(UnixStream),
-    Tcp(TcpStream),
+    Unix(Arc<UnixStream>),
+    Tcp(Arc<TcpStream>),
     Tls(Box<TlsStream>),
 }
 
@@ -32,20 +41,44 @@ impl Socket {
     /// Connect to a target. `name` is the file of the DBMS's Unix socket, where the target names
     /// its directory.
     pub fn connect(target: &Target, name: &str) -> Result<Self, Failure> {
-        match (&target.socket, &target.host) {
+        let mut socket = match (&target.socket, &target.host) {
             (Some(place), None) if Path::new(place).is_dir() => {
                 Self::unix(&format!("{place}/{name}"))
             }
             (Some(file), None) => Self::unix(file),
             (None, Some(host)) => Self::tcp(host, target.port),
             _ => Err(Failure::usage("a target has either a host or a socket")),
+        }?;
+        // A server of Slowdust may be slow to begin: valgrind runs it, or it has been started now.
+        socket.be_patient(match target.foreign {
+            true => Some(CONNECT_TIMEOUT),
+            false => target.patience()?,
+        })?;
+        socket.beginning = true;
+        Ok(socket)
+    }
+
+    /// Wait so long at most for the server's bytes, and for room for ours, from now on.
+    pub fn be_patient(&mut self, patience: Option<Duration>) -> Result<(), Failure> {
+        self.patience = patience;
+        self.beginning = false;
+        match &self.stream {
+            Stream::Unix(stream) => stream.set_write_timeout(patience),
+            Stream::Tcp(stream) => stream.set_write_timeout(patience),
+            Stream::Tls(stream) => stream.sock.0.set_write_timeout(patience),
         }
+        .map_err(Failure::connection)
+    }
+
+    /// Return what ends the connection from another thread.
+    pub fn interrupt(&self) -> &Arc<Interrupt> {
+        &self.interrupt
     }
 
     fn unix(path: &str) -> Result<Self, Failure> {
         let stream = UnixStream::connect(path)
             .map_err(|error| Failure::connection(format!("cannot connect to {path}: {error}")))?;
-        Ok(Self::over(Stream::Unix(stream)))
+        Ok(Self::over(Stream::Unix(Arc::new(stream))))
     }
 
     /// Connect without Nagle's delay: each request is one segment that must leave at once.
@@ -54,7 +87,7 @@ impl Socket {
             Failure::connection(format!("cannot connect to {host}:{port}: {error}"))
         })?;
         stream.set_nodelay(true).map_err(Failure::connection)?;
-        Ok(Self::over(Stream::Tcp(stream)))
+        Ok(Self::over(Stream::Tcp(Arc::new(stream))))
     }
 
     /// Encrypt all that follows, as the target wants it. The server has agreed to that.
@@ -67,7 +100,7 @@ impl Socket {
         let stream = tls::secure(stream, host, wanted)?;
         Ok(Self {
             stream: Stream::Tls(Box::new(stream)),
-            traffic: self.traffic,
+            ..self
         })
     }
 
@@ -86,16 +119,24 @@ impl Socket {
     }
 
     fn over(stream: Stream) -> Self {
+        let peer = match &stream {
+            Stream::Unix(stream) => Peer::Unix(Arc::clone(stream)),
+            Stream::Tcp(stream) => Peer::Tcp(Arc::clone(stream)),
+            Stream::Tls(stream) => Peer::Tcp(Arc::clone(&stream.sock.0)),
+        };
         Self {
             stream,
             traffic: Traffic::default(),
+            patience: None,
+            beginning: false,
+            interrupt: Arc::new(Interrupt::of(peer)),
         }
     }
 
     #[cfg(test)]
     pub fn pair() -> (Self, UnixStream) {
         let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
-        (Self::over(Stream::Unix(ours)), theirs)
+        (Self::over(Stream::Unix(Arc::new(ours))), theirs)
     }
 
     /// Connect to a server that sends its bytes at once, and returns at the end what it received.
@@ -117,11 +158,17 @@ impl Socket {
 
     pub fn send(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         match &mut self.stream {
-            Stream::Unix(stream) => stream.write_all(bytes),
-            Stream::Tcp(stream) => stream.write_all(bytes),
+            Stream::Unix(stream) => (&**stream).write_all(bytes),
+            Stream::Tcp(stream) => (&**stream).write_all(bytes),
             Stream::Tls(stream) => stream.write_all(bytes).and_then(|()| stream.flush()),
         }
-        .map_err(|error| Failure::connection(format!("sending failed: {error}")))?;
+        .map_err(|error| match (error.kind(), self.patience) {
+            (io::ErrorKind::WouldBlock, Some(patience)) => Failure::timeout(format!(
+                "the server takes no more bytes, for {} s",
+                patience.as_secs()
+            )),
+            _ => Failure::connection(format!("sending failed: {error}")),
+        })?;
         self.traffic.sent += bytes.len() as u64;
         Ok(())
     }
@@ -130,8 +177,8 @@ impl Socket {
     pub fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, Failure> {
         let received = loop {
             let result = match &mut self.stream {
-                Stream::Unix(stream) => stream.read(buffer),
-                Stream::Tcp(stream) => stream.read(buffer),
+                Stream::Unix(stream) => (&**stream).read(buffer),
+                Stream::Tcp(stream) => (&**stream).read(buffer),
                 Stream::Tls(stream) => stream.read(buffer),
             };
             match result {
@@ -144,6 +191,26 @@ impl Socket {
         Ok(received)
     }
 
+    /// Wait until bytes of the server are there, as long as the socket is patient. After that the
+    /// server is asked to stop what it does, and the connection ends.
+    pub fn wait_patiently(&self) -> Result<(), Failure> {
+        let Some(patience) = self.patience else {
+            return Ok(());
+        };
+        let timeout = Timespec::try_from(patience).map_err(Failure::usage)?;
+        let mut descriptors = [PollFd::new(self, PollFlags::IN)];
+        let ready = retry_on_intr(|| poll(&mut descriptors, Some(&timeout)));
+        if ready.map_err(Failure::connection)? > 0 {
+            return Ok(());
+        }
+        self.interrupt.fire();
+        let seconds = patience.as_secs_f64();
+        Err(Failure::timeout(match self.beginning {
+            true => format!("no first answer within {seconds} s: is it a server of this kind?"),
+            false => format!("no answer within {seconds} s"),
+        }))
+    }
+
     /// Wait for the server's answer. On a Unix socket a reader that sleeps in `recv` is woken
     /// twice: by the answer, and before it when the server takes the request off the queue, which
     /// the kernel signals as room to write. `poll` asks for one of the two only, and spares that
@@ -152,7 +219,7 @@ impl Socket {
         let Stream::Unix(stream) = &self.stream else {
             return Ok(());
         };
-        let mut descriptors = [PollFd::new(stream, PollFlags::IN)];
+        let mut descriptors = [PollFd::new(&**stream, PollFlags::IN)];
         retry_on_intr(|| poll(&mut descriptors, None)).map_err(Failure::connection)?;
         Ok(())
     }
@@ -162,7 +229,7 @@ impl Socket {
         let Stream::Unix(stream) = &self.stream else {
             return None;
         };
-        let credentials = socket_peercred(stream).ok()?;
+        let credentials = socket_peercred(&**stream).ok()?;
         u32::try_from(credentials.pid.as_raw_nonzero().get()).ok()
     }
 
@@ -176,7 +243,7 @@ impl AsFd for Socket {
         match &self.stream {
             Stream::Unix(stream) => stream.as_fd(),
             Stream::Tcp(stream) => stream.as_fd(),
-            Stream::Tls(stream) => stream.sock.as_fd(),
+            Stream::Tls(stream) => stream.sock.0.as_fd(),
         }
     }
 }

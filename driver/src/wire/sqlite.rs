@@ -7,11 +7,12 @@ pub mod library;
 
 use std::io::Write as _;
 use std::os::fd::BorrowedFd;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use self::dialect::SqliteDialect;
 use self::library::{Handle, Statement, Stepped};
 use super::calendar::DateTime;
+use super::interrupt::Interrupt;
 use super::{
     BulkLoad, Connection, Failure, Reply, Request, ServerError, Session, Table, TextQueries,
     Traffic, Value, Wire,
@@ -258,6 +259,11 @@ impl Connection for SqliteConnection {
 impl Session for SqliteConnection {
     fn server_process(&mut self) -> Result<Option<u32>, Failure> {
         Ok(None)
+    }
+
+    /// Statements run in the thread of the client; Slowdust ends its process.
+    fn interrupt(&self) -> Option<Arc<Interrupt>> {
+        None
     }
 
     fn prepare(&mut self, statements: &[String]) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! TLS between a socket and a protocol.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,31 +19,50 @@ use super::socket::CONNECT_TIMEOUT;
 use super::Failure;
 use crate::protocol::target::{Tls, Verify};
 
-pub type TlsStream = StreamOwned<ClientConnection, TcpStream>;
+pub type TlsStream = StreamOwned<ClientConnection, Shared>;
+
+/// A stream that another thread may shut down.
+pub struct Shared(pub Arc<TcpStream>);
+
+impl Read for Shared {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&*self.0).read(buffer)
+    }
+}
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        (&*self.0).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        (&*self.0).flush()
+    }
+}
 
 /// Encrypt a connection whose server has agreed to it, and verify that server as it is wanted.
-pub fn secure(mut stream: TcpStream, host: &str, tls: &Tls) -> Result<TlsStream, Failure> {
+pub fn secure(stream: Arc<TcpStream>, host: &str, tls: &Tls) -> Result<TlsStream, Failure> {
     let name = ServerName::try_from(host.to_owned()).map_err(Failure::usage)?;
     let config = config(tls)?;
     let mut connection =
         ClientConnection::new(Arc::new(config), name).map_err(Failure::connection)?;
-    shake_hands(&mut connection, &mut stream, CONNECT_TIMEOUT)
+    shake_hands(&mut connection, &stream, CONNECT_TIMEOUT)
         .map_err(|what| Failure::connection(format!("TLS with {host} failed: {what}")))?;
-    Ok(StreamOwned::new(connection, stream))
+    Ok(StreamOwned::new(connection, Shared(stream)))
 }
 
 /// Do the handshake, with a server that may not know TLS and wait for more of what it takes for a
 /// command.
 fn shake_hands(
     connection: &mut ClientConnection,
-    stream: &mut TcpStream,
+    mut stream: &TcpStream,
     limit: Duration,
 ) -> Result<(), String> {
     let wait = |stream: &TcpStream, limit| stream.set_read_timeout(limit);
     wait(stream, Some(limit)).map_err(|error| error.to_string())?;
     while connection.is_handshaking() {
         connection
-            .complete_io(stream)
+            .complete_io(&mut stream)
             .map_err(|error| match error.kind() {
                 io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
                     format!("no answer in {} s: does it speak TLS?", limit.as_secs())
@@ -188,7 +207,7 @@ mod tests {
     #[test]
     fn a_server_that_does_not_answer_is_not_waited_for() {
         let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut stream = TcpStream::connect(silent.local_addr().unwrap()).unwrap();
+        let stream = TcpStream::connect(silent.local_addr().unwrap()).unwrap();
         let tls = Tls {
             verify: Verify::Nothing,
             authorities: None,
@@ -198,7 +217,7 @@ mod tests {
         let name = ServerName::try_from("127.0.0.1").unwrap();
         let mut connection = ClientConnection::new(Arc::new(config(&tls).unwrap()), name).unwrap();
         let limit = Duration::from_millis(50);
-        let failure = shake_hands(&mut connection, &mut stream, limit).unwrap_err();
+        let failure = shake_hands(&mut connection, &stream, limit).unwrap_err();
         assert!(failure.contains("does it speak TLS?"), "{failure}");
     }
 }

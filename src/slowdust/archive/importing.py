@@ -23,6 +23,8 @@ from slowdust.wording import shortened
 
 MARGIN = 0.03
 """Relative difference that counts as none in an imported experiment."""
+_LONGEST_TITLE = 190
+"""Characters of a title: with a number behind it, it can be an experiment's name."""
 _GENERIC = re.compile(r"dop\d+")
 ForeignKind = Callable[[str], str | None]
 """Name of a file -> the by-product that it is, if it belongs to another kind of archive."""
@@ -143,7 +145,8 @@ def _titles(places: Sequence[str], name: str | None) -> Iterator[str]:
     """Name the experiments of directories called `places`; `name` is given by the user."""
     for place in places:
         title = re.sub(r"[^A-Za-z0-9._@+-]+", "-", readable(place)).lstrip("._@+-") or "archive"
-        yield title if name is None else name if len(places) == 1 else f"{name}-{title}"
+        whole = title if name is None else name if len(places) == 1 else f"{name}-{title}"
+        yield whole[:_LONGEST_TITLE]
 
 
 def _store(experiments: Mapping[str, ArchivedExperiment], results: Path) -> None:
@@ -161,17 +164,17 @@ def _store(experiments: Mapping[str, ArchivedExperiment], results: Path) -> None
             raise UsageError(
                 f"{too_many_contenders(title, count)}: import its run directories in parts"
             )
-        folder = Folder(results / title)
+        folder = Folder.of(results, title)
         if folder.path.exists():
             _refuse_other(folder, experiment.manifest.imported)
             _refuse_larger(folder, experiment)
     with aside(results) as place:
         for title, experiment in experiments.items():
-            with writing(Folder(place / title)) as writer:
+            with writing(Folder.of(place, title)) as writer:
                 writer.write_manifest(experiment.manifest)
                 writer.append(*experiment.slices)
         for title in experiments:
-            put_in_place(Folder(place / title), results)
+            put_in_place(Folder.of(place, title), results)
 
 
 def _refuse_other(folder: Folder, new: Imported | None) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from slowdust.archive.problems import Problem
 from slowdust.archive.walking import Visited, walk
 from slowdust.errors import SlowdustError
+from slowdust.temporary import temporary_folder
 from slowdust.unpacking import MAX_UNPACKED_BYTES, Tree
 
 _PACKED = re.compile(r"(?P<run>x\..+)\.(?:tar(?:\.(?:gz|xz|bz2))?|tgz)")
@@ -43,7 +42,7 @@ class Packed:
             if (visited.path / match["run"]).is_dir():
                 visited.problems.append(Problem(path, _BESIDE))
                 continue
-            folder = Path(tempfile.mkdtemp(dir=self.place), match["run"])
+            folder = self.place / str(len(list(self.place.iterdir()))) / match["run"]
             try:
                 self._unpack(path, folder)
             except SlowdustError as error:
@@ -65,5 +64,5 @@ class Packed:
 @contextmanager
 def place_for_packed() -> Iterator[Packed]:
     """Make a place, which is removed in the end, or by the next run if this one is killed."""
-    with tempfile.TemporaryDirectory(prefix=f"slowdust-import-{os.getpid()}-") as place:
-        yield Packed(Path(place))
+    with temporary_folder() as place:
+        yield Packed(place)

@@ -277,6 +277,11 @@ class Described(ABC):
     def rows(self) -> int:
         """The rows of all tables."""
 
+    def made_before(self, dbms: str) -> list[str]:
+        """Return the names of other tables that are made before the load, as a DBMS reads them."""
+        del dbms
+        return []
+
     @abstractmethod
     def tables(self, dbms: str) -> Tables:
         """Return the tables on a DBMS.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 from slowdust.analysis.model import Result
+from slowdust.analysis.results.failures import fails, sentence_about
 from slowdust.analysis.stored import Stored, read_stored
 from slowdust.bisection.ahead import BuildsAhead
+from slowdust.bisection.contradiction import Direct
 from slowdust.bisection.metrics import TIME, WORK
 from slowdust.bisection.posterior import Evidence
 from slowdust.bisection.record import STEPS, Record, Step
@@ -31,6 +33,8 @@ from slowdust.wording import first_line
 
 _TO_COUNT: Second = 1.0
 """Budget of an experiment whose work alone counts."""
+_COUNTING_EACH: Second = 60.0
+"""Budget of counting for each candidate, unless the user sets another one for all of them."""
 _SLIGHTLY_MORE = 1.001
 _LEAST_ERROR = 1e-4
 """Standard error of a log ratio, at least: counts of one build differ by as much."""
@@ -77,18 +81,32 @@ class Experiments:
         self._check_servers(stored, step.places)
         return self._evidence(stored, step.places)
 
-    def confirm(self, before: int, after: int) -> Sequence[Evidence]:
-        """Measure a change beside the candidate before it, in time and work."""
+    def confirm(self, before: int, after: int, number: int) -> Direct | None:
+        """Measure a change beside the candidate before it, in time and work.
+
+        Each `number` from 1 is another experiment. Return None where it has no ratio.
+        """
         listed = self._record.candidates.listed
-        folder = Folder(self.results / f"change-{listed[after].name}-beside-{listed[before].name}")
-        options = {**self._record.question.options, "count": None}
+        again = "" if number == 1 else f"-{number}"
+        name = f"change-{listed[after].name}-beside-{listed[before].name}{again}"
+        folder = Folder.of(self.results, name)
+        options = self._record.question.options
         self._run(self._spec_of(folder.name, [before, after], options), [before, after])
         stored = read_stored(folder)
         self._check_servers(stored, [before, after])
         self.confirmed[after] = stored
         page = html.render(stored.report(), stored.slices, stored.profiles)
         replace_file(folder.path / "report.html", page.encode())
-        return self._evidence(stored, [before, after])
+        measured = self._evidence(stored, [before, after])
+        if not measured:
+            return None
+        timed = self._record.metric == TIME
+        work = self._evidence(stored, [before, after], WORK) if timed else []
+        return Direct(
+            measured[0].log_ratio,
+            measured[0].error,
+            (work[0].log_ratio, work[0].error) if work else None,
+        )
 
     def _spec(self, name: str, places: Sequence[int]) -> Spec:
         options = dict(self._record.question.options)
@@ -97,9 +115,10 @@ class Experiments:
         only_work = {"budget": _TO_COUNT, "incarnations": 1}
         return self._spec_of(name, places, {**options, **only_work})
 
-    def _spec_of(self, name: str, places: Sequence[int], options: dict[str, object]) -> Spec:
+    def _spec_of(self, name: str, places: Sequence[int], options: Mapping[str, object]) -> Spec:
         contenders = [self._record.candidates.listed[place].contender for place in places]
-        return spec_from_options(contenders, {**options, "name": name})
+        counting = _COUNTING_EACH * len(places)
+        return spec_from_options(contenders, {"count_budget": counting, **options, "name": name})
 
     def _run(self, spec: Spec, places: Sequence[int]) -> None:
         """Run an experiment of these places, or what is left of it; nothing where it is finished.
@@ -144,17 +163,23 @@ class Experiments:
         for place, facts in self._facts(stored, places):
             if facts.failed:
                 raise UnfitError(place, first_line(facts.failed))
+            for result in stored.report().results:
+                if result.contender == facts.name and fails(result.failures):
+                    raise UnfitError(place, sentence_about([result], result.test))
 
     def _facts(self, stored: Stored, places: Sequence[int]) -> list[tuple[int, ContenderFacts]]:
         """Return the contenders of an experiment that are at these places, with the places."""
         listed = self._record.candidates.listed
         written = {listed[place].contender: place for place in places}
-        spec = read_spec(Folder(self.results / stored.name).spec_file)
+        spec = read_spec(Folder.of(self.results, stored.name).spec_file)
         names = [contender.contender for contender in spec.contenders]
         pairs = zip(names, stored.manifest.contenders, strict=True)
         return [(written[name], facts) for name, facts in pairs if name in written]
 
-    def _evidence(self, stored: Stored, places: Sequence[int]) -> list[Evidence]:
+    def _evidence(
+        self, stored: Stored, places: Sequence[int], metric: str | None = None
+    ) -> list[Evidence]:
+        """Return the ratios of neighbours in a metric, by default in the one that decides."""
         facts = self._facts(stored, places)
         evidence = []
         for (before, base), (after, other) in pairwise(facts):
@@ -163,7 +188,7 @@ class Experiments:
             evidence += [
                 Evidence(before, after, *log_ratio)
                 for result in results
-                if (log_ratio := log_ratio_of(result, self._record.metric)) is not None
+                if (log_ratio := log_ratio_of(result, metric or self._record.metric)) is not None
             ]
         return evidence
 

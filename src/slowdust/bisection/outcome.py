@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 
@@ -12,9 +11,11 @@ import msgspec
 from slowdust.analysis.model import FunctionChanges, Result
 from slowdust.analysis.stored import Stored
 from slowdust.bisection.candidates import Candidate
+from slowdust.bisection.contradiction import Direct
 from slowdust.bisection.posterior import Belief, Sum
 from slowdust.bisection.record import Question, Record
 from slowdust.bisection.strategy import SURE
+from slowdust.commands import command_line
 
 _SIDES = 1.96
 
@@ -61,6 +62,20 @@ class Change(msgspec.Struct, kw_only=True, omit_defaults=True):
         return self.candidates[-1]
 
 
+class Contradicted(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A change that the search suggests, and that its direct measurement contradicts."""
+
+    before: Candidate
+    candidates: list[Candidate]
+    """The candidates of which one would be the change."""
+    suggested: Ratio
+    """Cost of the last of them relative to that before, by all measurements."""
+    measured: Ratio
+    """The same as last measured side by side."""
+    work: Ratio | None = None
+    """Instructions in that experiment, where time decides and they were counted."""
+
+
 class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A search at its end."""
 
@@ -73,6 +88,8 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
     measured: int
     margin: float
     changes: list[Change]
+    contradicted: list[Contradicted] = []
+    """Changes that are not reported, because their direct measurements contradict them."""
     levels: list[Level]
     complete: float
     """Posterior probability that there is no change in any other interval."""
@@ -91,11 +108,12 @@ def outcome_of(
     beliefs: Sequence[Belief],
     costs: Sequence[Sum],
     confirmed: Mapping[int, Stored],
+    contradicted: Mapping[int, Direct],
 ) -> Outcome:
     """Return what the beliefs about the intervals, and the costs of the candidates, come to.
 
     `confirmed` has the experiments in which a change was measured beside the candidate before it,
-    by the place of the change.
+    by the place of the change; `contradicted` the direct measurements that contradict one.
     """
     listed = record.candidates.listed
     question = record.question
@@ -109,7 +127,16 @@ def outcome_of(
         candidates=len(listed),
         measured=len(beliefs) + 1,
         margin=record.margin,
-        changes=[_change(belief, record, confirmed) for belief in changed],
+        changes=[
+            _change(belief, record, confirmed)
+            for belief in changed
+            if belief.after not in contradicted
+        ],
+        contradicted=[
+            _contradicted(belief, listed, contradicted[belief.after])
+            for belief in changed
+            if belief.after in contradicted
+        ],
         levels=_levels(costs, listed),
         complete=math.prod(1 - belief.changed for belief in others),
         doubtful=[
@@ -148,6 +175,16 @@ def _change(belief: Belief, record: Record, confirmed: Mapping[int, Stored]) -> 
     return change
 
 
+def _contradicted(belief: Belief, listed: Sequence[Candidate], direct: Direct) -> Contradicted:
+    return Contradicted(
+        before=listed[belief.before],
+        candidates=[*listed[belief.before + 1 : belief.after + 1]],
+        suggested=_ratio(belief.log_ratio, belief.error),
+        measured=_ratio(direct.log_ratio, direct.error),
+        work=None if direct.work is None else _ratio(*direct.work),
+    )
+
+
 def _conditions(stored: Stored) -> str:
     answer = stored.report().answer
     return "" if answer is None else answer.conditions
@@ -156,18 +193,17 @@ def _conditions(stored: Stored) -> str:
 def _command(question: Question) -> str:
     """Return the command that repeats a search, with the options that were given."""
     options = dict(question.options)
-    words = ["slowdust", "bisect", question.range, "--test", str(options.pop("tests"))]
-    named = {"repo": options.pop("repo", None), "good": question.good, "bad": question.bad}
-    settings = options.pop("settings", [])
-    given = {**named, "metric": question.metric, **options}
-    for key, value in given.items():
-        if value is not None:
-            words += [f"--{key}", str(value)]
-    if question.margin is not None:
-        words += ["--margin", f"{question.margin:.2%}"]
-    for setting in settings:
-        words += ["--set", setting]
-    return shlex.join(words)
+    given = {
+        "test": options.pop("tests"),
+        "repo": options.pop("repo", None),
+        "good": question.good,
+        "bad": question.bad,
+        "metric": question.metric,
+        "set": list(options.pop("settings", None) or []),
+        **options,
+        "margin": None if question.margin is None else f"{question.margin:.2%}",
+    }
+    return command_line(["bisect", question.range], given)
 
 
 def _levels(costs: Sequence[Sum], listed: Sequence[Candidate]) -> list[Level]:

@@ -1,17 +1,21 @@
 """What the measurements say of where a test changed.
 
 The measured candidates cut the range into intervals. The logarithm of an interval's ratio, the cost
-behind it over that before it, is drawn from one of two normal distributions around 0: a narrow one,
-for what builds differ by when nothing changed, and a wide one, for changes. Each candidate is a
-change with the same prior probability. A measurement is the sum of the intervals between two
-candidates, with its error, or, rarely, a wrong one with a far larger error. The posterior is the
-sum over the combinations of changed intervals and wrong measurements that are likely at all.
+of its last candidate over the cost of the one before it, is drawn from one of several normal
+distributions around 0. A narrow one stands for builds that differ although nothing changed. The
+others stand for changes: their scales are a geometric series, so that changes have a heavy tail.
+Most are of a few percent; a factor of 10,000 is rare, but possible. Each candidate is a change with
+the same prior probability. A measurement is the sum of the intervals between two candidates, with
+its error. A few measurements are wrong by far more than their error; that has a heavy tail, too.
+Given the distribution of each interval and each error, everything is normal. The posterior is the
+sum over the combinations of distributions that are likely at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from itertools import pairwise
 
 import numpy as np
@@ -19,20 +23,25 @@ import numpy.typing as npt
 
 Vector = npt.NDArray[np.float64]
 
-_CHANGE = 0.10
-"""Standard deviation of the logarithm of a change."""
-_WRONG = 0.02
-"""Prior probability that a measurement is wrong beyond its error."""
-_WRONG_ERROR = 0.10
-"""Standard deviation of the error of a wrong measurement."""
+_CHANGE = {0.08: 0.87, 0.4: 0.07, 1.6: 0.04, 6.4: 0.02}
+"""Standard deviation of the logarithm of a change -> share of the changes that have it."""
+_WRONG = {0.1: 0.019, 0.8: 0.001}
+"""Standard deviation of the error of a wrong measurement -> share of all that have it."""
 _LEAST_ERROR = 1e-5
 """Standard error below which no measurement is taken for exact: two may contradict each other."""
 _EXPECTED = 1.5
 """Changes expected in the whole range before anything is measured."""
-_KEPT = 16
+_KEPT = 32
 """Number of the likeliest combinations whose neighbours are looked at."""
 _UNLIKELY = 12.0
 """Difference of log probabilities from the likeliest beyond which a combination does not count."""
+_MOST_MOMENTS = 256
+"""Number of the likeliest combinations from which ratios and their errors are computed."""
+_LEAST_FACTOR = 1e-12
+"""Least factor of a determinant: a smaller one is a rounding error."""
+
+_Combination = tuple[int, ...]
+"""Number of the distribution of each interval, then of each measurement's error."""
 
 
 @dataclass(frozen=True)
@@ -90,11 +99,11 @@ def beliefs(evidence: Sequence[Evidence], last: int, drift: float) -> list[Belie
     if not intervals:
         return []
     model = _Model(evidence, intervals, last, drift)
-    weights, means, covariances, changed = model.mixture()
+    changed = model.changed()
+    weights, means, covariances = model.mixture()
     mean, spread = _mixed(weights, means, np.diagonal(covariances, axis1=1, axis2=2))
-    share = weights @ changed
     return [
-        Belief(*interval, float(share[i]), float(mean[i]), float(spread[i]))
+        Belief(*interval, float(changed[i]), float(mean[i]), float(spread[i]))
         for i, interval in enumerate(intervals)
     ]
 
@@ -108,7 +117,7 @@ def sums(evidence: Sequence[Evidence], last: int, drift: float) -> list[Sum]:
     intervals = _intervals(evidence)
     if not intervals:
         return []
-    weights, means, covariances, _ = _Model(evidence, intervals, last, drift).mixture()
+    weights, means, covariances = _Model(evidence, intervals, last, drift).mixture()
     upto = np.tril(np.ones((len(intervals), len(intervals))))
     variances = np.einsum("ij,cjk,ik->ci", upto, covariances, upto)
     mean, spread = _mixed(weights, means @ upto.T, variances)
@@ -130,7 +139,11 @@ def _mixed(weights: Vector, means: Vector, variances: Vector) -> tuple[Vector, V
 
 
 class _Model:
-    """The probability of each combination of changed intervals and wrong measurements."""
+    """The probability of each combination of distributions.
+
+    Intervals, then measurements, are the parts of a combination: the vector of measured values is
+    the sum over the parts of a column times a normal variable.
+    """
 
     def __init__(
         self,
@@ -140,85 +153,142 @@ class _Model:
         drift: float,
     ) -> None:
         self._values = np.array([each.log_ratio for each in evidence])
-        self._errors = np.array([max(each.error, _LEAST_ERROR) for each in evidence]) ** 2
-        self._sums = np.array(
-            [
-                [float(each.before <= start and end <= each.after) for start, end in intervals]
-                for each in evidence
-            ]
-        )
-        self._drift = drift**2
+        sums = [
+            [float(each.before <= start and end <= each.after) for start, end in intervals]
+            for each in evidence
+        ]
+        self._columns = np.hstack([np.array(sums), np.eye(len(evidence))])
+        self._number = len(intervals)
+        """Number of intervals."""
         none = (1 - min(0.5, _EXPECTED / last)) ** np.array([b - a for a, b in intervals])
-        self._log_changed = np.log1p(-none) - np.log(none)
-        """Log prior odds of a change in each interval."""
-        self._log_wrong = np.log(_WRONG / (1 - _WRONG))
-
-    def mixture(self) -> tuple[Vector, Vector, Vector, Vector]:
-        """Return weights, means, covariances and changed intervals of the likely combinations.
-
-        The shapes are (combinations,), (combinations, intervals), the same with a covariance matrix
-        for each, and (combinations, intervals).
-        """
-        scores = self._likely()
-        best = max(scores.values())
-        kept = [flags for flags, score in scores.items() if score > best - _UNLIKELY]
-        weights = np.exp(np.array([scores[flags] for flags in kept]) - best)
-        moments = [self._moments(flags) for flags in kept]
-        number = len(self._log_changed)
-        return (
-            weights / weights.sum(),
-            np.array([mean for mean, _ in moments]),
-            np.array([covariance for _, covariance in moments]),
-            np.array([flags[:number] for flags in kept], dtype=float),
+        odds = np.log1p(-none) - np.log(none)
+        errors = np.array([max(each.error, _LEAST_ERROR) for each in evidence]) ** 2
+        right = np.full(len(evidence), -np.log1p(-sum(_WRONG.values())))
+        width = 1 + max(len(_CHANGE), len(_WRONG))
+        changes = _distributions(np.full(len(intervals), drift**2), _CHANGE, odds, width)
+        wrong = _distributions(errors, _WRONG, right, width)
+        self._variances, self._priors = (
+            np.vstack(pair) for pair in zip(changes, wrong, strict=True)
         )
+        self._scores = self._likely()
 
-    def _likely(self) -> dict[tuple[bool, ...], float]:
+    def changed(self) -> Vector:
+        """Return the probability that each interval has a change."""
+        scores = np.array([*self._scores.values()])
+        weights = np.exp(scores - scores.max())
+        flags = np.array([each[: self._number] for each in self._scores]) > 0
+        return np.asarray(weights @ flags / weights.sum())
+
+    def mixture(self) -> tuple[Vector, Vector, Vector]:
+        """Return weights, means and covariances of the likeliest combinations.
+
+        The shapes are (combinations,), (combinations, intervals), and the last one with a
+        covariance matrix of the intervals for each combination.
+        """
+        kept = sorted(self._scores, key=lambda each: -self._scores[each])[:_MOST_MOMENTS]
+        scores = np.array([self._scores[each] for each in kept])
+        weights = np.exp(scores - scores.max())
+        columns, own = self._columns, self._columns[:, : self._number]
+        variances = np.array([self._of(self._variances, each) for each in kept])
+        shared = own * variances[:, None, : self._number]
+        covariances = (columns * variances[:, None, :]) @ columns.T
+        gains = np.linalg.solve(covariances, shared).transpose(0, 2, 1)
+        left = variances[:, : self._number, None] * np.eye(self._number) - gains @ shared
+        return weights / weights.sum(), gains @ self._values, left
+
+    def _likely(self) -> dict[_Combination, float]:
         """Return the log probabilities of the combinations next to the likeliest ones."""
-        start = (False,) * (len(self._log_changed) + len(self._values))
-        scores = {start: self._score(start)}
-        done: set[tuple[bool, ...]] = set()
-        while True:
-            top = sorted(scores, key=lambda flags: -scores[flags])[:_KEPT]
-            best = scores[top[0]]
-            fresh = [f for f in top if f not in done and scores[f] > best - _UNLIKELY]
-            if not fresh:
-                return scores
+        start = (0,) * self._columns.shape[1]
+        scores = {start: -np.inf}
+        waiting = [(np.inf, start)]
+        done: list[float] = []
+        best = -np.inf
+        while waiting:
             # From the likeliest on: what a poor start leads to seldom matters.
-            flags = fresh[0]
-            done.add(flags)
-            for near in _neighbours(flags):
+            _, combination = heappop(waiting)
+            around = scores[combination]
+            if done and (around < best - _UNLIKELY or sum(s > around for s in done) >= _KEPT):
+                break
+            root = self._root(combination)
+            scores[combination] = self._score(combination, root)
+            done.append(scores[combination])
+            best = max(best, done[-1])
+            for near, gain in self._neighbours(combination, root, best - _UNLIKELY - done[-1]):
                 if near not in scores:
-                    scores[near] = self._score(near)
+                    scores[near] = done[-1] + gain
+                    heappush(waiting, (-scores[near], near))
+        return {each: score for each, score in scores.items() if score > best - _UNLIKELY}
 
-    def _covariance(self, flags: tuple[bool, ...]) -> tuple[Vector, Vector]:
-        """Return the variances of the intervals and the covariance of the measurements."""
-        number = len(self._log_changed)
-        changed, wrong = np.array(flags[:number]), np.array(flags[number:])
-        variances = self._drift + changed * _CHANGE**2
-        errors = self._errors + wrong * _WRONG_ERROR**2
-        return variances, (self._sums * variances) @ self._sums.T + np.diag(errors)
+    def _root(self, combination: _Combination) -> Vector:
+        """Return the Cholesky factor of the covariance of the measured values."""
+        columns = self._columns
+        covariance = (columns * self._of(self._variances, combination)) @ columns.T
+        return np.asarray(np.linalg.cholesky(covariance))
 
-    def _score(self, flags: tuple[bool, ...]) -> float:
-        _, covariance = self._covariance(flags)
-        root = np.linalg.cholesky(covariance)
+    def _of(self, values: Vector, combination: _Combination) -> Vector:
+        """Return the value of each part, of an array of parts and distributions."""
+        return np.asarray(values[np.arange(len(combination)), combination])
+
+    def _score(self, combination: _Combination, root: Vector) -> float:
         scaled = np.linalg.solve(root, self._values)
-        number = len(self._log_changed)
-        prior = self._log_changed @ np.array(flags[:number], dtype=float)
-        prior += self._log_wrong * sum(flags[number:])
+        prior = self._of(self._priors, combination).sum()
         return float(prior - 0.5 * scaled @ scaled - np.log(np.diag(root)).sum())
 
-    def _moments(self, flags: tuple[bool, ...]) -> tuple[Vector, Vector]:
-        """Return means and covariances of the intervals' log ratios under one combination."""
-        variances, covariance = self._covariance(flags)
-        gain = (self._sums * variances).T @ np.linalg.inv(covariance)
-        left = np.diag(variances) - gain @ (self._sums * variances)
-        return gain @ self._values, left
+    def _neighbours(
+        self, combination: _Combination, root: Vector, least: float
+    ) -> Iterator[tuple[_Combination, float]]:
+        """Yield the neighbours that gain more than `least` in log probability, with the gain.
+
+        A neighbour has another distribution in one part, or two that follow each other exchanged.
+        The gains come from updates of the covariance of rank 1 and 2.
+        """
+        chosen = np.array(combination)
+        variances = self._of(self._variances, combination)
+        priors = self._of(self._priors, combination)
+        columns = np.linalg.solve(root, self._columns)
+        products = columns.T @ columns
+        lengths = np.diag(products)
+        along = columns.T @ np.linalg.solve(root, self._values)
+
+        more = self._variances - variances[:, None]
+        factors = np.maximum(1 + more * lengths[:, None], _LEAST_FACTOR)
+        gains = self._priors - priors[:, None] - 0.5 * np.log(factors)
+        gains += 0.5 * more * along[:, None] ** 2 / factors
+        gains[np.arange(len(chosen)), chosen] = -np.inf
+        for part, other in np.argwhere(gains > least).tolist():
+            near = (*combination[:part], other, *combination[part + 1 :])
+            yield near, float(gains[part, other])
+
+        first = np.flatnonzero(chosen[:-1] != chosen[1:])
+        first = first[first != self._number - 1]  # an interval is exchanged with an interval
+        then = first + 1
+        a = self._variances[first, chosen[then]] - variances[first]
+        b = self._variances[then, chosen[first]] - variances[then]
+        between = products[first, then]
+        one, two = 1 + a * lengths[first], 1 + b * lengths[then]
+        factors = np.maximum(one * two - a * b * between**2, _LEAST_FACTOR)
+        squares = a * along[first] * (two * along[first] - b * between * along[then])
+        squares += b * along[then] * (one * along[then] - a * between * along[first])
+        gains = self._priors[first, chosen[then]] + self._priors[then, chosen[first]]
+        gains += 0.5 * squares / factors - 0.5 * np.log(factors) - priors[first] - priors[then]
+        for part, gain in zip(first.tolist(), gains.tolist(), strict=True):
+            if gain > least:
+                swapped = (combination[part + 1], combination[part])
+                yield (*combination[:part], *swapped, *combination[part + 2 :]), gain
 
 
-def _neighbours(flags: tuple[bool, ...]) -> Iterator[tuple[bool, ...]]:
-    """Yield the combinations that differ in one place, or by one that moves to the next."""
-    for place, flag in enumerate(flags):
-        yield (*flags[:place], not flag, *flags[place + 1 :])
-    for place in range(len(flags) - 1):
-        if flags[place] != flags[place + 1]:
-            yield (*flags[:place], flags[place + 1], flags[place], *flags[place + 2 :])
+def _distributions(
+    usual: Vector, others: Mapping[float, float], odds: Vector, width: int
+) -> tuple[Vector, Vector]:
+    """Return variances and log prior odds of parts, by their distributions.
+
+    A part has its usual variance, or the square of one of the others' scales beyond it, with log
+    odds `odds` and the scale's share. Where it has fewer distributions than `width`, the rest are
+    impossible.
+    """
+    variances, priors = np.ones((len(usual), width)), np.full((len(usual), width), -np.inf)
+    variances[:, 0], priors[:, 0] = usual, 0.0
+    for place, (scale, share) in enumerate(others.items(), start=1):
+        variances[:, place] = usual + scale**2
+        priors[:, place] = odds + np.log(share)
+    return variances, priors

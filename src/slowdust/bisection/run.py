@@ -98,7 +98,7 @@ def run(folder: Path, when_busy: WhenBusy, watching: Watching, say: Say) -> Outc
     record.finished = True
     save(record)
     costs = sums(search.evidence, search.last, search.drift)
-    outcome = outcome_of(record, beliefs, costs, experiments.confirmed)
+    outcome = outcome_of(record, beliefs, costs, experiments.confirmed, search.contradicted)
     _add_diff_stats(outcome, record)
     return outcome
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from slowdust.bisection.candidates import Candidate
+from slowdust.bisection.contradiction import Direct
 from slowdust.bisection.metrics import words_for
 from slowdust.bisection.posterior import Belief, Evidence, beliefs
 from slowdust.bisection.record import Record, Step
 from slowdust.bisection.strategy import (
     MOST_EXTENSIONS,
+    SURE,
     Extend,
     Measure,
     Measured,
@@ -18,9 +22,12 @@ from slowdust.bisection.strategy import (
     likely_next,
     next_order,
 )
+from slowdust.bisection.words import cost_in_words, place_in_words, sureness
 from slowdust.errors import SlowdustError
 from slowdust.wording import listing
 
+_MOST_CONFIRMATIONS = 2
+"""Number of times that a change is measured beside the candidate before it, at most."""
 _DRIFT = 0.25
 """Standard deviation of what builds differ by without a change / the smallest change."""
 
@@ -54,8 +61,10 @@ class Laboratory(Protocol):
         """
         ...
 
-    def confirm(self, before: int, after: int) -> Sequence[Evidence]:
-        """Measure a change beside the candidate before it once more; return the ratio.
+    def confirm(self, before: int, after: int, number: int) -> Direct | None:
+        """Measure a change beside the candidate before it, for the `number`-th time from 1.
+
+        Return None where it has no ratio.
 
         Raises:
             UnfitError: one of the two cannot be measured this time.
@@ -78,8 +87,12 @@ class Search:
         self._save = save
         self._say = say
         self._evidence: list[Sequence[Evidence]] = []
-        """The evidence of each step, then of each confirmation."""
-        self._confirmed: dict[tuple[int, int], Sequence[Evidence]] = {}
+        """The evidence of each step."""
+        self._confirmed: dict[tuple[int, int], list[Direct | None]] = {}
+        """Interval -> the measurements of its change, one for each that was tried."""
+        self._judged: list[Evidence] = []
+        self._beliefs: list[Belief] = []
+        """What follows from the evidence that was judged last."""
 
     @property
     def last(self) -> int:
@@ -89,8 +102,9 @@ class Search:
     def run(self) -> list[Belief]:
         """Measure until nothing is left to order; return what is known of each interval.
 
-        Each change that is found is measured once more, beside the candidate before it. Where that
-        contradicts what was known, the search goes on.
+        Each change that is found is measured beside the candidate before it, as is one that is
+        only doubtful if it never was. If that contradicts a change, the search continues, and the
+        change is measured once more.
 
         Raises:
             SlowdustError: an end of the range cannot be measured, or measuring failed.
@@ -106,16 +120,51 @@ class Search:
                 return self.beliefs()
             for belief in found:
                 self._confirm(belief)
+                self._say_outcome(belief)
 
     def beliefs(self) -> list[Belief]:
         """Return what is known of each interval."""
-        return beliefs(self.evidence, self.last, self.drift)
+        if self.evidence != self._judged:
+            self._judged = self.evidence
+            self._beliefs = beliefs(self._judged, self.last, self.drift)
+        return self._beliefs
 
     @property
     def evidence(self) -> list[Evidence]:
         """All that was measured."""
-        measured = [*self._evidence, *self._confirmed.values()]
-        return [each for evidence in measured for each in evidence]
+        steps = [each for evidence in self._evidence for each in evidence]
+        confirmed = [
+            Evidence(*place, each.log_ratio, each.error)
+            for place, tries in self._confirmed.items()
+            for each in tries
+            if each is not None
+        ]
+        return [*steps, *confirmed]
+
+    @property
+    def contradicted(self) -> Mapping[int, Direct]:
+        """Place of a change -> its last direct measurement, where that contradicts it."""
+        return {
+            belief.after: direct
+            for belief in self.beliefs()
+            if belief.changed >= 0.5 and (direct := self._contradiction(belief)) is not None
+        }
+
+    def _contradiction(self, belief: Belief) -> Direct | None:
+        """Return the last direct measurement of an interval if it contradicts what is known."""
+        direct = self._direct(belief)
+        if direct is None or not direct.contradicts(belief.log_ratio, self._record.margin):
+            return None
+        return direct
+
+    def _direct(self, belief: Belief) -> Direct | None:
+        """Return the last direct measurement of an interval, by a confirmation or else a step."""
+        place = (belief.before, belief.after)
+        if confirmed := [each for each in self._confirmed.get(place, []) if each is not None]:
+            return confirmed[-1]
+        steps = [each for evidence in self._evidence for each in evidence]
+        own = [each for each in steps if (each.before, each.after) == place]
+        return Direct(own[-1].log_ratio, own[-1].error) if own else None
 
     @property
     def drift(self) -> float:
@@ -123,23 +172,56 @@ class Search:
         return _DRIFT * self._record.margin
 
     def _is_to_confirm(self, belief: Belief) -> bool:
-        place = (belief.before, belief.after)
-        return belief.changed >= 0.5 and belief.candidates == 1 and place not in self._confirmed
+        tries = self._confirmed.get((belief.before, belief.after), [])
+        if len(tries) >= _MOST_CONFIRMATIONS or None in tries:
+            return False
+        if belief.changed < 0.5:
+            # What only follows from other measurements is settled by one of its own.
+            doubtful = belief.changed > 1 - SURE and belief.candidates == 1
+            return doubtful and self._direct(belief) is None
+        if not tries and belief.candidates == 1:
+            return True
+        return self._contradiction(belief) is not None
 
     def _confirm(self, belief: Belief) -> None:
         listed = self._record.candidates.listed
         change, before = listed[belief.after], listed[belief.before]
-        self._say(f"measuring {change.title} beside {before.name}")
-        evidence: Sequence[Evidence] = ()
+        tries = self._confirmed.setdefault((belief.before, belief.after), [])
+        again = " once more" if tries else ""
+        self._say(f"measuring {change.title} beside {before.name}{again}")
+        direct = None
         self._record.unconfirmed.pop(belief.after, None)
         try:
-            evidence = self._laboratory.confirm(belief.before, belief.after)
-            if not evidence:
+            direct = self._laboratory.confirm(belief.before, belief.after, len(tries) + 1)
+            if direct is None:
                 self._record.unconfirmed[belief.after] = self._without_ratio
         except UnfitError as unfit:
             self._record.unconfirmed[belief.after] = str(unfit)
-        self._confirmed[belief.before, belief.after] = evidence
+        tries.append(direct)
         self._save(self._record)
+
+    def _say_outcome(self, confirmed: Belief) -> None:
+        """Say what is known of a change after it was measured beside the candidate before it."""
+        belief = next(each for each in self.beliefs() if each.after == confirmed.after)
+        if belief.changed < 0.5:
+            name = place_in_words(self._candidates_of(belief))
+            self._say(f"{name}: no change, {sureness(1 - belief.changed)}")
+        elif (direct := self._contradiction(belief)) is not None:
+            measured = self._cost(direct.log_ratio)
+            self._say(f"{self._found(belief)}, is contradicted by this measurement: {measured}")
+        else:
+            self._say(f"found: {self._found(belief)}")
+
+    def _candidates_of(self, belief: Belief) -> Sequence[Candidate]:
+        return self._record.candidates.listed[belief.before + 1 : belief.after + 1]
+
+    def _cost(self, log_ratio: float) -> str:
+        return cost_in_words(math.exp(log_ratio), self._record.metric)
+
+    def _found(self, belief: Belief) -> str:
+        """Write a change: 'c7: 5.1% more work, 97% sure'."""
+        name = place_in_words(self._candidates_of(belief))
+        return f"{name}: {self._cost(belief.log_ratio)}, {sureness(belief.changed)}"
 
     def _order(self) -> Order | None:
         skipped = self._record.skipped
@@ -181,12 +263,9 @@ class Search:
         return f"step {number + 1}: {what} {names}{left}"
 
     def _left(self) -> str:
-        """Say how many candidates are left of each change that is known so far."""
-        found = [belief for belief in self.beliefs() if belief.changed >= 0.5]
-        if not found:
-            return "no change found so far"
-        counts = " and ".join(str(belief.candidates) for belief in found)
-        return f"{len(found)} found so far, among {counts} candidates"
+        """Name each change that is known so far, with the candidates where it may be."""
+        found = [self._found(belief) for belief in self.beliefs() if belief.changed >= 0.5]
+        return f"found so far: {'; '.join(found)}" if found else "no change found so far"
 
     def _carry_out(self, number: int, step: Step) -> None:
         """Measure a step; a candidate that cannot be measured is left out from now on."""

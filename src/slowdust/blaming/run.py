@@ -136,7 +136,7 @@ def run(
         names = listing([release.name for release in releases])
         say(f"experiment {number} of {len(record.experiments)}: {names}")
         run_or_finish(_spec(record, releases, name), results, when_busy, watching)
-        stored.append(read_stored(Folder(results / name)))
+        stored.append(read_stored(Folder.of(results, name)))
     notes = []
     if record.skipped:
         first, reason = next(iter(record.skipped.items()))

@@ -19,7 +19,7 @@ from slowdust.builds.catalog import Origin
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.builds.model import Progress
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.places import cache_root
+from slowdust.places import cache_root, within
 from slowdust.store.reading import FAULTS
 
 _RECORD = "allocator.json"
@@ -76,9 +76,9 @@ def library(name: str, progress: Progress) -> Path:
     folder = _folder(_known(name))
     record = cached(name)
     if record is None:
-        with staging.lock(folder):
-            record = cached(name) or _fetch(_ALLOCATORS[name], folder, progress)
-    path = folder / record.library
+        with staging.lock(folder, progress) as report:
+            record = cached(name) or _fetch(_ALLOCATORS[name], folder, report)
+    path = within(folder, record.library)
     if not path.is_file() or sha256_of(path) != record.sha256:
         raise SlowdustError(
             f"the cached {path} has changed since it was fetched: {_REMEDY.format(name)}"
@@ -128,4 +128,4 @@ def _fetch(allocator: _Allocator, folder: Path, progress: Progress) -> Record:
 
 
 def _folder(name: str) -> Path:
-    return cache_root() / "allocators" / name
+    return within(cache_root(), "allocators", name)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from slowdust.accounts import server_account, temporary_directory
+from slowdust.accounts import server_account
 from slowdust.builds import cache
 from slowdust.builds.catalog import Entry, catalog_of
 from slowdust.builds.compiling import compile as sources
@@ -25,6 +25,7 @@ from slowdust.builds.model import Build, Progress
 from slowdust.builds.revisions.revision import Revision
 from slowdust.builds.sources import amalgamation
 from slowdust.errors import SlowdustError
+from slowdust.temporary import ENTERABLE, temporary_folder
 from slowdust.unpacking import unpack
 
 
@@ -108,7 +109,7 @@ class OfAmalgamation(msgspec.Struct, kw_only=True, frozen=True, tag=True):
 
     def compile(self, archive: Path, progress: Progress) -> Build:
         """Return the build, compiled here if it is not cached; raise SlowdustError."""
-        with temporary_directory("source", server_account()) as directory:
+        with temporary_folder(server_account().temporary_root(), ENTERABLE) as directory:
             unpack(archive, directory)
             (source,) = directory.iterdir()
             origin = amalgamation.at(self.entry.origins[0], source)
@@ -161,7 +162,7 @@ def of_entry(name: str, entry: Entry, progress: Progress) -> Compilation | None:
         return None
 
     def export(folder: Path) -> None:
-        with temporary_directory("source", server_account()) as directory:
+        with temporary_folder(server_account().temporary_root(), ENTERABLE) as directory:
             source = amalgamation.fetched(entry.origins[0], directory, progress)
             folder.mkdir()
             shutil.copyfile(source, folder / source.name)

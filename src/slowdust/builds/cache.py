@@ -21,10 +21,10 @@ from slowdust.builds.detection import find_server, hosted
 from slowdust.builds.fingerprint import fingerprint, programs_in, sha256_of
 from slowdust.builds.model import Build, Progress, Runtime, Unpacked
 from slowdust.errors import SlowdustError
-from slowdust.places import cache_root
+from slowdust.places import cache_root, within
 from slowdust.store.manifest import BuildFacts
 from slowdust.store.reading import FAULTS
-from slowdust.unpacking import open_to_all
+from slowdust.unpacking import inside, open_to_all
 
 _RECORD = "build.json"
 _BINARIES = "binaries"
@@ -66,14 +66,14 @@ def _read(folder: Path) -> Record | None:
 
 def damaged(dbms: str) -> list[Path]:
     """Return the folders of builds, fetched or compiled, without a description to be read."""
-    places = (cache_root() / kind / dbms for kind in ("builds", "compiled"))
+    places = (within(cache_root(), kind, dbms) for kind in ("builds", "compiled"))
     folders = sorted(path for place in places for path in place.glob("[!.]*"))
     return [path for path in folders if path.is_dir() and _read(path) is None]
 
 
 def versions(dbms: str) -> list[str]:
     """Return the versions of a DBMS that are in the cache."""
-    folders = (cache_root() / "builds" / dbms).glob("[!.]*")
+    folders = within(cache_root(), "builds", dbms).glob("[!.]*")
     return [path.name for path in folders if _read(path) is not None]
 
 
@@ -83,8 +83,8 @@ def binaries(folder: Path) -> Path:
 
 
 def fetched_folder(dbms: str, version: str) -> Path:
-    """Return the folder of a fetched build."""
-    return cache_root() / "builds" / dbms / version
+    """Return the folder of a fetched build; raise UsageError for what no version is called."""
+    return within(cache_root(), "builds", dbms, version)
 
 
 def load(dbms: str, version: str) -> Build | None:
@@ -103,8 +103,8 @@ def obtain(catalog: Catalog, entry: Entry, progress: Progress) -> Build:
     folder = _folder(entry)
     record = _read(folder)
     if record is None:
-        with staging.lock(folder):
-            record = _read(folder) or _fetch(catalog, entry, progress)
+        with staging.lock(folder, progress) as report:
+            record = _read(folder) or _fetch(catalog, entry, report)
     return _checked(record, folder)
 
 
@@ -122,12 +122,12 @@ def compiled_folder(dbms: str, key: str) -> Path:
 
     The caller takes the lock of the folder.
     """
-    return cache_root() / "compiled" / dbms / key
+    return within(cache_root(), "compiled", dbms, key)
 
 
 def compiled_records(dbms: str) -> dict[Path, Record]:
     """Return the records of all compiled builds of a DBMS, by folder."""
-    folders = (cache_root() / "compiled" / dbms).glob("[!.]*")
+    folders = within(cache_root(), "compiled", dbms).glob("[!.]*")
     records = {path: _read(path) for path in sorted(folders)}
     return {folder: record for folder, record in records.items() if record is not None}
 
@@ -232,10 +232,10 @@ def _recorded(catalog: Catalog, version: str, unpacked: Unpacked) -> Record:
 
 def _checked(record: Record, folder: Path) -> Build:
     root = folder / _BINARIES
-    server = root / record.server
+    server = inside(root, record.server)
     recorded = {**record.programs, record.server: record.facts.sha256}
     for path, sha256 in recorded.items():
-        if not (root / path).is_file() or sha256_of(root / path) != sha256:
+        if not inside(root, path).is_file() or sha256_of(root / path) != sha256:
             name = f"{record.dbms}@{with_flags(record.version, record.facts)}"
             raise SlowdustError(
                 f"{path} of the cached build {name} has changed since it was fetched: run "
@@ -251,8 +251,8 @@ def _checked(record: Record, folder: Path) -> Build:
         runtime=hosted(
             catalog_of(record.dbms).server,
             Runtime(
-                loader=root / record.loader if record.loader else None,
-                libraries=tuple(root / path for path in record.libraries),
+                loader=inside(root, record.loader) if record.loader else None,
+                libraries=tuple(inside(root, path) for path in record.libraries),
             ),
         ),
     )

@@ -15,6 +15,7 @@ from slowdust.builds.detection import from_directory
 from slowdust.builds.model import Build
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.places import DATA_VARIABLE, data_root, make_enterable
+from slowdust.store.folder import replace_file
 from slowdust.store.reading import FAULTS, fault
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
@@ -84,6 +85,4 @@ def _read() -> _Names:
 
 
 def _write(names: _Names) -> None:
-    new = _file().with_suffix(".new")
-    new.write_bytes(msgspec.json.format(msgspec.json.encode(names)) + b"\n")
-    new.replace(_file())
+    replace_file(_file(), msgspec.json.format(msgspec.json.encode(names)) + b"\n")

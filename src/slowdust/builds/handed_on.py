@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
@@ -21,7 +21,7 @@ from slowdust.builds.compiling.compile import LOG
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.builds.model import Build
 from slowdust.errors import SlowdustError
-from slowdust.places import cache_root
+from slowdust.places import cache_root, within
 from slowdust.store.manifest import BuildFacts
 from slowdust.store.reading import FAULTS
 
@@ -92,7 +92,7 @@ def _of_file() -> list[HandedOn]:
 
 
 def _loaded(found: HandedOn) -> Build:
-    folder = cache_root() / found.folder
+    folder = within(cache_root(), *PurePosixPath(found.folder).parts)
     build = cache.load_folder(folder)
     if build is None:
         raise SlowdustError(f"{found.name} was handed on, and is not in {folder}")

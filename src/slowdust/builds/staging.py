@@ -1,27 +1,33 @@
 """Filling a folder of the cache: it appears complete, by one rename, or not at all.
 
-A lock allows one fill of a folder at a time.
+A lock allows one fill of a folder at a time; who waits for it is told who holds it, and how far
+that has come.
 """
 
 from __future__ import annotations
 
-import glob
+import contextlib
+import os
 import shutil
-import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
 import filelock
+import msgspec
 
 from slowdust.accounts import server_account
+from slowdust.builds.model import Progress
 from slowdust.errors import SlowdustError
 from slowdust.places import CACHE_VARIABLE, cache_root, make_enterable
-from slowdust.units import Second
+from slowdust.temporary import ENTERABLE, temporary_folder
+from slowdust.units import Second, format_duration
 
-_WRITERS_END_WITHIN: Second = 5.0
-_LOOK_EVERY: Second = 0.05
+_TELL_EVERY: Second = 1.0
+"""Time between two looks at how far the holder of a lock has come."""
+_REPEAT_EVERY: Second = 10.0
+"""Time after which it is said again what is waited for."""
 Result = TypeVar("Result")
 
 
@@ -31,68 +37,102 @@ def fill(folder: Path, make: Callable[[Path], Result]) -> Result:
     A folder that is there, without a description that can be read, is replaced. The caller holds
     the lock. Raises SlowdustError when the cache cannot be written or entered.
     """
-    _clear(folder)
     try:
-        staging = _staging(folder)
+        with temporary_folder(folder.parent, ENTERABLE) as staged:
+            account = server_account()
+            if not account.can_enter(staged):
+                raise SlowdustError(
+                    f"the user {account.name}, who runs the servers, cannot enter the cache "
+                    f"{cache_root()}: set {CACHE_VARIABLE} to another directory"
+                ) from PermissionError(staged)
+            result = make(staged)
+            if folder.exists():
+                shutil.rmtree(folder)
+            staged.rename(folder)
     except OSError as error:
         raise _cannot_fill(error) from error
-    try:
-        staging.chmod(0o755)
-        account = server_account()
-        if not account.can_enter(staging):
-            raise SlowdustError(
-                f"the user {account.name}, who runs the servers, cannot enter the cache "
-                f"{cache_root()}: set {CACHE_VARIABLE} to another directory"
-            ) from PermissionError(staging)
-        result = make(staging)
-        if folder.exists():
-            shutil.rmtree(folder)
-        staging.rename(folder)
-    except OSError as error:
-        raise _cannot_fill(error) from error
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
     return result
 
 
 def delete(folder: Path) -> None:
     """Delete a folder of the cache; the caller holds the lock."""
-    _clear(folder)
-    # It is renamed first, so that an interrupted deletion does not leave half a folder.
-    folder.rename(_staging(folder))
-    _clear(folder)
+    # It is moved first, so that an interrupted deletion does not leave half a folder.
+    with temporary_folder(folder.parent) as removed:
+        folder.rename(removed / folder.name)
 
 
-def lock(folder: Path) -> filelock.FileLock:
-    """Return the lock of a folder of the cache."""
+class _Holder(msgspec.Struct):
+    """Who holds a lock, as those are told who wait for it."""
+
+    pid: int
+    doing: str
+    """The newest phase that it has reported."""
+
+
+@contextlib.contextmanager
+def lock(folder: Path, progress: Progress | None = None) -> Iterator[Progress]:
+    """Hold the lock of a folder of the cache; yield what reports phases, to others who wait, too.
+
+    `progress` is told at once what is waited for, if another process holds the lock.
+    """
     make_enterable(folder.parent, CACHE_VARIABLE)
-    return filelock.FileLock(folder.with_name(f".{folder.name}.lock"))
+    held = filelock.FileLock(folder.with_name(f".{folder.name}.lock"))
+    note = folder.with_name(f".{folder.name}.holder")
+    _acquire(held, folder, note, progress)
+
+    def report(phase: str) -> None:
+        _write(note, _Holder(os.getpid(), phase))
+        if progress is not None:
+            progress(phase)
+
+    try:
+        _write(note, _Holder(os.getpid(), ""))
+        yield report
+    finally:
+        with contextlib.suppress(OSError):
+            note.unlink()
+        held.release()
 
 
-def _staging(folder: Path) -> Path:
-    """Make a folder that no other fill has had: what a killed one started may write on in its own.
-
-    Raises OSError.
-    """
-    return Path(tempfile.mkdtemp(prefix=_beginning(folder), dir=folder.parent))
-
-
-def _clear(folder: Path) -> None:
-    """Remove what killed fills left; the caller holds the lock, so no other fill is under way.
-
-    What they had started may write on for a moment; what it writes later, the next fill removes.
-    """
-    end = time.monotonic() + _WRITERS_END_WITHIN
-    while left := list(folder.parent.glob(f"{glob.escape(_beginning(folder))}*")):
-        for path in left:
-            shutil.rmtree(path, ignore_errors=True)
-        if time.monotonic() > end:
+def _acquire(
+    held: filelock.BaseFileLock, folder: Path, note: Path, progress: Progress | None
+) -> None:
+    begun = told_at = time.monotonic()
+    told = ""
+    timeout = 0.0
+    while True:
+        try:
+            held.acquire(timeout=timeout)
+        except filelock.Timeout:
+            timeout = _TELL_EVERY
+        else:
             return
-        time.sleep(_LOOK_EVERY)
+        now = time.monotonic()
+        waiting = f"waiting for {_holder(note)} to fill {folder.name}"
+        if progress is not None and (waiting != told or now - told_at >= _REPEAT_EVERY):
+            so_far = f"; {format_duration(round(now - begun))} so far" if told else ""
+            told, told_at = waiting, now
+            progress(f"{waiting}{so_far}")
 
 
-def _beginning(folder: Path) -> str:
-    return f".{folder.name}.staging"
+def _holder(note: Path) -> str:
+    """Describe who holds a lock: 'process 4711 (compiling 45%)'."""
+    try:
+        holder = msgspec.json.decode(note.read_bytes(), type=_Holder)
+    except (OSError, msgspec.MsgspecError):
+        return "another process"
+    return f"process {holder.pid}" + (f" ({holder.doing})" if holder.doing else "")
+
+
+def _write(note: Path, holder: _Holder) -> None:
+    """Write the note for those who wait, whom it costs nothing but words if it cannot be written.
+
+    A reader sees all of a note or, for a moment, an older one.
+    """
+    with contextlib.suppress(OSError):
+        new = note.with_suffix(".new")
+        new.write_bytes(msgspec.json.encode(holder))
+        new.replace(note)
 
 
 def _cannot_fill(error: OSError) -> SlowdustError:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from slowdust.cli.options import results_option
+from slowdust.cli.options import stored_option
 
 
 @click.command("ack", short_help="Acknowledge the alarms of a watch.")
@@ -19,7 +19,7 @@ from slowdust.cli.options import results_option
     is_flag=True,
     help="Accept them: what comes later is compared with today's level.",
 )
-@results_option
+@stored_option
 def command(name: str, tests: tuple[str, ...], note: str, results: Path, *, accepted: bool) -> int:
     """Acknowledge the open alarms of the watch NAME: those of the TESTs, or all of them.
 

@@ -61,6 +61,17 @@ if TYPE_CHECKING:
     show_default=True,
     help="Wall clock for the measuring of a step, before it is extended, and of each change.",
 )
+@click.option(
+    "--count",
+    type=click.Choice(("auto", "pmu", "valgrind", "off")),
+    help="How instructions are counted, in steps that work decides and for each change.  "
+    "[auto: by the processor, else by valgrind]",
+)
+@click.option(
+    "--count-budget",
+    metavar="TIME",
+    help="Wall clock for the counting of a step or a change.  [1m for each of its candidates]",
+)
 @click.option("--cpus", metavar="LIST", help="CPUs to measure on: 2,3 or 2-3.  [all]")
 @click.option("--seed", metavar="INTEGER", help="Seed of the random rows and operations.  [1]")
 @click.option(
@@ -109,15 +120,16 @@ def command(
     from slowdust.bisection.run import run
     from slowdust.errors import UsageError
     from slowdust.experiment.live import watching
+    from slowdust.places import within
     from slowdust.store.keeping.experiments import check_name
 
     if resume and name is None:
         raise UsageError("--resume needs the --name of the search that goes on")
     if (good is None) != (bad is None) or (good is None) != (repo is None):
         raise UsageError("--repo, --good and --bad belong together: give all three of them")
-    name = name or name_of_series("bisect", range_)
+    name = name_of_series("bisect", range_) if name is None else name
     check_name(name)
-    folder = results / name
+    folder = within(results, name)
     given = given_options({**options, "repo": repo})
     question = Question(
         range=range_,

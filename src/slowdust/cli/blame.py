@@ -132,6 +132,7 @@ def _measured(
     from slowdust.blaming.run import run, series_in
     from slowdust.errors import UsageError
     from slowdust.experiment.live import watching
+    from slowdust.places import within
     from slowdust.report.blame import html, markdown
     from slowdust.store.folder import replace_file
     from slowdust.store.keeping.experiments import check_name
@@ -146,11 +147,11 @@ def _measured(
     resume, name = bool(options.pop("resume")), options.pop("name")
     if resume and name is None:
         raise UsageError("--resume needs the --name of the series that goes on")
-    name = str(name or name_of_series("blame", names[0]))
+    name = name_of_series("blame", names[0]) if name is None else str(name)
     check_name(name)
-    series = series_in(results / name)
+    series = series_in(within(results, name))
     with series.held():
-        _prepare(names[0], results / name, options, resume=resume)
+        _prepare(names[0], series.path, options, resume=resume)
         click.echo(f"series {name} in {series.path}", err=True)
         try:
             stored, notes = run(series, when_busy, watching, _say)

@@ -19,6 +19,7 @@ from slowdust.builds.compiling.compile import LOG
 from slowdust.builds.compiling.flags import with_flags
 from slowdust.builds.revisions.revision import is_source
 from slowdust.cli import completion, sizes
+from slowdust.cli.options import NamedPath
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.contender_name import parse_contender
 from slowdust.store.manifest import BuildFacts
@@ -149,7 +150,8 @@ def show_build(name: str) -> None:
     dbms, version = _parts(name)
     compiled = _compiled(dbms, name)
     found = list(compiled.items())
-    if not found and (record := cache.cached(dbms, version)) is not None:
+    is_fetched = not found and not is_source(version)
+    if is_fetched and (record := cache.cached(dbms, version)) is not None:
         found = [(cache.fetched_folder(dbms, version), record)]
     if not found:
         raise UsageError(f"{name} is not in the cache: `slowdust builds list` shows what is")
@@ -159,7 +161,7 @@ def show_build(name: str) -> None:
 
 @command.command("add", short_help="Register a directory of binaries.")
 @click.argument("name")
-@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("directory", type=NamedPath())
 def add_directory(name: str, directory: Path) -> None:
     """Register a DIRECTORY of binaries as contender DBMS@NAME; the directory is used in place.
 

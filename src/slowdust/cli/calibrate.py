@@ -90,8 +90,10 @@ def command(
     from slowdust.errors import UsageError
     from slowdust.experiment.spec.calibration import calibration_specs
     from slowdust.store.folder import Folder, experiments
+    from slowdust.store.keeping.experiments import check_results
 
     if stored is not None:
+        check_results(results)
         folders = [one for one in experiments(results) if fnmatchcase(one.name, stored)]
         _show(folders[::-1], f"no calibration in {results} is named '{stored}'")
         return 0
@@ -102,7 +104,7 @@ def command(
         conduct.fetch_builds(specs)
     codes = [_calibrate(spec, results, when_busy, resume=resume) for spec in specs]
     if len(specs) > 1:
-        folders = [Folder(results / spec.name) for spec in specs]
+        folders = [Folder.of(results, spec.name) for spec in specs]
         _show([one for one in folders if one.has_manifest()], "nothing was measured")
     return max(codes)
 
@@ -124,7 +126,7 @@ def _calibrate(spec: Spec, results: Path, when_busy: WhenBusy, *, resume: bool) 
     from slowdust.experiment.journal import StartMode
     from slowdust.store.folder import Folder
 
-    folder = Folder(results / spec.name)
+    folder = Folder.of(results, spec.name)
     mode = StartMode.FRESH
     if resume and folder.has_manifest():
         if folder.read_manifest().finished is not None:

@@ -131,15 +131,16 @@ def command(
     from slowdust.capacity.sla import parse_sla
     from slowdust.errors import UsageError
     from slowdust.experiment.live import watching
+    from slowdust.places import within
     from slowdust.store.keeping.experiments import check_name
 
     if resume and name is None:
         raise UsageError("--resume needs the --name of the search that goes on")
     if precision <= 0:
         raise UsageError("--precision 0%: no search ends there: write 3% or more")
-    name = name or name_of_series("capacity", test)
+    name = name_of_series("capacity", test) if name is None else name
     check_name(name)
-    folder = results / name
+    folder = within(results, name)
     given = _with_clients(given_options(options))
     question = Question(
         contenders=[*contenders],

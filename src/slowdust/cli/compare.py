@@ -45,6 +45,13 @@ _GENERAL = (
         "TIME",
         "Wall clock for all measuring: 90s, 10m.  [10m; insert: as many incarnations as planned]",
     ),
+    Option(
+        "--patience",
+        "TIME",
+        "Longest wait for one operation of a test, after which the test has failed; and for one "
+        "statement of loading and maintenance.  [the budget, 60s at least; loading and "
+        "maintenance: 1h, more for many rows]",
+    ),
     Option("--slice", "TIME", "Length of one slice.  [chosen for each test, 25 to 250ms]"),
     Option(
         "--incarnations",
@@ -62,6 +69,12 @@ _GENERAL = (
         "[auto|pmu|valgrind|off]",
         "Count instructions per operation, after the timed part, with one client.  "
         "[auto: by the processor, else by valgrind]",
+    ),
+    Option(
+        "--count-budget",
+        "TIME",
+        "Wall clock for counting: 90s, 10m. What it does not suffice for is left out.  [as long as "
+        "the timed part took, and a minute at least]",
     ),
     Option(
         "--simulate",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from enum import Enum
@@ -9,15 +10,17 @@ from pathlib import Path
 
 import click
 
+from slowdust.analysis.results.failures import failed_wholly
 from slowdust.analysis.results.gate import Gate
 from slowdust.analysis.stored import read_stored
 from slowdust.cli.options import exit_code_of
 from slowdust.errors import UsageError
 from slowdust.experiment import host_calibrations
+from slowdust.experiment.announced import MOST, Announced
 from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.journal import StartMode
 from slowdust.experiment.live import watching
-from slowdust.experiment.outlook import outlook_of
+from slowdust.experiment.outlook import Outlook, outlook_of
 from slowdust.experiment.run import run_experiment
 from slowdust.experiment.setup import refuse_by_name, resolve_contenders
 from slowdust.experiment.spec.spec import Spec
@@ -26,10 +29,10 @@ from slowdust.store.folder import Folder, replace_file
 
 
 class WhenTooShort(Enum):
-    """What to do about a budget that is expected to decide too little."""
+    """What to do about a time that decides too little, or is far longer than was announced."""
 
     ASK = "ask"
-    """Ask in a terminal; elsewhere go on."""
+    """Ask in a terminal; elsewhere go on with little time, and end before it is too long."""
     GO_ON = "go on"
 
 
@@ -56,17 +59,22 @@ def conduct(
 ) -> int:
     """Run an experiment, write its `report.html`, print its report and return the exit code.
 
-    The code is 1 when a contender dropped out or did not finish a step, or when the user does not
-    want a budget that decides nothing, 3 when a gate catches a result.
+    The code is 1 when a contender dropped out, did not finish a step or failed in all executions of
+    a test, when there was no time for a test, or when the user does not want a budget that decides
+    nothing, 3 when a gate catches a result.
     """
     refuse_by_name(spec)
     click.echo(f"experiment {spec.name} in {results / spec.name}", err=True)
     if len(spec.planned_contenders()) == 1:
         click.echo("one contender: an absolute measurement, with nothing to compare", err=True)
-    _expect(spec, results, too_short)
+    outlook = _expect(spec, results, too_short)
     try:
         with watching() as view:
-            folder = run_experiment(spec, results, mode, view, when_busy)
+            most = math.inf if too_short is WhenTooShort.GO_ON else MOST * outlook.wall
+            announced = Announced(
+                view, outlook.wall, most, following=outlook.following, builds=outlook.builds
+            )
+            folder = run_experiment(spec, results, mode, view, when_busy, announced=announced)
     except UsageError:
         raise
     except BaseException:
@@ -81,24 +89,28 @@ def conduct(
     terminal.show(report)
     click.echo(f"report: {page}", err=True)
     dropped_out = any(contender.failed for contender in manifest.contenders)
-    return 1 if dropped_out or manifest.failed_steps else exit_code_of(gates, report)
+    measured = {record.place.test for record in stored.slices}
+    no_time = manifest.finished is None and not measured.issuperset(manifest.tests)
+    failed = dropped_out or no_time or manifest.failed_steps or failed_wholly(report)
+    return 1 if failed else exit_code_of(gates, report)
 
 
-def _expect(spec: Spec, results: Path, too_short: WhenTooShort) -> None:
+def _expect(spec: Spec, results: Path, too_short: WhenTooShort) -> Outlook:
     """Say what to expect; ask in a terminal whether a time is wanted that decides too little.
 
     Raises:
         Abort: it is not.
     """
-    folder = Folder(results / spec.name)
+    folder = Folder.of(results, spec.name)
     before = folder.read_manifest() if folder.has_manifest() else None
     outlook = outlook_of(spec, results, before)
     click.echo(str(outlook), err=True)
     if not outlook.short_of:
-        return
+        return outlook
     click.echo(f"{outlook.short_of}: a longer --budget or fewer --tests decide more", err=True)
     if too_short is WhenTooShort.ASK and sys.stdin.isatty() and sys.stderr.isatty():
         click.confirm("go on?", abort=True, err=True)
+    return outlook
 
 
 def _print_how_to_resume(spec: Spec, results: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from slowdust.analysis.results.failures import failed_wholly
 from slowdust.analysis.results.gate import Gate
 from slowdust.analysis.stored import read_stored
 from slowdust.builds.handed_on import known
@@ -39,6 +40,7 @@ from slowdust.store.folder import Folder, replace_file
 from slowdust.store.keeping.experiments import is_name
 from slowdust.store.of_fleet import FLEET_SPEC_FILE, FLEET_SUFFIX, fleet_folder
 from slowdust.units import Second, format_duration
+from slowdust.user_text import read_user_text
 from slowdust.wording import counted
 
 _HOSTS_WITHIN: Second = 30.0
@@ -70,7 +72,7 @@ def conduct_fleet(
     spec = read_spec(path)
     if begun is not None:
         spec = spec.model_copy(update={"name": begun.name.removesuffix(FLEET_SUFFIX)})
-    origin = File(path, path.read_text(encoding="utf-8"))
+    origin = File(path, read_user_text(path))
     with placed(origin):
         refuse(spec)
         refuse_by_name(spec)
@@ -207,5 +209,6 @@ def _show(target: Folder, record: Record, gates: Sequence[Gate]) -> int:
         copies = sum(each.state is State.FINISHED for each in record.of(shard))
         how = f"measured on {counted(copies, 'host')} only" if copies else "not measured"
         click.echo(f"{how}: {record.cuts[shard].words()}: {reason}", err=True)
-    failed = record.given_up or any(each.failed for each in stored.manifest.contenders)
-    return 1 if failed or stored.manifest.failed_steps else exit_code_of(gates, report)
+    dropped_out = any(contender.failed for contender in stored.manifest.contenders)
+    failed = dropped_out or stored.manifest.failed_steps or failed_wholly(report)
+    return 1 if record.given_up or failed else exit_code_of(gates, report)

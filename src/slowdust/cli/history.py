@@ -12,7 +12,7 @@ import click
 
 from slowdust.benchmarks import LISTED
 from slowdust.cli import completion
-from slowdust.cli.options import bands_option, format_options, results_option
+from slowdust.cli.options import bands_option, format_options, stored_option
 from slowdust.cli.pages import write_page
 from slowdust.report.formats import HISTORIES, render_as
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 @click.option("--base", metavar="VERSION", help="Relative to this version.  [the first]")
 @format_options(HISTORIES)
 @bands_option
-@results_option
+@stored_option
 def command(
     *,
     names: tuple[str, ...],

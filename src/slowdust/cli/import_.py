@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from slowdust.cli.groups import LazyGroup
-from slowdust.cli.options import results_option
+from slowdust.cli.options import NamedPath, results_option
 
 if TYPE_CHECKING:
     from slowdust.archive.importing import Option
@@ -43,7 +43,7 @@ def command() -> None:
 
 
 @click.command(_BUNDLE, short_help="Import an experiment from a file of `slowdust bundle`.")
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("file", type=NamedPath(dir_okay=False))
 @click.option("--name", help="Name of the experiment here.  [the one it had]")
 @results_option
 def _bundle(file: Path, name: str | None, results: Path) -> None:
@@ -65,7 +65,7 @@ def _command(kind: ArchiveKind) -> click.Command:
         nargs=-1,
         required=True,
         metavar="DIR...",
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        type=NamedPath(exists=True, file_okay=False),
     )
     @click.option(
         "--name", help="Name of the experiment; of several, its beginning.  [the directory's]"

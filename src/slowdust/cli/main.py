@@ -6,13 +6,17 @@ import errno
 import importlib
 import io
 import os
+import re
 import signal
 import sys
+from contextlib import suppress
+from pathlib import Path
 from types import FrameType
 
 import click
 
 from slowdust import __version__
+from slowdust.addresses import without_secrets_of
 from slowdust.cli.groups import LazyGroup
 from slowdust.errors import SlowdustError
 from slowdust.formats.text import visible
@@ -26,6 +30,10 @@ _COMMANDS = (
 )
 _LONGEST_COMPLAINT = 2000
 """Characters of an error."""
+_SURROGATES = re.compile(r"[\ud800-\udfff]")
+"""Stand for bytes of an argument, a variable or a path that are not UTF-8."""
+_BYTES = re.compile(r"[\udc80-\udcff]")
+"""The surrogates of single bytes (PEP 383)."""
 _COMPLETING = "_SLOWDUST_COMPLETE"
 """The variable by which a shell asks for completions."""
 _MODULES = {"import": "import_", **{name: f"keeping.{name}" for name in _KEEPING}}
@@ -110,7 +118,9 @@ def _run() -> int:
     try:
         code = cli.main(standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        text = io.StringIO()
+        error.show(text)
+        _print(text.getvalue().rstrip("\n"))
         return 2
     except SlowdustError as error:
         _complain(str(error))
@@ -126,7 +136,12 @@ def _run() -> int:
         return 1
     except OSError as error:
         _complain(_told(error))
-        return 1
+        return 2 if error.errno == errno.ENAMETOOLONG else 1
+    except UnicodeEncodeError as error:
+        if not _SURROGATES.search(error.object):
+            raise
+        _complain(_not_utf8())
+        return 2
     return code if isinstance(code, int) else 0
 
 
@@ -142,4 +157,21 @@ def _told(error: OSError) -> str:
 def _complain(text: str) -> None:
     if len(text) > _LONGEST_COMPLAINT:  # as with a path of thousands of folders
         text = f"{text[: _LONGEST_COMPLAINT // 2]} ... {text[-_LONGEST_COMPLAINT // 2 :]}"
-    print(f"slowdust: {visible(text)}", file=sys.stderr)
+    _print(f"slowdust: {visible(text)}")
+
+
+def _print(message: str) -> None:
+    """Print an error, without the secrets of addresses wherever it has them from."""
+    text = without_secrets_of(message, sys.argv[1:])
+    text = _BYTES.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", text)
+    print(text, file=sys.stderr)
+
+
+def _not_utf8() -> str:
+    """Say which text of the user's is not UTF-8, which JSON and TOML cannot have."""
+    texts = {f"the argument '{word}'": word for word in sys.argv[1:]}
+    texts |= {f"the environment variable {name}": text for name, text in os.environ.items()}
+    with suppress(FileNotFoundError):
+        texts["the path of the working directory"] = str(Path.cwd())
+    what = next((name for name, text in texts.items() if _SURROGATES.search(text)), "a name")
+    return f"{what} is not UTF-8: results and servers know no other names"

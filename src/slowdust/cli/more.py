@@ -12,17 +12,20 @@ from slowdust.cli import completion
 from slowdust.cli.options import (
     WORDS,
     amount,
+    count_budget_option,
     exit_code_of,
     fail_on_option,
     no_wait_option,
-    results_option,
+    patience_option,
+    stored_option,
+    with_limits,
     yes_option,
 )
 from slowdust.units import parse_duration
 from slowdust.wording import guess
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from slowdust.analysis.results.gate import Gate
     from slowdust.analysis.stored import Stored
@@ -53,16 +56,20 @@ if TYPE_CHECKING:
     shell_complete=completion.tests,
     help="Go on with these alone, names or patterns.  [those with an unsure result]",
 )
+@patience_option
+@count_budget_option
 @fail_on_option
 @yes_option
 @no_wait_option
-@results_option
+@stored_option
 def command(
     *,
     name: str,
     budget: Second | None,
     until_decided: bool,
     patterns: str | None,
+    patience: Second | None,
+    count_budget: Second | None,
     results: Path,
     when_busy: WhenBusy,
     gates: list[Gate],
@@ -73,17 +80,21 @@ def command(
     NAME is the name of an experiment or the path of its folder. The same builds, settings and rows
     are measured in new starts of the servers, and the report is made of all slices together. An
     experiment that was stopped goes on where it stopped. What is decided is left as it is; tests
-    are measured on until they are decided, or the time is over.
+    are measured on until they are decided, or the time is over. With --count-budget alone nothing
+    is measured: work is counted that there was no time for.
 
     \b
     slowdust more pg17 --budget 10m
     slowdust more pg17 --tests 'point*' --budget 5m
     slowdust more pg17 --until-decided
+    slowdust more pg17 --count-budget 5m
     """
     from slowdust.analysis.stored import read_stored
     from slowdust.cli.conduct import conduct
     from slowdust.errors import UsageError
     from slowdust.experiment.journal import StartMode
+    from slowdust.experiment.more import spec_to_count
+    from slowdust.experiment.spec.spec import read_spec
     from slowdust.store.keeping.experiments import kept_experiment
 
     if budget is not None and until_decided:
@@ -93,6 +104,20 @@ def command(
     folder.refuse_if_joined()
     stored = read_stored(folder)
     _check(stored)
+    if count_budget is not None and budget is None and not until_decided and patterns is None:
+        return conduct(
+            spec_to_count(
+                with_limits(read_spec(folder.spec_file), {"patience": patience}),
+                stored.manifest,
+                count_budget,
+            ),
+            folder.path.parent,
+            StartMode.RESUME,
+            when_busy,
+            gates=gates,
+            too_short=too_short,
+        )
+    limits = {"count_budget": count_budget, "patience": patience}
     code = exit_code_of(gates, stored.report())
     while tests := _open_tests(stored, patterns):
         extra = _time_to_decide(stored, tests) if until_decided else budget
@@ -100,7 +125,7 @@ def command(
             click.echo("what is unsure would take more than 20 times what was measured", err=True)
             return code
         code = conduct(
-            _with_more(folder, stored, tests, extra),
+            _with_more(folder, stored, tests, extra, limits),
             folder.path.parent,
             StartMode.RESUME,
             when_busy,
@@ -168,7 +193,13 @@ def _time_to_decide(stored: Stored, tests: Sequence[str]) -> Second | None:
     return time_to_decide(result for result in unsure if result.needed and not result.needed.more)
 
 
-def _with_more(folder: Folder, stored: Stored, tests: Sequence[str], extra: Second | None) -> Spec:
+def _with_more(
+    folder: Folder,
+    stored: Stored,
+    tests: Sequence[str],
+    extra: Second | None,
+    limits: Mapping[str, Second | None],
+) -> Spec:
     """Return the specification with more time for the tests, and say so.
 
     Without `extra` it is as long as before, or a stopped experiment goes on to its end.
@@ -183,4 +214,5 @@ def _with_more(folder: Folder, stored: Stored, tests: Sequence[str], extra: Seco
         extra = manifest.spent_s if manifest.finished else 0.0
     longer = f"{format_duration(extra)} more" if extra else "to its end"
     click.echo(f"{folder.name}: {shortened(tests)}, {longer}", err=True)
-    return spec_with_more(read_spec(folder.spec_file), manifest, stored.slices, tests, extra)
+    spec = with_limits(read_spec(folder.spec_file), limits)
+    return spec_with_more(spec, manifest, stored.slices, tests, extra)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
+from slowdust.places import RESULTS_VARIABLE
 from slowdust.report.formats import Destination, Format
+from slowdust.units import parse_duration
 
 if TYPE_CHECKING:
     from slowdust.analysis.model import Report
@@ -17,6 +21,8 @@ if TYPE_CHECKING:
     from slowdust.analysis.story.bands import Bands
     from slowdust.cli.conduct import WhenTooShort
     from slowdust.experiment.claims.claim import WhenBusy
+    from slowdust.experiment.spec.spec import Spec
+    from slowdust.units import Second
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -28,14 +34,49 @@ WORDS = (
 )
 """Terms of the help, for the end of it."""
 
-results_option = click.option(
+
+class NamedPath(click.Path):
+    """A path that a user writes. An empty one is refused: it would be the working directory."""
+
+    def __init__(self, **rules: bool) -> None:
+        super().__init__(path_type=Path, **rules)
+
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> str | bytes | os.PathLike[str]:
+        """Return the path. Raises UsageError for an empty one."""
+        if not os.fspath(value):
+            from slowdust.errors import UsageError
+
+            where = param.get_error_hint(ctx) if param is not None and ctx is not None else "path"
+            raise UsageError(f"{where} is empty: name a file or a directory")
+        return super().convert(value, param, ctx)
+
+
+def _there(context: click.Context, option: click.Parameter, results: Path) -> Path:
+    """Refuse a results folder that the user names and that is not there."""
+    if context.get_parameter_source(option.name or "") is not ParameterSource.DEFAULT:
+        from slowdust.store.keeping.experiments import check_results
+
+        check_results(results)
+    return results
+
+
+_folder_of_results = partial(
+    click.option,
     "--results",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=NamedPath(file_okay=False),
     default=Path("results"),
-    envvar="SLOWDUST_RESULTS",
+    envvar=RESULTS_VARIABLE,
     show_default=True,
     help="Folder of the experiments.",
 )
+results_option = _folder_of_results()
+stored_option = _folder_of_results(callback=_there)
+"""The results folder of a command that only reads experiments: one that is named has to exist."""
 
 
 def _when_busy(context: click.Context, option: click.Parameter, fails: bool) -> WhenBusy:  # noqa: FBT001
@@ -82,7 +123,32 @@ yes_option = click.option(
     "too_short",
     is_flag=True,
     callback=_too_short,
-    help="Do not ask whether a budget is wanted that is expected to decide too little.",
+    help="Do not ask whether a budget is wanted that is expected to decide too little, nor end "
+    "what takes more than twice as long as expected.",
+)
+
+
+count_budget_option = click.option(
+    "--count-budget",
+    metavar="TIME",
+    callback=amount(parse_duration),
+    help="Wall clock for counting instructions: 90s, 10m.  [as long as the timed part took, and a "
+    "minute at least]",
+)
+
+
+def with_limits(spec: Spec, limits: Mapping[str, Second | None]) -> Spec:
+    """Return a specification with the limits that options set, by the names of its keys."""
+    return spec.model_copy(
+        update={key: given for key, given in limits.items() if given is not None}
+    )
+
+
+patience_option = click.option(
+    "--patience",
+    metavar="TIME",
+    callback=amount(parse_duration),
+    help="Longest wait for one operation, as `compare` has it.  [as the experiment has it]",
 )
 
 
@@ -177,7 +243,7 @@ def format_options(
                 help=form.help,
             )
             if form.destination is Destination.FILE:
-                path = click.Path(dir_okay=False, path_type=Path)
+                path = NamedPath(dir_okay=False)
                 option = click.option(f"--{form.name}", type=path, help=form.help)
             function = option(function)
         return function

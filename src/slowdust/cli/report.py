@@ -11,11 +11,12 @@ import click
 from slowdust.cli.completion import experiments
 from slowdust.cli.options import (
     WORDS,
+    NamedPath,
     bands_option,
     exit_code_of,
     fail_on_option,
     format_options,
-    results_option,
+    stored_option,
 )
 from slowdust.cli.pages import write_page
 from slowdust.report.formats import REPORTS, SHORT_REPORTS, render_as
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 @format_options(REPORTS)
 @click.option(
     "--classic",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=NamedPath(file_okay=False),
     help="Write the classic files into DIRECTORY: qps.abs, o.met, mrg, ...; see docs/import.md.",
 )
 @click.option(
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 @click.option("--short", is_flag=True, help="With --md: print what fits a pull request's comment.")
 @bands_option
 @fail_on_option
-@results_option
+@stored_option
 def command(
     *,
     name: str | None,

@@ -9,9 +9,12 @@ import click
 
 from slowdust.cli.options import (
     WORDS,
+    count_budget_option,
     fail_on_option,
     no_wait_option,
+    patience_option,
     results_option,
+    with_limits,
     yes_option,
 )
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from slowdust.analysis.results.gate import Gate
     from slowdust.cli.conduct import WhenTooShort
     from slowdust.experiment.claims.claim import WhenBusy
+    from slowdust.units import Second
 
 
 @click.command("run", short_help="Run the experiment of a file, or continue it.", epilog=WORDS)
@@ -42,6 +46,8 @@ if TYPE_CHECKING:
     help="The fleet's builds are handed on by the head, or each host gets them.  [push]",
 )
 @click.option("--unfit", is_flag=True, help="Use hosts that their checks would leave out, too.")
+@patience_option
+@count_budget_option
 @fail_on_option
 @yes_option
 @no_wait_option
@@ -57,6 +63,8 @@ def command(
     hosts: int | None,
     replicate: int | None,
     builds: str | None,
+    patience: Second | None,
+    count_budget: Second | None,
     **options: bool,
 ) -> int:
     """Run the experiment in FILE (TOML), or continue one that was stopped.
@@ -82,6 +90,7 @@ def command(
     from slowdust.places import named_path
     from slowdust.store.folder import MANIFEST_FILE
     from slowdust.store.keeping.experiments import kept_experiment
+    from slowdust.user_text import read_user_text
 
     mode = StartMode.RESUME if options["resume"] else StartMode.FRESH
     of_fleet = {
@@ -92,10 +101,14 @@ def command(
         "--unfit": options["unfit"] or None,
     }
     if address is not None:
+        if patience is not None:
+            raise UsageError("--patience: write patience = TIME into the file for a fleet")
         if options["spread"] and replicate is not None:
             raise UsageError("--spread and --replicate: a test has one host, or several")
         if hosts is not None and replicate is not None and hosts < replicate:
             raise UsageError(f"--hosts {hosts}: a test is measured on --replicate {replicate}")
+        if count_budget is not None:
+            raise UsageError("--count-budget: write count_budget into the file of a fleet")
         if when_busy is WhenBusy.FAIL:
             raise UsageError("--no-wait: what a fleet measures waits for its turn on each host")
         asked = Asked(
@@ -115,6 +128,7 @@ def command(
             path = folder.spec_file
         if (path.parent / MANIFEST_FILE).is_file():
             results = path.absolute().parent.parent
-    spec = read_spec(path)
-    with placed(File(path, path.read_text(encoding="utf-8"))):
+    limits = {"count_budget": count_budget, "patience": patience}
+    spec = with_limits(read_spec(path), limits)
+    with placed(File(path, read_user_text(path))):
         return conduct(spec, results, mode, when_busy, gates=gates, too_short=too_short)

@@ -8,6 +8,7 @@ import click
 
 from slowdust.benchmarks import BENCHMARKS, DEFAULT, benchmark
 from slowdust.cli.completion import benchmarks
+from slowdust.cli.options import NamedPath
 from slowdust.places import named_path
 from slowdust.wording import listing
 
@@ -23,7 +24,7 @@ from slowdust.wording import listing
 )
 @click.option(
     "--workload",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     metavar="FILE",
     help="Your own workload, in place of a benchmark.",
 )

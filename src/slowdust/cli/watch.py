@@ -37,13 +37,13 @@ def command(file: str, *, status: bool, results: Path, when_busy: WhenBusy) -> i
     """
     from slowdust.places import named_path
     from slowdust.watching.file import read_watch
-    from slowdust.watching.folder import folder_of, watch_in
+    from slowdust.watching.folder import begun_folder, folder_of, watch_in
 
     watch = read_watch(named_path(file))
     folder = folder_of(results, watch.table.name)
     _check(watch)
     if status:
-        return _show_status(watch, folder)
+        return _show_status(watch, begun_folder(results, watch.table.name))
     with watch_in(folder).held():
         return _night(watch, folder, when_busy)
 
@@ -114,7 +114,8 @@ def _tell(watch: Watch, folder: Path, outcome: Outcome) -> int:
     click.echo(f"report: {page}", err=True)
     if outcome.untold:
         return _REGRESSION
-    return 1 if outcome.night is not None and outcome.night.failed is not None else 0
+    night = outcome.night
+    return 1 if night is not None and (night.failed is not None or night.failures) else 0
 
 
 def _show_status(watch: Watch, folder: Path) -> int:
@@ -122,10 +123,8 @@ def _show_status(watch: Watch, folder: Path) -> int:
     from slowdust.report.watching import markdown
     from slowdust.report.watching.files import write_files
     from slowdust.watching.alarms import read_state
-    from slowdust.watching.folder import check_begun
     from slowdust.watching.series import read_nights
 
-    check_begun(folder)
     nights, state = read_nights(folder), read_state(folder)
     click.echo(markdown.render(watch.table.name, state, nights), nl=False)
     click.echo(f"report: {write_files(watch.table.name, folder, state, nights)}", err=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from slowdust.cli import completion
+from slowdust.cli.options import NamedPath
 from slowdust.errors import UsageError
 from slowdust.wording import counted, no_such
 
@@ -31,7 +32,7 @@ def command() -> None:
 
 
 @command.command("check", short_help="Check a workload without measuring it.")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=NamedPath())
 @click.option("--dbms", metavar="NAME", help="Check that it is written for this DBMS too.")
 @click.option(
     "--on",
@@ -74,7 +75,7 @@ def _try(benchmark: OwnBenchmark, contender: str) -> int:
     """Print the workload and what it did on a server; return 1 if any statement failed, else 0."""
     from slowdust.experiment.live import watching
     from slowdust.experiment.workload.outline import aligned, lines_of
-    from slowdust.experiment.workload.trial import OPERATIONS, Trial
+    from slowdust.experiment.workload.trial import LONGEST, OPERATIONS, Trial
 
     with watching() as view:
         trial = Trial.planned(benchmark, contender, view)
@@ -85,7 +86,9 @@ def _try(benchmark: OwnBenchmark, contender: str) -> int:
     for each in tried:
         errors = ", ".join(f"{state} ({count})" for state, count in each.errors.items())
         lines.append((each.test, each.transaction, f"{each.rows:g}", errors or "none"))
-    click.echo(f"\nOn {contender}, each executed {OPERATIONS} times:\n")
+    fewer = any(each.operations < OPERATIONS for each in tried)
+    extent = f", or as often as {LONGEST:.0f}s allow" if fewer else ""
+    click.echo(f"\nOn {contender}, each executed {OPERATIONS} times{extent}:\n")
     click.echo("\n".join(aligned(lines)))
     return 1 if any(each.errors for each in tried) else 0
 
@@ -96,7 +99,7 @@ def _try(benchmark: OwnBenchmark, contender: str) -> int:
     "-o",
     "--output",
     required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=NamedPath(dir_okay=False),
     help="The workload's file, a new one, whose name without .toml is that of the workload.",
 )
 @click.option(

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from slowdust.secret import Secret
+
 USER = "slowdust"
 
 
@@ -36,12 +38,12 @@ class Access:
 
     listen: Listen = Listen.SOCKET
     auth: Auth = Auth.TRUST
-    password: str | None = None
+    password: Secret | None = None
 
     @classmethod
     def make(cls, listen: Listen = Listen.SOCKET, auth: Auth = Auth.TRUST) -> Access:
         """Make an access, with a new random password where one is needed."""
-        return cls(listen, auth, None if auth is Auth.TRUST else secrets.token_hex(12))
+        return cls(listen, auth, None if auth is Auth.TRUST else Secret(secrets.token_hex(12)))
 
 
 class Verify(enum.Enum):
@@ -80,7 +82,7 @@ class Target(msgspec.Struct, kw_only=True, frozen=True):
     socket: str | None
     port: int
     user: str
-    password: str | None
+    password: Secret | None
     database: str
     engine: str | None = None
     """The storage engine of new tables, where the DBMS has several."""
@@ -95,3 +97,5 @@ class Target(msgspec.Struct, kw_only=True, frozen=True):
     """Whether each write asks to wait for the disk, where that is for the client to say."""
     auth_source: str | None = None
     """The database that has the user, where users are of databases; None for `admin`."""
+    patience: float | None = None
+    """The longest wait for an answer of the server, in seconds; None: for ever."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
-from slowdust.dbms.access import USER, Access, Listen, Target
+from slowdust.dbms.access import USER, Access, Auth, Listen, Target
 from slowdust.dbms.by_url import ByUrl
 from slowdust.dbms.in_force import InForce
 from slowdust.dbms.settings import (
@@ -31,6 +31,7 @@ from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Row, Stage
 from slowdust.dbms.waits import Waits
 from slowdust.errors import UsageError
+from slowdust.secret import Secret
 from slowdust.wording import guess
 
 _CONNECTIONS_BY_DEFAULT = 100
@@ -186,8 +187,33 @@ class Family(ABC):
         """
 
     @abstractmethod
+    def auths(self, build: Build) -> Sequence[Auth]:
+        """Return the methods by which servers of this build ask for a password, the best first.
+
+        Empty where they ask for none.
+        """
+
     def check_access(self, build: Build, access: Access) -> None:
         """Raise UsageError for a kind of access that servers of this build do not have."""
+        if access.auth is not Auth.TRUST and access.auth not in self.auths(build):
+            version = build.facts.version
+            raise UsageError(f"{self.name} {version} has no authentication by {access.auth.value}")
+
+    def access_by(self, listen: Listen, build: Build) -> Access:
+        """Return an access to a server that listens there, with a new password on TCP.
+
+        Every user of this machine can reach the loopback address, so a server that asks for no
+        password does not listen there. Raises UsageError for such a build.
+        """
+        if listen is Listen.SOCKET:
+            return Access()
+        auths = self.auths(build)
+        if not auths:
+            raise UsageError(
+                f"{self.name} {build.facts.version} cannot ask for a password, and every user of "
+                "this machine could open it on the loopback address: it cannot stand beside a URL"
+            )
+        return Access.make(listen, auths[0])
 
     @abstractmethod
     def create(self, site: Site, run: Run) -> None:
@@ -199,7 +225,15 @@ class Family(ABC):
 
     @abstractmethod
     def server_command(self, site: Site) -> list[str]:
-        """Return the command that runs the server in the foreground."""
+        """Return the command that runs the server in the foreground.
+
+        All users of this machine can read it: it holds no password.
+        """
+
+    def secret_variables(self, site: Site) -> Mapping[str, Secret]:
+        """Return secrets for the server's environment, which only its account can read."""
+        del site
+        return {}
 
     def programs(self, site: Site) -> Sequence[Path]:
         """Return the programs of the server, which may outlive it when it is killed."""

@@ -10,7 +10,7 @@ import msgspec
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms import pragmas
-from slowdust.dbms.access import USER, Access, Auth, Listen, Target
+from slowdust.dbms.access import USER, Auth, Listen, Target
 from slowdust.dbms.documents.family import DocumentFamily, socket_of
 from slowdust.dbms.documents.replies import command
 from slowdust.dbms.family import Commit
@@ -22,13 +22,16 @@ from slowdust.dbms.postgres import FAMILY as POSTGRES
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Row, Stage, Statements
+from slowdust.directories import files_below
 from slowdust.errors import UsageError
+from slowdust.secret import Secret
 from slowdust.versions import version_order
 
 _SQLITE, _POSTGRES = "sqlite", "postgres"
 _IN_POSTGRES = Postgres()
 _BACKENDS: Mapping[str, Backend] = {_SQLITE: Sqlite(), _POSTGRES: _IN_POSTGRES}
 _SCRAM_SINCE = "1.21.0"
+_PASSWORD = "FERRETDB_SETUP_PASSWORD"
 _NOTHING = command("ping")
 _ERRORS = ("FATAL", "panic:", "ERROR", "ferretdb: error:")
 _ENDED_BY_US = "terminating connection due to administrator command"
@@ -110,14 +113,9 @@ class FerretDB(DocumentFamily):
         engine = _POSTGRES if VERSION in settings.required else _SQLITE
         return _backend(engine).accept(build, account, settings)
 
-    def check_access(self, build: Build, access: Access) -> None:
-        """Accept trust, and SCRAM from the version on that keeps users itself."""
-        known = {Auth.TRUST}
-        if _is_since(_SCRAM_SINCE, build.facts.version):
-            known.add(Auth.SCRAM)
-        if access.auth not in known:
-            version = build.facts.version
-            raise UsageError(f"ferretdb {version} has no authentication by {access.auth.value}")
+    def auths(self, build: Build) -> Sequence[Auth]:
+        """Return SCRAM from the version on that keeps users itself."""
+        return (Auth.SCRAM,) if _is_since(_SCRAM_SINCE, build.facts.version) else ()
 
     def create(self, site: Site, run: Run) -> None:
         """Let the back end fill the directory."""
@@ -153,15 +151,22 @@ class FerretDB(DocumentFamily):
         return msgspec.structs.replace(super().target(site), auth_source=self.database)
 
     def _credentials(self, site: Site) -> list[str]:
-        """Return the options that make the only user, in the database of the tables."""
+        """Return the options that make the only user, in the database of the tables.
+
+        The password is in `secret_variables`.
+        """
         if site.access.password is None:
             return []
         return [
             "--test-enable-new-auth",
             f"--setup-database={self.database}",
             f"--setup-username={USER}",
-            f"--setup-password={site.access.password}",
         ]
+
+    def secret_variables(self, site: Site) -> Mapping[str, Secret]:
+        """Return the password of the only user, if it has one."""
+        password = site.access.password
+        return {} if password is None else {_PASSWORD: password}
 
     def error_line(self, log: Sequence[str]) -> str | None:
         """Return the last error."""
@@ -187,7 +192,7 @@ class FerretDB(DocumentFamily):
         if site.files is None:
             return []
         pattern = f"{POSTGRES.name}/base/*/*" if site.engine == _POSTGRES else "*.sqlite*"
-        return [*site.files.glob(pattern)]
+        return files_below(site.files, pattern)
 
     def page_size_statement(self, site: Served) -> None:
         """Return none: the server does not tell."""

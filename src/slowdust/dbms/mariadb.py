@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from slowdust.builds.model import Build
 from slowdust.dbms.access import Auth
 from slowdust.dbms.by_url import MARIADB
 from slowdust.dbms.mysqld.family import MysqldFamily
+from slowdust.dbms.mysqld.layout import version_of
+from slowdust.dbms.site import Site
+
+_GLOBAL_PRIV_SINCE = (10, 4, 0)
 
 
 class Mariadb(MysqldFamily):
@@ -22,10 +28,16 @@ class Mariadb(MysqldFamily):
         "--loose-innodb-buffer-pool-size-max=1",
     )
 
-    def auths(self, build: Build) -> frozenset[Auth]:
+    def auths(self, build: Build) -> Sequence[Auth]:
         """Return the native method, the only one."""
         del build
-        return frozenset({Auth.NATIVE})
+        return (Auth.NATIVE,)
+
+    def table_of_users(self, site: Site) -> str:
+        """Return the table behind the view that `mysql.user` is since 10.4."""
+        if version_of(site.version) >= _GLOBAL_PRIV_SINCE:
+            return "mysql.global_priv"
+        return super().table_of_users(site)
 
 
 FAMILY = Mariadb()

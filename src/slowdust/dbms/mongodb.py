@@ -12,7 +12,7 @@ import msgspec
 
 from slowdust.accounts import Account, server_account
 from slowdust.builds.model import Build
-from slowdust.dbms.access import Access, Auth, Listen, Target
+from slowdust.dbms.access import Auth, Listen, Target
 from slowdust.dbms.documents.family import DocumentFamily
 from slowdust.dbms.documents.replies import ADMIN, command
 from slowdust.dbms.family import Commit
@@ -24,8 +24,9 @@ from slowdust.dbms.mongod.server_log import first_error
 from slowdust.dbms.mongod.versions import version_of, why_unusable
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.settings_query import check_nothing_created, query_server
-from slowdust.dbms.site import Served, Site
+from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Row, Stage, Statements
+from slowdust.directories import files_below
 from slowdust.errors import UsageError
 from slowdust.units import Second
 
@@ -33,6 +34,9 @@ _WIREDTIGER, _MMAPV1, _INMEMORY = "wiredtiger", "mmapv1", "inmemory"
 _NAMES = {_WIREDTIGER: "wiredTiger", _MMAPV1: "mmapv1", _INMEMORY: "inMemory"}
 """Engine -> its name for the server."""
 _MMAPV1_UNTIL = (4, 2)
+_SCRAM_SINCE = (4, 0)
+_OWN_USER, _USERS_DATABASE = "__system", "local"
+"""The user as whom members of a replica set speak to each other; its password is the key file."""
 _OPTION_OF_INMEMORY = "--inMemorySizeGB"
 _BYTES_PER_ROW = 300
 """Added up from the fields of a document and of its entries in indexes, not measured."""
@@ -108,14 +112,18 @@ class Mongodb(DocumentFamily):
             raise UsageError(f"the cache of WiredTiger cannot be smaller than {least}")
         return {"storage.wiredTiger.engineConfig.cacheSizeGB": self.render_bytes(size)}
 
-    def check_access(self, build: Build, access: Access) -> None:
-        """Accept trust: only a client could make a user, when the server runs."""
-        del build
-        if access.auth is not Auth.TRUST:
-            raise UsageError(
-                f"{self.name} has no authentication by {access.auth.value}: no user can be made "
-                "before its server runs"
-            )
+    def auths(self, build: Build) -> Sequence[Auth]:
+        """Return SCRAM-SHA-256, which the driver speaks, from the first version with it."""
+        return (Auth.SCRAM,) if version_of(build.facts.version) >= _SCRAM_SINCE else ()
+
+    def create(self, site: Site, run: Run) -> None:
+        """Write the key file, whose content is the password of the server's own user.
+
+        It is the only user that is there before the server runs.
+        """
+        del run
+        if site.access.password is not None:
+            site.account.make_file(_key_file(site), site.access.password.reveal().encode())
 
     def configuration(self, site: Site) -> str:
         """Write the settings as YAML."""
@@ -130,12 +138,16 @@ class Mongodb(DocumentFamily):
             f"--dbpath={site.data_dir}",
             f"--storageEngine={_NAMES[site.engine or _WIREDTIGER]}",
             *listening(site.socket_dir, site.port, "127.0.0.1" if loopback else None),
+            *_credentials(site),
         ]
 
     def target(self, site: Site) -> Target:
         """Return the address, and whether writes wait."""
         journaled = config_file.journaled(site.settings.values)
-        return msgspec.structs.replace(super().target(site), journaled=journaled)
+        target = msgspec.structs.replace(super().target(site), journaled=journaled)
+        if site.access.password is None:
+            return target
+        return msgspec.structs.replace(target, user=_OWN_USER, auth_source=_USERS_DATABASE)
 
     def error_line(self, log: Sequence[str]) -> str | None:
         """Return the first error, since the later ones follow from it."""
@@ -158,7 +170,7 @@ class Mongodb(DocumentFamily):
 
     def data_files(self, site: Served) -> list[Path]:
         """Return the files of collections and indexes."""
-        return [] if site.files is None else [*site.files.glob("**/*.wt")]
+        return [] if site.files is None else files_below(site.files, "*.wt")
 
     def page_size_statement(self, site: Served) -> None:
         """Return none: WiredTiger's pages are compressed, and so of any size."""
@@ -210,3 +222,16 @@ class Mongodb(DocumentFamily):
 
 
 FAMILY = Mongodb()
+
+
+def _key_file(site: Site) -> Path:
+    return site.config_file.with_name("key")
+
+
+def _credentials(site: Site) -> list[str]:
+    """Return the options by which the server asks for a password."""
+    if site.access.password is None:
+        return []
+    # While there are no users, whoever comes from this machine could make one.
+    no_exception = "--setParameter=enableLocalhostAuthBypass=false"
+    return [f"--keyFile={_key_file(site)}", no_exception]

@@ -26,12 +26,12 @@ class Mysql(MysqldFamily):
     by_url = MYSQL
     creates_users_since = (5, 7, 6)
 
-    def auths(self, build: Build) -> frozenset[Auth]:
+    def auths(self, build: Build) -> Sequence[Auth]:
         """Return the methods: 8.0 added caching_sha2, 8.4 disabled native, 9.0 removed it."""
         version = version_of(build.facts.version)
-        native = {Auth.NATIVE} if version < _NATIVE_UNTIL else set()
-        sha2 = {Auth.CACHING_SHA2} if version >= _SHA2_SINCE else set()
-        return frozenset(native | sha2)
+        native = (Auth.NATIVE,) if version < _NATIVE_UNTIL else ()
+        sha2 = (Auth.CACHING_SHA2,) if version >= _SHA2_SINCE else ()
+        return (*sha2, *native)
 
     def validation(self, build: Build) -> Sequence[str]:
         """Return the validation mode of newer versions, with warnings shown."""
@@ -44,7 +44,8 @@ class Mysql(MysqldFamily):
         plugin = _PLUGINS.get(site.access.auth)
         if plugin is None or version_of(site.version) < _SHA2_SINCE:
             return super().identified(site)
-        return f"IDENTIFIED WITH {plugin} BY '{site.access.password}'"
+        assert site.access.password is not None, "all but trust have one"
+        return f"IDENTIFIED WITH {plugin} BY '{site.access.password.reveal()}'"
 
     def create(self, site: Site, run: Run) -> None:
         """Let the server initialize its data; before 5.7 that takes SQL files."""

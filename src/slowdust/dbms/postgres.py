@@ -9,7 +9,7 @@ from pathlib import Path
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
-from slowdust.dbms.access import USER, Access, Auth, Listen
+from slowdust.dbms.access import USER, Auth, Listen
 from slowdust.dbms.by_url import POSTGRES
 from slowdust.dbms.family import Commit, Family, Shutdown, Sizes
 from slowdust.dbms.in_force import InForce
@@ -19,11 +19,14 @@ from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Row, Stage, Statements, WaitUntil
 from slowdust.dbms.waits import Waits
-from slowdust.errors import SlowdustError, UsageError
+from slowdust.directories import AccountDirectory, files_below
+from slowdust.errors import SlowdustError
 from slowdust.units import Second
 
 _STATUS_LINE = 7
 """The line of postmaster.pid, counted from 0, that has the server's state since version 10."""
+_LONGEST_STATUS = 4096
+"""Bytes of postmaster.pid that are read."""
 _OFF = frozenset({"0", "of", "off", "f", "fa", "fal", "fals", "false", "n", "no"})
 """Words for false; PostgreSQL also takes every unambiguous beginning of one."""
 _FATAL_STATES = {
@@ -117,10 +120,10 @@ class Postgres(Family):
         """Ask the server, which checks a configuration without starting."""
         return accepted_settings(build, account, settings)
 
-    def check_access(self, build: Build, access: Access) -> None:
-        """Accept trust, md5 and SCRAM."""
-        if access.auth not in _AUTH_METHODS:
-            raise UsageError(f"postgres has no authentication by {access.auth.value}")
+    def auths(self, build: Build) -> Sequence[Auth]:
+        """Return SCRAM and md5."""
+        del build
+        return (Auth.SCRAM, Auth.MD5)
 
     def create(self, site: Site, run: Run) -> None:
         """Run initdb without syncing, since a crash of the host ends the experiment anyway."""
@@ -162,9 +165,11 @@ class Postgres(Family):
     def is_ready(self, site: Site, pid: int) -> bool:
         """Read postmaster.pid, in which the server writes that it is ready."""
         try:
-            lines = (site.data_dir / "postmaster.pid").read_text(encoding="utf-8").splitlines()
+            with AccountDirectory.opened(site.data_dir, site.account) as directory:
+                text = directory.read("postmaster.pid", _LONGEST_STATUS)
         except FileNotFoundError:
             return False
+        lines = text.decode(errors="replace").splitlines()
         return (
             len(lines) > _STATUS_LINE
             and lines[0] == str(pid)  # an earlier server may have left the file
@@ -204,7 +209,7 @@ class Postgres(Family):
 
     def data_files(self, site: Served) -> list[Path]:
         """Return the files of all databases."""
-        return [] if site.files is None else [*site.files.glob("base/*/*")]
+        return [] if site.files is None else files_below(site.files / "base", "base/*/*")
 
     def page_size_statement(self, site: Served) -> str:
         """Return the statement for the size that the server was compiled with."""
@@ -318,7 +323,7 @@ def _run_with_password(site: Site, command: Sequence[str | Path], run: Run) -> N
     assert site.access.password is not None
     file = site.config_file.with_name("password")
     try:
-        site.account.make_file(file, f"{site.access.password}\n".encode())
+        site.account.make_file(file, f"{site.access.password.reveal()}\n".encode())
         run([*command, f"--pwfile={file}"])
     finally:
         file.unlink(missing_ok=True)

@@ -22,6 +22,7 @@ import psutil
 
 from slowdust.errors import UsageError
 from slowdust.units import parse_size
+from slowdust.user_text import read_user_text
 from slowdust.wording import guess
 
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
@@ -191,10 +192,7 @@ def load_config(dbms: str, name: str) -> ConfigFile:
 
 def _config_text(dbms: str, name: str) -> str:
     if name.endswith(".toml"):
-        try:
-            return Path(name).read_text(encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"configuration {name} cannot be read: {error.strerror}") from error
+        return read_user_text(Path(name))
     if name not in shipped_configs(dbms):
         raise UsageError(
             f"{dbms} has no configuration {name!r}: use one of {', '.join(shipped_configs(dbms))} "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
@@ -21,11 +21,16 @@ class UnknownSettingError(UsageError):
 
 
 def query_server(
-    build: Build, account: Account, arguments: Sequence[str], text: str | None = None
+    build: Build,
+    account: Account,
+    arguments: Sequence[str],
+    text: str | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run the server with arguments that make it print something and end."""
     try:
-        return account.run([*build.command(build.server), *arguments], text=text)
+        command = [*build.command(build.server), *arguments]
+        return account.run(command, text=text, environment=environment)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SlowdustError(f"cannot read the settings of {build.server}: {error}") from error
 

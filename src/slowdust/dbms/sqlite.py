@@ -26,11 +26,14 @@ from slowdust.dbms.settings_query import (
 )
 from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Row, Stage, Statements
+from slowdust.directories import AccountDirectory, files_below
 from slowdust.errors import UsageError
+from slowdust.temporary import ENTERABLE, temporary_folder
 
 _DATABASE = "slowdust.db"
 _READY = "ready"
 """The file in which the process says that it accepts commands; see driver/src/embedded.rs."""
+_LONGEST_PID = 32
 _SERVER = "slowdust-driver: "
 _FATAL_STATES = {
     "SQLITE_CANTOPEN": "the database cannot be opened",
@@ -100,6 +103,17 @@ class Sqlite(Family):
         kept = {name: values[name] for name in values if name in reported}
         return AcceptedSettings(kept, skipped, {})
 
+    def auths(self, build: Build) -> Sequence[Auth]:
+        """Return none."""
+        del build
+        return ()
+
+    def access_by(self, listen: Listen, build: Build) -> Access:
+        """Return an access to the process, which has a socket alone. Raises UsageError."""
+        access = Access(listen)
+        self.check_access(build, access)
+        return access
+
     def check_access(self, build: Build, access: Access) -> None:
         """Refuse what needs a server."""
         if access.listen is not Listen.SOCKET or access.auth is not Auth.TRUST:
@@ -130,7 +144,8 @@ class Sqlite(Family):
     def is_ready(self, site: Site, pid: int) -> bool:
         """Read the file in which the process says so; an earlier one may have left it."""
         try:
-            return (site.data_dir / _READY).read_text(encoding="ascii") == str(pid)
+            with AccountDirectory.opened(site.data_dir, site.account) as directory:
+                return directory.read(_READY, _LONGEST_PID) == str(pid).encode()
         except FileNotFoundError:
             return False
 
@@ -163,7 +178,7 @@ class Sqlite(Family):
 
     def data_files(self, site: Served) -> list[Path]:
         """Return the database and its log, which has the pages that were changed last."""
-        return [] if site.files is None else [*site.files.glob(f"{_DATABASE}*")]
+        return [] if site.files is None else files_below(site.files, f"{_DATABASE}*")
 
     def page_size_statement(self, site: Served) -> str:
         """Return the statement for the database's pages."""
@@ -267,9 +282,16 @@ def _lines(values: Mapping[str, str]) -> str:
 
 def _reported(build: Build, account: Account, values: Mapping[str, str]) -> dict[str, str]:
     """Return what the library says of the settings that it knows, after they were set."""
-    done: subprocess.CompletedProcess[str] = query_server(
-        build, account, ["--print-settings"], text=_lines(values)
-    )
+    with temporary_folder(account.temporary_root(), ENTERABLE) as folder:
+        scratch = folder / "scratch"  # for the database of the question
+        account.make_directory(scratch)
+        done: subprocess.CompletedProcess[str] = query_server(
+            build,
+            account,
+            ["--print-settings"],
+            text=_lines(values),
+            environment={"TMPDIR": str(scratch)},
+        )
     if done.returncode != 0:
         lines = [line.removeprefix(_SERVER) for line in done.stderr.splitlines()]
         check_complaints(build, lines[-1:] or [f"exit code {done.returncode}"])

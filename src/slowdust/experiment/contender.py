@@ -87,6 +87,8 @@ class RunningContender:
     """The settings that it was given, as its running server reports them."""
     probes: list[AnyProbe] = field(default_factory=list)
     """The probes of its running server and of the host."""
+    given_up: dict[str, str] = field(default_factory=dict)
+    """Test -> why it is measured no more: an operation of it did not end in time."""
 
     @property
     def name(self) -> str:
@@ -99,8 +101,8 @@ class RunningContender:
         return family(self.resolved.dbms)
 
     def lacks(self, test: Test) -> str | None:
-        """Return why its DBMS has no such test; None where it has it."""
-        return self.resolved.lacks(test)
+        """Return why it has no such test, or has it no more; None where it has it."""
+        return self.resolved.lacks(test) or self.given_up.get(test.name)
 
     @property
     def server(self) -> Server:
@@ -131,6 +133,12 @@ class RunningContender:
     def is_remote(self) -> bool:
         """Whether others started its server."""
         return self.resolved.url is not None
+
+    @property
+    def runs_in_its_client(self) -> bool:
+        """Whether statements run in the process of their client: the DBMS has no server."""
+        build = self.resolved.build
+        return build is not None and build.runtime.host is not None
 
     @property
     def target(self) -> Target:

@@ -97,6 +97,7 @@ class Contenders:
         Raises:
             SlowdustError: nobody is left.
         """
+        self.driver.waits.subject = contender.name
         try:
             yield
         except (TargetError, InstanceError) as error:

@@ -15,6 +15,7 @@ from slowdust.analysis.calibration.model import Calibration, NeededTime
 from slowdust.errors import SlowdustError
 from slowdust.places import DATA_VARIABLE, data_root, make_enterable
 from slowdust.probes.host.machine import identity
+from slowdust.store.folder import replace_file
 from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.store.reading import FAULTS
 from slowdust.units import Second
@@ -68,9 +69,8 @@ def keep(manifest: Manifest, calibration: Calibration) -> None:
     make_enterable(path.parent, DATA_VARIABLE)
     try:
         with filelock.FileLock(path.with_suffix(".lock")):
-            beside = path.with_suffix(".new")
-            beside.write_bytes(msgspec.json.format(msgspec.json.encode(_merged(all_kept(), new))))
-            beside.replace(path)
+            kept = _merged(all_kept(), new)
+            replace_file(path, msgspec.json.format(msgspec.json.encode(kept)))
     except OSError as error:
         raise SlowdustError(f"cannot write {path}: {error.strerror}") from error
 

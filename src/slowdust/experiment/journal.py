@@ -22,6 +22,7 @@ from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.driver.protocol import PlanText
 from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.spec.spec import Spec
+from slowdust.experiment.spec.work_options import work_options
 from slowdust.experiment.view import View
 from slowdust.probes.host import advice
 from slowdust.store.count import Count, latest_counts
@@ -29,6 +30,7 @@ from slowdust.store.folder import WORKLOAD_FILE, Folder, Writer
 from slowdust.store.manifest import (
     ContenderFacts,
     Counting,
+    LeftOut,
     Manifest,
     Method,
     Plan,
@@ -160,6 +162,12 @@ class Journal:
             return  # of a step that was cut short
         self._writer.append_waits(window)
         self.waits.append(window)
+
+    def leave_uncounted(self, left_out: LeftOut) -> None:
+        """Keep that there was no time to count the work of some tests."""
+        if left_out.tests and self.manifest.counting is not None:
+            self.manifest.counting.left_out = left_out
+            self.save()
 
     def keep_profile(self, profile: Profile, start: int | None = None) -> None:
         """Keep the profile of a contender in a step, in place of an earlier one of the same start.
@@ -346,6 +354,7 @@ def new_manifest(
         method=method,
         host=host,
         workload=None if spec.workload is None else spec.workload.facts,
+        work_options=work_options(spec),
     )
 
 

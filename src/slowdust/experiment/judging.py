@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from statistics import median
 
 from slowdust.analysis.comparison.estimate import estimate_all
 from slowdust.analysis.comparison.relative import BlockRatios, block_ratios
 from slowdust.analysis.comparison.together import common_moves
-from slowdust.analysis.comparison.verdict import Judgement, judge_estimates, relative_of
+from slowdust.analysis.comparison.verdict import (
+    FEWEST_INCARNATIONS,
+    Judgement,
+    judge_estimates,
+    relative_of,
+)
+from slowdust.analysis.results.failures import error_in_words, failures_of
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.slices.schedule import MOST_ROUNDS, fewest_rounds
 from slowdust.experiment.view import InterimVerdict, Status
+from slowdust.store.slice import Slice
 from slowdust.units import Second
 from slowdust.wording import amount
 
@@ -35,7 +44,6 @@ class Judge:
         self, step: PlannedStep, extent: str, measured: Second, budget: Second, settled: int | None
     ) -> Status:
         """Return the experiment's status in a step; `measured` seconds of `budget` are used."""
-        counting = self._journal.manifest.counting
         return Status(
             test=step.test.name,
             clients=step.clients,
@@ -47,7 +55,6 @@ class Judge:
             budget=budget,
             settled=settled,
             rate=self._rate(step) if len(self._contenders) == 1 else None,
-            follows="counting of work" if counting is not None and counting.source else "",
         )
 
     def _rate(self, step: PlannedStep) -> str | None:
@@ -86,7 +93,27 @@ class Judge:
             # Where a restart moves all tests alike, other tests tell nothing new about restarts.
             fewest = MOST_ROUNDS if judgement.estimate.contender in moved else self._fewest
             verdicts[key].append(self._verdict(judgement, fewest))
-        return verdicts
+        return {step.key: self._without_failed(step, verdicts[step.key]) for step in self._steps}
+
+    def _without_failed(
+        self, step: PlannedStep, verdicts: list[InterimVerdict]
+    ) -> list[InterimVerdict]:
+        """Let contenders of which every operation has failed need no more slices, as the base's."""
+        by_contender: dict[str, list[Slice]] = defaultdict(list)
+        for record in step.slices:
+            by_contender[record.place.contender].append(record)
+        failing = {
+            name: error_in_words(failures)
+            for name, slices in by_contender.items()
+            if (failures := failures_of(slices)) is not None and failures.wholly
+        }
+        of_base = failing.get(self._contenders[0], "")
+        return [
+            replace(verdict, rqps=None, low=None, high=None, settled=True, fails=fails)
+            if (fails := failing.get(verdict.contender, of_base))
+            else verdict
+            for verdict in verdicts
+        ]
 
     def _cells(self, step: PlannedStep) -> list[BlockRatios]:
         count, cells = self._ratios.get(step.key, (0, []))
@@ -99,6 +126,8 @@ class Judge:
         estimate = judgement.estimate
         relative = relative_of(estimate, self._margin)
         interval = relative.interval
+        if judgement.far:  # no restart does that, whether tests are many or few
+            fewest = FEWEST_INCARNATIONS
         return InterimVerdict(
             contender=estimate.contender,
             rqps=relative.ratio,
@@ -106,6 +135,7 @@ class Judge:
             high=interval.high if interval else None,
             verdict=judgement.verdict,
             settled=judgement.settled and estimate.incarnations >= fewest,
+            far=judgement.far,
             typical=estimate.ratio if judgement.basis == "all time" else None,
         )
 
@@ -114,3 +144,9 @@ def all_settled(verdicts: Iterable[InterimVerdict], others: Collection[str]) -> 
     """Return whether each of `others` has a verdict that needs no more slices."""
     settled = {verdict.contender for verdict in verdicts if verdict.settled}
     return settled >= set(others)
+
+
+def all_far(verdicts: Iterable[InterimVerdict], others: Collection[str]) -> bool:
+    """Return whether each of `others`, of which there are some, is far from the base."""
+    far = {verdict.contender for verdict in verdicts if verdict.far}
+    return bool(others) and far >= set(others)

@@ -11,15 +11,17 @@ from typing import TypeVar
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
+from rich.prompt import Confirm
 from rich.table import Table
 from rich.text import Text
 
 from slowdust.analysis.comparison.verdict import DIFFERENT
-from slowdust.analysis.story.answer import UNKNOWN
+from slowdust.analysis.story.answer import is_open
 from slowdust.experiment.view import InterimVerdict, Status, View
 from slowdust.formats.text import visible
+from slowdust.ratios import at_most, change, with_bound
 from slowdust.units import Second, format_duration
-from slowdust.wording import at_least, at_most, change, clients
+from slowdust.wording import clients
 
 _PLAIN_EVERY: Second = 10.0
 _WAITING_EVERY: Second = 60.0
@@ -31,7 +33,12 @@ _STYLES = {"faster": "green", "slower": "red", "same": "default", "unsure": "yel
 @contextmanager
 def watching() -> Iterator[View]:
     """Open the view that suits standard error: live in a terminal, else plain lines."""
-    with suiting_terminal(PlainView, _LiveView) as view:
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield PlainView()
+        return
+    view = _LiveView(console)
+    with _drawn(view, console) as view.drawing:
         yield view
 
 
@@ -45,8 +52,12 @@ def suiting_terminal(
         yield plain()
         return
     view = live(console)
-    with Live(view, console=console, refresh_per_second=4, transient=True):
+    with _drawn(view, console):
         yield view
+
+
+def _drawn(view: RenderableType, console: Console) -> Live:
+    return Live(view, console=console, refresh_per_second=4, transient=True)
 
 
 def describe(verdict: InterimVerdict) -> str:
@@ -58,14 +69,16 @@ def describe(verdict: InterimVerdict) -> str:
 
 
 def _known(verdict: InterimVerdict) -> str:
+    if verdict.fails:
+        return f"all operations fail, {verdict.fails}"
     if verdict.rqps is None:
         return "not measured beside the base"
     low, high = verdict.low, verdict.high
-    if low is None or high is None or low < 1 / UNKNOWN or high > UNKNOWN:
+    if low is None or high is None or is_open(low, high):
         return "nothing known yet"
     if verdict.verdict in DIFFERENT:
         bound = low if verdict.verdict == "faster" else high
-        words = f"{verdict.verdict}{at_least(verdict.rqps, bound)}"
+        words = with_bound(verdict.verdict, bound)
     else:
         sides = [f"at most {at_most(bound)}" for bound in (low, high)]
         if low >= 1 or high <= 1:  # on one side alone, and not beyond what chance does
@@ -108,6 +121,11 @@ class PlainView:
         """Print the status of the test."""
         self._print(_line(status))
 
+    def confirm(self, question: str) -> bool:
+        """Say no: nobody is there."""
+        del question
+        return False
+
     def warning(self, text: str) -> None:
         """Print the warning."""
         self._print(f"warning: {text}")
@@ -122,6 +140,8 @@ class _LiveView:
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self.drawing: Live | None = None
+        """What draws this view, and stands still while the user is asked."""
         self._phase = ""
         self._done = 0
         self._total = 0
@@ -156,6 +176,17 @@ class _LiveView:
         self.block(status)
         self._console.print(visible(_line(status)), highlight=False, markup=False)
 
+    def confirm(self, question: str) -> bool:
+        if self.drawing is None or not sys.stdin.isatty():
+            return False
+        self.drawing.stop()
+        try:
+            return Confirm.ask(visible(question), console=self._console, default=False)
+        except EOFError:
+            return False
+        finally:
+            self.drawing.start()
+
     def warning(self, text: str) -> None:
         warning = visible(f"warning: {text}")
         self._console.print(warning, style="yellow", highlight=False, markup=False)
@@ -177,11 +208,13 @@ def _place(status: Status) -> str:
 
 
 def _left(status: Status) -> str:
-    """Write the wall time to come: 'about 4m05s left, then counting of work'."""
-    then = f", then {status.follows}" if status.follows else ""
+    """Write the wall time to come: 'about 4m05s left, 40s of them after the timed part'."""
     if status.left is None:
-        return f"time left unknown{then}"
-    return f"about {format_duration(round(status.left))} left{then}"
+        return "time left unknown"
+    left = f"about {format_duration(round(status.left))} left"
+    if not status.following:
+        return left
+    return f"{left}, {format_duration(round(status.following))} of them after the timed part"
 
 
 def _headline(status: Status) -> Text:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from slowdust.dbms.access import Target
 from slowdust.dbms.stages import Stage, Statements, WaitUntil, WithSettings
 from slowdust.errors import SlowdustError
-from slowdust.experiment.driver.process import Driver, maintenance_limit
+from slowdust.experiment.driver.process import Driver
 from slowdust.units import Second
 
 SHORTEST_WAIT: Second = 30.0
@@ -35,7 +35,7 @@ def carry_out(
                 target,
                 stage.texts,
                 parallel=os.cpu_count() or 1,
-                limit=maintenance_limit(rows),
+                limit=driver.patience.maintenance(rows),
             )
         elif isinstance(stage, WithSettings):
             before = _values(driver, target, stage)

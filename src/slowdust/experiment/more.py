@@ -46,6 +46,19 @@ def spec_with_more(
     return spec.model_copy(update=changes)
 
 
+def spec_to_count(spec: Spec, manifest: Manifest, budget: Second) -> Spec:
+    """Return the specification of an experiment that is measured no further, and counted on.
+
+    One that was stopped is measured to its end first.
+    """
+    changes: dict[str, object] = {"count_budget": budget}
+    if manifest.finished is not None:
+        changes["incarnations"] = max(1, min(manifest.turns_done.values(), default=1))
+        if manifest.method.steps is None:
+            changes["budget"] = manifest.spent_s
+    return spec.model_copy(update=changes)
+
+
 def _turns(
     spec: Spec, manifest: Manifest, slices: Collection[Slice], tests: Collection[str]
 ) -> tuple[int, Second]:

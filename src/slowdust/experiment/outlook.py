@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from statistics import median
@@ -20,11 +21,17 @@ from typing import NamedTuple
 import msgspec
 
 from slowdust import builds
+from slowdust.analysis.comparison.verdict import MINIMUM_BLOCKS
 from slowdust.benchmarks.model import Measuring
+from slowdust.builds import Choices
+from slowdust.builds.effort import usual_time
 from slowdust.errors import SlowdustError
+from slowdust.experiment.announced import Following
+from slowdust.experiment.counting.budget import usual_budget
 from slowdust.experiment.host_calibrations import kept_tests
 from slowdust.experiment.plan import plan
 from slowdust.experiment.slices import schedule
+from slowdust.experiment.slices.length import USUAL
 from slowdust.experiment.spec.spec import Spec
 from slowdust.store.folder import MANIFEST_FILE, experiments
 from slowdust.store.manifest import Counting, Manifest, Method
@@ -45,10 +52,16 @@ class _Usual(NamedTuple):
     """A start of its server, with the loading of 100,000 rows."""
     counting: Second
     """The counting of one test at one number of clients."""
+    beginning: Second = 4.0
+    """The programs' start, data directories and the report; 0 where `start` has its share."""
 
 
-_USUAL = {"postgres": _Usual(2.5, 9.0)}
+_USUAL = {"postgres": _Usual(2.5, 9.0), "sqlite": _Usual(1.0, 4.0)}
 _USUAL_OF_OTHERS = _Usual(7.0, 45.0)
+_PROFILE_OF_STEP: Second = 6.0
+"""Samples of one step on one contender, with reading them."""
+_WAITS_OF_STEP: Second = 8.0
+"""Windows of one step on one contender, after two starts."""
 _USUAL_SEQUENCE: Second = 55.0
 """One contender's steps of the Insert Benchmark in one incarnation, with the workload `quick`."""
 
@@ -81,6 +94,11 @@ class _Earlier(msgspec.Struct):
         return max(0.0, (ended - begun).total_seconds() - self.spent_s)
 
     @property
+    def rows(self) -> int:
+        """Rows of all tables; of a workload, whose tables are its own, as many as are usual."""
+        return (self.method.rows or 100_000) * (self.method.tables or 1)
+
+    @property
     def starts(self) -> int:
         """Starts of all contenders' servers together."""
         return len(self.contenders) * max(self.turns_done.values())
@@ -103,6 +121,10 @@ class Outlook:
     """The day of the calibration that says so."""
     short_of: str = ""
     """Why the time cannot decide anything, as a sentence; empty where it can."""
+    following: Following = field(default_factory=Following)
+    """What comes behind the timed part; part of `wall`."""
+    builds: Second = 0.0
+    """Fetching and compiling what the cache lacks, as it usually takes; part of `wall`."""
 
     def __str__(self) -> str:
         """Return the expectation as a line."""
@@ -110,6 +132,8 @@ class Outlook:
             f"expected: {rough_duration(self.wall)} in all, {rough_duration(self.measuring)} of "
             "them measuring"
         )
+        if self.builds:
+            text += f", {rough_duration(self.builds)} getting builds (as that usually takes)"
         if self.half_width is not None:
             percent = f"{100 * (math.exp(self.half_width) - 1):.2g}%"
             text += f"; intervals of {percent} to each side, by the calibration of "
@@ -124,21 +148,31 @@ def outlook_of(spec: Spec, results: Path, before: Manifest | None = None) -> Out
     usual = _learned(earlier, _USUAL.get(system, _USUAL_OF_OTHERS))
     contenders = len(spec.planned_contenders())
     steps = [step for step in plan(spec) if step.chosen]
+    lacking = time_for_builds(spec)
     if spec.configured_benchmark().measuring is Measuring.STEPS:
         measuring = _time_of_steps(spec, earlier, contenders)
         if before is not None:
             measuring = max(0.0, measuring - before.spent_s)
-        return Outlook(measuring, measuring + _counting(spec, usual, before), None, "")
+        following = _following(spec, usual, before, measuring)
+        wall = usual.beginning + lacking + measuring + following.together
+        return Outlook(measuring, wall, None, "", following=following, builds=lacking)
     starts = schedule.incarnations(spec, len(steps))
     left = spec.budget
     if before is not None:
         starts = max(1, starts - max(before.turns_done.values(), default=0))
         left = max(0.0, left - before.spent_s)
-    beside = contenders * starts * usual.start * (0.5 + spec.all_rows / 200_000)
+    beside = contenders * starts * usual.start * _by_rows(spec.all_rows)
     half_width, day = _half_width(spec, system, left / len(steps) * 2 / contenders)
+    if left or before is None:
+        left = max(left, len(steps) * starts * _shortest_turn(spec, contenders))
+    else:  # nothing is measured
+        beside = 0.0
+    following = _following(spec, usual, before, left + beside)
     return Outlook(
         measuring=left,
-        wall=left + beside + _counting(spec, usual, before),
+        wall=usual.beginning + lacking + left + beside + following.together,
+        following=following,
+        builds=lacking,
         half_width=half_width,
         calibrated=day,
         short_of=_short_of(spec, half_width),
@@ -164,15 +198,58 @@ def _short_of(spec: Spec, half_width: float | None) -> str:
     return f"this budget decides only differences of {percent:.0f}% and more on this host"
 
 
-def _counting(spec: Spec, usual: _Usual, before: Manifest | None) -> Second:
-    """Return the time of counting; what was finished has been counted before."""
+def _by_rows(rows: int) -> float:
+    """Return how many times as long a start takes as one with the loading of 100,000 rows."""
+    return 0.5 + rows / 200_000
+
+
+def _shortest_turn(spec: Spec, contenders: int) -> Second:
+    """Return how long the shortest turn of a test takes that has no slow operations."""
+    slices = 2 * contenders * MINIMUM_BLOCKS
+    return contenders * spec.warmup + slices * ((spec.slice or USUAL) + spec.discard)
+
+
+def _following(spec: Spec, usual: _Usual, before: Manifest | None, timed: Second) -> Following:
+    """Return what comes behind a timed part that takes so long."""
+    steps = [step for step in plan(spec) if step.chosen]
+    places = len(spec.planned_contenders()) * len(steps)
+    start = len(spec.planned_contenders()) * usual.start
+    return Following(
+        profile=start + places * _PROFILE_OF_STEP if spec.profile else 0.0,
+        counting=min(
+            _counting(spec, places * usual.counting, before),
+            spec.count_budget or usual_budget(timed),
+        ),
+        waits=2 * start + places * _WAITS_OF_STEP if spec.waits else 0.0,
+    )
+
+
+def _counting(spec: Spec, whole: Second, before: Manifest | None) -> Second:
+    """Return the time of counting, the `whole` or nothing: what was finished has been counted."""
     counted = not (spec.count == "off" or spec.is_calibration or spec.has_running_servers)
-    if before is not None and before.finished is not None:
+    if before is not None and before.finished is not None and not _was_left_out(before):
         return 0.0
     if not counted or (spec.count != "pmu" and shutil.which("valgrind") is None):
         return 0.0
-    steps = [step for step in plan(spec) if step.chosen]
-    return len(spec.planned_contenders()) * len(steps) * usual.counting
+    return whole
+
+
+def _was_left_out(before: Manifest) -> bool:
+    return before.counting is not None and before.counting.left_out is not None
+
+
+def time_for_builds(spec: Spec) -> Second:
+    """Return how long fetching and compiling usually takes of what the cache lacks."""
+    wanted = {
+        (name.dbms, name.version, Choices(repository=spec.repo, flags=name.flags))
+        for name in (planned.name for planned in spec.planned_contenders())
+        if name.dbms is not None and name.version is not None
+    }
+    seconds = 0.0
+    for dbms, version, choices in wanted:
+        with suppress(SlowdustError):  # what is wrong with it is said where it is resolved
+            seconds += usual_time(dbms, version, choices)
+    return seconds
 
 
 def _time_of_steps(spec: Spec, earlier: Sequence[_Earlier], contenders: int) -> Second:
@@ -206,14 +283,24 @@ def _earlier(results: Path, system: str, measuring: Measuring) -> list[_Earlier]
 def _learned(earlier: Sequence[_Earlier], usual: _Usual) -> _Usual:
     """Return the medians of what earlier experiments took, each where there is one."""
     plain = [each for each in earlier if each.counting is None or each.counting.source is None]
-    starts = [beside / each.starts for each in plain if (beside := each.beside) is not None]
+    starts = [
+        beside / each.starts / _by_rows(each.rows)
+        for each in plain
+        if (beside := each.beside) is not None
+    ]
     start = median(starts) if starts else usual.start
     counts = known(
-        None if each.beside is None else (each.beside - each.starts * start) / each.counts
+        None
+        if each.beside is None
+        else (each.beside - each.starts * start * _by_rows(each.rows)) / each.counts
         for each in earlier
         if each not in plain
     )
-    return _Usual(start, max(0.0, median(counts)) if counts else usual.counting)
+    return _Usual(
+        start,
+        max(0.0, median(counts)) if counts else usual.counting,
+        0.0 if starts else usual.beginning,
+    )
 
 
 def _half_width(spec: Spec, system: str, share: Second) -> tuple[float | None, str]:

@@ -20,6 +20,8 @@ class PlannedStep:
     chosen: bool = True
     """Whether it is measured on; the specification may leave it as it is."""
     settled: bool = False
+    given_up: bool = False
+    """Whether too few contenders are left that execute it in time."""
     turns_done: int = 0
     """Incarnations in which it had all of its turn; one that was cut short is none of them."""
     aged_to: list[int] | None = None
@@ -34,7 +36,7 @@ class PlannedStep:
     @property
     def is_open(self) -> bool:
         """Whether it gets more slices, if there is time."""
-        return self.chosen and not self.settled
+        return self.chosen and not self.settled and not self.given_up
 
     def session(self, contender: str, incarnation: int) -> str:
         """Return the driver's name for the step's session on a contender."""

@@ -20,10 +20,14 @@ from slowdust.instances.programs import InstanceError
 from slowdust.probes.probe import Subject
 from slowdust.remote.passwords import ask_password, find_password
 from slowdust.remote.url import ServerUrl
+from slowdust.secret import Secret
 from slowdust.store.manifest import BuildFacts
+from slowdust.units import Second
 from slowdust.wording import counted
 
 _MOST_TABLES = 3
+_FIRST_ANSWER: Second = 10.0
+"""Time in which a server answers that is asked whether it is there."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +151,7 @@ class RemoteServer:
     def check_alive(self) -> None:
         """Raise InstanceError when it no longer answers."""
         try:
-            self._driver.sql(self._outside, ["SELECT 1"])
+            self._driver.sql(self._outside, ["SELECT 1"], limit=_FIRST_ANSWER)
         except TargetError as error:
             raise InstanceError(f"{self.url.text} does not answer: {error}") from error
 
@@ -167,7 +171,8 @@ class RemoteServer:
         schema, self._schema = self._schema, None
         if schema is not None:
             with suppress(SlowdustError):
-                self._driver.sql(self._outside, self.url.words.dialect.drop(schema))
+                drop = self.url.words.dialect.drop(schema)
+                self._driver.sql(self._outside, drop, limit=self._driver.patience.operation)
 
 
 def introduced(url: ServerUrl, driver: Driver) -> tuple[Target, Introduction]:
@@ -219,7 +224,8 @@ def _remedy(url: ServerUrl) -> str:
 
 def _introduction(url: ServerUrl, target: Target, driver: Driver) -> Introduction:
     dialect = url.words.dialect
-    answers = driver.sql(target, dialect.introduction)
+    driver.waits.subject = url.text
+    answers = driver.sql(target, dialect.introduction, limit=driver.patience.operation)
     return dialect.read_introduction([answer.rows for answer in answers], target.database)
 
 
@@ -244,5 +250,5 @@ def _settings(url: ServerUrl, site: RemoteSite, target: Target, driver: Driver) 
     return AcceptedSettings({name: value.text for name, value in in_force.items()}, (), {})
 
 
-def _replaced(target: Target, **changes: str) -> Target:
+def _replaced(target: Target, **changes: str | Secret) -> Target:
     return msgspec.structs.replace(target, **changes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -12,10 +13,12 @@ from slowdust.benchmarks.model import Measuring
 from slowdust.benchmarks.steps import StepBenchmark
 from slowdust.dbms import family
 from slowdust.errors import UsageError
+from slowdust.experiment.announced import Announced
 from slowdust.experiment.claims.claim import WhenBusy, claimed
 from slowdust.experiment.claims.cpus import check_cpus
 from slowdust.experiment.contender import ResolvedContender
 from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.counting.budget import CountBudget, usual_budget
 from slowdust.experiment.counting.loop import CountingLoop
 from slowdust.experiment.counting.method import choose_method
 from slowdust.experiment.counting.pmu_loop import PmuLoop
@@ -23,6 +26,7 @@ from slowdust.experiment.counting.procedure import Procedure
 from slowdust.experiment.counting.sampling import Sampling
 from slowdust.experiment.counting.sliced import SliceProcedure
 from slowdust.experiment.counting.stepped import StepProcedure
+from slowdust.experiment.driver.patience import Patience
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.journal import (
     Journal,
@@ -68,15 +72,19 @@ def run_experiment(
     mode: StartMode,
     view: View,
     when_busy: WhenBusy = WhenBusy.WAIT,
+    *,
+    announced: Announced | None = None,
 ) -> Folder:
     """Run an experiment to its end, once nobody else measures on its CPUs; return its folder.
+
+    It ends before that, unfinished, where it would take far longer than was announced.
 
     Raises:
         UsageError: the specification cannot be run, or its name is taken.
         SlowdustError: no contender is left, Slowdust itself failed, or another experiment
             measures on its CPUs or disk and waiting is not wanted.
     """
-    folder = Folder(results / spec.name)
+    folder = Folder.of(results, spec.name)
     folder.refuse_if_running()
     check_start(folder, mode)
     check_same_workload(folder, None if spec.workload is None else spec.workload.facts)
@@ -85,21 +93,35 @@ def run_experiment(
     check_same_source(folder, counting)
     resolved = named_as_before(resolve_contenders(spec, view), folder)
     counting = counting_for(resolved, counting, spec)
-    with set_up(spec, folder, mode, resolved, view, when_busy=when_busy) as (writer, contenders):
+    announced = announced or Announced(view)
+    announced.got_builds()
+    if counting.source is None:
+        announced.following.counting = 0.0
+    with set_up(spec, folder, mode, resolved, view, when_busy=when_busy, announced=announced) as (
+        writer,
+        contenders,
+    ):
+        begun = time.monotonic()
         journal_of = partial(open_journal, spec, writer, contenders, view)
-        loop = _loop_of(spec, contenders, journal_of, view)
+        loop = _loop_of(spec, contenders, journal_of, view, announced)
         loop.journal.manifest.counting = counting
         loop.run()
-        if spec.profile:
+        timed = max(time.monotonic() - begun, loop.journal.spent)
+        if spec.profile and announced.allows(announced.following.profile):
             with contenders.observing("sampling the functions"):
                 Sampling(spec, contenders, loop.journal, view).run()
-        if counting.source is not None:
+        if counting.source is not None and not announced.ended_early:
             with contenders.observing("counting the work"):
-                _counting_loop(counting, spec, contenders, loop, view).run()
-        if spec.waits:
+                seconds = spec.count_budget or usual_budget(timed)
+                budget = CountBudget(min(seconds, announced.room))
+                _counting_loop(counting, spec, contenders, loop, view, budget=budget).run()
+        if spec.waits and announced.allows(announced.following.waits):
             with contenders.observing("observing the waits"):
                 WaitsLoop(spec, contenders, loop.journal, view).run()
-        loop.journal.finish()
+        if announced.ended_early:
+            announced.tell_early_end(f"slowdust run {folder.path} --resume --yes")
+        else:
+            loop.journal.finish()
     return folder
 
 
@@ -112,8 +134,11 @@ def set_up(
     view: View,
     *,
     when_busy: WhenBusy,
+    announced: Announced | None = None,
 ) -> Iterator[tuple[Writer, Contenders]]:
     """Hold a folder, its CPUs and the contenders with their data directories; all is freed again.
+
+    Waiting for other experiments is no part of the time that was announced.
 
     Raises:
         UsageError: the folder is not as the mode wants it, or a setting is wrong.
@@ -122,8 +147,12 @@ def set_up(
     with ExitStack() as stack:
         writer = stack.enter_context(writing(folder))
         check_start(folder, mode)  # somebody may have run it meanwhile
+        begun = time.monotonic()
         locks = stack.enter_context(claimed(spec, when_busy, view))
-        driver = stack.enter_context(Driver())
+        if announced is not None:
+            announced.leave_out(time.monotonic() - begun)
+        patience = Patience.of(spec.budget, spec.patience)
+        driver = stack.enter_context(Driver(patience=patience, waiting=view.waiting))
         with _settings_placed(spec):
             keep = Keep.SCHEMAS if spec.keep else Keep.NOTHING
             created = create_contenders(resolved, driver, folder, view, locks, keep=keep)
@@ -181,11 +210,17 @@ def counting_for(resolved: Sequence[ResolvedContender], counting: Counting, spec
 
 
 def _counting_loop(
-    counting: Counting, spec: Spec, contenders: Contenders, loop: Loop, view: View
+    counting: Counting,
+    spec: Spec,
+    contenders: Contenders,
+    loop: Loop,
+    view: View,
+    *,
+    budget: CountBudget,
 ) -> CountingLoop | PmuLoop:
     """Return the loop that counts the work of the tests that another loop has measured."""
     if counting.source == "pmu":
-        return PmuLoop(spec, contenders, loop.journal, view)
+        return PmuLoop(spec, contenders, loop.journal, view, budget)
     procedure: Procedure
     if isinstance(loop, StepLoop):
         procedure = StepProcedure(spec, loop.workload, contenders)
@@ -193,13 +228,15 @@ def _counting_loop(
     else:
         procedure = SliceProcedure(spec, contenders, loop.journal, view)
     options = SIMULATION if spec.simulate else ()
-    return CountingLoop(procedure, contenders, loop.journal, view, options)
+    return CountingLoop(procedure, contenders, loop.journal, view, budget=budget, options=options)
 
 
-def _loop_of(spec: Spec, contenders: Contenders, journal_of: OpenJournal, view: View) -> Loop:
+def _loop_of(
+    spec: Spec, contenders: Contenders, journal_of: OpenJournal, view: View, announced: Announced
+) -> Loop:
     """Return the loop that measures the specification's benchmark."""
     benchmark = spec.configured_benchmark()
     if isinstance(benchmark, StepBenchmark):
         workload = sized_workload(spec, benchmark, contenders)
-        return StepLoop(spec, workload, contenders, journal_of, view)
-    return SliceLoop(spec, contenders, journal_of, view)
+        return StepLoop(spec, workload, contenders, journal_of, view, announced=announced)
+    return SliceLoop(spec, contenders, journal_of, view, announced)

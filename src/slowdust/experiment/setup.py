@@ -16,7 +16,7 @@ from slowdust.benchmarks.steps import StepTable
 from slowdust.builds import Build, Choices, allocators
 from slowdust.builds.catalog import catalog_of
 from slowdust.dbms import engine_names, family
-from slowdust.dbms.access import Access, Listen
+from slowdust.dbms.access import Listen
 from slowdust.dbms.by_url import PREFIX
 from slowdust.dbms.settings import Settings
 from slowdust.dbms.settings_query import UnknownSettingError
@@ -294,6 +294,7 @@ def _create(run: RunDirectory, resolved: ResolvedContender, view: View) -> Runni
     contender = RunningContender(resolved)
     assert resolved.build is not None
     library = None if resolved.slowed is None else delay_library()
+    listen = Listen.LOOPBACK if resolved.beside_running else Listen.SOCKET
     try:
         contender.handle = Instance.create(
             run,
@@ -301,7 +302,7 @@ def _create(run: RunDirectory, resolved: ResolvedContender, view: View) -> Runni
             resolved.build,
             resolved.settings,
             engine=resolved.engine,
-            access=Access.make(Listen.LOOPBACK if resolved.beside_running else Listen.SOCKET),
+            access=contender.family.access_by(listen, resolved.build),
             environment=resolved.environment,
             delay_library=library,
             memory_bytes=resolved.memory_bytes,

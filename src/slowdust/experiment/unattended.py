@@ -21,7 +21,7 @@ Watching = Callable[[], AbstractContextManager[View]]
 
 def run_or_finish(spec: Spec, results: Path, when_busy: WhenBusy, watching: Watching) -> None:
     """Run an experiment, or what is left of it; do nothing where it is finished."""
-    folder, mode = Folder(results / spec.name), StartMode.FRESH
+    folder, mode = Folder.of(results, spec.name), StartMode.FRESH
     if folder.has_manifest():
         if folder.read_manifest().finished is not None:
             return

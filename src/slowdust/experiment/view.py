@@ -20,8 +20,12 @@ class InterimVerdict:
     verdict: str
     settled: bool
     """Whether more slices would be wasted."""
+    far: bool = False
+    """Whether it is so far from the base that few operations of each start are enough."""
     typical: float | None = None
     """The typical ratio, where the verdict is about all time."""
+    fails: str = ""
+    """The error with which all operations fail, of it or of the base; empty if any succeeded."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +44,11 @@ class Status:
     settled: int | None
     """Tests that need no more slices; None where none ends early."""
     left: Second | None = None
-    """Wall time to the end of the planned incarnations, if no test ends early; None if unknown."""
+    """Wall time to the end, if no other test ends early; None if unknown."""
     rate: str | None = None
     """The rate so far of a contender that is alone, with its unit; else None."""
-    follows: str = ""
-    """What comes behind the timed part: 'counting of work'; empty if nothing does."""
+    following: Second = 0.0
+    """The part of `left` that comes behind what is timed: counting, profiles, waits."""
 
 
 class View(Protocol):
@@ -64,6 +68,9 @@ class View(Protocol):
 
     def step_done(self, status: Status) -> None:
         """Show the status after a test has had its turn in this incarnation."""
+
+    def confirm(self, question: str) -> bool:
+        """Ask the user; where nobody is at a terminal, the answer is no."""
 
     def warning(self, text: str) -> None:
         """Show what the user should know, though it does not stop the experiment."""

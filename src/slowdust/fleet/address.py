@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import re
 import socket
 
+from slowdust.addresses import is_loopback
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.units import Second
 
@@ -60,11 +60,3 @@ def knock(address: str) -> None:
 def is_open(address: str) -> bool:
     """Return whether other machines reach a cluster that asks nobody for a token."""
     return not is_loopback(host_of(address)) and os.environ.get("RAY_AUTH_MODE") != "token"
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches an address."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"

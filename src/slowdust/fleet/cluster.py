@@ -20,10 +20,11 @@ from typing import Any, TypeVar, cast
 
 from msgspec.structs import replace
 
+from slowdust.addresses import is_loopback
 from slowdust.builds.apart import Assignment
 from slowdust.builds.handed_on import HandedOn
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.fleet.address import host_of, is_loopback, knock
+from slowdust.fleet.address import host_of, knock
 from slowdust.fleet.building import handing, workshop
 from slowdust.fleet.hosts import shard
 from slowdust.fleet.model import (

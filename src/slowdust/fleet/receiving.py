@@ -12,6 +12,7 @@ import msgspec
 from slowdust.errors import SlowdustError
 from slowdust.fleet.hosts.shard import APPENDED
 from slowdust.fleet.model import Part
+from slowdust.places import is_plain
 from slowdust.store.folder import (
     MANIFEST_FILE,
     PROFILES,
@@ -24,12 +25,9 @@ from slowdust.wording import first_line
 
 _FILE = re.compile(
     "|".join(map(re.escape, (*APPENDED, MANIFEST_FILE, SPEC_FILE, WORKLOAD_FILE)))
-    + rf"|{PROFILES}/[^/\0\ud800-\udfff]+\.json\.gz"
+    + rf"|{PROFILES}/[^/]+\.json\.gz"
 )
 """The files of a folder that a host may write; it is not trusted with any other path."""
-
-_LONGEST_NAME = 200
-"""Bytes of a file's name; file systems take 255, and a new file has some more at first."""
 
 
 class OddPartError(SlowdustError):
@@ -40,13 +38,11 @@ def receive(folder: Folder, part: Part) -> None:
     """Keep a part of a file; one that is received again changes nothing.
 
     Raises:
-        OddPartError: it is no file of an experiment, has too long a name, or leaves a gap.
+        OddPartError: it is no file of an experiment, or leaves a gap.
         SlowdustError: it cannot be written.
     """
-    if not _FILE.fullmatch(part.file):
+    if not _FILE.fullmatch(part.file) or not is_plain(Path(part.file).name):
         raise OddPartError(f"it has sent '{part.file}', which is no file of an experiment")
-    if len(part.file.encode()) > _LONGEST_NAME:
-        raise OddPartError("it has sent a file whose name is too long")
     path = folder.path / part.file
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

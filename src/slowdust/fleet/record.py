@@ -16,6 +16,7 @@ from slowdust.fleet.model import HostFacts
 from slowdust.fleet.planning.cutting import Cut
 from slowdust.fleet.planning.queue import Shard
 from slowdust.fleet.planning.sizing import Sizing
+from slowdust.places import within
 from slowdust.store.folder import Folder
 from slowdust.store.of_fleet import FLEET_RECORD_FILE
 from slowdust.store.recording import read_record_file, write_record_file
@@ -138,7 +139,7 @@ class Record(msgspec.Struct, kw_only=True):
 
 def part_folder(folder: Path, placement: Placement) -> Folder:
     """Return the folder of what a host measured of a shard."""
-    return Folder(folder / HOSTS / placement.host / placement.folder)
+    return Folder(within(folder, HOSTS, placement.host, placement.folder))
 
 
 def has_record(folder: Path) -> bool:

@@ -32,6 +32,7 @@ from slowdust.fleet.view import FleetView
 from slowdust.store.folder import Folder, replace_file
 from slowdust.store.of_fleet import FLEET_SPEC_FILE, FLEET_SUFFIX, fleet_folder
 from slowdust.units import Second
+from slowdust.user_text import read_user_text
 
 
 @contextmanager
@@ -77,8 +78,8 @@ def prepare(
     folder = fleet_folder(results, spec.name)
     if mode is StartMode.RESUME:
         record = read_record(folder)
-        _refuse_taken(Folder(results / spec.name), mode)
-        if (folder / FLEET_SPEC_FILE).read_text(encoding="utf-8") != spec.to_toml():
+        _refuse_taken(Folder.of(results, spec.name), mode)
+        if read_user_text(folder / FLEET_SPEC_FILE) != spec.to_toml():
             raise UsageError(
                 f"cannot resume '{spec.name}': its specification changed since it was started: it "
                 f"is kept as {folder / FLEET_SPEC_FILE}"
@@ -91,7 +92,7 @@ def prepare(
             f"a fleet measured '{spec.name}' already: choose another name, or go on with it by "
             f"--resume"
         )
-    _refuse_taken(Folder(results / spec.name), mode)
+    _refuse_taken(Folder.of(results, spec.name), mode)
     wanted = asked.over(Wanted())
     there = min(hosts, wanted.hosts or hosts)
     sizing = sizing_by(facts, spec)
@@ -136,8 +137,9 @@ def _refuse_taken(target: Folder, mode: StartMode) -> None:
 
 
 def _seconds(results: Path, spec: Spec) -> Second:
-    """Return the time that a specification is expected to take on a host."""
-    return outlook_of(spec, results).wall
+    """Return the time that a specification is expected to take on a host that has its builds."""
+    outlook = outlook_of(spec, results)
+    return outlook.wall - outlook.builds
 
 
 def measure(
@@ -154,7 +156,7 @@ def measure(
     Raises:
         SlowdustError: no host is left, or nothing could be measured.
     """
-    target = Folder(results / spec.name)
+    target = Folder.of(results, spec.name)
     folder = fleet_folder(results, spec.name)
     Head(folder, target, spec, record, cluster=cluster, view=view, join=join).run()
     return target

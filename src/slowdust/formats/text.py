@@ -78,6 +78,8 @@ def read_content(path: str | Path) -> bytes:
     Raises:
         DamagedError: it cannot be read, or there is nothing in it, or it is no text.
     """
+    if Path(path).is_fifo():
+        raise DamagedError("it is a pipe, which may never end")
     try:
         with Path(path).open("rb") as file:
             compressed = str(path).endswith(_COMPRESSED)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import stat
 import struct
 import subprocess
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 
 from slowdust.accounts import Account
 from slowdust.dbms.environment import preloading
+from slowdust.directories import AccountDirectory
 from slowdust.errors import SlowdustError
 from slowdust.instances.preloads import compiled
 from slowdust.units import Second
@@ -48,6 +48,8 @@ _OPTIONS = (
 SIMULATION = ("--cache-sim=yes", "--branch-sim=yes")
 """Options by which callgrind simulates caches, those of this machine, and branch prediction."""
 _HEADER_BYTES = 8192
+_MOST_BYTES = 1 << 30
+"""Bytes of what callgrind wrote of a thread that are read."""
 _LAUNCHING = re.compile(r"launching (/\S+)")
 
 
@@ -88,6 +90,7 @@ class Callgrind:
         account.make_directory(self._output)
         account.make_file(self._file, bytes(_ORDERS.size))
         self._shared = self._file.open("r+b", buffering=0)
+        self._account = account
         self._children = follow_children
         self._options = options
         self._check_alive = check_alive
@@ -164,8 +167,9 @@ class Callgrind:
 
     def _order(self, kind: int, operation: Callable[[], object], thread: int) -> int:
         """Give an order, carry out the operation behind which it is seen; return the process."""
-        for path in self._files():
-            path.unlink()
+        with AccountDirectory.opened(self._output, self._account) as output:
+            for name in _counts(output):
+                output.unlink(name)
         self._last += 1
         descriptor = self._shared.fileno()
         os.pwrite(descriptor, struct.pack("=Q", kind), _KIND)
@@ -185,18 +189,16 @@ class Callgrind:
                 raise CallgrindError(_silence(acknowledged))
             time.sleep(_POLL)
 
-    def _files(self) -> Iterator[Path]:
-        return (path for path in self._output.iterdir() if not path.name.startswith("log."))
-
     def _texts(self, process: int) -> Iterator[str]:
-        for path in sorted(self._files()):
-            if path.name.partition(".")[0] != str(process):
-                continue
-            # The directory is the server's account's: what is there need not be a file of its.
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            with os.fdopen(descriptor, "rb") as file:
-                if stat.S_ISREG(os.fstat(descriptor).st_mode):
-                    yield file.read().decode(errors="replace")
+        with AccountDirectory.opened(self._output, self._account) as output:
+            for name in _counts(output):
+                if name.partition(".")[0] == str(process):
+                    yield output.read(name, _MOST_BYTES).decode(errors="replace")
+
+
+def _counts(output: AccountDirectory) -> list[str]:
+    """Return the names of what callgrind wrote, but for its logs."""
+    return [name for name in output.names() if not name.startswith("log.")]
 
 
 def _silence(acknowledged: int) -> str:

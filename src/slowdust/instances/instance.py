@@ -18,6 +18,7 @@ from slowdust.dbms.environment import SYNC_DELAY, Environment, check_loadable, p
 from slowdust.dbms.family import Shutdown
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.site import Site
+from slowdust.directories import AccountDirectory
 from slowdust.instances.allocators import (
     AllocatorError,
     Malloc,
@@ -29,13 +30,14 @@ from slowdust.instances.allocators import (
 from slowdust.instances.callgrind import Callgrind
 from slowdust.instances.delays import DelayFile
 from slowdust.instances.freezing import Freezable, freezable
-from slowdust.instances.leftovers import kill_programs, remove_tree
+from slowdust.instances.leftovers import remove_tree
 from slowdust.instances.memory_limits import MemoryLimit
 from slowdust.instances.preloads import check_preloadable
 from slowdust.instances.processes import ProcessMark
 from slowdust.instances.programs import LOG_TAIL_LINES, InstanceError, Programs
 from slowdust.instances.rundir import RunDirectory
 from slowdust.instances.server_log import ServerLog, ending_of
+from slowdust.instances.shared_memory import remove_shared_memory
 from slowdust.instances.syncs import SyncFile, sync_library
 from slowdust.places import DATA_VARIABLE
 from slowdust.probes.probe import Subject
@@ -259,9 +261,10 @@ class Instance:
         """Stop the server and delete everything that it stored; a second call does nothing."""
         self.stop(Shutdown.AT_ONCE)
         if self.directory.exists():
-            self._clear_remains()
-            self._run.remove_socket_directory(self._site.socket_dir)
+            self._run.end_programs(self.data_dir)
+            remove_shared_memory(self.directory)  # which names the data directory by its inode
             remove_tree(self.directory)
+            self._run.remove_socket_directory(self.socket_dir, self.account)
 
     def log_tail(self, lines: int) -> list[str]:
         """Return the last lines of the log since the last start."""
@@ -355,7 +358,10 @@ class Instance:
             self._run.record_server(mark, self._family.stop_signals[Shutdown.AT_ONCE][0])
 
     def _server_variables(self) -> dict[str, str]:
-        variables = self.environment.server_variables
+        secrets = self._family.secret_variables(self._site)
+        variables = self.environment.server_variables | {
+            name: secret.reveal() for name, secret in secrets.items()
+        }
         if self.syncs is not None:
             variables = self.syncs.variables(variables)
         if self.delay is None:
@@ -381,13 +387,14 @@ class Instance:
 
     def _clear_remains(self) -> None:
         # Child processes of a killed server use its data until they notice its end.
-        programs = [*self._family.programs(self._site)]
-        if self.callgrind is not None:
-            programs.append(self.callgrind.program)
-        kill_programs([str(path.resolve()) for path in programs], self.data_dir)
-        for path in self.socket_dir.iterdir():
-            if path.is_socket():  # some servers do not listen where there is one
-                path.unlink()
+        self._run.end_programs(self.data_dir)
+        try:
+            with AccountDirectory.opened(self.socket_dir, self.account) as directory:
+                for name in directory.names():
+                    if directory.is_socket(name):  # some servers do not listen where there is one
+                        directory.unlink(name)
+        except FileNotFoundError:
+            raise self._error(f"cannot be started: {self.socket_dir} is gone") from None
 
     def _end_callgrind(self) -> None:
         if self.callgrind is not None:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import psutil
 
-from slowdust.accounts import remove_abandoned_directories, server_account
+from slowdust.accounts import Account, server_account
+from slowdust.directories import ReplacedError, remove_directory
 from slowdust.errors import SlowdustError
 from slowdust.instances.control_groups import remove_group
 from slowdust.instances.freezing import ProcessTree, thaw_group
@@ -28,6 +29,7 @@ from slowdust.instances.owner import (
 )
 from slowdust.instances.processes import processes_running
 from slowdust.instances.shared_memory import remove_shared_memory
+from slowdust.temporary import remove_abandoned
 
 SOCKET_DIR_PREFIX = "slowdust-"
 _STOP_S = 10.0
@@ -42,12 +44,15 @@ class Leftover:
     directory: Path
     servers: int
     """The number of its servers that were still running."""
+    refused: tuple[str, ...] = ()
+    """What was left alone, since it is not what Slowdust made, as sentences."""
 
     def __str__(self) -> str:
         servers = {0: "no servers were", 1: "1 server was"}.get(
             self.servers, f"{self.servers} servers were"
         )
-        return f"removed {self.directory.name}, left by a killed run: {servers} still running"
+        removed = f"removed {self.directory.name}, left by a killed run: {servers} still running"
+        return "; ".join([removed, *self.refused])
 
 
 def clean_leftovers() -> list[Leftover]:
@@ -55,7 +60,7 @@ def clean_leftovers() -> list[Leftover]:
 
     So it is with temporary directories.
     """
-    remove_abandoned_directories(server_account())
+    remove_abandoned(server_account().temporary_root())
     with global_lock():
         places = sorted(instances_root().iterdir())
         directories = [path for path in places if is_run_directory(path)]
@@ -75,15 +80,15 @@ def clean_directory(directory: Path) -> Leftover | None:
     if lock is None:
         return None
     try:
-        return Leftover(directory, sweep(directory))
+        return sweep(directory)
     finally:
         os.close(lock)
 
 
-def sweep(directory: Path) -> int:
+def sweep(directory: Path) -> Leftover:
     """Stop the servers of a run directory that the caller owns and delete everything of theirs.
 
-    Returns the number of running servers. Raises SlowdustError when something cannot be removed.
+    Raises SlowdustError when something cannot be removed.
     """
     record = read_record(directory)
     running = [server for server in record.servers if server.mark.is_alive()]
@@ -102,11 +107,16 @@ def sweep(directory: Path) -> int:
     kill_programs(record.programs, directory, record.sessions)
     for name in record.control_groups:
         remove_group(Path(name))
+    refused = []
+    account = record.socket_owner or server_account()
     for name in record.socket_dirs:
-        remove_socket_dir(Path(name))
+        try:
+            remove_socket_dir(Path(name), account)
+        except ReplacedError as error:
+            refused.append(str(error))
     remove_shared_memory(directory)
     _remove_directory(directory)
-    return len(running)
+    return Leftover(directory, len(running), tuple(refused))
 
 
 def kill_programs(
@@ -130,10 +140,15 @@ def kill_programs(
         time.sleep(_POLL_S)
 
 
-def remove_socket_dir(directory: Path) -> None:
-    """Delete a socket directory of Slowdust; anything else under that name is left alone."""
-    if directory.name.startswith(SOCKET_DIR_PREFIX) and not directory.is_symlink():
-        remove_tree(directory)
+def remove_socket_dir(directory: Path, account: Account) -> None:
+    """Delete a socket directory that was made for an account.
+
+    Raises:
+        ReplacedError: there is something else under that name, which is left alone.
+        SlowdustError: it cannot be deleted.
+    """
+    if directory.name.startswith(SOCKET_DIR_PREFIX):
+        remove_directory(directory, account)
 
 
 def _remove_directory(directory: Path) -> None:

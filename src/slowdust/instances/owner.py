@@ -15,6 +15,7 @@ from pathlib import Path
 import filelock
 import msgspec
 
+from slowdust.accounts import Account
 from slowdust.errors import SlowdustError
 from slowdust.instances.processes import ProcessMark
 from slowdust.places import DATA_VARIABLE, data_root, make_enterable
@@ -44,6 +45,8 @@ class OwnerRecord(msgspec.Struct):
     sessions: list[int] = []
     """The sessions of processes that were started: each is led by a program or a server."""
     socket_dirs: list[str] = []
+    socket_owner: Account | None = None
+    """The account that they were made for; None in the records of earlier versions."""
     control_groups: list[str] = []
     """Their folders."""
 

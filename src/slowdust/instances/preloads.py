@@ -13,6 +13,7 @@ from slowdust.builds.model import Build
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.formats.elf import is_static
 from slowdust.places import cache_root
+from slowdust.temporary import becoming
 
 _COMPILER = ("cc", "-O2", "-Wall", "-fPIC", "-shared", "-ftls-model=initial-exec")
 INSTALL = "sudo apt install gcc libc6-dev"
@@ -35,10 +36,9 @@ def compiled(
     library = cache_root() / "preloads" / f"{name}-{digest}.so"
     with staging.lock(library):
         if not library.exists():
-            beside = library.with_suffix(".new")
-            _compile([*command, "-o", str(beside), *libraries], source, purpose)
-            beside.chmod(0o755)
-            beside.replace(library)
+            with becoming(library) as new:
+                _compile([*command, "-o", str(new), *libraries], source, purpose)
+                new.chmod(0o755)
     return library
 
 

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Protocol
 
 from slowdust.accounts import Account
+from slowdust.directories import ReplacedError
 from slowdust.errors import SlowdustError
 from slowdust.instances.freezing import can_freeze, make_frozen_group
-from slowdust.instances.leftovers import SOCKET_DIR_PREFIX, remove_socket_dir, sweep
+from slowdust.instances.leftovers import SOCKET_DIR_PREFIX, kill_programs, remove_socket_dir, sweep
 from slowdust.instances.memory_limits import MemoryLimit
 from slowdust.instances.owner import (
     OwnerRecord,
@@ -95,14 +96,21 @@ class RunDirectory:
         path = _socket_root(account) / f"{SOCKET_DIR_PREFIX}{secrets.token_hex(6)}"
         with self._changed_record() as record:
             record.socket_dirs.append(str(path))
+            record.socket_owner = account
         account.make_directory(path)
         return path
 
-    def remove_socket_directory(self, path: Path) -> None:
-        """Delete a socket directory before this directory is closed."""
-        remove_socket_dir(path)
-        with self._changed_record() as record:
-            record.socket_dirs.remove(str(path))
+    def remove_socket_directory(self, path: Path, account: Account) -> None:
+        """Delete a socket directory before this directory is closed.
+
+        Raises:
+            ReplacedError: there is something else in its place, which stays.
+        """
+        try:
+            remove_socket_dir(path, account)
+        finally:
+            with self._changed_record() as record:
+                record.socket_dirs.remove(str(path))
 
     def limit_memory(self, limit_bytes: int) -> MemoryLimit:
         """Return a limit of memory that is removed with this directory.
@@ -135,6 +143,16 @@ class RunDirectory:
             if name not in record.programs:
                 record.programs.append(name)
 
+    def end_programs(self, directory: Path) -> None:
+        """Kill what runs in a directory of this one, and what that has started.
+
+        Raises:
+            SlowdustError: a process does not end.
+        """
+        with self._record_lock:
+            programs, sessions = [*self._record.programs], [*self._record.sessions]
+        kill_programs(programs, directory, sessions)
+
     def record_session(self, leader: int) -> None:
         """Record the session of a process that leads one, at its start."""
         with self._changed_record() as record:
@@ -147,17 +165,27 @@ class RunDirectory:
             record.servers = [*alive, Server(mark, stop_signal)]
 
     def close(self) -> None:
-        """Remove the instances and this directory; a second call does nothing."""
+        """Remove the instances and this directory; a second call does nothing.
+
+        Raises:
+            ReplacedError: there is something else in the place of a directory of it, which stays.
+        """
         if self._lock < 0:
             return
+        refused: list[str] = []
         try:
             for removable in self._removables:
-                removable.remove()
+                try:
+                    removable.remove()
+                except ReplacedError as error:
+                    refused.append(str(error))
         finally:
-            sweep(self.path)
+            refused += sweep(self.path).refused
             os.close(self._lock)
             self._lock = -1
             self._stop_watchdog()
+        if refused:
+            raise ReplacedError("; ".join(refused))
 
     def _stop_watchdog(self) -> None:
         assert self._watchdog.stdin is not None

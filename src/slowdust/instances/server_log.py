@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
+_LONGEST_TAIL = 1 << 22
+"""Bytes at the end of a log that are read: a server may write as many as it likes."""
 _SHELLS_SIGNALS = 128
 """What a shell adds to the signal that ended a program for its own exit code."""
 
@@ -30,8 +33,9 @@ class ServerLog:
         """Return the last lines since the last start."""
         try:
             with self.path.open("rb") as file:
-                file.seek(self._offset)
-                return file.read().decode(errors="replace").splitlines()[-lines:]
+                end = file.seek(0, os.SEEK_END)
+                file.seek(max(self._offset, end - _LONGEST_TAIL))
+                return file.read(_LONGEST_TAIL).decode(errors="replace").splitlines()[-lines:]
         except FileNotFoundError:
             return []
 

@@ -14,6 +14,7 @@ import os
 import stat
 import struct
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -58,7 +59,7 @@ class _Segment:
 
 def remove_shared_memory(directory: Path) -> None:
     """Remove what servers left that had their data below a directory, and have all ended."""
-    places = set(_directories(directory, _DEEPEST))
+    places = set(_directories(directory))
     for segment in _segments():
         if segment.attached or segment.bytes < min(header.size for header in _HEADERS):
             continue
@@ -68,17 +69,14 @@ def remove_shared_memory(directory: Path) -> None:
             _libc.shmctl(segment.number, _REMOVE, None)
 
 
-def _directories(directory: Path, levels: int) -> Iterator[_Directory]:
-    """Yield a directory and those below it, by what the kernel calls them."""
-    try:
-        status = directory.stat(follow_symlinks=False)
-        entries = list(os.scandir(directory)) if levels else []
-    except OSError:
-        return
-    yield _Directory(status.st_dev, status.st_ino)
-    for entry in entries:
-        if entry.is_dir(follow_symlinks=False):
-            yield from _directories(Path(entry.path), levels - 1)
+def _directories(directory: Path) -> Iterator[_Directory]:
+    """Yield a directory and those below it, by what the kernel calls them; no link is followed."""
+    with suppress(OSError):
+        for path, below, _, descriptor in os.fwalk(directory):
+            status = os.fstat(descriptor)
+            yield _Directory(status.st_dev, status.st_ino)
+            if len(Path(path).relative_to(directory).parts) == _DEEPEST:
+                below.clear()
 
 
 def _segments() -> Iterator[_Segment]:

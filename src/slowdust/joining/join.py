@@ -21,6 +21,7 @@ from slowdust.store.keeping.arriving import aside, put_in_place
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from slowdust.store.waits import WaitWindow
+from slowdust.user_text import read_user_text
 from slowdust.wording import counted, shortened
 
 Design = Literal["replicate", "spread"]
@@ -67,7 +68,7 @@ def join(parts: Sequence[Part], target: Folder, design: Design | None = None) ->
     if design is not None:
         check_design(design, slices, manifest)
     with aside(target.path.parent) as incoming:
-        made = Folder(incoming / target.name)
+        made = Folder.of(incoming, target.name)
         with writing(made) as writer:
             writer.append(*slices)
             writer.append_count(*counted_alike)
@@ -162,5 +163,5 @@ def _copy_workload(writer: Writer, records: Sequence[Records]) -> None:
     for part in records:
         workload = part.part.folder.path / WORKLOAD_FILE
         if workload.is_file():
-            writer.write_workload(workload.read_text(encoding="utf-8"))
+            writer.write_workload(read_user_text(workload))
             return

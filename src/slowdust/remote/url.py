@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import getpass
-import ipaddress
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import quote
 
+from slowdust.addresses import (
+    AddressError,
+    AmbiguousError,
+    decoded,
+    has_secret_option,
+    is_loopback,
+    parse_address,
+    shown,
+)
 from slowdust.dbms import known_families
 from slowdust.dbms.access import Tls, Verify
 from slowdust.dbms.by_url import ByUrl
 from slowdust.errors import UsageError
+from slowdust.places import named_path
+from slowdust.user_text import first_wrong_byte
 from slowdust.wording import guess, listing
 
+_SCHEME = re.compile(r"[a-z0-9+.-]+")
 _NO_CHOICE = {
     "allow": "require",
     "prefer": "require",
@@ -50,7 +61,8 @@ class ServerUrl:
         port = "" if self.port == self.words.port else f":{self.port}"
         host = f"[{self.host}]" if self.host and ":" in self.host else self.host
         place = self.socket if host is None else f"{host}{port}"
-        address = f"{self.dbms}://{self.user}@{place}/{self.database or ''}".rstrip("/")
+        user, database = quote(self.user, safe=""), quote(self.database or "", safe="")
+        address = f"{self.dbms}://{user}@{place}/{database}".rstrip("/")
         verify = None if self.tls is None else self.tls.verify
         if verify is default_verify(self.host):
             return address
@@ -79,57 +91,64 @@ def parse_url(written: str) -> ServerUrl:
 
     Raises:
         UsageError: it has a password, an unknown scheme or option, or none of a host and a socket.
+            The message never has the password.
     """
+    dbms, words = _family_of(written.partition("://")[0].lower())
     try:
-        parts = urlsplit(written)
-        if "," in _place(parts):
-            raise UsageError(f"'{_without_password(written)}' names several hosts: choose one")
-        port = parts.port
-    except ValueError as error:
-        raise UsageError(f"'{_without_password(written)}' is not a URL: {error}") from None
-    dbms, words = _family_of(parts)
-    if parts.password is not None:
+        address = parse_address(written)
+        if "," in address.place:
+            raise UsageError(f"'{shown(written)}' names several hosts: choose one")
+        host, port = address.host_and_port()
+        place = decoded(address.place, "the host")
+        path, _, query = address.rest.partition("?")
+        user, database = address.user or "", decoded(path.strip("/"), "the database")
+    except AmbiguousError as error:
+        raise UsageError(f"{_refused_password(written, words)}. Else: {error}") from None
+    except AddressError as error:
+        raise UsageError(f"'{shown(written)}' is not a URL: {error}") from None
+    if address.password is not None or ":" in user or has_secret_option(written):
         raise UsageError(_refused_password(written, words))
-    options = _options(parts, words)
-    host, socket = _end(written, parts, words, options)
-    database = unquote(parts.path.strip("/")) or None
-    if database is not None and (wrong := sorted({*database} & {*words.not_in_names})):
+    label = written.partition("?")[0]
+    if "@" in address.rest:
+        raise UsageError(f"'{shown(label)}': write %40 for an '@' after the host")
+    options = _options(label, query, words)
+    host, socket = _end(label, place, host, words, options)
+    if wrong := sorted({*database} & {*words.not_in_names}):
         raise UsageError(
-            f"'{_without_password(written)}' names the database {database!r}, whose name cannot "
-            f"have {wrong[0]!r}"
+            f"'{label}' names the database {database!r}, whose name cannot have {wrong[0]!r}"
         )
     return ServerUrl(
         dbms=dbms,
         words=words,
-        user=unquote(parts.username or getpass.getuser()),
+        user=user or _own_user(label),
         host=host,
         socket=socket,
         port=port or words.port,
-        database=database,
-        tls=_tls(written, words, host, options),
-        auth_source=_auth_source(words, database, options),
+        database=database or None,
+        tls=_tls(label, words, host, options),
+        auth_source=_auth_source(words, database or None, options),
     )
 
 
-def _place(parts: SplitResult) -> str:
-    """Return what a URL has between its user and its database, as it is written."""
-    return parts.netloc.rpartition("@")[2]
+def _own_user(label: str) -> str:
+    user = getpass.getuser()
+    if first_wrong_byte(user) is not None:
+        raise UsageError(f"'{label}': your user's name is not UTF-8: write USER@ before the host")
+    return user
 
 
 def _end(
-    written: str, parts: SplitResult, words: ByUrl, options: Mapping[str, str]
+    label: str, place: str, host: str | None, words: ByUrl, options: Mapping[str, str]
 ) -> tuple[str | None, str | None]:
     """Return the host, or the path of the Unix socket."""
-    host = parts.hostname
     if words.socket_option is None:
-        path = unquote(_place(parts))
-        host, socket = (None, path) if path.startswith("/") else (host, None)
+        host, socket = (None, place) if place.startswith("/") else (host, None)
         how = "with %2F for each /"
     else:
         socket = options.get(words.socket_option)
         how = f"?{words.socket_option}=PATH"
     if (host is None) == (socket is None):
-        raise UsageError(f"'{written}': name either a host or a Unix socket ({how})")
+        raise UsageError(f"'{label}': name either a host or a Unix socket ({how})")
     return host, socket
 
 
@@ -140,7 +159,7 @@ def _auth_source(words: ByUrl, database: str | None, options: Mapping[str, str])
     return options.get(words.auth_source_option) or database or words.database
 
 
-def _family_of(parts: SplitResult) -> tuple[str, ByUrl]:
+def _family_of(scheme: str) -> tuple[str, ByUrl]:
     by_scheme = {
         scheme: (family.name, family.by_url)
         for family in known_families()
@@ -148,119 +167,112 @@ def _family_of(parts: SplitResult) -> tuple[str, ByUrl]:
         for scheme in family.by_url.schemes
     }
     for _, words in by_scheme.values():
-        if parts.scheme in words.several_hosts_schemes:
+        if scheme in words.several_hosts_schemes:
             raise UsageError(
-                f"'{parts.scheme}://' stands for all hosts of a cluster: write "
+                f"'{scheme}://' stands for all hosts of a cluster: write "
                 f"{words.schemes[0]}:// and the host and port of one"
             )
-    if parts.scheme not in by_scheme:
+    if scheme not in by_scheme:
+        written = f" with '{scheme}://'" if _SCHEME.fullmatch(scheme) else ""
         raise UsageError(
-            f"no server can be reached by a URL with '{parts.scheme}://': write one of "
+            f"no server can be reached by a URL{written}: write one of "
             f"{listing([f'{scheme}://' for scheme in by_scheme], 'or')}"
-            f"{guess(parts.scheme, by_scheme)}"
+            f"{guess(scheme, by_scheme)}"
         )
-    return by_scheme[parts.scheme]
+    return by_scheme[scheme]
 
 
-def _options(parts: SplitResult, words: ByUrl) -> dict[str, str]:
+def _options(label: str, query: str, words: ByUrl) -> dict[str, str]:
     single = (words.socket_option, words.tls_option, words.auth_source_option)
     several = (*words.laxer_options, *words.file_options, *words.fixed_options)
     known = [*dict.fromkeys(filter(None, (*single, *several)))]
     options: dict[str, str] = {}
-    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+    for part in filter(None, query.split("&")):
+        name, equals, text = part.partition("=")
+        if not equals:  # it may be a part of a password
+            raise UsageError(f"'{label}' has an option without a value: write NAME=VALUE")
         if name not in known:
             raise UsageError(
-                f"'{parts.geturl()}' has the unknown option {name!r}: choose "
+                f"'{label}' has the unknown option {name!r}: choose "
                 f"{listing(known, 'or')}{guess(name, known)}"
             )
+        try:
+            value = decoded(text, name)
+        except AddressError as error:
+            raise UsageError(f"'{label}': {error}") from None
         only = words.fixed_options.get(name, value)
         if value != only:
-            raise UsageError(f"'{parts.geturl()}': {name} can only be {only}")
+            raise UsageError(f"'{label}': {name} can only be {only}")
         options[name] = value
     return options
 
 
-def _tls(written: str, words: ByUrl, host: str | None, options: Mapping[str, str]) -> Tls | None:
+def _tls(label: str, words: ByUrl, host: str | None, options: Mapping[str, str]) -> Tls | None:
     """Return how a connection is encrypted: beyond this machine as strictly as can be."""
     files = [options.get(name) for name in words.file_options]
     for file in filter(None, files):
-        if not Path(file).expanduser().is_file():
-            raise UsageError(f"'{written}': there is no file {file}")
-    verify = _verify(written, words, host, options)
+        if not named_path(file).is_file():
+            raise UsageError(f"'{label}': there is no file {file}")
+    verify = _verify(label, words, host, options)
     if verify is None:
         if any(files):
-            raise UsageError(f"'{written}' names certificates, but no {words.tls_option}")
+            raise UsageError(f"'{label}' names certificates, but no {words.tls_option}")
         return None
     authorities, certificate, key = (
-        str(Path(file).expanduser().absolute()) if file else None for file in files
+        str(named_path(file).absolute()) if file else None for file in files
     )
     return Tls(verify=verify, authorities=authorities, certificate=certificate, key=key)
 
 
 def _verify(
-    written: str, words: ByUrl, host: str | None, options: Mapping[str, str]
+    label: str, words: ByUrl, host: str | None, options: Mapping[str, str]
 ) -> Verify | None:
     word = options.get(words.tls_option)
-    strictest = default_verify(host) if word is None else _worded(written, words, host, word)
+    strictest = default_verify(host) if word is None else _worded(label, words, host, word)
     most = [
         verify
         for option, verify in words.laxer_options.items()
-        if _is_true(written, option, options.get(option, "false"))
+        if _is_true(label, option, options.get(option, "false"))
     ]
     if not most:
         return strictest
     if strictest is None:
-        raise UsageError(f"'{written}' says what is not verified, but no {words.tls_option}")
+        raise UsageError(f"'{label}' says what is not verified, but no {words.tls_option}")
     return min(strictest, *most, key=list(Verify).index)
 
 
-def _is_true(written: str, option: str, word: str) -> bool:
+def _is_true(label: str, option: str, word: str) -> bool:
     if word not in ("true", "false"):
-        raise UsageError(f"'{written}': {option} cannot be {word!r}: choose true or false")
+        raise UsageError(f"'{label}': {option} cannot be {word!r}: choose true or false")
     return word == "true"
 
 
-def _worded(written: str, words: ByUrl, host: str | None, word: str) -> Verify | None:
+def _worded(label: str, words: ByUrl, host: str | None, word: str) -> Verify | None:
     known = {name.lower(): verify for name, verify in words.tls_words.items()}
     if word.lower() in known:
         verify = known[word.lower()]
         if verify is not None and host is None:
-            raise UsageError(f"'{written}': a Unix socket is not encrypted")
+            raise UsageError(f"'{label}': a Unix socket is not encrypted")
         return verify
     if word.lower() in _NO_CHOICE:
         raise UsageError(
-            f"'{written}': {words.tls_option}={word} leaves to chance whether the connection is "
+            f"'{label}': {words.tls_option}={word} leaves to chance whether the connection is "
             f"encrypted; write {_NO_CHOICE[word.lower()]}, or a word that verifies the server"
         )
     raise UsageError(
-        f"'{written}': {words.tls_option} cannot be {word!r}: choose "
+        f"'{label}': {words.tls_option} cannot be {word!r}: choose "
         f"{listing(list(words.tls_words), 'or')}{guess(word, words.tls_words)}"
     )
 
 
 def default_verify(host: str | None) -> Verify | None:
     """Return how a connection is verified without a word; None where nothing is encrypted."""
-    return None if host is None or _is_loopback(host) else Verify.IDENTITY
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return None if host is None or is_loopback(host) else Verify.IDENTITY
 
 
 def _refused_password(written: str, words: ByUrl) -> str:
     file = f", use {words.password_file}," if words.password_file else ""
     return (
-        f"'{_without_password(written)}': a password in a URL is seen in process lists; set "
+        f"'{shown(written)}': a password in a URL is seen in process lists; set "
         f"{words.password_variable}{file} or wait to be asked"
     )
-
-
-def _without_password(written: str) -> str:
-    scheme, _, rest = written.partition("://")
-    credentials, at, place = rest.rpartition("@")
-    return f"{scheme}://{credentials.partition(':')[0]}{at}{place}"

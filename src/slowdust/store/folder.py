@@ -30,6 +30,7 @@ import msgspec
 
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.formats.text import DamagedError, read_bounded, visible_in_json
+from slowdust.places import within
 from slowdust.store.bounds import MOST_CONTENDERS
 from slowdust.store.checking import (
     check_contenders,
@@ -54,6 +55,7 @@ from slowdust.store.reading import (
 )
 from slowdust.store.slice import Slice
 from slowdust.store.waits import WaitWindow
+from slowdust.temporary import becoming
 from slowdust.units import Second
 from slowdust.wording import shortened
 
@@ -65,8 +67,11 @@ COUNTS_FILE = "counts.ndjson"
 WAITS_FILE = "waits.ndjson"
 PROFILES = "perf"
 LOGS = "logs"
-NAME = r"[A-Za-z0-9][A-Za-z0-9._@+-]*"
-"""Pattern of an experiment's name, which is that of its folder in the results folder."""
+NAME = r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,199}"
+"""Pattern of an experiment's name, which is that of its folder in the results folder.
+
+Names of other folders and files begin with it, and file systems take 255 bytes.
+"""
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -86,6 +91,15 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+
+    @classmethod
+    def of(cls, results: Path, name: str) -> Folder:
+        """Return the folder of an experiment in a results folder; it need not be there.
+
+        Raises:
+            UsageError: no folder can have this name.
+        """
+        return cls(within(results, name))
 
     @property
     def name(self) -> str:
@@ -288,7 +302,7 @@ class Writer:
             raise SlowdustError(f"cannot write {folder}: {error.strerror}") from error
         source = profile.source if start is None else f"{profile.source}-{start}"
         name = f"{profile.test}@{profile.clients}-{number}-{source}.json.gz"
-        replace_file(folder / name, gzip.compress(msgspec.json.encode(profile)))
+        replace_file(within(folder, name), gzip.compress(msgspec.json.encode(profile)))
 
     def append(self, *records: Slice) -> None:
         """Append slices; they are on disk when this returns."""
@@ -376,18 +390,17 @@ def replace_file(path: Path, content: bytes) -> None:
     Raises:
         SlowdustError: it cannot be written.
     """
-    beside = path.with_name(f".{path.name}.new")
     try:
-        with beside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
+        with becoming(path) as new:
+            new.write_bytes(content)
     except OSError as error:
-        with suppress(OSError):
-            beside.unlink()
-        remedy = " (free some space there, and start again)" if error.errno in _FULL else ""
-        raise SlowdustError(f"cannot write {path}: {error.strerror}{remedy}") from error
+        raise cannot_write(path, error) from error
+
+
+def cannot_write(path: Path, error: OSError) -> SlowdustError:
+    """Return the error of a file that cannot be written, with what to do about a full disk."""
+    remedy = " (free some space there, and start again)" if error.errno in _FULL else ""
+    return SlowdustError(f"cannot write {path}: {error.strerror}{remedy}")
 
 
 def _decoded(lines: Iterable[bytes]) -> Iterator[Slice]:

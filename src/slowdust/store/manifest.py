@@ -251,6 +251,16 @@ class Imported(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Sentences on where clean numbers differ from the published, and by how much."""
 
 
+class LeftOut(msgspec.Struct, kw_only=True):
+    """Tests whose work was not counted, since there was no time for it."""
+
+    tests: list[str]
+    budget_s: Second
+    """The time that counting had."""
+    advised_s: Second
+    """The time that counting them is likely to take, at most."""
+
+
 class Counting(msgspec.Struct, kw_only=True, omit_defaults=True):
     """How the work of the servers was counted, or why it was not."""
 
@@ -265,6 +275,8 @@ class Counting(msgspec.Struct, kw_only=True, omit_defaults=True):
     rows: int | None = None
     """Rows of the table in which work was counted, where they are fewer than those of the table
     that was timed."""
+    left_out: LeftOut | None = None
+    """Tests that there was no time for; None if there was time for all."""
 
 
 class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -315,6 +327,9 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What each contender's server counted in a step of one incarnation."""
     counting: Counting | None = None
     """How work was counted; absent from experiments that did not try to."""
+    work_options: dict[str, str | bool | list[str]] | None = None
+    """Options of `slowdust compare` that measure the same work, by parameter, but for tests and
+    contenders; absent where an earlier version measured, of archived runs, and of joined ones."""
     aged_to: dict[str, list[int]] = {}
     """`TEST@CLIENTS` -> operations per client that every contender's data has seen."""
 

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    InstanceOf,
+    ValidationError,
+    model_validator,
+)
 
+from slowdust.addresses import AddressError
 from slowdust.benchmarks.options import Table
 from slowdust.bisection.ranges import parse_range
 from slowdust.builds.catalog import catalog_of, version_parts
+from slowdust.builds.revisions.repository import check_repository
 from slowdust.errors import UsageError
 from slowdust.experiment.setup import refuse_by_name
 from slowdust.experiment.spec.contender_name import parse_contender
-from slowdust.experiment.spec.errors import AtKeysError, File, Keys, explain, placed
+from slowdust.experiment.spec.errors import AtKeysError, File, Keys, at, explain, placed
 from slowdust.experiment.spec.spec import Spec, parse_spec, read_spec_data
 from slowdust.store.folder import NAME
+from slowdust.user_text import environment_text
+from slowdust.watching.webhook import Webhook, parse_webhook
 
 _TABLE = "watch"
 _NAMED_BY_THE_WATCH = ("name", "contenders", "matrix", "only", "repo", "keep")
@@ -31,26 +41,31 @@ def _command(text: str) -> str:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise ValueError(f"'{text}' is no command: {error}") from None
+        raise ValueError(f"it is no command: {error}") from None  # it may have a secret
     if not words:
         raise ValueError("the command is empty")
     return text
 
 
-def _address(text: str) -> str:
-    """Refuse what is neither an address nor a variable that has one."""
-    variable = _VARIABLE.fullmatch(text)
-    address = os.environ.get(variable["name"]) if variable else text
-    if address is None:
-        raise ValueError(f"the environment variable {text[1:]} is not set")
-    if not address.startswith(("https://", "http://")):
-        shown = f"the value of {text}" if variable else f"'{text}'"
-        raise ValueError(f"{shown} is no address: write https://..., or $NAME for a variable")
-    return address
+def _webhook(written: object) -> Webhook:
+    """Read an address, or that in a variable; messages have neither, since it may be a secret."""
+    if not isinstance(written, str):
+        raise ValueError('it is not text in quotes, such as "https://..."')  # noqa: TRY004 - pydantic's
+    variable = _VARIABLE.fullmatch(written)
+    text = environment_text(variable["name"]) if variable else written
+    if text is None:
+        raise ValueError(f"the environment variable {written[1:]} is not set")
+    try:
+        return parse_webhook(text)
+    except AddressError as error:
+        named = f"the value of {written}" if variable else "this"
+        raise ValueError(
+            f"{named} is no address: {error}; write https://..., or $NAME for a variable"
+        ) from None
 
 
 Command = Annotated[str, AfterValidator(_command)]
-Address = Annotated[str, AfterValidator(_address)]
+Address = Annotated[InstanceOf[Webhook], BeforeValidator(_webhook)]
 
 
 class WatchTable(Table):
@@ -67,6 +82,27 @@ class WatchTable(Table):
     on_regression: Command | None = None
     on_recovery: Command | None = None
     webhook: Address | None = None
+    webhook_insecure: bool = False
+    """Whether the webhook may be plain http to another machine."""
+
+    @model_validator(mode="after")
+    def _safe_addresses(self) -> WatchTable:
+        with at("repo"):
+            check_repository(self.repo or "")
+        if self.webhook is not None and self.webhook.is_readable_by_others:
+            if not self.webhook_insecure:
+                raise AtKeysError(
+                    "the address is plain http to another machine: everybody on the way can read "
+                    "the address and what is posted; write https://..., or webhook_insecure = "
+                    "true if that is wanted",
+                    ("webhook",),
+                )
+        elif self.webhook_insecure:
+            raise AtKeysError(
+                "no webhook is plain http to another machine: leave this key out",
+                ("webhook_insecure",),
+            )
+        return self
 
     @model_validator(mode="after")
     def _one_subject(self) -> WatchTable:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from slowdust.errors import UsageError
-from slowdust.store.keeping.experiments import check_name
+from slowdust.places import within
+from slowdust.store.keeping.experiments import check_name, check_results
 from slowdust.store.keeping.series import SeriesFolder
 from slowdust.watching.series import NIGHTS_FILE
 from slowdust.wording import nearest
@@ -15,7 +16,7 @@ _WATCHES = "watch"
 
 def folder_of(results: Path, name: str) -> Path:
     """Return the folder of a watch."""
-    return results / _WATCHES / name
+    return within(results, _WATCHES, name)
 
 
 def begun_folder(results: Path, name: str) -> Path:
@@ -25,19 +26,10 @@ def begun_folder(results: Path, name: str) -> Path:
         UsageError: there is none of this name.
     """
     check_name(name)
+    check_results(results)
     folder = folder_of(results, name)
-    check_begun(folder)
-    return folder
-
-
-def check_begun(folder: Path) -> None:
-    """Refuse the folder of a watch without a night.
-
-    Raises:
-        UsageError: it has none.
-    """
     if (folder / NIGHTS_FILE).is_file():
-        return
+        return folder
     names = [path.parent.name for path in folder.parent.glob(f"*/{NIGHTS_FILE}")]
     close = nearest(folder.name, names)
     hint = f": did you mean {close}?" if close else ""

@@ -13,14 +13,15 @@ from tempfile import TemporaryFile
 
 import msgspec
 
+from slowdust.addresses import without_secrets
 from slowdust.formats.text import visible
 from slowdust.units import Second, format_duration
 from slowdust.watching.alarms import Channel, Delivery, Event
 from slowdust.watching.file import Watch
+from slowdust.watching.webhook import PostError
 
 COMMAND_TIME: Second = 60.0
 """Time that a command has."""
-_POST_TIME: Second = 20.0
 _LONGEST_COMPLAINT = 200
 
 
@@ -58,7 +59,10 @@ def _tell(channel: Channel, event: Event, watch: Watch, content: bytes, time_lim
     table = watch.table
     if channel is Channel.WEBHOOK:
         if table.webhook is not None:
-            _post(table.webhook, content)
+            try:
+                table.webhook.post(content)
+            except PostError as error:
+                raise HookError(f"webhook: {error}") from None
         return
     command = table.on_regression if event is Event.REGRESSION else table.on_recovery
     if command is not None:
@@ -68,6 +72,8 @@ def _tell(channel: Channel, event: Event, watch: Watch, content: bytes, time_lim
 def _run(key: str, command: str, folder: Path, content: bytes, time_limit: Second) -> None:
     """Run a command without a shell, in the folder of the file; it reads JSON.
 
+    Messages have the program alone: the arguments may be secrets.
+
     Raises:
         HookError: it cannot be started, fails, or takes too long, and is ended then.
     """
@@ -75,9 +81,11 @@ def _run(key: str, command: str, folder: Path, content: bytes, time_limit: Secon
     with TemporaryFile() as given, TemporaryFile() as complaint:
         given.write(content)
         given.seek(0)
+        words = shlex.split(command)
+        program = words[0].partition("=")[0]  # a variable before it needs a shell
         try:
             process = subprocess.Popen(
-                shlex.split(command),
+                words,
                 cwd=folder,
                 stdin=given,
                 stdout=subprocess.DEVNULL,
@@ -86,7 +94,7 @@ def _run(key: str, command: str, folder: Path, content: bytes, time_limit: Secon
             )
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            raise HookError(f"{key}: cannot run {command}: {reason}") from None
+            raise HookError(f"{key}: cannot run {program}: {reason}") from None
         try:
             code = process.wait(time_limit)
         except subprocess.TimeoutExpired:
@@ -94,35 +102,12 @@ def _run(key: str, command: str, folder: Path, content: bytes, time_limit: Secon
                 os.killpg(process.pid, signal.SIGKILL)  # with what it has started
             process.wait()
             raise HookError(
-                f"{key}: {command} took longer than {format_duration(time_limit)}"
+                f"{key}: {program} took longer than {format_duration(time_limit)}"
             ) from None
         if code:
             complaint.seek(0)
             said = visible(complaint.read(_LONGEST_COMPLAINT).decode(errors="replace").strip())
-            first = said.partition("\n")[0]
+            first = without_secrets(said.partition("\n")[0])
             raise HookError(
-                f"{key}: {command} failed with code {code}{f': {first}' if first else ''}"
+                f"{key}: {program} failed with code {code}{f': {first}' if first else ''}"
             )
-
-
-def _post(address: str, content: bytes) -> None:
-    """Post JSON to an address.
-
-    Raises:
-        HookError: it cannot be reached, or refuses. The address may be a secret: it is not told.
-    """
-    import urllib3
-
-    timeout = urllib3.Timeout(total=_POST_TIME)
-    try:
-        with urllib3.PoolManager(timeout=timeout, retries=False) as pool:
-            headers = {"Content-Type": "application/json", "User-Agent": "slowdust"}
-            # The answer's status is all that counts: its body may never end.
-            answer = pool.request(
-                "POST", address, body=content, headers=headers, preload_content=False
-            )
-            answer.close()
-    except (urllib3.exceptions.HTTPError, ValueError) as error:
-        raise HookError(f"webhook: {type(error).__name__}") from None
-    if not 200 <= answer.status < 300:
-        raise HookError(f"webhook: the answer was {answer.status}")

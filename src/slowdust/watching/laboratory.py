@@ -11,6 +11,7 @@ import msgspec
 
 from slowdust.analysis.history.circumstances import circumstances_of, host_of
 from slowdust.analysis.model import Result
+from slowdust.analysis.results.failures import failed_wholly, sentences_about_failures
 from slowdust.analysis.stored import Stored, read_stored
 from slowdust.bisection.experiments import log_ratio_of
 from slowdust.errors import UsageError
@@ -60,7 +61,7 @@ class Experiments:
 
     def has_begun(self, tonight: Tonight) -> bool:
         """Return whether its experiment has a manifest."""
-        return Folder(self._results / tonight.experiment).has_manifest()
+        return Folder.of(self._results, tonight.experiment).has_manifest()
 
     def measure(self, tonight: Tonight) -> Night:
         """Run the experiment of a night, or what is left of it."""
@@ -68,7 +69,7 @@ class Experiments:
         if tonight.good is not None and tonight.good.contender != tonight.base:
             contenders.insert(1, tonight.good.contender)
         spec = self._watch.spec(tonight.experiment, contenders)
-        folder = Folder(self._results / tonight.experiment)
+        folder = Folder.of(self._results, tonight.experiment)
         if not folder.has_manifest():
             alone = self._watch.spec("build", [tonight.subject.contender])
             if error := why_not_built(alone, self._watching):
@@ -77,7 +78,8 @@ class Experiments:
                 return Night(plan=tonight, failed=first_line(str(error)))
         run_or_finish(spec, self._results, self._when_busy, self._watching)
         stored = read_stored(folder)
-        page = html.render(stored.report(), stored.slices, stored.profiles)
+        report = stored.report()
+        page = html.render(report, stored.slices, stored.profiles)
         replace_file(folder.path / "report.html", page.encode())
         for contender in stored.manifest.contenders:
             if contender.failed:
@@ -94,6 +96,7 @@ class Experiments:
             host=host,
             segment=_segment(host, stored.manifest),
             measured=measured,
+            failures=sentences_about_failures(report) if failed_wholly(report) else [],
         )
 
     def _host(self, manifest: Manifest) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Answer, Report
-from slowdust.wording import at_most
+from slowdust.ratios import at_most
 from tests.unit.synthetic import QUIET, Noise, synthetic_experiment
 
 A, B = "postgres@15.8", "postgres@17.6"

@@ -7,17 +7,9 @@ from slowdust.analysis.model import AllTimeRatio, Amount, Result, Work
 from slowdust.analysis.results.notes import PLAN_DIFFERS
 from slowdust.analysis.results.per_op import relative_to
 from slowdust.analysis.story.tldr import describe_contenders
+from slowdust.ratios import change, distance, speed
 from slowdust.store.latency import LatencyUs
-from slowdust.wording import (
-    amount,
-    at_least,
-    change,
-    distance,
-    listing,
-    rough_duration,
-    short_names,
-    speed,
-)
+from slowdust.wording import amount, listing, rough_duration, short_names
 from tests.unit.analysis.results import a_result
 
 A, B, C = "postgres@15.8", "postgres@17.6", "postgres@18.4"
@@ -301,23 +293,6 @@ def test_change(ratio: float, words: str) -> None:
 def test_speed(rqps: float, words: str) -> None:
     assert speed(rqps) == words
     assert distance(rqps) in words
-
-
-@pytest.mark.parametrize(
-    ("rqps", "bound", "words"),
-    [
-        (0.92, 0.966, ", at least 3.4%"),
-        (0.9, 0.9, ", at least 10%"),
-        (1.3, 1.2599, ", at least 25%"),
-        (1.08, 1.00049, ", at least 0.049%"),
-        (2.3, 2.29, ", at least 2.2X"),
-        (2.3, 1.6, ", at least 60% faster"),
-        (0.004, 0.01, ", at least 99% slower"),
-        (0.9, None, ""),
-    ],
-)
-def test_at_least(rqps: float, bound: float | None, words: str) -> None:
-    assert at_least(rqps, bound) == words
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from slowdust.bisection import experiments
 from slowdust.bisection.experiments import Experiments, log_ratio_of
 from slowdust.bisection.record import Step
 from slowdust.bisection.search import UnfitError
-from slowdust.errors import UsageError
+from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.live import watching
 from slowdust.experiment.setup import RefusedError
@@ -54,6 +54,43 @@ def test_what_was_not_measured_is_no_evidence() -> None:
     assert log_ratio_of(bare, "work") is None
     assert log_ratio_of(bare, "p99") is None
     assert log_ratio_of(msgspec.structs.replace(bare, low=None, high=None), "time") is None
+
+
+@pytest.mark.parametrize(
+    ("search", "counts", "budgets"),
+    [
+        (("work", {}), ["auto", "auto"], [180, 120]),
+        (("work", {"count": "valgrind"}), ["valgrind", "valgrind"], [180, 120]),
+        (("work", {"count_budget": "90s"}), ["auto", "auto"], [90, 90]),
+        (("time", {"count": "pmu"}), ["off", "pmu"], [180, 120]),
+        (("time", {"count": "off"}), ["off", "off"], [180, 120]),
+    ],
+)
+def test_steps_and_changes_are_counted_as_is_asked(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    search: tuple[str, dict[str, str]],
+    counts: list[str],
+    budgets: list[float],
+) -> None:
+    specs: list[Spec] = []
+
+    def keep(spec: Spec, *_: object) -> None:
+        specs.append(spec)
+        raise SlowdustError("that is all")
+
+    monkeypatch.setattr(experiments, "why_not_built", lambda *_: None)
+    monkeypatch.setattr(experiments, "run_or_finish", keep)
+    metric, given = search
+    record = record_of(3, metric=metric)
+    record.question.options.update(given)
+    laboratory = Experiments(tmp_path, record, WhenBusy.FAIL, watching)
+    with pytest.raises(SlowdustError, match="that is all"):
+        laboratory.measure(0, Step(places=[0, 1, 2]))
+    with pytest.raises(SlowdustError, match="that is all"):
+        laboratory.confirm(0, 1, 1)
+    assert [spec.count for spec in specs] == counts
+    assert [spec.count_budget for spec in specs] == budgets
 
 
 @pytest.mark.parametrize("by_option", [True, False])

@@ -5,8 +5,11 @@ from __future__ import annotations
 import shlex
 
 import msgspec
+import pytest
 
+from slowdust.bisection.contradiction import Direct
 from slowdust.bisection.outcome import Outcome, outcome_of
+from slowdust.ratios import with_interval
 from slowdust.report.bisection import html, markdown
 from slowdust.report.bisection.words import certainty, summary
 from tests.unit.synthetic_search import BELIEFS, COSTS, outcome_of_test, record_of
@@ -31,7 +34,7 @@ def test_what_is_not_sure_is_said() -> None:
 
 
 def test_no_change_is_an_answer() -> None:
-    quiet = outcome_of(record_of(9), BELIEFS[:1], COSTS[:1], {})
+    quiet = outcome_of(record_of(9), BELIEFS[:1], COSTS[:1], {}, {})
     (sentence,) = summary(quiet)
     assert sentence.startswith("No change of 3% or more was found from c0 to c8")
 
@@ -64,6 +67,28 @@ def test_the_command_that_repeats_a_search_can_be_pasted_into_a_shell() -> None:
     options = {**record.question.options, "workload": "/my files/shop.toml", "settings": ["a=b c"]}
     question = msgspec.structs.replace(record.question, options=options)
     record = msgspec.structs.replace(record, question=question)
-    words = shlex.split(outcome_of(record, BELIEFS, COSTS, {}).command)
+    words = shlex.split(outcome_of(record, BELIEFS, COSTS, {}, {}).command)
     assert words[words.index("--workload") + 1] == "/my files/shop.toml"
     assert words[-2:] == ["--set", "a=b c"]
+
+
+def test_a_contradicted_change_is_told_apart_from_the_changes() -> None:
+    direct = {5: Direct(0.01, 0.02)}
+    outcome = outcome_of(record_of(9), BELIEFS, COSTS, {}, direct)
+    assert [change.candidate.name for change in outcome.changes] == ["c7"]
+    sentence = (
+        "c5 is not reported as a change: the search suggests 9% slower, 1.100 [1.094, 1.106]; "
+        "measured directly beside c4: 1.0% slower, 1.010 [0.971, 1.050]."
+    )
+    assert sentence in certainty(outcome)
+    note, page = markdown.render(outcome), html.render(outcome)
+    assert sentence in note.replace("\\", "")
+    assert sentence in page
+    assert msgspec.json.decode(msgspec.json.encode(outcome), type=Outcome) == outcome
+
+
+@pytest.mark.parametrize(
+    ("ratio", "words"), [(1.0312, "1.031"), (2000.4, "2,000"), (0.000512, "0.000512")]
+)
+def test_ratios_have_the_digits_that_tell(ratio: float, words: str) -> None:
+    assert with_interval(ratio, ratio, ratio, decimals=3) == f"{words} [{words}, {words}]"

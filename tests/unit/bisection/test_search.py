@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import random
 
 import msgspec
 import pytest
 
+from slowdust.bisection.contradiction import Direct
 from slowdust.bisection.outcome import outcome_of
 from slowdust.bisection.posterior import Belief, Evidence
 from slowdust.bisection.record import Record, Step
@@ -37,6 +40,107 @@ def test_three_exact_changes_of_64_commits_are_found_in_at_most_20_builds(seed: 
 
     assert found(beliefs) == sorted(places)
     assert len(laboratory.measured) <= 20
+
+
+@pytest.mark.parametrize("size", [1.05, 1.5, 3.0, 10.0, 2000.0, 10_000.0, 1 / 2000])
+def test_a_change_of_any_size_is_the_only_one(size: float) -> None:
+    laboratory = _WithoutNoise(costs_with({3: math.log(size)}, 5), 0.04)
+    (change,) = [each for each in search(record_of(5), laboratory) if each.changed >= 0.5]
+    assert (change.before, change.after) == (2, 3)
+    assert math.exp(change.log_ratio) == pytest.approx(size, rel=0.1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_large_changes_hide_no_small_ones(seed: int) -> None:
+    changes = {9: math.log(300), 20: -math.log(40), 26: 0.08}
+    laboratory = SimulatedLaboratory(costs_with(changes, 33), 0.01, seed=seed)
+    assert found(search(record_of(33), laboratory)) == [*changes]
+
+
+def test_a_change_that_only_follows_from_others_is_measured_directly() -> None:
+    """Where work decides, no second half of an interval is measured, and the last may hold it."""
+    laboratory = SimulatedLaboratory(costs_with({48: math.log(3)}, 65), EXACT, extends=False)
+    record = record_of(65, margin=0.01)
+    assert found(search(record, laboratory)) == [48]
+    assert {47, 48} not in [{*step.places} for step in record.steps]
+    assert laboratory.confirmed == 1
+
+
+class _WithoutNoise(SimulatedLaboratory):
+    """A laboratory whose measurements have no error, although they say so."""
+
+    def _drawn(self, before: int, after: int, times: int) -> Evidence:
+        drawn = super()._drawn(before, after, times)
+        exact = self._costs[after] - self._costs[before]
+        return dataclasses.replace(drawn, log_ratio=exact)
+
+
+class _Contradicting(SimulatedLaboratory):
+    """A laboratory in which direct measurements of a change do not have it, at first or ever."""
+
+    def __init__(self, times: int, work: tuple[float, float] | None = None) -> None:
+        super().__init__(costs_with({7: 0.12}, 17), 0.001)
+        self._times = times
+        self._work = work
+
+    def confirm(self, before: int, after: int, number: int) -> Direct | None:
+        direct = super().confirm(before, after, number)
+        if number > self._times:
+            return direct
+        # An error that outweighs no other measurement.
+        return Direct(0.01, 0.02) if self._work is None else Direct(0.12, 0.07, self._work)
+
+
+@pytest.mark.parametrize("work", [None, (-0.07, 0.001)])
+def test_a_change_that_its_direct_measurements_contradict_is_not_reported(
+    work: tuple[float, float] | None,
+) -> None:
+    laboratory, record = _Contradicting(2, work), record_of(17)
+    looking = Search(record, laboratory, lambda _: None, lambda _: None)
+    beliefs = looking.run()
+    assert found(beliefs) == [7], "the other measurements have it"
+    assert laboratory.confirmed == 2
+    outcome = outcome_of(record, beliefs, [], {}, looking.contradicted)
+    assert outcome.changes == []
+    (sentence,) = [each for each in certainty(outcome) if "c7" in each]
+    assert sentence.startswith(
+        "c7 is not reported as a change: the search suggests 11% slower, 1.1"
+    )
+    assert "measured directly beside c6: " in sentence
+    assert ("with 6.8% less work" in sentence) == (work is not None)
+
+
+def test_a_change_that_is_contradicted_once_is_measured_once_more() -> None:
+    laboratory, record, said = _Contradicting(1), record_of(17), list[str]()
+    looking = Search(record, laboratory, lambda _: None, said.append)
+    beliefs = looking.run()
+    assert laboratory.confirmed == 2
+    assert looking.contradicted == {}
+    outcome = outcome_of(record, beliefs, [], {}, looking.contradicted)
+    assert [each.candidate.name for each in outcome.changes] == ["c7"]
+    assert said[-4:] == [
+        "measuring c7 beside c6",
+        "c7: 11% slower, more than 99% sure, is contradicted by this measurement: 1.0% slower",
+        "measuring c7 beside c6 once more",
+        "found: c7: 11% slower, more than 99% sure",
+    ]
+
+
+def test_the_progress_names_the_changes_that_are_known_so_far() -> None:
+    said = list[str]()
+    laboratory = SimulatedLaboratory(costs_with({7: 0.1, 12: -0.3}, 17), EXACT, extends=False)
+    record = record_of(17, metric="work", margin=0.01)
+    Search(record, laboratory, lambda _: None, said.append).run()
+    assert said[0] == "step 1: measuring c0, c4, c8, c12, c16"
+    assert said[1].endswith(
+        "; found so far: one of c5, c6, c7 and c8: 9.8% more work, 95% sure; "
+        "one of c9, c10, c11 and c12: 0.76X the instructions, 96% sure"
+    )
+    assert said[-3:] == [
+        "found: c7: 11% more work, more than 99% sure",
+        "measuring c12 beside c11",
+        "found: c12: 0.74X the instructions, more than 99% sure",
+    ]
 
 
 def test_a_range_without_a_change_has_none() -> None:
@@ -133,8 +237,8 @@ def test_the_next_candidates_are_built_while_others_are_measured() -> None:
 class _Forgetful(SimulatedLaboratory):
     """A laboratory in which a change cannot be measured beside the candidate before it."""
 
-    def confirm(self, before: int, after: int) -> list[Evidence]:
-        del before
+    def confirm(self, before: int, after: int, number: int) -> Direct | None:
+        del before, number
         raise UnfitError(after, "the disk is full")
 
 
@@ -144,7 +248,7 @@ def test_a_change_that_could_not_be_measured_again_is_kept_and_told() -> None:
     beliefs = search(record, laboratory)
     assert found(beliefs) == [7]
     assert record.unconfirmed == {7: "the disk is full"}
-    outcome = outcome_of(record, beliefs, [], {})
+    outcome = outcome_of(record, beliefs, [], {}, {})
     assert "c7 could not be measured beside c6: the disk is full" in certainty(outcome)
 
 

@@ -36,7 +36,7 @@ def visible(folder: Path) -> list[str]:
 
 def staged(folder: Path) -> list[Path]:
     """Return the folders of fetches that are under way, or were killed."""
-    return list((folder / "cache/builds/postgres").glob(".17.6.staging*"))
+    return list((folder / "cache/builds/postgres").glob(".slowdust-tmp-*"))
 
 
 def test_npm_build_is_fetched_verified_linked_and_fingerprinted(

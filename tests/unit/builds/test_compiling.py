@@ -256,6 +256,17 @@ def test_directory_is_built_as_it_is(repository: Path) -> None:
     assert resolve("postgres", version, print).facts.version == "15.21"
 
 
+def test_what_the_compilers_may_not_read_is_not_installed(repository: Path, open_dir: Path) -> None:
+    secret = open_dir / "secret"
+    secret.write_text("of root")
+    secret.chmod(0o600)
+    configure = (repository / "configure").read_text()
+    linked = f"\tln -s {secret} \\$(DESTDIR)/usr/local/pgsql/bin/secret\nEND\n"
+    write(repository, {"configure": configure.removesuffix("END\n") + linked})
+    with pytest.raises(SlowdustError, match="'bin/secret' is a link"):
+        resolve("postgres", f"source:{repository}", print)
+
+
 def test_archive_is_built_without_its_folder(repository: Path, open_dir: Path) -> None:
     archive = open_dir / "postgres-15.19.tar.gz"
     with tarfile.open(archive, "w:gz") as tar:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.same_output.__main__ import unpack_experiments
+from tests.unit.cli.any_input import no_hang
 from tests.unit.cli.command import Outcome, Slowdust, call
 
 
@@ -30,6 +31,13 @@ def slowdust(
     yield run
     for number, handler in handlers.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture(name="no_hang")
+def _no_hang() -> Iterator[None]:
+    """Fail a test that takes minutes."""
+    with no_hang():
+        yield
 
 
 @pytest.fixture

@@ -8,32 +8,24 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import shutil
-import signal
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
 import tomli_w
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.archive.insert_files import write_runs
 from tests.unit.archive.sysbench_files import RUN_A, RUN_B, Written, write_archive
+from tests.unit.cli.any_input import FEW, check
 from tests.unit.cli.command import Slowdust
 
-_LONGEST_S = 60
-_FEW = settings(
-    max_examples=int(os.environ.get("SLOWDUST_EXAMPLES", "12")),
-    deadline=None,
-    derandomize="SLOWDUST_EXAMPLES" not in os.environ,
-    phases=[Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
+pytestmark = pytest.mark.usefixtures("no_hang")
+
 _VALUES: list[Any] = [
     *(-1, 0, 1, 0.5, 10**25, 1e300, -1e300, 1e-300, True, None),
     *("", "x", "x" * 300, "../../x", "\x1b[31m<b>", "nan", "postgres@17.6"),
@@ -55,29 +47,6 @@ _READ: Sequence[Sequence[str]] = (
     ("more", "e", "--tests", "nothing"),
 )
 """Commands that read the experiment `e`."""
-
-
-@pytest.fixture(autouse=True)
-def _no_hang() -> Iterator[None]:
-    """Fail a test that takes minutes, with the traceback of where it was."""
-
-    def too_long(number: int, frame: FrameType | None) -> None:
-        raise TimeoutError(f"still running after {_LONGEST_S} s")
-
-    before = signal.signal(signal.SIGALRM, too_long)
-    signal.alarm(_LONGEST_S * max(1, _FEW.max_examples // 12))
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
-
-
-def check(slowdust: Slowdust, *arguments: object) -> None:
-    """Run a command; errors that are not told end the test by themselves."""
-    outcome = slowdust(*arguments)
-    assert outcome.code in range(4), (arguments, outcome)
-    assert "Traceback" not in outcome.err, (arguments, outcome)
-    if outcome.code == 2:
-        assert outcome.err, arguments
 
 
 def _places(value: object, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -113,7 +82,7 @@ def _change(data: st.DataObject, value: dict[str, Any]) -> None:
 def test_damaged_stores(slowdust: Slowdust, results: Path, experiment: str, file: str) -> None:
     whole = (results / experiment / file).read_text()
 
-    @_FEW
+    @FEW
     @given(st.data())
     def damaged(data: st.DataObject) -> None:
         for name in ("e", "pages", "page.html", "units.xml", "classic", "e.slowdust"):
@@ -152,7 +121,7 @@ incarnations = 3
 """
 
 
-@_FEW
+@FEW
 @given(data=st.data())
 def test_any_experiment_file(slowdust: Slowdust, data: st.DataObject) -> None:
     lines = _SPEC.splitlines()
@@ -211,7 +180,7 @@ _SQL = st.one_of(
 )
 
 
-@_FEW
+@FEW
 @given(data=st.data())
 def test_any_workload(slowdust: Slowdust, data: st.DataObject) -> None:
     value = tomllib.loads(_WORKLOAD)
@@ -249,7 +218,7 @@ _LOGGED = (
 )
 
 
-@_FEW
+@FEW
 @given(
     lines=st.lists(st.one_of(st.sampled_from(_LOGGED), st.text(max_size=20)), max_size=12),
     whole=st.one_of(st.none(), st.sampled_from(_TEXTS), _BYTES),
@@ -273,7 +242,7 @@ _FILES = (
 )
 
 
-@_FEW
+@FEW
 @given(content=st.one_of(_BYTES, st.sampled_from(_TEXTS)), name=st.sampled_from(_FILES))
 def test_any_file_where_a_file_is_expected(slowdust: Slowdust, content: bytes, name: str) -> None:
     if name.startswith("any"):
@@ -307,7 +276,7 @@ def test_any_archive(slowdust: Slowdust, tmp_path: Path, kind: str) -> None:
         write_runs(archive, {"8m.my5649.c1": {}, "8m.my8044.c1": {}})
     files = sorted(path for path in archive.rglob("*") if path.is_file())
 
-    @_FEW
+    @FEW
     @given(st.data())
     def damaged(data: st.DataObject) -> None:
         shutil.rmtree(tmp_path / "b", ignore_errors=True)
@@ -356,7 +325,7 @@ _COMMANDS: tuple[list[str], ...] = (
 
 
 @pytest.mark.usefixtures("results")
-@_FEW
+@FEW
 @given(command=st.sampled_from(_COMMANDS), words=st.lists(st.sampled_from(_WORDS), max_size=6))
 def test_any_command_line(slowdust: Slowdust, command: list[str], words: list[str]) -> None:
     for _ in range(6):  # the same words behind several commands, which share most options

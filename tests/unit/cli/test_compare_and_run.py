@@ -20,6 +20,7 @@ import pytest
 
 from slowdust.cli import conduct
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.experiment.announced import Announced
 from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.journal import StartMode
 from slowdust.experiment.outlook import Outlook
@@ -38,13 +39,22 @@ class Runs:
     experiment: Path
     calls: list[tuple[dict[str, Any], Path, StartMode]] = dataclasses.field(default_factory=list)
     when_busy: list[WhenBusy] = dataclasses.field(default_factory=list)
+    announced: list[Announced] = dataclasses.field(default_factory=list)
     failure: Callable[[Path], BaseException] | None = None
 
     def run_experiment(
-        self, spec: Spec, results: Path, mode: StartMode, view: View, when_busy: WhenBusy
+        self,
+        spec: Spec,
+        results: Path,
+        mode: StartMode,
+        view: View,
+        when_busy: WhenBusy,
+        *,
+        announced: Announced,
     ) -> Folder:
         """Keep the arguments; end as the test wants it."""
         del view
+        self.announced.append(announced)
         self.when_busy.append(when_busy)
         self.calls.append((tomllib.loads(spec.to_toml()), results, mode))
         if self.failure is not None:

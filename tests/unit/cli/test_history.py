@@ -84,7 +84,7 @@ def test_page_is_told_beside_other_formats_on_standard_error(
         (["--test", "no-such-test"], "no experiment has a test like 'no-such-test'"),
         (["--base", "9.6"], "no history has a version 9.6"),
         (["macro"], "no experiment 'macro' in results: did you mean micro?"),
-        (["--results", "nowhere"], "there is no history"),
+        (["--results", "nowhere"], "there is no folder nowhere: name"),
     ],
 )
 def test_a_choice_that_leaves_nothing_is_wrong_use(

@@ -11,6 +11,7 @@ from slowdust.cli import conduct
 from slowdust.experiment.journal import StartMode
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.store.folder import Folder, writing
+from slowdust.store.manifest import Counting, LeftOut
 from tests.unit.cli.command import Slowdust
 from tests.unit.cli.test_compare_and_run import Runs
 from tests.unit.synthetic import Noise, synthetic_experiment
@@ -94,9 +95,9 @@ def test_until_decided_asks_for_what_the_forecast_says_and_ends(
     quiet = stored(results, "quiet", noise=Noise(slice=0.001, drift=0, restart=0), blocks=20)
     times = iter([noisy, quiet])
 
-    def run_experiment(spec: object, where: Path, *rest: object) -> Folder:
+    def run_experiment(spec: object, where: Path, *rest: object, **also: object) -> Folder:
         """Measure so much that the second time everything is decided."""
-        runs.run_experiment(spec, where, *rest)  # type: ignore[arg-type]
+        runs.run_experiment(spec, where, *rest, **also)  # type: ignore[arg-type]
         folder = next(times)
         if folder is quiet:
             shutil.rmtree(noisy.path)
@@ -111,6 +112,26 @@ def test_until_decided_asks_for_what_the_forecast_says_and_ends(
     assert len(budgets) == 2
     assert all(budget > 60 for budget in budgets)
     assert outcome.err.splitlines()[-1] == ("noisy: no test is unsure, there is nothing to measure")
+
+
+def test_what_there_was_no_time_for_is_counted_and_nothing_measured(
+    slowdust: Slowdust, runs: Runs, noisy: Folder
+) -> None:
+    with writing(noisy) as writer:
+        manifest = noisy.read_manifest()
+        left_out = LeftOut(tests=["scan"], budget_s=25.0, advised_s=300.0)
+        manifest.counting = Counting(source="valgrind", left_out=left_out)
+        writer.write_manifest(manifest)
+    report = slowdust("report", "noisy", "--md")
+    advice = "slowdust more noisy --count-budget 5m"
+    assert f"The work of scan was not counted within 25s: `{advice}` counts it." in report.out
+
+    outcome = slowdust(*advice.split()[1:])
+
+    assert outcome.code == 0
+    assert runs.spec["count_budget"] == "300.000000s"
+    assert runs.spec["budget"] == f"{manifest.spent_s:f}s"
+    assert runs.spec["incarnations"] == min(manifest.turns_done.values(), default=1)
 
 
 def test_named_tests_that_are_decided_are_left_as_they_are(

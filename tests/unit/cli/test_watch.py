@@ -32,7 +32,7 @@ OF_RELEASES = WATCH + 'releases = "postgres@15.0..15.9"\n'
             "watch.base: 'postgres://a@b/c' runs already",
         ),
         (OF_RELEASES + 'webhook = "$NO_SUCH_URL"\n', "variable NO_SUCH_URL is not set"),
-        (OF_RELEASES + 'webhook = "example"\n', "w.toml:4: watch.webhook: 'example' is no address"),
+        (OF_RELEASES + 'webhook = "example"\n', "w.toml:4: watch.webhook: this is no address: it"),
         (OF_RELEASES + "on_regression = 'say \"'\n", "w.toml:4: watch.on_regression: "),
         ('contenders = ["postgres@17"]\n' + OF_RELEASES, "w.toml:1: contenders: a watch chooses"),
         ('tests = ["nothing"]\n' + OF_RELEASES, "w.toml:1: tests: no test is called 'nothing'"),

@@ -16,11 +16,12 @@ from slowdust.dbms.settings import AcceptedSettings, Settings, shipped_configs
 from slowdust.dbms.site import Site
 from slowdust.dbms.stages import Stage, Statements
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.secret import Secret
 from slowdust.store.manifest import BuildFacts
 
 FERRETDB = family("ferretdb")
 ME = Account("me", 1, 1)
-PASSWORD = Access(auth=Auth.SCRAM, password="pencil")
+PASSWORD = Access(auth=Auth.SCRAM, password=Secret("pencil"))
 
 
 def build_of(version: str = "1.24.2", dbms: str = "ferretdb") -> Build:
@@ -203,12 +204,15 @@ def test_a_password_makes_the_only_user(tmp_path: Path) -> None:
     for version in ("1.21.0", "1.24.2"):
         FERRETDB.check_access(build_of(version), PASSWORD)
     command = FERRETDB.server_command(site_of(tmp_path, access=PASSWORD))
-    assert command[-4:] == [
+    assert command[-3:] == [
         "--test-enable-new-auth", "--setup-database=slowdust", "--setup-username=slowdust",
-        "--setup-password=pencil",
     ]  # fmt: skip
+    assert FERRETDB.secret_variables(site_of(tmp_path, access=PASSWORD)) == {
+        "FERRETDB_SETUP_PASSWORD": Secret("pencil")
+    }
+    assert FERRETDB.secret_variables(site_of(tmp_path)) == {}
     with pytest.raises(UsageError, match="has no authentication by md5"):
-        FERRETDB.check_access(build_of(), Access(auth=Auth.MD5, password="p"))
+        FERRETDB.check_access(build_of(), Access(auth=Auth.MD5, password=Secret("p")))
 
 
 def texts(stages: list[Stage]) -> list[str]:

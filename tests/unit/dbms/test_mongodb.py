@@ -5,6 +5,7 @@ The replies are shortened from those in MongoDB's manual, the lines from logs th
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 from collections.abc import Callable, Mapping
@@ -21,6 +22,7 @@ from slowdust.dbms.settings import AcceptedSettings, Settings, setting_name, shi
 from slowdust.dbms.site import Site
 from slowdust.dbms.stages import Row, Statements
 from slowdust.errors import UsageError
+from slowdust.secret import Secret
 from slowdust.store.manifest import BuildFacts
 
 MONGODB = family("mongodb")
@@ -294,10 +296,26 @@ def test_the_server_says_whether_it_has_the_engine_in_memory(
             MONGODB.choose_engine(build_of(), "inmemory")
 
 
-def test_no_user_can_be_made() -> None:
-    MONGODB.check_access(build_of(), Access(Listen.LOOPBACK))
-    with pytest.raises(UsageError, match="no authentication by scram"):
-        MONGODB.check_access(build_of(), Access(auth=Auth.SCRAM, password="p"))
+def test_the_key_file_has_the_password_of_the_servers_own_user(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    site = dataclasses.replace(
+        site_of(tmp_path), access=Access(Listen.LOOPBACK, Auth.SCRAM, Secret("pw"))
+    )
+    MONGODB.create(site, lambda *_: "")
+    key = tmp_path / "key"
+    assert (key.read_text(), key.stat().st_mode & 0o777) == ("pw", 0o600)
+    assert MONGODB.server_command(site)[-2:] == [
+        f"--keyFile={key}", "--setParameter=enableLocalhostAuthBypass=false",
+    ]  # fmt: skip
+    target = MONGODB.target(site)
+    assert (target.user, target.password, target.auth_source) == ("__system", Secret("pw"), "local")
+
+
+def test_a_server_on_its_socket_asks_for_no_password(tmp_path: Path) -> None:
+    MONGODB.create(site_of(tmp_path), lambda *_: "")
+    assert not any(tmp_path.iterdir())
+    assert "--keyFile" not in " ".join(MONGODB.server_command(site_of(tmp_path)))
+    assert MONGODB.target(site_of(tmp_path)).user == "slowdust"
 
 
 def test_the_client_asks_for_the_journal_where_the_settings_say_so(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from slowdust.dbms.mysqld.layout import sql_file, version_of
 from slowdust.dbms.mysqld.options import option_file
 from slowdust.dbms.settings import Settings
 from slowdust.errors import UsageError
+from slowdust.secret import Secret
 from tests.unit.dbms.mysqld_sites import MARIADB, MYSQL, build_of, site_of
 
 HELP = """#!/bin/sh
@@ -209,8 +210,10 @@ def test_authentication_that_a_version_does_not_know(dbms: str, version: str, au
 def test_user_is_made_in_the_words_of_the_version(
     tmp_path: Path, dbms: str, version: str, auth: Auth, first: str
 ) -> None:
-    site = site_of(tmp_path, build_of(dbms, version), Access(Listen.LOOPBACK, auth, "pw"))
-    MARIADB.check_access(build_of("mariadb", "10.1.8"), Access(Listen.LOOPBACK, Auth.NATIVE, "pw"))
+    site = site_of(tmp_path, build_of(dbms, version), Access(Listen.LOOPBACK, auth, Secret("pw")))
+    MARIADB.check_access(
+        build_of("mariadb", "10.1.8"), Access(Listen.LOOPBACK, Auth.NATIVE, Secret("pw"))
+    )
     kind = family(dbms)
     assert isinstance(kind, MysqldFamily)
     assert kind.start_statements(site)[0] == first
@@ -285,7 +288,7 @@ def test_fatal_error_is_a_whole_state(state: str, what: str | None) -> None:
 
 @pytest.mark.parametrize("listen", list(Listen))
 def test_what_a_server_is_told_cannot_be_set(asked: Build, listen: Listen) -> None:
-    site = site_of(asked.root, asked, Access(listen, Auth.NATIVE, "pw"))
+    site = site_of(asked.root, asked, Access(listen, Auth.NATIVE, Secret("pw")))
     options = [
         part.removeprefix("--").removeprefix("loose-").partition("=")[0].replace("-", "_")
         for part in MYSQL.server_command(site)[2:]

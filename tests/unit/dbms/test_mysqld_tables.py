@@ -127,9 +127,11 @@ def test_tables_may_be_in_the_system_tablespace(
     assert MYSQL.read_sizes(site, [("500", "100")]).data_bytes == data
 
 
-def test_files_that_a_server_deletes_meanwhile_are_left_out(tmp_path: Path) -> None:
-    (tmp_path / "data/#rocksdb").mkdir(parents=True)
-    (tmp_path / "data/#rocksdb/1.sst").write_bytes(b"x" * 50)
-    (tmp_path / "data/#rocksdb/2.sst").symlink_to("gone")  # listed, but cannot be asked
+def test_files_that_a_server_deletes_meanwhile_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [tmp_path / "1.sst", tmp_path / "gone.sst"]
+    files[0].write_bytes(b"x" * 50)
+    monkeypatch.setattr("slowdust.dbms.mysqld.engines.files_below", lambda *_: files)
     site = site_of(tmp_path, build_of("mariadb", "10.11.18"), engine="rocksdb")
     assert MARIADB.read_sizes(site, [("500", "100")]).data_bytes == 50

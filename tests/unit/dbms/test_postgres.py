@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.site import Site
 from slowdust.dbms.stages import Stage, Statements, WaitUntil
 from slowdust.errors import UsageError
+from slowdust.secret import Secret
 from slowdust.store.manifest import BuildFacts
 
 POSTGRES = family("postgres")
@@ -31,7 +33,7 @@ def build_of(version: str) -> Build:
 def site_of(folder: Path, version: str = "17.6", access: Access | None = None) -> Site:
     return Site(
         build=build_of(version),
-        account=Account("me", 1, 1),
+        account=Account("me", os.getuid(), os.getgid()),
         data_dir=folder,
         config_file=folder / "server.conf",
         socket_dir=Path("/tmp/slowdust-0"),
@@ -82,8 +84,10 @@ def test_server_listens_on_its_socket_only_unless_told(tmp_path: Path) -> None:
 def test_target_is_the_socket_or_the_loopback(tmp_path: Path) -> None:
     target = POSTGRES.target(site_of(tmp_path))
     assert (target.host, target.socket, target.password) == (None, "/tmp/slowdust-0", None)
-    target = POSTGRES.target(site_of(tmp_path, access=Access(Listen.LOOPBACK, Auth.SCRAM, "pw")))
-    assert (target.host, target.socket, target.password) == ("127.0.0.1", None, "pw")
+    target = POSTGRES.target(
+        site_of(tmp_path, access=Access(Listen.LOOPBACK, Auth.SCRAM, Secret("pw")))
+    )
+    assert (target.host, target.socket, target.password) == ("127.0.0.1", None, Secret("pw"))
 
 
 def test_passwords_are_made_only_where_they_are_asked_for() -> None:
@@ -197,7 +201,7 @@ def test_no_engines_to_choose() -> None:
 
 def test_authentication_of_another_dbms_is_refused() -> None:
     POSTGRES.check_access(build_of("17.6"), Access.make(auth=Auth.SCRAM))
-    with pytest.raises(UsageError, match="postgres has no authentication by caching_sha2"):
+    with pytest.raises(UsageError, match=r"postgres 17\.6 has no authentication by caching_sha2"):
         POSTGRES.check_access(build_of("17.6"), Access.make(auth=Auth.CACHING_SHA2))
 
 

@@ -221,5 +221,5 @@ def test_a_share_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
 def test_configuration_that_is_not_there() -> None:
     with pytest.raises(UsageError, match="no configuration 'tiny': use one of default, durable"):
         load_config("postgres", "tiny")
-    with pytest.raises(UsageError, match=r"nothing\.toml cannot be read: No such file"):
+    with pytest.raises(UsageError, match=r"cannot read .*nothing\.toml: No such file"):
         load_config("postgres", "nothing.toml")

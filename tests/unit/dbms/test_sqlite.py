@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -17,10 +18,11 @@ from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.site import Site
 from slowdust.dbms.stages import Statements
 from slowdust.errors import UsageError
+from slowdust.secret import Secret
 from slowdust.store.manifest import BuildFacts
 
 SQLITE = family("sqlite")
-ME = Account("me", 1, 1)
+ME = Account("me", os.getuid(), os.getgid())
 
 
 def build_of(version: str = "3.50.2") -> Build:
@@ -112,7 +114,7 @@ def test_pragmas_that_are_no_settings_are_refused(report: dict[str, str], name: 
 
 def test_nobody_connects_to_it(tmp_path: Path) -> None:
     SQLITE.check_access(build_of(), Access())
-    for access in (Access(Listen.LOOPBACK), Access(auth=Auth.SCRAM, password="p")):
+    for access in (Access(Listen.LOOPBACK), Access(auth=Auth.SCRAM, password=Secret("p"))):
         with pytest.raises(UsageError, match="sqlite has no server"):
             SQLITE.check_access(build_of(), access)
 

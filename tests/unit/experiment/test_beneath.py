@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from slowdust.accounts import Account
 from slowdust.benchmarks.io import IO
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
@@ -19,6 +20,8 @@ from slowdust.experiment.slices.beneath import Beneath
 from slowdust.store.measured import Measured
 from slowdust.store.slice import Place, Slice
 
+ME = Account("me", os.getuid(), os.getgid())
+
 
 class PretendedDisk:
     """Takes the place of a driver: notes each fetch, or refuses it."""
@@ -27,10 +30,12 @@ class PretendedDisk:
         self.events = events
         self.refuses = refuses
         self.commands: list[Fetch] = []
+        self.names: list[str] = []
 
     def fetch(self, command: Fetch) -> Fetched:
         self.events.append("disk")
         self.commands.append(command)
+        self.names.append(Path(command.file).readlink().name)
         if self.refuses:
             raise TargetError(Failed(kind="connection", message="Invalid argument"))
         return Fetched(id=1, reads=500, seconds=command.seconds)
@@ -40,6 +45,7 @@ class Setting:
     """A step on one contender with two files, and what happened in it."""
 
     def __init__(self, folder: Path, test: str, *, refuses: bool = False) -> None:
+        self.folder = folder
         self.events: list[str] = []
         self.warnings: list[str] = []
         self.disk = PretendedDisk(self.events, refuses=refuses)
@@ -63,8 +69,14 @@ class Setting:
             freeze=lambda: self.events.append(f"{name} stands still"),
             thaw=lambda: self.events.append(f"{name} goes on"),
         )
+        instance = SimpleNamespace(data_dir=self.folder, account=ME)
         return SimpleNamespace(
-            name=name, page_bytes=8192, family=family, server=server, failed=None
+            name=name,
+            page_bytes=8192,
+            family=family,
+            server=server,
+            instance=instance,
+            failed=None,
         )
 
     def slice(self, half: int) -> Slice:
@@ -93,7 +105,8 @@ def test_as_many_threads_as_clients_read_other_places_of_the_largest_file(tmp_pa
     setting.slice(0)
     setting.slice(1)
     first, second = setting.disk.commands
-    assert (first.file, first.threads, first.page_bytes) == (str(tmp_path / "table"), 4, 8192)
+    assert setting.disk.names == ["table", "table"]
+    assert (first.threads, first.page_bytes) == (4, 8192)
     assert first.seed != second.seed
 
 

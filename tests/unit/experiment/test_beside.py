@@ -30,6 +30,10 @@ class Driver:
         """Session -> the positions at which its runs began."""
         self.runs: list[tuple[str, float | None, bool]] = []
         """Contender, seconds, whether others ran beside it."""
+        self.waits = SimpleNamespace(subject="")
+
+    def advance(self, session: str, positions: list[int]) -> Ran:
+        return self.run(session, Stop(positions=positions))
 
     def _advance(
         self, session: str, stop: int | None, by: int, begin: list[int] | None = None

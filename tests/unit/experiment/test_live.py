@@ -33,6 +33,9 @@ def verdict(low: float | None, high: float | None, word: str = "unsure") -> Inte
         (verdict(0.86, 0.96, "slower"), "slower, at least 4%"),
         (verdict(0.95, 0.99), "perhaps 5% slower"),
         (verdict(1.01, 1.05), "perhaps 5% faster"),
+        (verdict(3.4, 5.0, "faster"), "faster, at least 3.4X"),
+        (verdict(0.1, 0.2, "slower"), "slower, at least 80%"),
+        (verdict(0.2, 0.5), "perhaps 80% slower"),
     ],
 )
 def test_what_is_known_is_told_as_bounds(given: InterimVerdict, words: str) -> None:
@@ -43,7 +46,7 @@ STATUS = Status(
     *("scan", 8, 3, 12, "40 slices, start 2 of 4"),
     *([verdict(0.96, 1.09)], 30.0, 60.0, 1),
     left=245.4,
-    follows="counting of work",
+    following=40.0,
 )
 
 
@@ -53,7 +56,7 @@ def test_a_line_has_the_place_of_the_test_and_the_wall_time(
     PlainView().step_done(STATUS)
     assert capsys.readouterr().err == (
         "3/12 scan x8: b: at most 4% slower, at most 9% faster "
-        "(40 slices, start 2 of 4; about 4m05s left, then counting of work)\n"
+        "(40 slices, start 2 of 4; about 4m05s left, 40s of them after the timed part)\n"
     )
 
 
@@ -65,7 +68,7 @@ def test_the_terminal_has_the_same() -> None:
         console.print(view)
     assert "test 3 of 12" in captured.get()
     assert "1 decided" in captured.get()
-    assert "about 4m05s left, then counting of work" in captured.get()
+    assert "about 4m05s left, 40s of them after the timed part" in captured.get()
 
 
 def test_wall_time_has_what_the_budget_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:

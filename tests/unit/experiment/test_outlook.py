@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from slowdust.analysis.calibration.model import NeededTime
-from slowdust.experiment import host_calibrations
+from slowdust.experiment import host_calibrations, outlook
 from slowdust.experiment.host_calibrations import KeptTest
 from slowdust.experiment.outlook import outlook_of
 from slowdust.experiment.spec.spec import Spec, parse_spec
@@ -23,6 +23,7 @@ TESTS = ["point-query", "scan"]
 @pytest.fixture(autouse=True)
 def _own_data_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLOWDUST_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(outlook, "usual_time", lambda *_: 0.0)
 
 
 def spec(**keys: object) -> Spec:
@@ -73,8 +74,10 @@ def test_counting_is_learned_from_what_was_counted(
     store(tmp_path, "counted", 6, counting=Counting(source="valgrind"))
 
     plain = outlook_of(spec(incarnations=3), tmp_path)
-    counted = outlook_of(spec(incarnations=3, count="auto"), tmp_path)
+    counted = outlook_of(spec(incarnations=3, count="auto", count_budget="10m"), tmp_path)
+    short = outlook_of(spec(incarnations=3, count="auto", count_budget="10s"), tmp_path)
 
+    assert short.wall - plain.wall == pytest.approx(10)
     assert counted.wall - plain.wall == pytest.approx(240)
 
 

@@ -12,6 +12,8 @@ from typing import cast
 import numpy as np
 import pytest
 
+from slowdust.analysis.comparison.verdict import MINIMUM_BLOCKS
+from slowdust.experiment.announced import Announced
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data
 from slowdust.experiment.journal import Journal, new_manifest
@@ -57,6 +59,10 @@ class World:
     def step_done(self, status: Status) -> None:
         self.settled.append(status.settled)
 
+    def confirm(self, question: str) -> bool:
+        del question
+        return False
+
     def warning(self, text: str) -> None:
         self.warnings.append(text)
 
@@ -94,7 +100,17 @@ def sessions_in(world: World) -> type:
         def used_up(self) -> bool:
             return False
 
-        def warm_up(self) -> float:
+        slowest_operation = 0.0001
+        slowest = NAMES[0]
+
+        def fewest_blocks(self, length: float) -> int:
+            return MINIMUM_BLOCKS
+
+        def expected_block(self, length: float) -> float:
+            return 2 * len(NAMES) * length
+
+        def warm_up(self, has_time: object) -> float:
+            del has_time
             world.now += RESTART_S
             return 10_000.0
 
@@ -157,7 +173,9 @@ def run(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> Callable[[World, Spe
             facts = synthetic_manifest(NAMES, ["scan"], (1,), 1, 1).contenders
             return Journal(spec, writer, new_manifest(spec, facts, method, "1", {}))
 
-        measured = loop.SliceLoop(spec, cast(Contenders, contenders), journal_of, world)
+        measured = loop.SliceLoop(
+            spec, cast(Contenders, contenders), journal_of, world, Announced(world)
+        )
         measured.run()
         return measured.journal
 

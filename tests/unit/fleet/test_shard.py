@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from slowdust.addresses import is_loopback
 from slowdust.analysis.calibration.model import NeededTime
 from slowdust.errors import SlowdustError
 from slowdust.experiment import host_calibrations
 from slowdust.experiment.host_calibrations import KeptTest
-from slowdust.fleet.address import is_loopback, is_open, knock
+from slowdust.fleet.address import is_open, knock
 from slowdust.fleet.cluster import connected, host_nodes
 from slowdust.fleet.hosts import shard
 from slowdust.fleet.model import End, Ended, Order, Part

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from slowdust.accounts import server_account
+from slowdust.directories import ReplacedError
 from slowdust.instances.leftovers import clean_leftovers, remove_socket_dir
 from slowdust.instances.owner import (
     OwnerRecord,
@@ -267,11 +268,14 @@ def wait_until_gone(path: Path) -> None:
 def test_socket_directory_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     other = tmp_path / "not-ours"
     other.mkdir()
-    remove_socket_dir(other)
+    account = server_account()
+    remove_socket_dir(other, account)
     link = tmp_path / "slowdust-link"
     link.symlink_to(other)
-    remove_socket_dir(link)
+    with pytest.raises(ReplacedError, match=f"^{link} is not a directory any more"):
+        remove_socket_dir(link, account)
     assert other.exists()
+    assert link.is_symlink()
 
 
 def test_what_is_no_run_directory_is_left_alone() -> None:

@@ -26,7 +26,8 @@ def private(file: Path, text: str) -> Path:
 
 
 def found(url: str) -> str | None:
-    return find_password(parse_url(url))
+    password = find_password(parse_url(url))
+    return None if password is None else password.reveal()
 
 
 def test_none_is_found_where_there_is_none() -> None:

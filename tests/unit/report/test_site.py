@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import re
 import shutil
+import socket
 import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -244,6 +245,30 @@ def test_it_answers_to_no_other_name_and_writes_nothing(server: Server) -> None:
     assert get(server, "/", Host="attacker.example")[0].status == 403
     assert get(server, "/", method="POST")[0].status == 501
     assert server.server_address[0] == LOOPBACK
+
+
+@pytest.mark.parametrize("path", [b"http://[", b"//[x", b"/%ff", b"/\xff", b"/%00"])
+def test_what_is_no_address_of_a_page_is_answered(
+    server: Server, capfd: pytest.CaptureFixture[str], path: bytes
+) -> None:
+    with socket.create_connection((LOOPBACK, server.server_port), timeout=30) as connection:
+        host = f"{LOOPBACK}:{server.server_port}".encode()
+        connection.sendall(b"GET %b HTTP/1.0\r\nHost: %b\r\n\r\n" % (path, host))
+        with connection.makefile("rb") as answer:
+            status = answer.read()[:12]
+    assert status in (b"HTTP/1.1 400", b"HTTP/1.1 404")
+    assert capfd.readouterr().err == ""
+
+
+def test_a_browser_that_goes_away_is_no_error(
+    server: Server, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for error, is_told in ((BrokenPipeError(), False), (RuntimeError("a fault"), True)):
+        try:
+            raise error  # noqa: TRY301
+        except Exception:
+            server.handle_error(None, ("127.0.0.1", 1))
+        assert ("a fault" in capfd.readouterr().err) == is_told
 
 
 def test_a_port_in_use_is_wrong_use(server: Server, results: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 import time
@@ -109,11 +110,18 @@ def test_a_hook_that_left_the_file_is_told_no_more(tmp_path: Path) -> None:
 
 @pytest.fixture
 def address() -> Iterator[tuple[str, list[bytes]]]:
-    """The address of a server, and the bodies that it is sent; /no refuses them."""
+    """The address of a server, and the bodies that it is sent; /no refuses them.
+
+    /who wants user and password, which it takes for the body.
+    """
     bodies: list[bytes] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
+            if self.path == "/who":
+                bodies.append(
+                    base64.b64decode(self.headers["Authorization"].removeprefix("Basic "))
+                )
             bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
             self.send_response(500 if self.path == "/no" else 200)
             self.send_header("Content-Length", "0")
@@ -145,3 +153,40 @@ def test_an_address_may_be_in_a_variable_and_is_never_told(
     assert told(POSTED) == [POSTED]
     assert "the answer was 500" in told.warnings[0]
     assert not any("secret" in warning or "127.0.0.1" in warning for warning in told.warnings)
+
+
+@pytest.mark.parametrize(
+    ("user", "sent"),
+    [
+        ("ann:pencil", "ann:pencil"),
+        ("ann", "ann:"),
+        (":pencil", ":pencil"),
+        ("ann:sec%2Fret%40%3A%C3%A9", "ann:sec/ret@:é"),
+    ],
+)
+def test_user_and_password_of_an_address_are_sent(
+    tmp_path: Path, address: tuple[str, list[bytes]], user: str, sent: str
+) -> None:
+    url, bodies = address
+    webhook = url.replace("://", f"://{user}@") + "/who"
+    told = Told(a_watch(tmp_path, RELEASES + f'webhook = "{webhook}"\n'))
+    assert told(POSTED) == []
+    assert bodies[0].decode() == sent
+    assert "pencil" not in repr(told.watch)
+
+
+@pytest.mark.parametrize(
+    ("command", "complaint"),
+    [
+        ("sh -c 'exit 3' pencil", "sh failed with code 3"),
+        ("no_such_program --token pencil", "cannot run no_such_program"),
+        ("TOKEN=pencil tee", "cannot run TOKEN"),
+        ("sh -c 'echo at https://ann:pencil@host/x >&2; exit 1'", "at https://***"),
+    ],
+)
+def test_arguments_of_a_hook_are_not_told(tmp_path: Path, command: str, complaint: str) -> None:
+    told = Told(a_watch(tmp_path, RELEASES + f'on_regression = "{command}"\n'))
+    assert told(EVENT, time_limit=5.0) == [EVENT]
+    (warning,) = told.warnings
+    assert complaint in warning
+    assert "pencil" not in warning

@@ -7,6 +7,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
 
 use super::super::Failure;
+use crate::protocol::secret::Secret;
 
 pub const MECHANISM: &str = "SCRAM-SHA-256";
 /// The fewest iterations that MongoDB's own drivers accept.
@@ -17,7 +18,7 @@ type Key = [u8; 32];
 
 /// An exchange under way.
 pub struct Scram {
-    password: String,
+    password: Secret,
     /// The first message without its header.
     first: String,
     nonce: String,
@@ -31,10 +32,10 @@ pub struct Proof {
 
 impl Scram {
     /// `nonce` is printable text that no one can guess.
-    pub fn new(user: &str, password: &str, nonce: &str) -> Self {
+    pub fn new(user: &str, password: &Secret, nonce: &str) -> Self {
         let name = user.replace('=', "=3D").replace(',', "=2C");
         Self {
-            password: password.to_owned(),
+            password: password.clone(),
             first: format!("n={name},r={nonce}"),
             nonce: nonce.to_owned(),
         }
@@ -58,7 +59,7 @@ impl Scram {
             return Err(wrong());
         }
         let mut salted = Key::default();
-        let password = self.password.as_bytes();
+        let password = self.password.reveal().as_bytes();
         pbkdf2::pbkdf2_hmac::<Sha256>(password, &salt, iterations, &mut salted);
         let client_key = signed(&salted, b"Client Key");
         let stored_key: Key = Sha256::digest(client_key).into();
@@ -108,7 +109,7 @@ mod tests {
     /// The example of RFC 7677, section 3.
     #[test]
     fn the_exchange_is_that_of_the_standard() {
-        let scram = Scram::new("user", "pencil", "rOprNGfwEbeRWgbNEkqO");
+        let scram = Scram::new("user", &Secret::new("pencil"), "rOprNGfwEbeRWgbNEkqO");
         assert_eq!(scram.first_message(), "n,,n=user,r=rOprNGfwEbeRWgbNEkqO");
         let nonce = "rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0";
         let challenge = format!("r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096");
@@ -122,7 +123,7 @@ mod tests {
 
     #[test]
     fn challenges_that_are_none_are_refused() {
-        let scram = Scram::new("a=b,c", "pencil", "abc");
+        let scram = Scram::new("a=b,c", &Secret::new("pencil"), "abc");
         assert_eq!(scram.first_message(), "n,,n=a=3Db=2Cc,r=abc");
         for challenge in [
             "r=abcd,s=AAAA,i=1",

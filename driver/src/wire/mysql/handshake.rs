@@ -7,6 +7,7 @@ use super::super::Failure;
 use super::authentication::{encrypted, terminated, Method, NONCE};
 use super::packets::{Packet, PacketHeader};
 use super::reply::{error, Endings};
+use crate::protocol::secret::Secret;
 use crate::protocol::target::Target;
 
 const PROTOCOL_VERSION: u8 = 10;
@@ -60,7 +61,16 @@ pub struct Handshake<'a> {
     pub target: &'a Target,
 }
 
+/// An authenticated session.
+pub struct Shaken {
+    pub socket: Socket,
+    pub endings: Endings,
+    /// The server's number of the connection.
+    pub connection: u32,
+}
+
 struct Greeting {
+    connection: u32,
     capabilities: u32,
     nonce: Vec<u8>,
     method: Option<Method>,
@@ -72,7 +82,7 @@ struct Received {
 }
 
 impl Handshake<'_> {
-    pub fn run(mut self) -> Result<(Socket, Endings), Failure> {
+    pub fn run(mut self) -> Result<Shaken, Failure> {
         let received = self.receive()?;
         let greeting = Greeting::read(&received.body)?;
         if greeting.capabilities & can::NEEDED != can::NEEDED {
@@ -103,7 +113,11 @@ impl Handshake<'_> {
             0 => Endings::Eof,
             _ => Endings::Ok,
         };
-        Ok((self.socket, endings))
+        Ok(Shaken {
+            socket: self.socket,
+            endings,
+            connection: greeting.connection,
+        })
     }
 
     /// Encrypt the connection, which the beginning of an answer asks for.
@@ -169,7 +183,7 @@ impl Handshake<'_> {
 
     /// Return the password, empty for most private servers.
     fn password(&self) -> &str {
-        self.target.password.as_deref().unwrap_or_default()
+        self.target.password.as_ref().map_or("", Secret::reveal)
     }
 
     fn receive(&mut self) -> Result<Received, Failure> {
@@ -214,7 +228,7 @@ impl Greeting {
             )));
         }
         let _server_version = body.string()?;
-        let _connection: [u8; 4] = body.array()?;
+        let connection = u32::from_le_bytes(body.array()?);
         let mut nonce = body.bytes(8)?.to_vec();
         body.byte()?;
         let low = u16::from_le_bytes(body.array()?);
@@ -225,6 +239,7 @@ impl Greeting {
         body.bytes(11)?;
         nonce.extend_from_slice(body.bytes(NONCE - nonce.len())?);
         Ok(Self {
+            connection,
             capabilities: u32::from(low) | u32::from(high) << 16,
             nonce,
             method: Method::named(&method_name(body.remaining())),

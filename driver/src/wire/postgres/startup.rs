@@ -10,9 +10,36 @@ use super::super::frames::Frames;
 use super::super::socket::Socket;
 use super::super::Failure;
 use super::backend::{error_response, MessageHeader};
+use crate::protocol::secret::Secret;
 use crate::protocol::target::Target;
 
 const INVALID_PASSWORD: &str = "28P01";
+
+/// The process of the server that serves a connection, and the key with which it is cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backend {
+    pub process: u32,
+    pub key: i32,
+}
+
+/// Connect to a server, and encrypt what follows if the target wants it.
+pub fn reach(target: &Target) -> Result<Socket, Failure> {
+    let socket = Socket::connect(target, &format!(".s.PGSQL.{}", target.port))?;
+    match target.tls {
+        Some(_) => ask_for_tls(socket)?.secure(target),
+        None => Ok(socket),
+    }
+}
+
+/// Ask the server to cancel the statement of a backend, over a connection that it closes after that.
+pub fn cancel(target: &Target, backend: Backend) -> Result<(), Failure> {
+    let mut socket = reach(target)?;
+    let mut request = BytesMut::new();
+    let process = i32::try_from(backend.process).map_err(Failure::protocol)?;
+    frontend::cancel_request(process, backend.key, &mut request);
+    socket.send(&request)?;
+    socket.wait_patiently()
+}
 
 /// Ask the server to encrypt the connection, before anything else.
 pub fn ask_for_tls(mut socket: Socket) -> Result<Socket, Failure> {
@@ -20,6 +47,7 @@ pub fn ask_for_tls(mut socket: Socket) -> Result<Socket, Failure> {
     frontend::ssl_request(&mut request);
     socket.send(&request)?;
     let mut answer = [0];
+    socket.wait_patiently()?;
     match (socket.receive(&mut answer)?, answer) {
         (1, [b'S']) => Ok(socket),
         _ => Err(Failure::connection("the server does not speak TLS")),
@@ -34,8 +62,8 @@ pub struct Startup<'a> {
 }
 
 impl Startup<'_> {
-    /// Authenticate, and return the process id of the backend, if the server sends it.
-    pub fn run(mut self) -> Result<Option<u32>, Failure> {
+    /// Authenticate, and return the backend, if the server names it.
+    pub fn run(mut self) -> Result<Option<Backend>, Failure> {
         let schema = self.target.schema.as_deref();
         let parameters = [
             ("user", self.target.user.as_str()),
@@ -50,7 +78,13 @@ impl Startup<'_> {
         let mut backend = None;
         loop {
             match self.message()? {
-                (b'K', body) => backend = u32::try_from(code(&mut Body::new(&body))?).ok(),
+                (b'K', body) => {
+                    let mut body = Body::new(&body);
+                    let (process, key) = (code(&mut body)?, code(&mut body)?);
+                    backend = u32::try_from(process)
+                        .ok()
+                        .map(|process| Backend { process, key });
+                }
                 (b'Z', _) => return Ok(backend),
                 _ => {}
             }
@@ -118,7 +152,8 @@ impl Startup<'_> {
     fn password(&self) -> Result<&str, Failure> {
         self.target
             .password
-            .as_deref()
+            .as_ref()
+            .map(Secret::reveal)
             .ok_or_else(|| Failure::Connection {
                 sqlstate: Some(INVALID_PASSWORD.to_owned()),
                 message: "the server asks for a password, and there is none".to_owned(),

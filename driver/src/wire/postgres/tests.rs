@@ -160,7 +160,10 @@ fn a_query_gives_its_table() {
     assert_eq!(outcome, Ok(expected));
 }
 
-fn start_up(greeting: Vec<u8>, password: Option<&str>) -> (Result<Option<u32>, Failure>, Vec<u8>) {
+fn start_up(
+    greeting: Vec<u8>,
+    password: Option<&str>,
+) -> (Result<Option<Backend>, Failure>, Vec<u8>) {
     let (mut socket, received) = Socket::with_server(greeting);
     let target = Target::of_test("postgres", password);
     let startup = Startup {
@@ -183,7 +186,11 @@ fn md5_passwords_are_hashed_with_the_salt() {
     ]
     .concat();
     let (outcome, received) = start_up(greeting, Some("secret"));
-    assert_eq!(outcome, Ok(Some(4242)), "the backend's process id");
+    let backend = Backend {
+        process: 4242,
+        key: 7,
+    };
+    assert_eq!(outcome, Ok(Some(backend)));
     let hash = postgres_protocol::authentication::md5_hash(b"ann", b"secret", *b"salt");
     assert!(received.ends_with(&message(b'p', format!("{hash}\0").as_bytes())));
 }

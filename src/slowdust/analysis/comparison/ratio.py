@@ -34,6 +34,10 @@ class Interval:
         """Return whether all of it is within `margin` of 1, seen from either contender."""
         return self.low >= 1 / (1 + margin) and self.high <= 1 + margin
 
+    def lies_beyond(self, factor: float) -> bool:
+        """Return whether all of it is further from 1 than `factor`, on one side."""
+        return self.low > factor or self.high < 1 / factor
+
     def excludes_one(self) -> bool:
         """Return whether all of it is on one side of 1."""
         return self.low > 1 or self.high < 1

@@ -13,7 +13,8 @@ from slowdust.analysis.work.cost import background_per_operation, events_per_ope
 from slowdust.analysis.work.estimate import counts_by_step, judge_work
 from slowdust.store.count import INSTRUCTIONS, Count
 from slowdust.store.manifest import Counting, WorkloadFacts
-from slowdust.wording import clients, listing
+from slowdust.units import format_duration
+from slowdust.wording import clients, listing, short_duration, shortened
 
 ONE_START = "work was counted in one start: what a restart does to it is assumed, not measured"
 TIME_BESIDE_WORK: dict[tuple[Verdict, Amount], str] = {
@@ -78,9 +79,12 @@ def has_work(results: Sequence[Result]) -> bool:
 
 
 def notes_about_work(
-    results: Sequence[Result], counts: Sequence[Count], counting: Counting | None
+    results: Sequence[Result], counts: Sequence[Count], counting: Counting | None, experiment: str
 ) -> list[str]:
-    """Return a note for each way in which work was counted otherwise than time was measured."""
+    """Return a note for each way in which work was counted otherwise than time was measured.
+
+    One of them names the tests that there was no time for, with the command that counts them.
+    """
     measured = {result.clients for result in results if result.work is not None}
     counted = {step.clients for step in counts_by_step(counts)}
     notes = []
@@ -93,6 +97,12 @@ def notes_about_work(
         notes.append(
             f"Work was counted in a table of {rows:,} rows, fewer than time was measured with: "
             f"indexes may have fewer levels, and statements other plans."
+        )
+    if counting is not None and (left_out := counting.left_out) is not None:
+        notes.append(
+            f"The work of {shortened(left_out.tests)} was not counted within "
+            f"{format_duration(round(left_out.budget_s))}: `slowdust more {experiment} "
+            f"--count-budget {short_duration(left_out.advised_s)}` counts it."
         )
     return notes
 
@@ -126,7 +136,7 @@ def _disagreement(result: Result, work: Work) -> list[str]:
     """Return what it means that time and work disagree; nothing where they do not."""
     if result.verdict is None or work.verdict is None:
         return []
-    if result.basis == "all time" or PLAN_DIFFERS in result.notes:
+    if result.has_stalls or PLAN_DIFFERS in result.notes:
         return []  # stalls, or another plan, say more
     meaning = TIME_BESIDE_WORK.get((result.verdict, work.verdict))
     return [] if meaning is None else [meaning]

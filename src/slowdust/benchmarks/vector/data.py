@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +19,7 @@ from slowdust.benchmarks.vector.hdf5 import Header, read_vectors
 from slowdust.benchmarks.vector.metric import Metric, Vectors
 from slowdust.benchmarks.vector.shapes import Shape, clustered
 from slowdust.places import cache_root
+from slowdust.temporary import becoming, temporary_folder
 
 _LAYOUT = np.dtype("<f4")
 """Vectors in a file: little-endian, without a header, as the driver reads them."""
@@ -66,7 +64,7 @@ class Dataset:
         kept = self.folder / f"{name}.npz"
         if not kept.is_file():
             found = self._found(k, percent)
-            with _becoming(kept) as path, path.open("wb") as file:
+            with becoming(kept) as path, path.open("wb") as file:
                 np.savez(file, rows=found.rows, distances=found.distances)
         with np.load(kept) as arrays:
             return Exact(arrays["rows"], arrays["distances"])
@@ -128,23 +126,15 @@ def _kept(facts: Mapping[str, object], make: Callable[[Path], None]) -> Path:
     key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
     folder = cache_root() / "vectors" / key
     if not folder.is_dir():
-        with _becoming(folder) as staged:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with temporary_folder(folder.parent) as place:
+            staged = place / key
             staged.mkdir()
             make(staged)
             (staged / "facts.json").write_text(json.dumps(facts) + "\n", encoding="utf-8")
+            try:
+                staged.rename(folder)
+            except OSError:
+                if not folder.is_dir():  # else another process was faster
+                    raise
     return folder
-
-
-@contextmanager
-def _becoming(place: Path) -> Iterator[Path]:
-    """Yield a path whose content appears at `place` when it is whole, unless another was faster."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".making-", dir=place.parent) as folder:
-        staged = Path(folder) / place.name
-        yield staged
-        try:
-            staged.replace(place)
-        except OSError:
-            if not place.exists():
-                raise
-            shutil.rmtree(staged, ignore_errors=True)

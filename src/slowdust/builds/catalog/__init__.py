@@ -19,6 +19,7 @@ import msgspec.toml
 
 from slowdust.errors import UsageError
 from slowdust.places import data_root
+from slowdust.user_text import read_user_text
 from slowdust.versions import version_order
 from slowdust.wording import nearest
 
@@ -146,14 +147,10 @@ def catalog_of(dbms: str) -> Catalog:
         hint = f"did you mean {close}?" if close else f"choose {', '.join(known_dbms())}"
         raise UsageError(f"unknown dbms {dbms!r}: {hint}")
     own = data_root() / "catalog" / f"{dbms}.toml"
-    try:
-        additions = own.read_text(encoding="utf-8")
-    except (FileNotFoundError, NotADirectoryError):
+    if not own.exists():
         return _shipped(dbms)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read {own}: {error}") from error
     try:
-        return _shipped_with(dbms, additions)
+        return _shipped_with(dbms, read_user_text(own))
     except (msgspec.DecodeError, UsageError) as error:
         raise UsageError(f"{own}: {error}") from error
 

@@ -28,6 +28,7 @@ from slowdust.builds.revisions.revision import GIT, Revision
 from slowdust.errors import UsageError
 from slowdust.places import cache_root
 from slowdust.store.manifest import Compiled
+from slowdust.unpacking import Tree
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,9 @@ def compiled_from(
     build = compiled_before(dbms, version, facts)
     if build is None:
         place = _folder(dbms, facts)
-        with staging.lock(place):
+        with staging.lock(place, progress) as report:
             if cache.load_folder(place) is None:
-                work = _Work(dbms, version, revision, flags, compiler, progress)
+                work = _Work(dbms, version, revision, flags, compiler, report)
                 cache.fill_compiled(place, catalog_of(dbms), version, work.fill)
         build = compiled_before(dbms, version, facts)
     assert build is not None
@@ -193,7 +194,7 @@ class _Work:
         revision = self.revision
         name = f"{self.flags.name}-{_digest(revision.place, self.compiler.version)}"
         place = cache_root() / "trees" / self.dbms / name
-        with staging.lock(place):
+        with staging.lock(place, self.progress):
             end_abandoned(place / _BUILD)
             place.mkdir(exist_ok=True)
             place.chmod(0o755)
@@ -201,7 +202,10 @@ class _Work:
             tree.update(place, revision)
             installed = self._made(place)
             binaries = folder / "installed"
-            shutil.copytree(installed, binaries, symlinks=True)
+            printed = ["tar", "--create", "--file=-", f"--directory={installed}", "."]
+            copied = Tree(binaries)
+            copied.add_output(printed, server_account(), f"the installation of {self.version}")
+            copied.finish()
             shutil.rmtree(place / _INSTALL)
             shutil.copy(place / LOG, folder / LOG)
         facts = facts_of(revision, self.flags, self.compiler.version)

@@ -6,13 +6,13 @@ import functools
 import hashlib
 import os
 import shutil
-import tempfile
 from pathlib import Path
 
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.builds.revisions.revision import DIRECTORY, Revision, git
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.places import named_path
+from slowdust.temporary import temporary_folder
 from slowdust.unpacking import unpack
 
 
@@ -74,8 +74,8 @@ def _copy(root: Path, names: list[str], folder: Path) -> None:
 
 def _unpack(archive: Path, folder: Path) -> None:
     """Unpack an archive, without the folder that holds all of it."""
-    with tempfile.TemporaryDirectory(prefix="slowdust-source-", dir=folder.parent) as temporary:
-        unpacked = Path(temporary) / "unpacked"
+    with temporary_folder(folder.parent) as temporary:
+        unpacked = temporary / "unpacked"
         unpack(archive, unpacked)
         content = list(unpacked.iterdir())
         alone = content[0] if len(content) == 1 and content[0].is_dir() else unpacked

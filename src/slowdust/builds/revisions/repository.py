@@ -9,12 +9,13 @@ import subprocess
 from enum import Enum
 from pathlib import Path
 
+from slowdust.addresses import shown
 from slowdust.builds import staging
 from slowdust.builds.model import Progress
 from slowdust.builds.revisions.revision import GIT, Revision, git
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.places import cache_root, named_path
-from slowdust.unpacking import Tree
+from slowdust.unpacking import Tree, inside
 
 _URL = re.compile(r"[a-z][a-z0-9+]*://|[^/]+@[^/]+:")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -56,9 +57,36 @@ def located(repository: str, ref: str, depth: Depth, progress: Progress) -> tupl
 
     Raises UsageError when it has no such commit.
     """
+    check_repository(repository)
     if _is_url(repository):
         return _fetched(repository, ref, depth, progress)
     return _local(repository, ref)
+
+
+def check_repository(repository: str) -> None:
+    """Refuse an address with a password, or with the user of a web address, who may be a token.
+
+    The address is stored with the results, and git shows it in process lists.
+
+    Raises:
+        UsageError: it has one. The message does not have it.
+    """
+    if _is_url(repository) and (hidden := shown(_as_address(repository))) != _as_address(
+        repository
+    ):
+        raise UsageError(
+            f"'{hidden}': a repository's address cannot have a user's password or token, which "
+            "would be stored with the results: leave it out, and let git know it (git help "
+            "credentials)"
+        )
+
+
+def _as_address(repository: str) -> str:
+    """Return the address of `ann@host:path`, too, as one that has a scheme."""
+    if "://" in repository:
+        return repository
+    user, _, place = repository.rpartition("@")
+    return f"ssh://{user}@{place.replace(':', '/', 1)}"
 
 
 def _is_url(repository: str) -> bool:
@@ -96,23 +124,23 @@ def _fetched(url: str, ref: str, depth: Depth, progress: Progress) -> tuple[Path
     name = re.sub(r"[^A-Za-z0-9]+", "-", url).strip("-")[-40:]
     digest = hashlib.sha256(url.encode()).hexdigest()[:8]
     mirror = cache_root() / "repositories" / f"{name}-{digest}"
-    with staging.lock(mirror):
+    with staging.lock(mirror, progress) as report:
         mirror.mkdir(exist_ok=True)
         git(mirror, "init", "--quiet", "--bare")  # does nothing where it is one already
         enough = depth is Depth.COMMIT or not (mirror / "shallow").exists()
         if enough and _COMMIT.fullmatch(ref) and (commit := _commit(mirror, ref)):
             return mirror, commit
         if depth is Depth.COMMIT:
-            progress(f"fetching {ref} of {url}")
+            report(f"fetching {ref} of {url}")
             try:
                 # The history is not needed, and long.
                 git(mirror, "fetch", "--quiet", "--depth=1", "--", url, ref)
                 return mirror, git(mirror, "rev-parse", "FETCH_HEAD^{commit}").strip()
             except SlowdustError:
                 # Only names and whole hashes can be asked for; REF~1 needs the history.
-                progress(f"fetching all of {url}, which has no name {ref}")
+                report(f"fetching all of {url}, which has no name {ref}")
         else:
-            progress(f"fetching all of {url}")
+            report(f"fetching all of {url}")
         unshallow = ["--unshallow"] if (mirror / "shallow").exists() else []
         git(mirror, "fetch", "--quiet", "--prune", *unshallow, "--", url, "+refs/*:refs/*")
         commit = _commit(mirror, ref)
@@ -133,7 +161,7 @@ def _export(repository: Path, commit: str, folder: Path) -> None:
     if archive.returncode != 0:
         raise SlowdustError(f"git cannot export commit {commit[:12]} of {repository}")
     for path, linked in _submodules(repository, commit):
-        _export(_submodule(repository, folder, path), linked, folder / path)
+        _export(_submodule(repository, folder, path), linked, inside(folder, path))
 
 
 def _submodules(repository: Path, commit: str) -> list[tuple[str, str]]:
@@ -152,7 +180,7 @@ def _submodule(repository: Path, folder: Path, path: str) -> Path:
         if key.endswith(".path") and value == path
     ]
     directory = repository / git(repository, "rev-parse", "--git-common-dir").strip()
-    module = directory / "modules" / names[0] if names else None
+    module = inside(directory / "modules", names[0]) if names else None
     if module is None or not module.is_dir():
         raise SlowdustError(
             f"the submodule {path} is not in {repository}: give --repo a clone in which "

@@ -7,7 +7,6 @@ part of the build's provenance like any other.
 from __future__ import annotations
 
 import dataclasses
-import os
 import re
 import urllib.error
 import urllib.request
@@ -17,12 +16,15 @@ from typing import IO, cast
 
 import msgspec
 
+from slowdust.addresses import AddressError, parse_address, shown, without_secrets
 from slowdust.builds.catalog import Origin
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.builds.model import Progress, Runtime, Unpacked
 from slowdust.builds.sources.client import SourceUnavailable
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.places import check_regular
 from slowdust.unpacking import UnsafeArchive, inside, unpack
+from slowdust.user_text import environment_text
 
 KIND = "archive"
 _TIMEOUT_S = 60.0
@@ -67,19 +69,25 @@ class NoDowngrade(urllib.request.HTTPRedirectHandler):
     ) -> urllib.request.Request | None:
         new = super().redirect_request(req, fp, code, msg, headers, newurl)
         if new is not None and req.type == "https" != new.type:
-            raise urllib.error.URLError(f"it redirects from https to {newurl}, which is not safe")
+            raise urllib.error.URLError(
+                f"it redirects from https to {shown(newurl)}, which is not safe"
+            )
         return new
 
 
 def user_archive(location: str, version: str, sha256: str | None) -> Origin:
     """Return the origin of an archive that the user names by URL or as a file.
 
-    Raises UsageError for a URL without a hash.
+    Raises UsageError for a URL without a hash, or with a user, and for a pipe, which may never end.
     """
+    if _is_url(location):
+        _check_no_user(location)
+    else:
+        check_regular(Path(location))
     if sha256 is None and _is_url(location):
         raise UsageError(
-            f"{location} needs --sha256 HEX with the archive's SHA-256, since a web server could "
-            "send anything: only a local file may go without"
+            f"{shown(location)} needs --sha256 HEX with the archive's SHA-256, since a web server "
+            "could send anything: only a local file may go without"
         )
     path = location if _is_url(location) else str(Path(location).absolute())
     base, _, name = path.replace("{", "{{").replace("}", "}}").rpartition("/")
@@ -93,7 +101,7 @@ def with_checksum(origin: Origin, sha256: str) -> Origin:
 
 def describe(origin: Origin) -> str:
     """Describe an origin: 'archive URL'."""
-    return f"{KIND} {_location(origin)}"
+    return f"{KIND} {shown(_location(origin))}"
 
 
 def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
@@ -101,7 +109,7 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
     options = origin.options_as(Options)
     location = _location(origin)
     expected = _expected(origin, location)
-    name = location.rpartition("/")[2]
+    name = shown(location).rpartition("/")[2]
     progress(f"fetching {describe(origin)}")
     archive = folder / "archive"
     _fetch(location, archive)
@@ -116,13 +124,15 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
     _unpack(archive, name, unpacked)
     binaries = _single_folder(unpacked)
     libraries = tuple(inside(binaries, path) for path in options.libraries)
-    shown = location if _is_url(location) else name
-    return Unpacked(binaries, f"{KIND} {shown} sha256 {digest}", Runtime(libraries=libraries))
+    place = shown(location) if _is_url(location) else name
+    return Unpacked(binaries, f"{KIND} {place} sha256 {digest}", Runtime(libraries=libraries))
 
 
 def _location(origin: Origin) -> str:
     options = origin.options_as(Options)
-    base = (options.mirror and os.environ.get(options.mirror)) or options.base
+    base = (options.mirror and environment_text(options.mirror)) or options.base
+    if _is_url(base):
+        _check_no_user(base)
     return f"{base.rstrip('/')}/{_path(origin, options.path)}"
 
 
@@ -173,11 +183,12 @@ def _opened(location: str) -> IO[bytes]:
         opener = urllib.request.build_opener(NoDowngrade())
         return cast("IO[bytes]", opener.open(location, timeout=_TIMEOUT_S))
     except urllib.error.HTTPError as error:
-        raise SourceUnavailable(f"{location}: {error.code} {error.reason}") from error
+        raise SourceUnavailable(f"{shown(location)}: {error.code} {error.reason}") from error
     except urllib.error.URLError as error:
-        raise SourceUnavailable(f"{location}: {error.reason}") from error
-    except (OSError, HTTPException) as error:
-        raise SourceUnavailable(f"{location}: {error}") from error
+        raise SourceUnavailable(f"{shown(location)}: {error.reason}") from error
+    except (OSError, HTTPException, ValueError) as error:
+        reason = without_secrets(str(error))
+        raise SourceUnavailable(f"{shown(location)}: {reason}") from error
 
 
 def _read(source: IO[bytes], size: int) -> bytes:
@@ -202,6 +213,23 @@ def _single_folder(unpacked: Path) -> Path:
     """Return the only folder at the top of an archive, or else the archive's own folder."""
     members = list(unpacked.iterdir())
     return members[0] if len(members) == 1 and members[0].is_dir() else unpacked
+
+
+def _check_no_user(location: str) -> None:
+    """Refuse the address of an archive with a user, which would be neither sent nor kept secret.
+
+    Raises:
+        UsageError: it has one, or is not an address.
+    """
+    try:
+        user = parse_address(location).user
+    except AddressError as error:
+        raise UsageError(f"'{shown(location)}' is not the URL of an archive: {error}") from None
+    if user is not None:
+        raise UsageError(
+            f"'{shown(location)}': the URL of an archive cannot have a user: download it yourself, "
+            "and give the file"
+        )
 
 
 def _is_url(location: str) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePath
 
 from slowdust.accounts import ends_with_this_process
+from slowdust.addresses import without_secrets
 from slowdust.errors import SlowdustError
 
 FETCH_TIMEOUT_S = 1800.0
@@ -57,6 +58,7 @@ def run_client(
         raise SourceUnavailable(f"{name} did not end within {FETCH_TIMEOUT_S:.0f} s") from None
     if done.returncode != 0:
         reason = complaint(done.stdout, done.stderr) or _last_line(done.stderr + done.stdout)
+        reason = without_secrets(reason)  # as that of a proxy
         raise SourceUnavailable(f"{name}: {reason or f'exit code {done.returncode}'}")
     return done.stdout
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import copy
 import hashlib
 import re
-import subprocess
 import tarfile
 from pathlib import Path, PurePosixPath
 
@@ -23,7 +22,7 @@ from slowdust.builds.catalog import Origin
 from slowdust.builds.model import Progress, Runtime, Unpacked
 from slowdust.builds.sources.apt import PrivateApt
 from slowdust.builds.sources.client import SourceUnavailable, run_client
-from slowdust.unpacking import Tree, UnsafeArchive, relative_to_root
+from slowdust.unpacking import Tree, relative_to_root
 
 LISTING = "packages.txt"
 _LIBRARIES = "usr/lib/x86_64-linux-gnu"
@@ -105,27 +104,13 @@ def upstream(packaged: str) -> str:
 
 def _unpack(packages: list[Path], root: Path) -> None:
     tree = Tree(root, in_merged_usr)
-    account = server_account()  # what reads the files of others does not run as root
+    account = server_account()
     for package in packages:
         try:
             with package.open("rb") as content:
-                process = subprocess.Popen(
-                    ["dpkg-deb", "--fsys-tarfile", "-"],
-                    stdin=content,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    cwd="/",
-                    **account.identity(),
-                )
+                tree.add_output(["dpkg-deb", "--fsys-tarfile", "-"], account, package.name, content)
         except FileNotFoundError:
             raise SourceUnavailable("dpkg-deb is not installed") from None
-        with process:
-            assert process.stdout is not None
-            tree.add_stream(process.stdout, package.name)
-            # Without a reader to the end of its output, dpkg-deb would fail.
-            process.stdout.read()
-        if process.returncode != 0:
-            raise UnsafeArchive(f"{package.name}: dpkg-deb cannot unpack it")
     for name in _MERGED:
         (root / name).symlink_to(f"usr/{name}")
     tree.finish()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import shutil
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
@@ -14,6 +13,7 @@ import msgspec
 from slowdust.builds.catalog import Origin
 from slowdust.builds.model import Progress, Runtime, Unpacked
 from slowdust.builds.sources.client import SourceUnavailable, one_line, run_client
+from slowdust.temporary import temporary_folder
 from slowdust.unpacking import Tree, UnsafeArchive, inside
 
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:2.10:copy"
@@ -97,9 +97,9 @@ def _take(jar: zipfile.ZipFile, pattern: str, place: PurePosixPath, tree: Tree) 
     if matching[0] in folders:
         tree.add_zip(jar, matching[0], place)
         return
-    with tempfile.TemporaryDirectory(prefix="slowdust-jar-") as folder:
+    with temporary_folder() as folder:
         # The archive keeps its name, for messages.
-        archive = Path(folder) / matching[0].name
+        archive = folder / matching[0].name
         with jar.open(str(matching[0])) as member, archive.open("wb") as copy:
             shutil.copyfileobj(member, copy)
         tree.add(archive, place)

@@ -56,7 +56,7 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
     compiler = run_client(["go", "env", "GOVERSION"], source, _complaint).strip()
     progress(f"compiling {describe(origin)} with {compiler}")
     binaries = folder / "binaries"
-    program = binaries / options.program
+    program = inside(binaries, options.program)
     program.parent.mkdir(parents=True)
     build = ["go", "build", "-trimpath", "-o", str(program), options.package]
     run_client(build, source, _complaint, _STATIC)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from slowdust.cli.completion import experiments
-from slowdust.cli.options import results_option
+from slowdust.cli.options import NamedPath, stored_option
 
 
 @click.command("bundle", short_help="Write an experiment into one file.")
@@ -16,10 +16,10 @@ from slowdust.cli.options import results_option
     "-o",
     "--output",
     metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NamedPath(dir_okay=False),
     help="Write this file, which must not exist.  [NAME.slowdust]",
 )
-@results_option
+@stored_option
 def command(name: str, output: Path | None, results: Path) -> None:
     """Write the experiment NAME into one file, which another Slowdust opens.
 

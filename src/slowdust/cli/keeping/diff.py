@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from slowdust.cli.completion import experiments
-from slowdust.cli.options import format_options, results_option
+from slowdust.cli.options import format_options, stored_option
 from slowdust.cli.pages import write_page
 from slowdust.report.formats import DIFFS, render_as
 
@@ -17,7 +17,7 @@ from slowdust.report.formats import DIFFS, render_as
 @click.argument("before", shell_complete=experiments)
 @click.argument("after", shell_complete=experiments)
 @format_options(DIFFS)
-@results_option
+@stored_option
 def command(*, before: str, after: str, html: Path | None, form: str | None, results: Path) -> None:
     """Show what changed from the experiment BEFORE to the experiment AFTER.
 

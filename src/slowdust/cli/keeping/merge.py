@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -69,18 +68,19 @@ def command(
     from slowdust.report import hosts as in_words
     from slowdust.store.folder import Folder
     from slowdust.store.keeping.experiments import check_name
+    from slowdust.temporary import temporary_folder
 
     check_name(name)
     if len(set(designs)) > 1:
         raise UsageError("--replicate and --spread contradict each other: give one of them")
     names = _host_names(hosts, parts)
     with ExitStack() as stack:
-        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slowdust-")))
+        place = stack.enter_context(temporary_folder())
         opened = [
             _part(given, names.get(given), results, place / str(number))
             for number, given in enumerate(parts)
         ]
-        joined = join(opened, Folder(results / name), next(iter(designs), None))
+        joined = join(opened, Folder.of(results, name), next(iter(designs), None))
     for sentence in joined.sentences:
         click.echo(sentence, err=True)
     for line in in_words.overview(read_stored(joined.folder).report()):

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from slowdust.cli.completion import experiments
-from slowdust.cli.options import results_option
+from slowdust.cli.options import stored_option
 
 
 @click.command("note", short_help="Write a note or tags beside an experiment.")
@@ -15,7 +15,7 @@ from slowdust.cli.options import results_option
 @click.argument("text", required=False)
 @click.option("--tag", "tags", multiple=True, metavar="WORD", help="Add a tag; repeatable.")
 @click.option("--untag", multiple=True, metavar="WORD", help="Remove a tag; repeatable.")
-@results_option
+@stored_option
 def command(
     *, name: str, text: str | None, tags: tuple[str, ...], untag: tuple[str, ...], results: Path
 ) -> None:

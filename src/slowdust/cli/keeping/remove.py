@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from slowdust.cli.completion import experiments
-from slowdust.cli.options import results_option
+from slowdust.cli.options import stored_option
 
 
 @click.command("remove", short_help="Remove experiments with all their files.")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=experiments)
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@results_option
+@stored_option
 def command(names: tuple[str, ...], results: Path, **options: bool) -> None:
     """Remove experiments with all their files, after a question.
 

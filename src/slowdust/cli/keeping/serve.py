@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from slowdust.cli.options import results_option
+from slowdust.cli.options import stored_option
 
 _PORT = 8017
 
@@ -19,7 +19,7 @@ _PORT = 8017
     show_default=True,
     help="Listen on this port; 0 takes a free one.",
 )
-@results_option
+@stored_option
 def command(port: int, results: Path) -> None:
     """Serve the pages of `slowdust site` to browsers of this machine, until Ctrl-C.
 

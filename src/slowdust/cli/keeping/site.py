@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from slowdust.cli.options import results_option
+from slowdust.cli.options import NamedPath, stored_option
 
 
 @click.command("site", short_help="Write all experiments as static pages.")
-@click.argument("directory", type=click.Path(file_okay=False, path_type=Path), metavar="DIR")
-@results_option
+@click.argument("directory", type=NamedPath(file_okay=False), metavar="DIR")
+@stored_option
 def command(directory: Path, results: Path) -> None:
     """Write the experiments of the results folder into DIR as static files.
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import signal
-import socket
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from slowdust.dbms.family import Family, Shutdown, Sizes
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Row, Stage
+from slowdust.directories import connected
 from slowdust.errors import SlowdustError
 
 _CONNECT_TIMEOUT_S = 5.0
@@ -77,12 +77,10 @@ class DocumentFamily(Family):
         """Connect to the socket, on which the server listens when it is ready."""
         del pid
         try:
-            with socket.socket(socket.AF_UNIX) as client:
-                client.settimeout(_CONNECT_TIMEOUT_S)
-                client.connect(str(socket_of(site)))
+            with connected(socket_of(site), site.account, _CONNECT_TIMEOUT_S):
+                return True
         except OSError:
             return False
-        return True
 
     def target(self, site: Site) -> Target:
         """Return the address, with the length of names; engines are no matter of the client's."""

@@ -10,13 +10,14 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from slowdust.accounts import Account, temporary_directory
+from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.mongod import config_file
 from slowdust.dbms.mongod.listening import listening
 from slowdust.dbms.mongod.server_log import first_error
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.settings_query import check_complaints, query_server, unknown_setting
+from slowdust.temporary import ENTERABLE, temporary_folder
 
 _SOCKETS = "s"
 _PORT = 27017
@@ -36,7 +37,7 @@ def accepted_settings(build: Build, account: Account, settings: Settings) -> Acc
     values = {**settings.optional, **settings.required}
     config_file.journaled(values)
     skipped: list[str] = []
-    with temporary_directory("settings", account) as directory:
+    with temporary_folder(account.temporary_root(), ENTERABLE) as directory:
         account.make_directory(directory / _SOCKETS)
         while complaint := _complaint(build, account, directory, values):
             unknown = _unknown(complaint)

@@ -13,6 +13,7 @@ from slowdust.dbms.mysqld.layout import version_of
 from slowdust.dbms.site import Served
 from slowdust.dbms.stages import Row, Stage, Statements, WaitUntil, WithSettings
 from slowdust.dbms.waits import Waits
+from slowdust.directories import files_below
 from slowdust.units import Second
 
 _LONGEST_WAIT: Second = 300.0
@@ -159,8 +160,8 @@ class Innodb(Engine):
     def data_files(self, site: Served, files: Path) -> list[Path]:
         """Return the tables' own files, with the system tablespace where not all have one."""
         directory = data_directory(files)
-        common = [] if _has_file_per_table(site) else directory.glob("ibdata*")
-        return [*directory.glob("*/*.ibd"), *common]
+        common = [] if _has_file_per_table(site) else files_below(directory, "ibdata*")
+        return [*files_below(directory, "*/*.ibd"), *common]
 
     def page_size_statement(self, site: Served) -> str | None:
         """Return the statement for versions that can have other pages than those of 16 KB."""
@@ -209,7 +210,7 @@ class Rocksdb(Engine):
     def data_files(self, site: Served, files: Path) -> list[Path]:
         """Return the sorted files, which all tables share."""
         del site
-        return [*data_directory(files).glob("#rocksdb/*.sst")]
+        return files_below(data_directory(files), "#rocksdb/*.sst")
 
 
 class Memory(Engine):
@@ -237,7 +238,7 @@ def _bytes_of(files: Iterable[Path]) -> int:
     total = 0
     for file in files:
         with contextlib.suppress(FileNotFoundError):
-            total += file.stat().st_size
+            total += file.lstat().st_size
     return total
 
 

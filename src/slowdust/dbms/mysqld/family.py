@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import signal
 import socket
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
-from slowdust.dbms.access import USER, Access, Auth
+from slowdust.dbms.access import USER
 from slowdust.dbms.family import Commit, Family, Shutdown, Sizes
 from slowdust.dbms.in_force import InForce
 from slowdust.dbms.mysqld import in_force, physical, waits
@@ -31,6 +30,7 @@ from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Row, Stage, Statements
 from slowdust.dbms.waits import Waits
+from slowdust.directories import connected
 from slowdust.errors import SlowdustError, UsageError
 
 ROCKSDB_PLUGIN = "ha_rocksdb.so"
@@ -88,18 +88,20 @@ class MysqldFamily(Family):
     creates_users_since: tuple[int, ...]
     """The first version with CREATE USER IF NOT EXISTS."""
 
-    @abstractmethod
-    def auths(self, build: Build) -> frozenset[Auth]:
-        """Return the authentication methods of this build's servers."""
-
     def validation(self, build: Build) -> Sequence[str]:
         """Return the arguments with which a server checks values of settings without starting."""
         del build
         return HELP
 
+    def table_of_users(self, site: Site) -> str:
+        """Return the table in which the server keeps its users."""
+        del site
+        return "mysql.user"
+
     def identified(self, site: Site) -> str:
         """Return the IDENTIFIED clause of the only user for CREATE USER and GRANT."""
-        return f"IDENTIFIED BY '{site.access.password or ''}'"
+        password = site.access.password
+        return f"IDENTIFIED BY '{password.reveal() if password else ''}'"
 
     def bytes_per_row(self, engine: str | None) -> int:
         """Return the bytes that the engine needs."""
@@ -134,13 +136,6 @@ class MysqldFamily(Family):
             "rocksdb: choose a MariaDB build from Debian, which has it"
         )
 
-    def check_access(self, build: Build, access: Access) -> None:
-        """Check the method, except for trust, which needs no plugin."""
-        if access.auth is not Auth.TRUST and access.auth not in self.auths(build):
-            raise UsageError(
-                f"{self.name} {build.facts.version} has no authentication by {access.auth.value}"
-            )
-
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
         """Ask the server, which lists its settings and checks values without starting."""
         return accepted_settings(build, account, settings, self.validation(build))
@@ -170,7 +165,10 @@ class MysqldFamily(Family):
         return self._command(site, data_options(site), mode)
 
     def start_statements(self, site: Site) -> list[str]:
-        """Return the statements of each start, which create the only user and the database."""
+        """Return the statements of each start, which create the only user and the database.
+
+        New data directories have a root without a password, and older ones a user without a name.
+        """
         identified = self.identified(site)
         if version_of(site.version) < self.creates_users_since:
             users = [
@@ -185,18 +183,21 @@ class MysqldFamily(Family):
                     f"GRANT ALL ON *.* TO {user} WITH GRANT OPTION",
                 )
             ]
-        return [*users, f"CREATE DATABASE IF NOT EXISTS {self.database}"]
+        return [
+            *users,
+            f"CREATE DATABASE IF NOT EXISTS {self.database}",
+            f"DELETE FROM {self.table_of_users(site)} WHERE User IN ('', 'root')",
+            "FLUSH PRIVILEGES",
+        ]
 
     def is_ready(self, site: Site, pid: int) -> bool:
         """Wait for the server's greeting; a socket left by an earlier server accepts nobody."""
         del pid
-        with socket.socket(socket.AF_UNIX) as client:
-            client.settimeout(_GREETING_TIMEOUT_S)
-            try:
-                client.connect(str(socket_of(site)))
+        try:
+            with connected(socket_of(site), site.account, _GREETING_TIMEOUT_S) as client:
                 greeting = client.recv(_GREETING_BYTES, socket.MSG_WAITALL)
-            except OSError:
-                return False
+        except OSError:
+            return False
         return len(greeting) == _GREETING_BYTES and greeting[-1] == _PROTOCOL_VERSION
 
     def error_line(self, log: Sequence[str]) -> str | None:

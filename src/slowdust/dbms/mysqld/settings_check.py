@@ -7,13 +7,14 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from slowdust.accounts import Account, temporary_directory
+from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.mysqld.instance_options import RESERVED_SETTINGS
 from slowdust.dbms.mysqld.options import as_arguments, option_file, place_options
 from slowdust.dbms.settings import AcceptedSettings, Settings, setting_name
 from slowdust.dbms.settings_query import check_complaints, query_server, unknown_setting
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.temporary import ENTERABLE, temporary_folder
 
 _TABLE_OF_VARIABLES = re.compile(r"^-+ -+$", re.MULTILINE)
 _OPTION = re.compile(r"^ +(?:-\S, )?--([a-z][\w-]*)", re.MULTILINE)
@@ -44,7 +45,7 @@ def accepted_settings(
     settings.check_not_reserved(RESERVED_SETTINGS)
     for name in settings.create:
         raise UsageError(f"[create] of {build.dbms} must be empty, but has {name!r}")
-    with temporary_directory("settings", account) as directory:
+    with temporary_folder(account.temporary_root(), ENTERABLE) as directory:
         server = _SettingsQuery(build, account, directory)
         known = server.settings(settings.required.get("plugin_load_add"))
         for setting in sorted(settings.required.keys() - known):

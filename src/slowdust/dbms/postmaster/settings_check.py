@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from slowdust.accounts import Account, temporary_directory
+from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.settings_query import check_complaints, query_server, unknown_setting
 from slowdust.errors import UsageError
+from slowdust.temporary import ENTERABLE, temporary_folder
 
 _RESERVED_SETTINGS = frozenset(
     {
@@ -79,7 +80,7 @@ def _configuration_complaints(
     `-C` prints one setting: for that the server reads and checks the whole configuration, and needs
     no data directory. Unlike `--describe-config` it also knows the hidden settings.
     """
-    with temporary_directory("settings", account) as folder:
+    with temporary_folder(account.temporary_root(), ENTERABLE) as folder:
         (folder / "postgresql.conf").write_text(configuration_text(values), encoding="utf-8")
         (folder / "postgresql.conf").chmod(0o644)
         done = query_server(build, account, ["-D", str(folder), "-C", "work_mem"])

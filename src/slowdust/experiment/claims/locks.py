@@ -24,7 +24,7 @@ from pathlib import Path
 import msgspec
 
 from slowdust.errors import SlowdustError
-from slowdust.places import CLAIMS_VARIABLE, claims_directory
+from slowdust.places import CLAIMS_VARIABLE, claims_directory, within
 from slowdust.store.reading import FAULTS
 from slowdust.units import Second
 
@@ -120,7 +120,7 @@ def holders_here() -> list[Holder]:
 
 @contextmanager
 def _descriptor(name: str) -> Iterator[int]:
-    path = claims_directory() / f"slowdust-{name}.lock"
+    path = within(claims_directory(), f"slowdust-{name}.lock")
     try:
         descriptor = _open(path)
     except OSError as error:

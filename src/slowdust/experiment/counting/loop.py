@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -16,9 +17,10 @@ from slowdust.dbms.family import Shutdown
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.counting.budget import CountBudget, advised
 from slowdust.experiment.counting.procedure import CountedServer, CountStep, Procedure
 from slowdust.experiment.counting.session import TOLD_TREND, trend_of
-from slowdust.experiment.counting.starts import planned_starts
+from slowdust.experiment.counting.starts import STARTS, planned_starts
 from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.experiment.journal import Journal
@@ -26,7 +28,8 @@ from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.record import counts_of
 from slowdust.experiment.view import View
 from slowdust.formats.callgrind import read_profile
-from slowdust.units import Second
+from slowdust.store.manifest import LeftOut
+from slowdust.units import Second, format_duration
 
 _LOOK_EVERY: Second = 0.2
 
@@ -42,6 +45,8 @@ class _Task:
     steps: list[PlannedStep]
     done: int = 0
     stopped: threading.Event = field(default_factory=threading.Event)
+    cut_off: bool = False
+    """Whether its server was ended since there was no time left."""
 
 
 class CountingLoop:
@@ -53,10 +58,13 @@ class CountingLoop:
         contenders: Contenders,
         journal: Journal,
         view: View,
+        *,
+        budget: CountBudget,
         options: Sequence[str] = (),
     ) -> None:
         """`options` are more of callgrind's."""
         self._procedure = procedure
+        self._budget = budget
         self._options = options
         self._contenders = contenders
         self._journal = journal
@@ -66,12 +74,55 @@ class CountingLoop:
         """Contender and test that failed once: after another start they would again."""
 
     def run(self) -> None:
-        """Count what has not been counted yet; a step that cannot be counted is a warning."""
-        planned = planned_starts(self._procedure.steps, self._journal, self._contenders)
-        for start, steps in planned:
-            if self._tasks(start, steps):
-                self._procedure.prepare(start)
-                self._count(self._tasks(start, steps))
+        """Count what has not been counted yet; a step that cannot be counted is a warning.
+
+        Steps for which there is no time are left out, and named.
+        """
+        every = self._procedure.steps
+        self._procedure.plan(every, self._budget.left / (STARTS * max(1, len(every))))
+        tried: list[PlannedStep] = []
+        while steps := self._fitting(tried):
+            tried += steps
+            planned = planned_starts(
+                steps, self._journal, self._contenders, lambda: self._budget.left
+            )
+            for start, of_start in planned:
+                if self._tasks(start, of_start) and self._budget.allows(0.0):
+                    self._procedure.prepare(start)
+                    self._count(self._tasks(start, of_start))
+        self._tell_what_is_left_out()
+
+    def _fitting(self, tried: Sequence[PlannedStep]) -> list[PlannedStep]:
+        """Return the steps to count next: those that are missing and that there is time for."""
+        missing = [
+            step
+            for step in self._procedure.steps
+            if step not in tried
+            and any(self._tasks(start, [step]) for start in range(1, STARTS + 1))
+        ]
+        return self._budget.fitting(missing, self._procedure.expected)
+
+    def _tell_what_is_left_out(self) -> None:
+        """Keep the tests that lack counts for want of time, and say so."""
+        if not self._budget.exceeded:
+            return
+        counted = {(each.place.contender, each.place.test) for each in self._journal.counts}
+        missing = [
+            step
+            for step in self._procedure.steps
+            if any(
+                (contender.name, step.test.name) not in counted
+                and self._countable(contender.name, step)
+                for contender in self._contenders.running()
+            )
+        ]
+        self._journal.leave_uncounted(
+            LeftOut(
+                tests=[step.test.name for step in missing],
+                budget_s=self._budget.seconds,
+                advised_s=advised(missing, self._procedure.expected),
+            )
+        )
 
     def _tasks(self, start: int, steps: Sequence[PlannedStep]) -> list[_Task]:
         """Return what is left to count after a start; nothing where the base cannot be counted."""
@@ -125,13 +176,16 @@ class CountingLoop:
 
     def _watch(self, futures: dict[Future[None], _Task], total: int) -> None:
         """Show how far the count has come until it is done."""
-        self._view.phase("counting instructions under valgrind")
+        most = format_duration(round(max(0.0, self._budget.left)))
+        self._view.phase(f"counting instructions under valgrind, {most} at most")
         waiting = set(futures)
         while waiting:
             done, waiting = wait(waiting, _LOOK_EVERY, FIRST_COMPLETED)
             self._view.progress(sum(task.done for task in futures.values()), total)
             for future in done:
                 error = future.exception()
+                if futures[future].cut_off and isinstance(error, (SlowdustError, OSError)):
+                    continue  # that is how its server ends
                 if isinstance(error, (SlowdustError, OSError)):
                     self._contenders.drop(futures[future].contender, error)
                 elif error is not None:
@@ -139,10 +193,22 @@ class CountingLoop:
             if self._contenders.all[0].failed is not None:
                 for task in futures.values():
                     task.stopped.set()  # without a base there is nothing to compare with
+            if self._budget.is_overdue:
+                self._cut_off([futures[future] for future in waiting])
+
+    def _cut_off(self, tasks: Sequence[_Task]) -> None:
+        """End what goes on for longer than was planned."""
+        for task in tasks:
+            task.stopped.set()
+            if not task.cut_off:
+                task.cut_off = self._budget.exceeded = True
+                task.contender.server.stop(Shutdown.AT_ONCE)
 
     def _count_one(self, task: _Task) -> None:
         contender = task.contender
         cpus = usable_cpus()
+        if task.stopped.is_set():
+            return
         try:
             callgrind = contender.instance.start_under_callgrind(self._options)
             with Driver(cpus=[cpus[-1 - task.number % len(cpus)]]) as driver:
@@ -150,8 +216,12 @@ class CountingLoop:
                 for step, count in self._procedure.turns(server, task.steps):
                     if task.stopped.is_set():
                         return
-                    if self._countable(contender.name, step):
+                    expected = self._procedure.expected(step)
+                    if self._countable(contender.name, step) and self._budget.allows(expected):
+                        begun = time.monotonic()
                         self._count_step(task, step, count)
+                        with self._lock:
+                            self._budget.note(expected, time.monotonic() - begun)
                     task.done += 1
         finally:
             contender.server.stop()

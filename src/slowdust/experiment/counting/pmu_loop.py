@@ -8,10 +8,11 @@ from functools import partial
 
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.counting.budget import CountBudget, advised_for
 from slowdust.experiment.counting.incarnation import UntimedIncarnations
 from slowdust.experiment.counting.perf import PerfError
 from slowdust.experiment.counting.pmu import PmuCounter, usable_groups
-from slowdust.experiment.counting.starts import counted_steps, planned_starts
+from slowdust.experiment.counting.starts import STARTS, counted_steps, planned_starts
 from slowdust.experiment.driver.protocol import Ran, Stop
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
@@ -19,23 +20,34 @@ from slowdust.experiment.record import counts_of
 from slowdust.experiment.slices.blocks import StepSessions
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
+from slowdust.store.manifest import LeftOut
 from slowdust.units import Second
 
 REPEATS = 3
 _WINDOW: Second = 0.1
 """The length of a window on the slowest contender, about."""
-_FEWEST = 2
+_FEWEST = 1
 
 
 class PmuLoop:
     """Counts the work of every contender in every test, with one client."""
 
-    def __init__(self, spec: Spec, contenders: Contenders, journal: Journal, view: View) -> None:
+    def __init__(
+        self,
+        spec: Spec,
+        contenders: Contenders,
+        journal: Journal,
+        view: View,
+        budget: CountBudget,
+    ) -> None:
         self._incarnations = UntimedIncarnations(spec, contenders, journal, view)
         self._steps = counted_steps(spec)
         self._contenders = contenders
         self._journal = journal
         self._view = view
+        self._budget = budget
+        self._left_out: dict[str, Second] = {}
+        """Test for which there was no time -> what one start of it would take."""
         groups = usable_groups()
         self._counters = [PmuCounter(groups), *[PmuCounter(groups[:1])] * (REPEATS - 1)]
         """The counter of each repeat: what decides is counted in all of them, the rest in one."""
@@ -43,9 +55,21 @@ class PmuLoop:
 
     def run(self) -> None:
         """Count what has not been counted yet; a contender that cannot be counted is a warning."""
-        for start, steps in planned_starts(self._steps, self._journal, self._contenders):
-            if missing := [step for step in steps if self._is_missing(step, start)]:
+        planned = planned_starts(
+            self._steps, self._journal, self._contenders, lambda: self._budget.left
+        )
+        for start, steps in planned:
+            missing = [step for step in steps if self._is_missing(step, start)]
+            if missing and self._budget.allows(0.0):
                 self._incarnations.run(start, missing, partial(self._observe, start))
+        if self._left_out:
+            needed = STARTS * sum(self._left_out.values())
+            left_out = LeftOut(
+                tests=[*self._left_out],
+                budget_s=self._budget.seconds,
+                advised_s=advised_for(needed),
+            )
+            self._journal.leave_uncounted(left_out)
 
     def _is_missing(self, step: PlannedStep, incarnation: int) -> bool:
         """Return whether a contender lacks counts of a step in an incarnation."""
@@ -65,6 +89,11 @@ class PmuLoop:
         left = self._incarnations.operations_left(step, run)
         if left is not None and left < self._windows * operations:
             self._contenders.warn(f"{step.test.name} was not counted: it has used up its rows")
+            return
+        contenders = len(self._contenders.running())
+        expected = contenders * self._windows * operations / per_second if per_second else 0.0
+        if not self._budget.allows(expected):
+            self._left_out[step.test.name] = expected
             return
         (position,) = run.positions
         run.each(partial(self._count, _Work(step, incarnation, run, position, operations)))

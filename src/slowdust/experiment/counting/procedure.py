@@ -11,6 +11,7 @@ from slowdust.experiment.counting.session import Repeat
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.plan import PlannedStep
 from slowdust.instances.callgrind import Callgrind
+from slowdust.units import Second
 
 CountStep = Callable[[], list[Repeat]]
 """Carries out a step and returns its windows.
@@ -39,6 +40,14 @@ class Procedure(ABC):
     @abstractmethod
     def repeats(self, step: PlannedStep) -> int:
         """Return the number of windows of a step after one start."""
+
+    @abstractmethod
+    def expected(self, step: PlannedStep) -> Second:
+        """Return how long a step takes after one start, on a contender as slow as the slowest."""
+
+    @abstractmethod
+    def plan(self, steps: Sequence[PlannedStep], time_of_each: Second) -> None:
+        """Choose what is counted of steps, so that each takes no longer if that is possible."""
 
     @abstractmethod
     def prepare(self, start: int) -> None:

@@ -56,6 +56,26 @@ class Repeat:
     """What callgrind wrote of the session, or of each of several."""
 
 
+@dataclass(frozen=True)
+class Windows:
+    """The windows of a step in one incarnation: the same on all contenders."""
+
+    operations: int
+    repeats: int = REPEATS
+    """`REPEATS`, or 1 where an operation takes so long that no more of them fit."""
+
+    @property
+    def counted_operations(self) -> int:
+        """Operations that are carried out while instructions are counted, kept or not."""
+        around = 3 if self.repeats == 1 else 6  # orders to begin and to end, what is not kept
+        return self.repeats * self.operations + around
+
+    @property
+    def other_operations(self) -> int:
+        """Operations that are carried out faster, in between."""
+        return self.operations * (1 if self.repeats == 1 else _WARM_UP + _PROOF)
+
+
 class CountedSession:
     """The one client of a step on a server under callgrind; it goes forward by operations."""
 
@@ -76,11 +96,12 @@ class CountedSession:
         self._first = first
         self._thread = ANY_THREAD
 
-    def repeats(self, callgrind: Callgrind, data: Data, operations: int) -> list[Repeat]:
-        """Connect, warm up, and return the repeats, each of so many operations.
+    def repeats(self, callgrind: Callgrind, data: Data, windows: Windows) -> list[Repeat]:
+        """Connect, warm up, and return the repeats that are planned.
 
         A server that reads costs less, or more, while its caches and hash indexes fill: it is
-        warmed up until its windows are level. Writes go on changing what they write to.
+        warmed up until its windows are level. Writes go on changing what they write to. A single
+        window shows nothing of that.
 
         Raises:
             TargetError: the server fails.
@@ -94,6 +115,10 @@ class CountedSession:
             # Others receive messages, too: the collector of statistics of Postgres before 15.
             [self._thread] = opened.server_processes
         try:
+            operations = windows.operations
+            if windows.repeats == 1:
+                self._run(operations)
+                return self._count(callgrind, operations, 1)
             # Without instrumentation this takes a tenth of the time.
             self._run(_WARM_UP * operations)
             if self._step.test.writes:

@@ -11,8 +11,14 @@ from functools import partial
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.counting.procedure import CountedServer, CountStep, Procedure
-from slowdust.experiment.counting.session import REPEATS, WINDOWS_AT_MOST, CountedSession, Repeat
+from slowdust.experiment.counting.session import (
+    WINDOWS_AT_MOST,
+    CountedSession,
+    Repeat,
+    Windows,
+)
 from slowdust.experiment.counting.starts import counted_steps
+from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.driver.protocol import Stop
 from slowdust.experiment.journal import Journal
@@ -22,14 +28,21 @@ from slowdust.experiment.slices.schedule import Action, Turn, maintenance_after
 from slowdust.experiment.slices.tables import LoadedTables, data_of
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
-from slowdust.units import known
+from slowdust.store.measured import Measured
+from slowdust.units import Second, known
 
 _WINDOW = 60_000_000
 """Instructions that a window should have: half a second under callgrind."""
 _PER_US = 3000
 """Instructions in a microsecond of CPU time in user mode, at most."""
 _FEWEST, _MOST = 3, 10_000
-"""Fewest and most operations of a window."""
+"""Fewest and most operations of a window, unless no more than one fits."""
+_COUNTED_US: Second = 40e-6
+_UNCOUNTED_US: Second = 5e-6
+"""Time under callgrind of a microsecond of CPU time, while instructions are counted and while not.
+"""
+_OPENING: Second = 1.0
+"""Time beside that for a step's session, its orders and its records."""
 
 
 class SliceProcedure(Procedure):
@@ -43,11 +56,34 @@ class SliceProcedure(Procedure):
         self._contenders = contenders
         self._journal = journal
         self._view = view
+        self._windows: dict[str, Windows] = {}
 
     def repeats(self, step: PlannedStep) -> int:
-        """Return the number of windows, which is the same for all tests."""
-        del step
-        return REPEATS
+        """Return the number of windows: fewer of a test with very slow operations."""
+        return self._windows_of(step).repeats
+
+    def expected(self, step: PlannedStep) -> Second:
+        """Return how long the windows take that are planned, by what operations took before."""
+        return self._time_of(step, self._windows_of(step))
+
+    def plan(self, steps: Sequence[PlannedStep], time_of_each: Second) -> None:
+        """Plan as many operations as fit, at least one; contenders do the same ones."""
+        for step in steps:
+            operations = self._operations(step)
+            choices = [Windows(operations), Windows(1), Windows(1, repeats=1)]
+            fitting = (each for each in choices if self._time_of(step, each) <= time_of_each)
+            self._windows[step.key] = next(fitting, choices[-1])
+
+    def _windows_of(self, step: PlannedStep) -> Windows:
+        return self._windows.get(step.key) or Windows(self._operations(step))
+
+    def _time_of(self, step: PlannedStep, windows: Windows) -> Second:
+        """Return how long windows take on the slowest contender, and on those that wait for it."""
+        cpu_us = self._cpu_us(step) or 0.0
+        work = windows.counted_operations * _COUNTED_US + windows.other_operations * _UNCOUNTED_US
+        at_once = len(usable_cpus())
+        turns = -(-len(self._contenders.running()) // at_once)
+        return max(1, turns) * (_OPENING + cpu_us * work)
 
     def prepare(self, start: int) -> None:
         """Prepare the tables by servers as usual, unless they forget them at their end."""
@@ -114,12 +150,13 @@ class SliceProcedure(Procedure):
         session = CountedSession(
             server.driver, server.contender, step, server.start, self._age_of(step)
         )
-        return session.repeats(server.callgrind, self._tables.data, self._operations(step))
+        return session.repeats(server.callgrind, self._tables.data, self._windows_of(step))
 
     def _operations(self, step: PlannedStep) -> int:
         """Return the operations of a window: the same for all contenders and incarnations.
 
-        They are chosen by the CPU time that the base's operations took in the timed part.
+        They are chosen by the CPU time that operations of the slowest contender took in the timed
+        part.
         """
         earlier = [
             count.run.operations
@@ -133,17 +170,22 @@ class SliceProcedure(Procedure):
         return max(1, min(operations, rows // WINDOWS_AT_MOST))
 
     def _cpu_us(self, step: PlannedStep) -> float | None:
-        """Return the base's CPU time in user mode per operation; None where none was measured."""
-        base = self._contenders.all[0].name
-        measured = [
-            record.measured
-            for timed in self._journal.steps
-            for record in timed.slices
-            if timed.test.name == step.test.name and record.place.contender == base
-        ]
-        seconds = known(each.used("server", "cpu_user_s") for each in measured)
-        operations = sum(each.operations or 0 for each in measured)
-        return 1e6 * sum(seconds) / operations if operations and seconds else None
+        """Return the CPU time in user mode of an operation of the slowest contender; None if no
+        contender's was measured.
+        """
+        measured: dict[str, list[Measured]] = {}
+        for timed in self._journal.steps:
+            if timed.test.name == step.test.name:
+                for record in timed.slices:
+                    measured.setdefault(record.place.contender, []).append(record.measured)
+        return max(known(map(cpu_us_of, measured.values())), default=None)
+
+
+def cpu_us_of(measured: Sequence[Measured]) -> float | None:
+    """Return the CPU time in user mode of an operation in slices; None where it is not known."""
+    seconds = known(each.used("server", "cpu_user_s") for each in measured)
+    operations = sum(each.operations or 0 for each in measured)
+    return 1e6 * sum(seconds) / operations if operations and seconds else None
 
 
 def operations_of(cpu_us: float | None) -> int:

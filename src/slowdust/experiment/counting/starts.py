@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.work.estimate import counts_by_step, undecided_steps
@@ -38,9 +38,15 @@ def is_counted(test: Test, clients: int) -> bool:
 
 
 def planned_starts(
-    steps: Sequence[PlannedStep], journal: Journal, contenders: Contenders
+    steps: Sequence[PlannedStep],
+    journal: Journal,
+    contenders: Contenders,
+    left: Callable[[], Second],
 ) -> Iterator[tuple[int, list[PlannedStep]]]:
-    """Yield the number of each start and its steps: all at first, then those still undecided."""
+    """Yield the number of each start and its steps: all at first, then those still undecided.
+
+    Those begin only where `left`, the rest of the time for counting, is as long as one start took.
+    """
     begun = time.monotonic()
     for number in range(1, STARTS + 1):
         yield number, list(steps)
@@ -52,7 +58,7 @@ def planned_starts(
             counts_by_step(journal.counts), names, journal.manifest.workload
         )
         again = [step for step in steps if _step(step) in undecided]
-        if not again or time.monotonic() > deadline:
+        if not again or time.monotonic() > deadline or left() < (now - begun) / STARTS:
             return
         yield number, again
 

@@ -13,7 +13,6 @@ from slowdust.benchmarks.steps import CountedWork, StepTable, StepWork
 from slowdust.errors import SlowdustError
 from slowdust.experiment.counting.procedure import CountedServer
 from slowdust.experiment.counting.session import REPEATS, Repeat, events_of
-from slowdust.experiment.driver.process import maintenance_limit
 from slowdust.experiment.driver.protocol import UntilOperations
 from slowdust.experiment.steps.step import command_of
 from slowdust.experiment.steps.turn import ContenderTurn
@@ -61,7 +60,7 @@ class WorkSessions:
     def perform(self, operations: int) -> None:
         """Go on by so many operations of the main roles. Raises TargetError."""
         self._position += operations
-        limit = maintenance_limit(self.turn.tables.rows)
+        limit = self.server.driver.patience.maintenance(self.turn.tables.rows)
         until = UntilOperations(self._position)
         performed = self.server.driver.perform(
             self.turn.session, until, limit, lambda done, total: None

@@ -18,23 +18,24 @@ from slowdust.dbms.access import Target
 from slowdust.driver_program import BINARY, find_driver
 from slowdust.errors import SlowdustError
 from slowdust.experiment.driver import placement, protocol
+from slowdust.experiment.driver.patience import Patience, Waiting, Waits
+from slowdust.secret import revealed
 from slowdust.units import Second
 
 _GRACE: Second = 60.0
-"""Time beyond a command's own length after which its server counts as hung."""
-_MAINTENANCE_LIMIT: Second = 3600.0
-_SLOWEST_ROWS = 2000
-"""Rows/s that maintenance, or the making of an index, goes through at the least."""
+"""Time beyond a command's limit after which the driver, which keeps limits, counts as hung."""
+_LOOK_EVERY: Second = 1.0
+"""Time between two looks at how long an answer has been waited for."""
+_PIECE: Second = 10.0
+"""Length of the runs that a long one is cut into, so that each shows progress."""
 STANDSTILL: Second = 120.0
 """Time without progress after which a step's server counts as hung."""
 
+_ENCODER = msgspec.json.Encoder(enc_hook=revealed)
+"""Passwords are sent to the driver on its standard input alone."""
+
 OnProgress = Callable[[int, int], None]
 _Answer = TypeVar("_Answer", bound=protocol.AnyEvent)
-
-
-def maintenance_limit(rows: int) -> Second:
-    """Return how long one statement about so many rows may take: an hour at the least."""
-    return max(_MAINTENANCE_LIMIT, rows / _SLOWEST_ROWS)
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,10 @@ class Data:
             return self.described.names
         return [f"{self.table}{number}" for number in range(1, self.tables + 1)]
 
+    def maintained(self, dbms: str) -> list[str]:
+        """Return the names of all tables: those that are loaded, and those made before them."""
+        return [*self.names, *(self.described.made_before(dbms) if self.described else ())]
+
 
 class DriverError(SlowdustError):
     """The driver itself failed: the experiment cannot go on."""
@@ -80,12 +85,28 @@ class TargetError(SlowdustError):
         self.kind = failed.kind
         self.sqlstate = failed.sqlstate
 
+    @property
+    def is_timeout(self) -> bool:
+        """Whether the server did not answer in time; the driver then cancels what it was doing."""
+        return self.kind == "timeout"
+
 
 class Driver:
     """A running driver; one command at a time. Use as a context manager."""
 
-    def __init__(self, binary: Path | None = None, cpus: Sequence[int] | None = None) -> None:
-        """Start a driver that places clients on `cpus`, or on all that this process may use."""
+    def __init__(
+        self,
+        binary: Path | None = None,
+        cpus: Sequence[int] | None = None,
+        patience: Patience | None = None,
+        waiting: Waiting | None = None,
+    ) -> None:
+        """Start a driver that places clients on `cpus`, or on all that this process may use.
+
+        `waiting` is told what a command waits for that takes longer than expected.
+        """
+        self.patience = patience or Patience()
+        self.waits = Waits(waiting)
         self._cpus = cpus or placement.usable_cpus()
         self._binary = binary or find_driver()
         self._last_id = 0
@@ -134,8 +155,9 @@ class Driver:
 
     def load(self, target: Target, data: Data, on_progress: OnProgress) -> protocol.Loaded:
         """Create and fill the tables; the rows are a function of the seed alone."""
+        limit = self.patience.maintenance(data.all_rows)
         command = protocol.Load(
-            target=target,
+            target=_patient(target, limit),
             benchmark=data.benchmark,
             tables=data.tables,
             rows=data.rows,
@@ -144,7 +166,7 @@ class Driver:
             parallel=min(len(data.names), os.cpu_count() or 1),
             described=None if data.described is None else data.described.tables(target.dbms),
         )
-        return self._ask(command, protocol.Loaded, _MAINTENANCE_LIMIT, on_progress)
+        return self._ask(command, protocol.Loaded, limit, on_progress)
 
     def open(
         self,
@@ -166,7 +188,7 @@ class Driver:
         described = data.described
         command = protocol.Open(
             session=session,
-            target=target,
+            target=_patient(target, self.patience.operation),
             benchmark=data.benchmark,
             test=test,
             clients=clients,
@@ -177,14 +199,15 @@ class Driver:
             cpus=cpus,
             described=described.test(test, target.dbms, clients) if described else None,
         )
-        opened = self._ask(command, protocol.Opened, _GRACE)
+        opened = self._ask(command, protocol.Opened, self.patience.operation)
         if opened.server_processes:
             _place(command, opened.server_processes, cpus)
         return opened
 
     def explain(self, session: str) -> list[protocol.PlanText]:
         """Return the plans of the session's statements."""
-        return self._ask(protocol.Explain(session=session), protocol.Explained, _GRACE).plans
+        command = protocol.Explain(session=session)
+        return self._ask(command, protocol.Explained, self.patience.operation).plans
 
     def run(
         self,
@@ -197,22 +220,44 @@ class Driver:
     ) -> protocol.Ran:
         """Run the session's operations until `stop`, and those of others beside it.
 
-        `begin` has the position of each client; None lets each go on where it is.
+        `begin` has the position of each client; None lets each go on where it is. Without a time
+        all operations together may take as long as maintenance: `advance` is for many.
         """
-        limit = _MAINTENANCE_LIMIT if stop.seconds is None else stop.seconds
+        patience = self.patience.operation
+        if stop.seconds is None:
+            patience = self.patience.maintenance()
         command = protocol.Run(
-            session=session, stop=stop, begin=begin, rate=rate, beside=list(beside)
+            session=session,
+            stop=stop,
+            begin=begin,
+            rate=rate,
+            beside=list(beside),
+            patience=patience,
         )
-        return self._ask(command, protocol.Ran, limit + _GRACE)
+        return self._ask(command, protocol.Ran, (stop.seconds or 0.0) + patience)
+
+    def advance(self, session: str, positions: list[int]) -> protocol.Ran:
+        """Run a session until each client has done so many operations; return the last part.
+
+        However many there are: no operation may take longer than in a slice.
+        """
+        while True:
+            ran = self.run(session, protocol.Stop(seconds=_PIECE, positions=positions))
+            if ran.positions == positions:
+                return ran
 
     def create(self, command: protocol.Create) -> None:
         """Drop and create the tables of long steps."""
-        self._ask(command, protocol.Created, _MAINTENANCE_LIMIT)
+        limit = self.patience.maintenance()
+        command.target = _patient(command.target, limit)
+        self._ask(command, protocol.Created, limit)
 
     def prepare(self, command: protocol.Prepare) -> protocol.Prepared:
         """Connect the clients of a long step, and prepare its statements."""
         command.cpus = placement.cpus_of_connections(command.clients, self._cpus)
-        prepared = self._ask(command, protocol.Prepared, _MAINTENANCE_LIMIT)
+        limit = self.patience.maintenance()
+        command.target = _patient(command.target, limit)
+        prepared = self._ask(command, protocol.Prepared, limit)
         cpus = {seat.process: seat.cpu for seat in prepared.seats if seat.cpu is not None}
         _place(command, [*cpus], [*cpus.values()])
         return prepared
@@ -228,7 +273,7 @@ class Driver:
 
         `limit` is the longest time without progress.
         """
-        command = protocol.Perform(session=session, until=until)
+        command = protocol.Perform(session=session, until=until, patience=limit)
         return self._ask(command, protocol.Performed, limit, on_progress)
 
     def close(self, session: str) -> None:
@@ -240,18 +285,24 @@ class Driver:
         target: Target,
         statements: Sequence[str],
         parallel: int = 1,
-        limit: Second = _MAINTENANCE_LIMIT,
+        limit: Second | None = None,
     ) -> list[protocol.ResultSet]:
-        """Execute statements outside of any slice; return their results as text, in order."""
-        command = protocol.Sql(target=target, statements=list(statements), parallel=parallel)
-        return self._ask(command, protocol.Rows, limit).results
+        """Execute statements outside of any slice; return their results as text, in order.
+
+        `limit` is the longest wait for one of them; None is that of maintenance.
+        """
+        limit = self.patience.maintenance() if limit is None else limit
+        patient = _patient(target, limit)
+        command = protocol.Sql(target=patient, statements=list(statements), parallel=parallel)
+        return self._ask(command, protocol.Rows, limit * max(1, len(statements))).results
 
     def sample(
         self, target: Target, statement: str, every: Second, seconds: Second
     ) -> list[protocol.ResultSet]:
         """Execute a statement at regular times for so long; return its results in their order."""
-        command = protocol.Sample(target=target, statement=statement, every=every, seconds=seconds)
-        return self._ask(command, protocol.Rows, seconds + _GRACE).results
+        patient = _patient(target, self.patience.operation)
+        command = protocol.Sample(target=patient, statement=statement, every=every, seconds=seconds)
+        return self._ask(command, protocol.Rows, seconds + self.patience.operation).results
 
     def fetch(self, command: protocol.Fetch) -> protocol.Fetched:
         """Read pages of a file at random, past the kernel's cache.
@@ -259,7 +310,7 @@ class Driver:
         Raises:
             TargetError: the file cannot be read so.
         """
-        return self._ask(command, protocol.Fetched, command.seconds + _GRACE)
+        return self._ask(command, protocol.Fetched, command.seconds)
 
     def _ask(
         self,
@@ -272,36 +323,43 @@ class Driver:
         command.id = self._last_id
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(msgspec.json.encode(command) + b"\n")
+            self._process.stdin.write(_ENCODER.encode(command) + b"\n")
         except BrokenPipeError:
             raise self._ended() from None
-        deadline = time.monotonic() + limit
+        since = time.monotonic()
         done = 0
         while True:
-            event = self._next_event(deadline, command)
+            event = self._next_event(since, limit, command)
             if isinstance(event, protocol.Failed) and event.id is None:
-                raise DriverError(f"the driver does not understand {command!r}: {event.message}")
+                raise DriverError(
+                    f"the driver does not understand '{_name(command)}': {event.message}"
+                )
             if event.id != command.id:
                 continue  # a late answer to a command whose server hung
             if isinstance(event, protocol.Progress):
                 if event.done > done:
                     done = event.done
-                    deadline = time.monotonic() + limit  # what makes progress does not hang
+                    since = time.monotonic()  # what makes progress does not hang
                 if on_progress is not None:
                     on_progress(event.done, event.total)
                 continue
             if isinstance(event, protocol.Failed):
                 raise self._failure(command, event)
             if not isinstance(event, answer):
-                raise DriverError(f"the driver answered {event!r} to {command!r}")
+                raise DriverError(f"the driver answered '{_name(event)}' to '{_name(command)}'")
             return event
 
-    def _next_event(self, deadline: float, command: protocol.Command) -> protocol.Event:
+    def _next_event(self, since: float, limit: Second, command: protocol.Command) -> protocol.Event:
+        """Return the next event; `limit` is how long after `since` the driver has to send one."""
         assert self._process.stdout is not None
         while b"\n" not in self._received:
-            if not self._selector.select(max(0.0, deadline - time.monotonic())):
-                message = "no answer: the server hangs"
-                raise TargetError(protocol.Failed(kind="connection", message=message))
+            if not self._selector.select(_LOOK_EVERY):
+                waited = time.monotonic() - since
+                if waited > limit + _GRACE:
+                    message = f"no answer of the driver within {waited:.0f} s"
+                    raise TargetError(protocol.Failed(kind="timeout", message=message))
+                self.waits.tell(command, waited)
+                continue
             chunk = os.read(self._process.stdout.fileno(), 1 << 20)
             if not chunk:
                 raise self._ended()
@@ -315,12 +373,20 @@ class Driver:
     @staticmethod
     def _failure(command: protocol.Command, failed: protocol.Failed) -> SlowdustError:
         if failed.kind == "usage":
-            name = type(command).__name__.lower()
-            return DriverError(f"the driver refuses to {name}: {failed.message}")
+            return DriverError(f"the driver refuses to {_name(command)}: {failed.message}")
         return TargetError(failed)
 
     def _ended(self) -> DriverError:
         return DriverError(f"the driver ended with code {self._process.wait()}")
+
+
+def _name(message: protocol.Command | protocol.AnyEvent) -> str:
+    """Return the name of a command or event, without its content, such as passwords and rows."""
+    return type(message).__name__.lower()
+
+
+def _patient(target: Target, patience: Second) -> Target:
+    return msgspec.structs.replace(target, patience=patience)
 
 
 def _place(command: protocol.Command, processes: Sequence[int], cpus: Sequence[int]) -> None:

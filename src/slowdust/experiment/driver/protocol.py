@@ -92,6 +92,9 @@ class Run(_Command, kw_only=True, tag="run"):
     """The position in its sequence at which each client begins; None: where it is."""
     rate: Rate | None = None
     beside: list[Beside] = []
+    patience: Second | None = None
+    """The time after that of `stop` in which the operations under way have to end, or all of them
+    where `stop` has no time."""
 
 
 class Partitions(msgspec.Struct):
@@ -151,6 +154,8 @@ class Perform(_Command, kw_only=True, tag="perform"):
     session: str
     until: Until | None = None
     """None: the end of the step."""
+    patience: Second | None = None
+    """The longest time without progress."""
 
 
 class Close(_Command, kw_only=True, tag="close"):
@@ -249,6 +254,8 @@ class RanBeside(msgspec.Struct, kw_only=True):
     """Operations / time."""
     latency: Histogram
     errors: dict[str, int]
+    error_texts: dict[str, str] = {}
+    """The same keys -> the text of the first such error."""
     retries: int
     schedule: Schedule | None = None
     positions: list[int]
@@ -271,6 +278,8 @@ class Ran(AnyEvent, kw_only=True, tag="ran"):
     latency: Histogram
     per_second: list[PerSecond]
     errors: dict[str, int]
+    error_texts: dict[str, str] = {}
+    """The same keys -> the text of the first such error."""
     retries: int
     client: ClientUse | None = None
     schedule: Schedule | None = None
@@ -351,7 +360,7 @@ class Failed(AnyEvent, kw_only=True, tag="error"):
 
     id: int | None = None  # type: ignore[assignment]
     """None where the command's line was not understood at all."""
-    kind: Literal["connection", "server", "protocol", "usage"]
+    kind: Literal["connection", "server", "timeout", "protocol", "usage"]
     sqlstate: str | None = None
     message: str
 

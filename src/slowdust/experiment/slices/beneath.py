@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeVar
 
+from slowdust.directories import file_below
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import TargetError
@@ -108,15 +110,16 @@ class Beneath:
         if not files or contender.name in self._refused:
             return {}
         self._fetches += 1
-        command = Fetch(
-            file=str(max(files, key=_size)),
-            page_bytes=contender.page_bytes,
-            threads=self._clients,
-            seconds=seconds,
-            seed=self._fetches,
-        )
         try:
-            fetched = self._contenders.driver.fetch(command)
+            with self._opened(contender, max(files, key=_size)) as file:
+                command = Fetch(
+                    file=f"/proc/{os.getpid()}/fd/{file}",
+                    page_bytes=contender.page_bytes,
+                    threads=self._clients,
+                    seconds=seconds,
+                    seed=self._fetches,
+                )
+                fetched = self._contenders.driver.fetch(command)
         except TargetError as error:
             self._refused.add(contender.name)
             self._contenders.warn(f"{contender.name}: what its disk gives is not known: {error}")
@@ -138,8 +141,13 @@ class Beneath:
 
     def _for_each_file(self, contender: RunningContender, act: Callable[[int], None]) -> None:
         for path in self._data_files(contender):
-            with contextlib.suppress(FileNotFoundError), _opened(path) as file:
+            with contextlib.suppress(FileNotFoundError), self._opened(contender, path) as file:
                 act(file)
+
+    def _opened(self, contender: RunningContender, path: Path) -> AbstractContextManager[int]:
+        """Open a file of a contender, in whose directories the account of the servers writes."""
+        instance = contender.instance
+        return file_below(instance.data_dir, path, instance.account)
 
     def _data_files(self, contender: RunningContender) -> list[Path]:
         """Return the files of now: writes make new ones."""
@@ -147,17 +155,8 @@ class Beneath:
         return [path for path in found if _size(path) >= _SMALL_FILE]
 
 
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    file = os.open(path, os.O_RDONLY)
-    try:
-        yield file
-    finally:
-        os.close(file)
-
-
 def _size(path: Path) -> int:
     try:
-        return path.stat().st_size
+        return path.lstat().st_size
     except FileNotFoundError:
         return 0

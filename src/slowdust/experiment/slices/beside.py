@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 from slowdust.benchmarks.model import Beside
 from slowdust.experiment.contender import RunningContender
@@ -102,6 +104,7 @@ class SessionsBeside:
             operations=beside.operations,
             latency=beside.latency,
             errors=beside.errors,
+            error_texts=beside.error_texts,
             retries=beside.retries,
             late_operations=schedule.late_operations if schedule else None,
             freshness=ran.freshness,
@@ -112,13 +115,18 @@ class SessionsBeside:
         for beside in ran.beside:
             self._positions.note(contender.name, beside)
 
-    def age_equally(self) -> None:
+    def age_equally(
+        self,
+        guard: Callable[[RunningContender], AbstractContextManager[None]],
+        running: Sequence[RunningContender],
+    ) -> None:
         """Let the contenders that did fewer writes catch up, so that all data ages alike."""
         if self._beside.writes and self._positions.totals:
-            catch_up(self._contenders, self._contenders.running(), self._positions, self._run)
+            catch_up(guard, running, self._positions, self._run)
 
     def _run(self, contender: RunningContender, stop: Stop) -> None:
-        ran = self._driver.run(self._session(contender), stop)
+        assert stop.positions is not None
+        ran = self._driver.advance(self._session(contender), stop.positions)
         self._positions.note(contender.name, ran)
 
     def _session(self, contender: RunningContender) -> str:

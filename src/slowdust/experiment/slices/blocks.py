@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -14,22 +15,26 @@ from typing import Protocol
 import numpy as np
 
 from slowdust.analysis.comparison.verdict import MINIMUM_BLOCKS
+from slowdust.errors import SlowdustError
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.driver.process import Data
+from slowdust.experiment.driver.process import Data, TargetError
 from slowdust.experiment.driver.protocol import Beside, PlanText, Ran, Rate, Stop
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.record import slice_of
 from slowdust.experiment.slices.beneath import Beneath
 from slowdust.experiment.slices.beside import HeldTransactions, SessionsBeside
 from slowdust.experiment.slices.length import RUN, SpeedRecord
-from slowdust.experiment.slices.positions import Positions, catch_up
+from slowdust.experiment.slices.positions import LEAD, Positions, catch_up
 from slowdust.experiment.slices.schedule import block_order
 from slowdust.store.slice import Slice
 from slowdust.units import Second
 
 _OVERHEADS = 5
 """Runs between two readings of the probes that show what the readings cost."""
+_UNMOVED_BY_DISCARD = 100
+"""Length of an operation, as a multiple of what is discarded, from which nothing is discarded: what
+happens right after a switch is too little of it, and the operation would double the slice."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,9 @@ class Pace:
     discard: Second
     warmup: Second
     rate: Rate | None
+
+
+GiveUp = Callable[[RunningContender, str], None]
 
 
 class RunAtRate(Protocol):
@@ -62,11 +70,16 @@ class StepSessions:
         data: Data,
         first: Mapping[str, int] = MappingProxyType({}),
         beneath: Beneath | None = None,
+        give_up: GiveUp | None = None,
     ) -> None:
         """Begin the sequence of each test of the driver with the operation of index `first`.
 
-        `beneath` looks after the servers' files; None leaves them to the kernel.
+        `beneath` looks after the servers' files; None leaves them to the kernel. `give_up` is told
+        of a contender that does not execute an operation in time, and of the reason; without it
+        the contender drops out.
         """
+        self._give_up = give_up
+        self._given_up: set[str] = set()
         self._contenders = contenders
         self._driver = contenders.driver
         self._step = step
@@ -121,36 +134,105 @@ class StepSessions:
             lambda contender: keep(contender.name, self._driver.explain(self._session(contender)))
         )
 
-    def warm_up(self) -> float:
+    def warm_up(self, has_time: Callable[[Second], bool] = lambda _: True) -> float:
         """Run without recording, so that caches and plans are those of a server at work.
 
-        Return the operations per second of the slowest contender, or of its slower side.
+        Return the operations per second of the slowest contender, or of its slower side; 0 where
+        nothing more can be done: there is no time for one operation, or nobody is left.
         """
         speeds: list[float] = []
+        ended = False
 
         def run(contender: RunningContender, seconds: Second) -> None:
-            ran = self._run_for(contender, seconds)
+            nonlocal ended
+            ended = ended or not has_time(self.slowest_operation)
+            if ended:
+                return
+            # The first operation of a writer shows how long it takes.
+            one = Stop(seconds=RUN, positions=[1] * self._step.clients)
+            ran = (
+                self._run_for(contender, seconds) if seconds else self._run_with_all(contender, one)
+            )
             speeds.append(ran.operations / ran.seconds if ran.seconds else 0.0)
             speeds.extend(beside.qps for beside in ran.beside if beside.schedule is None)
 
-        # In a moment no writer gets so far that the slowest could not catch up.
-        lengths = (RUN, self._pace.warmup) if self._step.test.changes_data else (self._pace.warmup,)
+        lengths: tuple[Second, ...] = (self._pace.warmup,)
+        if self._step.test.changes_data:
+            self._for_each(partial(run, seconds=0.0))
+            slowest = self.slowest_operation
+            if ended:
+                return 0.0
+            if slowest >= self._pace.warmup:
+                return min(speeds, default=0.0)
+            # In a moment no writer gets so far that the slowest could not catch up; where a moment
+            # is less than an operation, the first one told how far they may get.
+            if slowest <= RUN:
+                lengths = (RUN, self._pace.warmup)
         for seconds in lengths:
             speeds.clear()
             self._for_each(partial(run, seconds=seconds))
+            if ended:
+                return 0.0
             self._age_equally()
         return min(speeds, default=0.0)
 
+    @property
+    def slowest_operation(self) -> Second:
+        """How long an operation takes one client of the slowest contender; 0 if unknown."""
+        return max(map(self._operation_time, self._running()), default=0.0)
+
+    @property
+    def slowest(self) -> str:
+        """The name of the contender with the longest operations; one of them has not failed."""
+        return max(self._running(), key=self._operation_time).name
+
+    def _operation_time(self, contender: RunningContender) -> Second:
+        """Return how long an operation takes one client; at a given rate that is not known."""
+        if self._pace.rate is not None:
+            return 0.0
+        return self._positions.operation_time(contender.name)
+
+    def expected_block(self, length: Second) -> Second:
+        """Return how long a block of slices of `length` takes, from what operations took so far."""
+        parts = 2 if self._beside is None else 4  # each with one beside which nothing runs
+        slices = sum(
+            self._discard(contender) + max(length, self._operation_time(contender))
+            for contender in self._running()
+        )
+        return parts * slices + 2 * self._expected_catching_up(length)
+
+    def _expected_catching_up(self, length: Second) -> Second:
+        """Return how long the slowest writer takes for what the fastest does more in a slice."""
+        times = [time for each in self._running() if (time := self._operation_time(each))]
+        if not self._step.test.writes or not times:
+            return 0.0
+        done, most = length / max(times), length / min(times)
+        return max(0.0, min(most, max(1.0, LEAD * done)) - max(1.0, done)) * max(times)
+
+    def fewest_blocks(self, length: Second) -> int:
+        """Return the blocks that the step gets in any case: one, if operations outlast slices."""
+        return MINIMUM_BLOCKS if self.slowest_operation <= length else 1
+
+    def _discard(self, contender: RunningContender) -> Second:
+        """Return how long a contender runs before each slice: no shorter than an operation."""
+        writes = self._step.test.writes  # of which one that is slower has to do as many
+        operation = self.slowest_operation if writes else self._operation_time(contender)
+        if operation > _UNMOVED_BY_DISCARD * self._pace.discard:
+            return 0.0
+        return max(self._pace.discard, operation)
+
     def record_speed(self, seconds: Second) -> SpeedRecord | None:
-        """Run the first contender in short runs; None if it fails.
+        """Run the first contender in short runs; None if it fails, or writes too fast for another.
 
         The others run as long, so that it is no warmer than they are.
         """
+        if self._expected_catching_up(seconds) > seconds:
+            return None
         contender, *others = self._running()
         for other in others:
-            with self._contenders.guard(other):
+            with self._guard(other):
                 self._run_for(other, seconds)
-        with self._contenders.guard(contender):
+        with self._guard(contender):
             end = time.monotonic() + seconds
             runs = []
             while time.monotonic() < end:
@@ -216,6 +298,18 @@ class StepSessions:
         """Operations that each contender has done in these sessions."""
         return self._positions.totals
 
+    @property
+    def has_given_up(self) -> bool:
+        """Whether a contender did not execute an operation in time."""
+        return bool(self._given_up)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether operations did not end in time, and too few contenders are left to compare."""
+        having = [contender.name for contender in self._running()]
+        base = self._contenders.names[0]
+        return self.has_given_up and (base not in having or len(having) == 1)
+
     def used_up(self) -> bool:
         """Return whether one more block would want to delete more rows than there are."""
         if not self._step.test.consumes:
@@ -238,7 +332,7 @@ class StepSessions:
         `order` puts those that have not failed into another order.
         """
         for contender in order(self._running()):
-            with self._contenders.guard(contender):
+            with self._guard(contender):
                 observe(contender, partial(self._run_with_all, contender))
         self._age_equally()
 
@@ -258,8 +352,8 @@ class StepSessions:
             if slot % len(running) == 0:
                 self._begin_together()
             contender = running[place]
-            if contender.failed is None:
-                with self._contenders.guard(contender):
+            if contender.failed is None and contender.name not in self._given_up:
+                with self._guard(contender):
                     half = slot // len(running)
                     record = partial(self._slice, contender, length, number, slot)
                     if self._beside is not None:
@@ -280,7 +374,8 @@ class StepSessions:
 
     def _slice(self, contender: RunningContender, length: Second, block: int, slot: int) -> Slice:
         # The first moments after a switch refill caches that the other contender emptied.
-        self._run_for(contender, self._pace.discard)
+        if self._discard(contender):
+            self._run_for(contender, self._pace.discard)
         window = contender.window(self._contenders.running())
         window.open()
         ran = self._run_for(contender, length)
@@ -305,9 +400,9 @@ class StepSessions:
         return record
 
     def _alone(self, contender: RunningContender, length: Second) -> float:
-        for seconds in (self._pace.discard, length):
-            ran = self._run(contender, self._stop(contender, seconds))
-        return ran.qps
+        if self._discard(contender):
+            self._run(contender, self._stop(contender, self._pace.discard))
+        return self._run(contender, self._stop(contender, length)).qps
 
     def _run_for(self, contender: RunningContender, seconds: Second) -> Ran:
         return self._run_with_all(contender, self._stop(contender, seconds))
@@ -337,16 +432,20 @@ class StepSessions:
         rate, begin = (rate or self._pace.rate, self._begin) if timed else (None, None)
         if begin is not None:
             self._positions.go_to(contender.name, begin)
-        ran = self._driver.run(self._session(contender), stop, rate, beside, begin=begin)
+        session = self._session(contender)
+        if timed or stop.positions is None:
+            ran = self._driver.run(session, stop, rate, beside, begin=begin)
+        else:
+            ran = self._driver.advance(session, stop.positions)
         self._positions.note(contender.name, ran)
         return ran
 
     def _age_equally(self) -> None:
         """Let the contenders that did fewer writes catch up, so that all data ages alike."""
         if self._beside is not None:
-            self._beside.age_equally()
+            self._beside.age_equally(self._guard, self._running())
         if self._step.test.writes:
-            catch_up(self._contenders, self._running(), self._positions, self._run)
+            catch_up(self._guard, self._running(), self._positions, self._run)
 
     def _running(self) -> list[RunningContender]:
         """Return the contenders that have not failed and have the test."""
@@ -354,8 +453,27 @@ class StepSessions:
 
     def _for_each(self, action: Callable[[RunningContender], object]) -> None:
         for contender in self._running():
-            with self._contenders.guard(contender):
+            with self._guard(contender):
                 action(contender)
+
+    @contextmanager
+    def _guard(self, contender: RunningContender) -> Iterator[None]:
+        """Let a contender drop out when its server fails; of this test alone when it is too slow.
+
+        Raises:
+            SlowdustError: nobody is left.
+        """
+        with self._contenders.guard(contender):
+            self._driver.waits.subject = f"{self._step.test.name} on {contender.name}"
+            try:
+                yield
+            except TargetError as error:
+                if self._give_up is None or not error.is_timeout:
+                    raise
+                self._given_up.add(contender.name)
+                with suppress(SlowdustError):  # which a process may have taken with it
+                    self._close(contender)
+                self._give_up(contender, str(error))
 
     def _session(self, contender: RunningContender) -> str:
         return self._step.session(contender.name, self._incarnation)
@@ -372,8 +490,9 @@ def measure(
 ) -> None:
     """Measure blocks of slices of `length` until the share is used or `enough(blocks done)`.
 
-    The share is exceeded only where it does not suffice for the minimum of blocks.
+    The share is exceeded only where it does not suffice for the fewest blocks.
     """
+    fewest = run.fewest_blocks(length)
     begun = time.monotonic()
     blocks = 0
     longest: Second = 0.0
@@ -385,5 +504,5 @@ def measure(
         longest = max(longest, now - block_begun)
         if enough(blocks):
             return
-        if blocks >= MINIMUM_BLOCKS and now - begun + longest > share:
+        if blocks >= fewest and now - begun + longest > share:
             return

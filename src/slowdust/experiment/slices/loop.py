@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from slowdust.analysis.comparison.verdict import MINIMUM_BLOCKS
+from slowdust.analysis.comparison.verdict import FEWEST_INCARNATIONS, MINIMUM_BLOCKS
 from slowdust.analysis.results.storage import small_data
+from slowdust.experiment.announced import Announced
+from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.protocol import Rate
 from slowdust.experiment.journal import OpenJournal
-from slowdust.experiment.judging import Judge, all_settled
+from slowdust.experiment.judging import Judge, all_far, all_settled
 from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.round_trips import RoundTrips
 from slowdust.experiment.slices import schedule
@@ -26,15 +29,22 @@ from slowdust.experiment.slices.blocks import Pace, StepSessions, measure
 from slowdust.experiment.slices.counters import Counters
 from slowdust.experiment.slices.delays import Delays
 from slowdust.experiment.slices.lacking import leave_out_what_is_lacking
-from slowdust.experiment.slices.length import USUAL, choose_length, record_seconds, usual_length
+from slowdust.experiment.slices.length import (
+    LENGTHS,
+    USUAL,
+    choose_length,
+    lengths_with_enough,
+    record_seconds,
+    usual_length,
+)
 from slowdust.experiment.slices.preparation import Preparations
 from slowdust.experiment.slices.recall import Recalls
-from slowdust.experiment.slices.remaining import Remaining
+from slowdust.experiment.slices.remaining import Remaining, TurnsToCome
 from slowdust.experiment.slices.tables import LoadedTables, data_of
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import Status, View
 from slowdust.store.bounds import MOST_SLICES
-from slowdust.store.manifest import Method
+from slowdust.store.manifest import Method, StepFailure
 from slowdust.units import Second, format_duration
 from slowdust.wording import counted
 
@@ -72,11 +82,17 @@ class SliceLoop:
     """Measures a specification's tests in slices, on contenders that are set up."""
 
     def __init__(
-        self, spec: Spec, contenders: Contenders, journal_of: OpenJournal, view: View
+        self,
+        spec: Spec,
+        contenders: Contenders,
+        journal_of: OpenJournal,
+        view: View,
+        announced: Announced,
     ) -> None:
         self.journal = journal_of(method_of_slices(spec))
         self._contenders = contenders
         self._view = view
+        self._announced = announced
         self._preparations = Preparations(
             contenders, self.journal.manifest.contenders, self.journal.manifest.preparations, view
         )
@@ -92,8 +108,10 @@ class SliceLoop:
         self._seed = spec.seed
         self._given_pool = spec.pool is not None
         self._remaining = Remaining()
-        self._starts_after = 0
-        """Incarnations that are planned behind the one that runs."""
+        self._round = 0
+        """Number of the incarnation that runs, among those that are planned."""
+        self._far: set[str] = set()
+        """Steps whose contenders are so far apart that few operations decide."""
         for sentence in leave_out_what_is_lacking(self.journal.steps, contenders.all):
             self.journal.warn(sentence)
             view.warning(sentence)
@@ -103,23 +121,38 @@ class SliceLoop:
 
     def run(self) -> None:
         """Run the planned incarnations, then more for the unsure while the budget lasts."""
-        planned = self.journal.manifest.method.incarnations
-        self._warn_of_short_budget(planned)
-        round_number = 1
+        self._warn_of_short_budget(self._planned)
         self._judge_all()  # of a resumed experiment, whose verdicts may have been others
-        while self._wanted(round_number, planned):
-            todo = schedule.turns(self.journal.steps, round_number)
+        self._round = 1
+        while self._wanted():
+            todo = schedule.turns(self.journal.steps, self._round)
             if todo:
-                self._incarnation(todo, max(0, planned - round_number))
-            round_number += 1
+                self._incarnation(todo)
+            self._round += 1
 
-    def _wanted(self, round_number: int, planned: int) -> bool:
-        wanting = self._unsettled()
+    @property
+    def _planned(self) -> int:
+        return self.journal.manifest.method.incarnations
+
+    def _wanted(self) -> bool:
+        """Return whether another incarnation is planned, or afforded, and there is time for it."""
+        wanting = [step for step in self.journal.steps if step.is_open]
         alone = len(self._contenders.names) > 1 and not self._contenders.comparable
-        if round_number <= (1 if alone else planned):
-            return wanting > 0
-        least = self._shortest_turn(_BLOCKS_BEFORE_STOP)
-        return not alone and self._budget.left > wanting * least > 0
+        if self._announced.ended_early or not wanting:
+            return False
+        if self._round > (1 if alone else self._planned):
+            least = sum(self._least(step, _BLOCKS_BEFORE_STOP) for step in wanting)
+            fits = self._remaining.beside_start(0.0) + least <= self._announced.room
+            return not alone and self._budget.left > least > 0 and fits
+        turns = (self._least(step) for step in wanting if step.turns_done < self._round)
+        return self._round == 1 or self._announced.allows(
+            self._remaining.beside_start(0.0) + sum(turns)
+        )
+
+    def _least(self, step: PlannedStep, blocks: int = MINIMUM_BLOCKS) -> Second:
+        """Return what a turn of a step with so many blocks takes, or the shortest it can have."""
+        usual = self._shortest_turn(blocks)
+        return max(usual, self._remaining.shortest_turn(step.key, usual))
 
     def _unsettled(self) -> int:
         return sum(step.is_open for step in self.journal.steps)
@@ -146,22 +179,26 @@ class SliceLoop:
         length = method.slice_s or max(method.slice_lengths.values(), default=USUAL)
         return contenders * self._pace.warmup + slices * (length + self._pace.discard)
 
-    def _incarnation(self, todo: list[schedule.Turn], rounds_after: int) -> None:
+    def _incarnation(self, todo: list[schedule.Turn]) -> None:
         number = self.journal.last_incarnation + 1
         self._next_operation.clear()
         maintained = schedule.maintenance_after(todo)
         if self._delays is not None:
             self._tables.note_writes()  # data laid out once is one layout, however often it is read
         self._remaining.begin_incarnation()
-        self._starts_after = rounds_after
         self._tables.start(number)
         self.journal.record_servers(self._contenders)
+        took = format_duration(round(self._remaining.beside_start(0.0)))
+        self._announced.correct(self._needed(0.0), f"starting and loading the servers takes {took}")
         self._warn_of_small_data()
         due = sum(turn.action is schedule.Action.MEASURE for turn in todo)
         for place, turn in enumerate(todo):
             if turn.action is schedule.Action.AGE:
                 self._age(turn.step, number)
             else:
+                if not self._announced.allows(self._least(turn.step)):
+                    break
+                rounds_after = max(0, self._planned - self._round)
                 share = self._budget.share(
                     schedule.turns_left(due, self._unsettled(), rounds_after)
                 )
@@ -200,35 +237,52 @@ class SliceLoop:
 
         def enough(blocks: int) -> bool:
             nonlocal looked
-            if run.used_up():
+            if run.used_up() or run.is_over:
                 return True
             if time.monotonic() - looked < _LOOK_EVERY:
                 return False
             looked = time.monotonic()
             status = self._status(step, incarnation, time.monotonic() - begun)
             self._view.block(status)
-            return blocks >= _BLOCKS_BEFORE_STOP and self._settled(step, status)
+            if not self._announced.allows(run.expected_block(length)):
+                return True
+            enough_blocks = run.slowest_operation > length or blocks >= _BLOCKS_BEFORE_STOP
+            return enough_blocks and (self._settled(step, status) or step.key in self._far)
 
         run = self._open(step, incarnation)
         run.read_plans(partial(self.journal.add_plans, step))
-        per_second = run.warm_up()
+        per_second = run.warm_up(self._announced.allows)
+        if self._announced.ended_early:
+            self._close(step, run)
+            return
         rng = random.Random(f"{self._seed}/{step.key}/{incarnation}")
-        length = self._length(step, run, per_second)
+        length = usual_length(per_second) if run.is_over else self._length(step, run, per_second)
         if self._delays is not None:
             self._delays.choose(run, step, length, rng)
-        left = share - (time.monotonic() - begun)
-        measure(run, length, left, rng, keep=partial(self.journal.add, step), enough=enough)
-        if step.test.writes:
+        if not run.is_over:
+            left = share - (time.monotonic() - begun)
+            least = run.fewest_blocks(length) * run.expected_block(length)
+            self._remaining.needs(step.key, time.monotonic() - begun + least)
+            self._correct(step, run, time.monotonic() - begun)
+            if self._announced.allows(least):
+                measure(run, length, left, rng, keep=partial(self.journal.add, step), enough=enough)
+        if step.test.writes and not run.is_over:
             self.journal.age(step, run.positions)
         if self._delays is not None:
             self._delays.clear()
         self._close(step, run)
+        step.given_up = run.is_over
+        if run.has_given_up and step.test.changes_data:
+            self._tables.load()  # an operation that was cut short has left them as nobody knows
+            self._next_operation.clear()
         took = time.monotonic() - begun
         self._budget.spent += took
         self._remaining.measured(took)
         self._counters.keep(step, incarnation, run.operations, counters_before)
         self._recalls.measure(step, incarnation)
         self._judge_all()
+        if self._announced.ended_early:  # perhaps without all of the turn
+            return
         self.journal.end_turn(step, self._budget.spent)
         self._view.step_done(self._status(step, incarnation, under_way=0.0))
 
@@ -252,6 +306,8 @@ class SliceLoop:
     def _chosen_length(self, step: PlannedStep, run: StepSessions, per_second: float) -> Second:
         share = self._budget.total / len(self.journal.steps)
         seconds = record_seconds(share, len(self._contenders.running()))
+        if lengths_with_enough(per_second) == [LENGTHS[-1]]:
+            seconds = 0.0  # there is nothing to choose, and a record of slow operations takes long
         if self._pace.rate is not None:
             seconds, per_second = 0.0, self._pace.rate.per_second
         if step.test.beside is not None:
@@ -272,9 +328,33 @@ class SliceLoop:
             data=self._tables.data,
             first=self._next_operation,
             beneath=beneath,
+            give_up=partial(self._give_up, step, incarnation, time.monotonic()),
         )
         run.open()
         return run
+
+    def _give_up(
+        self,
+        step: PlannedStep,
+        incarnation: int,
+        begun: Second,
+        contender: RunningContender,
+        reason: str,
+    ) -> None:
+        """Keep that a contender does not execute a test in time, which it is not asked again."""
+        contender.given_up[step.test.name] = reason
+        self.journal.fail(
+            StepFailure(
+                test=step.test.name,
+                clients=step.clients,
+                contender=contender.name,
+                incarnation=incarnation,
+                reason=reason,
+                after_s=time.monotonic() - begun,
+            )
+        )
+        self._view.warning(f"{step.test.name} on {contender.name} failed: {reason}")
+        self._tables.revive(contender)
 
     def _close(self, step: PlannedStep, run: StepSessions) -> None:
         self._next_operation |= run.next_operations
@@ -304,8 +384,41 @@ class SliceLoop:
         others = {*self._others()}.difference(self._lacking(step))
         return self._may_settle and all_settled(status.verdicts, others)
 
+    def _correct(self, step: PlannedStep, run: StepSessions, under_way: Second) -> None:
+        """Announce the end anew where operations are not as fast as was thought."""
+        why = f"{step.test.name} in start {self._round} of {max(self._round, self._planned)}"
+        if run.slowest_operation > LENGTHS[-1]:
+            takes = format_duration(run.slowest_operation)
+            why = f"{step.test.name}: an operation takes {takes} on {run.slowest}"
+        self._announced.correct(self._needed(under_way), why)
+
+    def _needed(self, under_way: Second) -> Second:
+        """Return the wall time to come if it is granted, when the turn that runs has gone on for
+        `under_way`.
+        """
+        wanting = [step for step in self.journal.steps if step.is_open]
+        to_come = [
+            TurnsToCome(
+                key=step.key,
+                turns=max(0, self._wanted_turns([step]) - step.turns_done),
+                decided=step.key in self._far,
+            )
+            for step in wanting
+        ]
+        starts_after = max(0, self._wanted_turns(wanting) - self._round)
+        budget_left = max(0.0, self._budget.left - under_way)
+        usual = self._shortest_turn(MINIMUM_BLOCKS)
+        left = self._remaining.left(budget_left, starts_after, under_way, to_come, usual)
+        return left + self._announced.following.together
+
+    def _wanted_turns(self, steps: Sequence[PlannedStep]) -> int:
+        """Return how many incarnations some steps are expected to get."""
+        far = all(step.key in self._far for step in steps)
+        return min(FEWEST_INCARNATIONS, self._planned) if far else self._planned
+
     def _status(self, step: PlannedStep, incarnation: int, under_way: Second) -> Status:
-        start = f"start {incarnation} of {incarnation + self._starts_after}"
+        after = max(0, self._planned - self._round)
+        start = f"start {incarnation} of {incarnation + after}"
         status = self._judge.status(
             step,
             extent=f"{len(step.slices)} slices, {start}",
@@ -313,6 +426,10 @@ class SliceLoop:
             budget=self._budget.total,
             settled=sum(step.settled for step in self.journal.steps),
         )
-        budget_left = max(0.0, self._budget.left - under_way)
-        left = self._remaining.left(budget_left, self._starts_after, under_way)
-        return replace(status, left=left)
+        others = {*self._others()}.difference(self._lacking(step))
+        if self._may_settle and all_far(status.verdicts, others):
+            self._far.add(step.key)
+        else:
+            self._far.discard(step.key)
+        left = min(self._announced.room, self._needed(under_way))
+        return replace(status, left=left, following=self._announced.following.together)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 
 from slowdust.experiment.contender import RunningContender
-from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.protocol import Ran, RanBeside, Stop
 from slowdust.units import Second
 
@@ -47,6 +47,10 @@ class Positions:
         self._done = {name: done for name, done in self._done.items() if name in names}
         self._speeds = {name: speed for name, speed in self._speeds.items() if name in names}
 
+    def operation_time(self, name: str) -> Second:
+        """Return how long an operation of a contender takes one client; 0 before its first run."""
+        return 1 / self._speeds[name] if name in self._speeds else 0.0
+
     def of(self, name: str) -> list[int]:
         """Return the operations of each client of a contender."""
         return self._done[name]
@@ -73,15 +77,18 @@ class Positions:
 
 
 def catch_up(
-    contenders: Contenders,
+    guard: Callable[[RunningContender], AbstractContextManager[None]],
     running: Sequence[RunningContender],
     positions: Positions,
     run: Callable[[RunningContender, Stop], object],
 ) -> None:
-    """Let those that did fewer writes catch up, so that all data ages alike."""
+    """Let those that did fewer writes catch up, so that all data ages alike.
+
+    `guard` takes the failures of one of them.
+    """
     positions.keep([contender.name for contender in running])
     furthest = positions.furthest
     for contender in running:
         if positions.of(contender.name) != furthest:
-            with contenders.guard(contender):
+            with guard(contender):
                 run(contender, Stop(positions=furthest))

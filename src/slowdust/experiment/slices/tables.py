@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from slowdust.analysis.preparation.facts import WRITES
 from slowdust.benchmarks.described import DRIVER_BENCHMARK
+from slowdust.dbms.family import Shutdown
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data, Driver, OnProgress
@@ -97,18 +98,32 @@ class LoadedTables:
         self._contenders.for_each(self._maintain)
         self._wait_until_idle(WRITES, longest_wait(self._rows, budget / _FULL_RUN))
 
+    def revive(self, contender: RunningContender) -> None:
+        """Let a contender go on whose statement was given up.
+
+        A server cancels it. A library's process can only be ended and started again.
+        """
+        if not contender.runs_in_its_client:
+            return
+        contender.server.stop(Shutdown.AT_ONCE)
+        contender.start()
+        self._load_if_emptied(contender)
+
     def load_one(
         self, contender: RunningContender, driver: Driver, on_progress: OnProgress
     ) -> None:
         """Load the tables of one contender anew by a driver."""
         driver.load(contender.target, self.data, on_progress)
-        stages = contender.family.after_load(contender.server.site, self.data.names)
+        stages = contender.family.after_load(contender.server.site, self._names(contender))
         self._contenders.maintain(contender, stages, self._rows, driver)
 
     def maintain_one(self, contender: RunningContender, driver: Driver) -> None:
         """Carry out the maintenance of one contender after writes, by a driver."""
-        stages = contender.family.after_writes(contender.server.site, self.data.names)
+        stages = contender.family.after_writes(contender.server.site, self._names(contender))
         self._contenders.maintain(contender, stages, self._rows, driver)
+
+    def _names(self, contender: RunningContender) -> list[str]:
+        return self.data.maintained(contender.resolved.dbms)
 
     def _maintain(self, contender: RunningContender) -> None:
         self._view.phase(f"maintenance of {contender.name} after the writes")
@@ -126,7 +141,7 @@ class LoadedTables:
     def _load(self, contender: RunningContender) -> None:
         self._view.phase(f"loading {contender.name}")
         self.load_one(contender, self._contenders.driver, self._view.progress)
-        self._contenders.measure_sizes(contender, self.data.names, self._rows)
+        self._contenders.measure_sizes(contender, self._names(contender), self._rows)
         self._contenders.measure_buffer_pool(contender)
         self._contenders.read_page_size(contender)
 

@@ -68,7 +68,7 @@ def calibration_specs(contenders: Sequence[str], options: Mapping[str, str | Non
 
 
 def _names(contenders: Sequence[str], name: str | None) -> list[str]:
-    name = name or f"calibration-{datetime.now():%Y%m%d-%H%M%S}"
+    name = f"calibration-{datetime.now():%Y%m%d-%H%M%S}" if name is None else name
     if len(contenders) == 1:
         return [name]
     parts = [re.sub(r"[^A-Za-z0-9._]+", "-", written).strip("-._") for written in contenders]

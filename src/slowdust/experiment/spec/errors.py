@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 from slowdust.benchmarks.options import OwnKeyError
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.lines import line_of
-from slowdust.places import check_regular
+from slowdust.user_text import read_user_text
 from slowdust.wording import no_such
 
 Keys = tuple[str | int, ...]
@@ -133,13 +133,7 @@ def read_toml(path: Path) -> tuple[dict[str, object], str]:
     Raises:
         UsageError: the file cannot be read, or is not TOML: with the line, and what to write.
     """
-    check_regular(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")  # Windows' editors write a mark
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not text in UTF-8: byte {error.start}") from None
+    text = read_user_text(path)
     try:
         return tomllib.loads(text), text
     except tomllib.TOMLDecodeError as error:
@@ -260,5 +254,6 @@ def _syntax_error(path: Path, text: str, message: str) -> str:
     if "overwrite" in what or "twice" in what or "Duplicate" in what:
         return f"{path}:{number}: the key or table is given twice"
     if bare:
-        return f'{path}:{number}: {bare["key"]}: write {bare["key"]} = "{bare["value"]}", in quotes'
+        value = "..." if "://" in bare["value"] else bare["value"]  # it may have a secret
+        return f'{path}:{number}: {bare["key"]}: write {bare["key"]} = "{value}", in quotes'
     return f"{path}:{number}: this is not TOML: {what[:1].lower()}{what[1:]}"

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 _ENDING = re.compile(r"(?:[\]}]|\"\"\"|\'\'\')\s*$")
 """The end of the last line of a statement over several."""
 _LONGEST = 200
-"""Lines of a list up to which its items have lines of their own."""
+"""Lines of a list up to which its items have lines of their own, and of a statement up to which
+its end is looked for behind a `#`, which most texts of so many lines have within."""
 Path = Sequence[str | int]
 """The keys and indices that lead to a value: ('contenders', 1, 'name')."""
 
@@ -48,7 +49,8 @@ def _statements(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield the lines of each statement, from the one behind the last to its own last one."""
     begun = 0
     for end in range(1, len(lines) + 1):
-        may_end = end == begun + 1 or "#" in lines[end - 1] or _ENDING.search(lines[end - 1])
+        commented = end - begun <= _LONGEST and "#" in lines[end - 1]
+        may_end = end == begun + 1 or commented or _ENDING.search(lines[end - 1])
         if may_end and _parsed("\n".join(lines[begun:end])) is not None:
             yield begun, end
             begun = end

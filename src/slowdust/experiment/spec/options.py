@@ -18,7 +18,8 @@ from slowdust.wording import listing
 
 _PLAIN = (
     "suite", "benchmark", "tables", "budget", "slice", "incarnations", "seed", "name", "cpus",
-    "workload", "count", "simulate", "profile", "waits", "keep", "memory", "pool", "repo",
+    "workload", "count", "count_budget", "simulate", "profile", "waits", "keep", "memory", "pool",
+    "repo", "patience",
 )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from pydantic import (
 from slowdust import benchmarks
 from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Measuring, Test
 from slowdust.benchmarks.options import AsCount, AsShare, Duration, Table
+from slowdust.builds.revisions.repository import check_repository
 from slowdust.dbms import family_if_known
 from slowdust.dbms.family import Family
 from slowdust.errors import UsageError
@@ -104,6 +105,7 @@ class Spec(Table):
     seed: Annotated[int, Field(ge=0, lt=2**53), AsCount] = 1
     rate: RateTable | None = None
     count: Wanted = "auto"
+    count_budget: Annotated[Duration, Field(le=_YEAR)] | None = None
     simulate: bool = False
     cpus: list[Annotated[int, Field(ge=0)]] | None = Field(None, min_length=1)
     profile: bool = False
@@ -112,6 +114,7 @@ class Spec(Table):
     memory: Memory | None = None
     pool: Pool | None = None
     repo: str | None = None
+    patience: Annotated[Duration, Field(le=_YEAR)] | None = None
     set: Settings = Field(default_factory=dict)
 
     @property
@@ -157,6 +160,8 @@ class Spec(Table):
     @field_validator("repo")
     @classmethod
     def _repository_where_it_is(cls, value: str | None) -> str | None:
+        with at("repo"):
+            check_repository(value or "")
         path = named_path(value) if value else None
         return str(path.absolute()) if path and path.is_dir() else value
 

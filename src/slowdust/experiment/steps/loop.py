@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from slowdust.benchmarks.steps import Server, StepBenchmark, StepTable, StepWork, Workload
+from slowdust.experiment.announced import Announced
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.protocol import Create, Partitions
 from slowdust.experiment.freezer import Freezer, MakeFreezer
@@ -104,14 +105,19 @@ class StepLoop:
         journal_of: OpenJournal,
         view: View,
         *,
+        announced: Announced | None = None,
         freezer: MakeFreezer = Freezer,
     ) -> None:
-        """`freezer` makes what lets the servers of the others stand still during a chunk."""
+        """`freezer` makes what lets the servers of the others stand still during a chunk.
+
+        Without `announced` it takes any time.
+        """
         self.journal = journal_of(method_of_steps(spec, workload))
         self._benchmark = spec.configured_benchmark()
         self._contenders = contenders
         self.workload = workload
         self._view = view
+        self._announced = announced or Announced(view)
         self._levels = list(dict.fromkeys(map(level_of, self.journal.steps)))
         runner = StepRunner(contenders, self._benchmark.driver_benchmark, workload, spec.seed)
         self._turns = Turns(contenders, runner, workload, self.journal, view, freezer=freezer)
@@ -131,7 +137,7 @@ class StepLoop:
         those before them, so that an incarnation has all of them.
         """
         round_number = 1
-        while self._wanted(round_number):
+        while self._wanted(round_number) and self._has_time(round_number):
             levels = [level for level in self._levels if self._incomplete(level, round_number)]
             if levels:
                 self._incarnation(levels)
@@ -148,6 +154,12 @@ class StepLoop:
             return round_number <= self._planned
         room = round_number <= self._planned or self._forecast.elapsed + length <= self._budget
         return room and self._open_steps()
+
+    def _has_time(self, round_number: int) -> bool:
+        """Return whether one more incarnation does not take more time than was granted."""
+        done = self.journal.last_incarnation
+        length = self._forecast.elapsed / done if done and round_number > 1 else 0.0
+        return self._announced.allows(length)
 
     def _open_steps(self) -> bool:
         settled = self._settled()
@@ -199,7 +211,10 @@ class StepLoop:
             self._turns.take(turns)
             self._forecast.took(step, (time.monotonic() - begun) / max(1, len(turns)))
             self.journal.end_turn(step, self._forecast.elapsed)
-            self._view.step_done(self._status(step, number))
+            status = self._status(step, number)
+            self._view.step_done(status)
+            if status.left is not None:
+                self._announced.correct(status.left, f"{step.test.name} is done")
 
     def _make_tables(self, steps: list[PlannedStep], clients: int) -> dict[str, Tables]:
         count = self.workload.settings.tables(clients)
@@ -226,7 +241,8 @@ class StepLoop:
                 budget=self._budget,
                 settled=len(self._settled()),
             )
-            return replace(status, left=max(0.0, self._budget - self._forecast.elapsed))
+            left = max(0.0, self._budget - self._forecast.elapsed)
+            return self._with_time(status, left)
         left = self._forecast.left(self._planned, len(self._contenders.running()))
         status = self._judge.status(
             step,
@@ -235,4 +251,8 @@ class StepLoop:
             budget=self._forecast.elapsed + left,
             settled=None,
         )
-        return replace(status, left=left)
+        return self._with_time(status, left)
+
+    def _with_time(self, status: Status, left: Second) -> Status:
+        following = self._announced.following.together
+        return replace(status, left=left + following, following=following)

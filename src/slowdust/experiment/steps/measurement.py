@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from slowdust.benchmarks.steps import Counted, LongStep
-from slowdust.experiment.driver.process import STANDSTILL, Driver, OnProgress, maintenance_limit
+from slowdust.experiment.driver.process import STANDSTILL, Driver, OnProgress
 from slowdust.experiment.driver.protocol import Performed, Until
 from slowdust.experiment.record import Totals, slice_of
 from slowdust.experiment.steps.chunks import Turn
@@ -54,7 +54,10 @@ class Measurement:
         """Go on until the end of a part, None for that of the step; return how long that took."""
         turn = self.turn
         whole_tables = turn.test.counted is Counted.TABLE_ROWS  # no server says how far it is
-        limit = maintenance_limit(turn.tables.rows) if whole_tables else STANDSTILL
+        patience = self._driver.patience
+        limit = (
+            patience.maintenance(turn.tables.rows) if whole_tables else patience.given or STANDSTILL
+        )
         sampler = Sampler(turn.contender.probes, turn.contender.server.log_path)
         self._window.open()
         with sampler:
@@ -120,8 +123,10 @@ class Measurement:
         operations, qps = self._rate(performed)
         main = self._main()
         errors: Counter[str] = Counter()
+        error_texts: dict[str, str] = {}
         for role in performed.roles.values():
             errors.update(role.errors)
+            error_texts = role.error_texts | error_texts
         return Totals(
             operations=operations,
             statements=sum(known(role.statements for role in performed.roles.values())),
@@ -131,6 +136,7 @@ class Measurement:
             latency=main.latency or _NO_ANSWERS,
             per_second=_per_second(self.turn.test, main),
             errors=dict(errors),
+            error_texts=error_texts,
             retries=sum(role.retries for role in performed.roles.values()),
         )
 

@@ -7,7 +7,6 @@ import time
 from slowdust.benchmarks.steps import StepTable, StepWork, Workload
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.driver.process import maintenance_limit
 from slowdust.experiment.driver.protocol import PlanText, Prepare
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.steps.measurement import Measurement
@@ -70,7 +69,7 @@ class StepRunner:
         """Let the contender's server count the rows in all tables."""
         statements = [f"SELECT count(*) FROM {name}" for name in turn.tables.names]
         counted = 0
-        limit = maintenance_limit(turn.tables.rows)
+        limit = self._driver.patience.maintenance(turn.tables.rows)
         parallel = len(statements)
         for answer in self._driver.sql(turn.contender.target, statements, parallel, limit):
             ((rows,),) = answer.rows

@@ -10,6 +10,7 @@ from slowdust.benchmarks.described import Described
 from slowdust.experiment.workload.columns import Columns
 from slowdust.experiment.workload.draws import DrawTable, ParameterTable
 from slowdust.experiment.workload.file import EntryTable, IndexTable, StatementTable, TableTable
+from slowdust.experiment.workload.made_before import tables_made
 from slowdust.experiment.workload.references import index_name
 from slowdust.experiment.workload.sql import Hole, Parsed
 from slowdust.experiment.workload.types import CONVERTED, SqlType, for_dialect, seconds_of
@@ -43,6 +44,11 @@ class DescribedWorkload(Described):
     def rows(self) -> int:
         """The rows of all tables."""
         return sum(table.rows for table in self._tables.values())
+
+    def made_before(self, dbms: str) -> list[str]:
+        """Return the names of the tables that the statements of `before` make."""
+        made = tables_made(for_dialect(self._workload.file.before, dbms) or [], dbms)
+        return [name for name in made if name not in self._tables]
 
     def tables(self, dbms: str) -> described.Tables:
         """Return the tables on a DBMS."""

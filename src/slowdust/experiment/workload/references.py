@@ -33,9 +33,14 @@ def check_columns(parsed: Mapping[str, Parsed], tables: Mapping[str, TableTable]
     Raises:
         ValueError: names the column.
     """
-    wrong = [_wrong_column(each, dialect, tables) for dialect, each in parsed.items()]
-    if wrong and wrong[0] is not None and None not in wrong:
-        raise ValueError(wrong[0])
+    first: str | None = None
+    for dialect, each in parsed.items():
+        wrong = _wrong_column(each, dialect, tables)
+        if wrong is None:
+            return
+        first = first or wrong
+    if first is not None:
+        raise ValueError(first)
 
 
 def _wrong_column(parsed: Parsed, dialect: str, tables: Mapping[str, TableTable]) -> str | None:
@@ -83,7 +88,10 @@ def _columns(tree: exp.Expression, dialect: str) -> Iterator[tuple[str, str]]:
     if isinstance(schema, exp.Schema):
         target = schema.this.alias_or_name.lower()
         yield from ((target, column.name.lower()) for column in schema.expressions)
+    tables = {id(part.args["field"]) for part in tree.find_all(exp.In) if part.args.get("field")}
     for column in tree.find_all(exp.Column):
+        if dialect == "sqlite" and id(column) in tables:
+            continue  # `a IN other`: the rows of a table, of one column
         # SQLite takes a name in quotation marks that is none for a text.
         is_text = dialect == "sqlite" and column.this.args.get("quoted")
         if isinstance(column.this, exp.Identifier) and not column.args.get("db") and not is_text:

@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 from sqlglot import Token, Tokenizer, TokenType, parse_one
@@ -32,14 +33,21 @@ _OPERANDS = (
 """What a colon of an array's slice may stand behind, beside brackets that close."""
 _NUMBERED = re.compile(
     r"""
-    [eE]'(?:[^'\\]|\\.)*' | '[^']*' | "[^"]*" | --[^\n]* | /\*.*?\*/
-    | \$(?P<tag>(?:[^\W\d]\w*)?)\$.*?\$(?P=tag)\$
+    [eE]'(?:[^'\\]|\\.)*(?:'|\Z) | '[^']*(?:'|\Z) | "[^"]*(?:"|\Z) | --[^\n]*
+    | /\*.*?(?:\*/|\Z) | \$(?P<tag>(?:[^\W\d]\w*)?)\$.*?(?:\$(?P=tag)\$|\Z)
     | \w[\w$]*
     | \$(?P<number>\d+)
     """,
     re.VERBOSE | re.DOTALL,
 )
-"""Parameters of Postgres such as $1, and before them what may have such a text within."""
+"""Parameters of Postgres such as $1, and before them what may have such a text within.
+
+What has no end ends with the statement, so that no part of it is searched twice.
+"""
+MOST_CHARACTERS = 1_000_000
+"""Characters of a statement: reading them takes seconds."""
+_MOST_FOR_A_TREE = 50_000
+"""Characters up to which a statement's columns are looked for, which takes most of the time."""
 
 
 class _PostgresTokenizer(Postgres.Tokenizer):
@@ -105,13 +113,21 @@ def tokens_of(text: str, dialect: str) -> list[Token]:
     Raises:
         ValueError: it has a quotation mark without its other one, for example.
     """
-    read_by = _READ_BY[dialect]
-    # sqlglot takes `$1,$` for the beginning of a text in dollars, but not a number as long as `$1`.
-    plain = _NUMBERED.sub(_plain_number, text) if read_by == "postgres" and "$" in text else text
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(
+            f"it has {len(text):,} characters: a statement has at most {MOST_CHARACTERS:,}"
+        )
     try:
-        tokens = list(_TOKENIZERS[read_by](dialect=read_by).tokenize(plain))
+        return list(_tokens(text, _READ_BY[dialect]))
     except SqlglotError as error:
         raise ValueError(f"this is not SQL of {dialect}: {error}") from None
+
+
+@lru_cache(maxsize=4)  # dialects that are read alike ask one after the other
+def _tokens(text: str, read_by: str) -> tuple[Token, ...]:
+    # sqlglot takes `$1,$` for the beginning of a text in dollars, but not a number as long as `$1`.
+    plain = _NUMBERED.sub(_plain_number, text) if read_by == "postgres" and "$" in text else text
+    tokens = tuple(_TOKENIZERS[read_by](dialect=read_by).tokenize(plain))
     for token in tokens:
         if token.token_type is TokenType.NUMBER and text[token.start] == "$":
             token.token_type = TokenType.PARAMETER
@@ -124,9 +140,17 @@ def _plain_number(found: re.Match[str]) -> str:
 
 
 def syntax_tree(text: str, dialect: str) -> exp.Expression | None:
-    """Return the tree of a statement; None where sqlglot cannot read it, which servers may."""
+    """Return the tree of a statement, which is not to be changed.
+
+    None where sqlglot cannot read it, which servers may, and where it is very long.
+    """
+    return None if len(text) > _MOST_FOR_A_TREE else _tree(text, _READ_BY[dialect])
+
+
+@lru_cache(maxsize=4)
+def _tree(text: str, read_by: str) -> exp.Expression | None:
     try:
-        tree = parse_one(text, read=_READ_BY[dialect])
+        tree = parse_one(text, read=read_by)
     except (SqlglotError, RecursionError):
         return None
     return tree if isinstance(tree, exp.Expression) else None
@@ -150,6 +174,7 @@ def check_single(text: str, dialect: str) -> list[Token]:
     return tokens
 
 
+@lru_cache(maxsize=4096)  # tests, transactions and checks ask for the same ones again
 def parse_statement(text: str, dialect: str) -> Parsed:
     """Find the parameters of a statement: `:NAME`, and `:NAME.first` and `:NAME.last` of spans.
 
@@ -160,16 +185,17 @@ def parse_statement(text: str, dialect: str) -> Parsed:
     parts: list[str] = []
     holes: list[Hole] = []
     begun = tokens[0].start
-    place = 0
+    place = after = 0
     slices = _colons_of_slices(tokens)
     while place < len(tokens):
         hole, used = (None, 1) if place in slices else _hole(tokens, place)
         if hole is not None:
-            parts.append(_without_marks(text, tokens, begun, tokens[place].start))
+            parts.append(_without_marks(text, tokens[after:place], begun, tokens[place].start))
             holes.append(hole)
-            begun = tokens[place + used - 1].end + 1
+            after = place + used
+            begun = tokens[after - 1].end + 1
         place += used
-    parts.append(_without_marks(text, tokens, begun, tokens[-1].end + 1))
+    parts.append(_without_marks(text, tokens[after:], begun, tokens[-1].end + 1))
     returning = "RETURNING" in _words(tokens)
     return Parsed(tuple(parts), tuple(holes), verb_of(tokens), returning)
 
@@ -215,7 +241,7 @@ def _hole(tokens: list[Token], place: int) -> tuple[Hole | None, int]:
 
 
 def _without_marks(text: str, tokens: list[Token], begin: int, end: int) -> str:
-    """Return a part of the text; comments with a question mark are left out of it.
+    """Return a part of the text with its tokens; comments with a question mark are left out.
 
     Raises:
         ValueError: a question mark is elsewhere, where no value can stand for it.
@@ -226,8 +252,6 @@ def _without_marks(text: str, tokens: list[Token], begin: int, end: int) -> str:
     kept: list[str] = []
     last = begin
     for token in tokens:
-        if token.start < begin or token.end >= end:
-            continue
         gap = text[last : token.start]
         kept.append(" " if "?" in gap else gap)
         kept.append(text[token.start : token.end + 1])

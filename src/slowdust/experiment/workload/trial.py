@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import NoReturn
 
 import msgspec
@@ -27,17 +25,22 @@ from slowdust.experiment.workload.file import EntryTable, TestTable
 from slowdust.experiment.workload.sql import CONTROL
 from slowdust.experiment.workload.workload import Workload
 from slowdust.store.folder import Folder
+from slowdust.temporary import temporary_folder
+from slowdust.units import Second
 
 OPERATIONS = 100
-"""Executions of each transaction."""
+"""Executions of each transaction, unless they take too long."""
+LONGEST: Second = 10.0
+"""Time after which no execution of a transaction begins."""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A transaction of a test, executed `OPERATIONS` times."""
+    """A transaction of a test, executed `OPERATIONS` times or for `LONGEST`."""
 
     test: str
     transaction: str
+    operations: int
     rows: float
     """Rows that its statements returned or changed, per operation."""
     errors: dict[str, int]
@@ -129,8 +132,8 @@ class Trial:
         Raises:
             UsageError: the server refuses tables or statements: a line for each.
         """
-        with tempfile.TemporaryDirectory() as logs, Driver() as driver:
-            folder = Folder(Path(logs) / self.spec.name)
+        with temporary_folder() as logs, Driver(waiting=view.waiting) as driver:
+            folder = Folder(logs / self.spec.name)
             folder.logs.mkdir(parents=True)
             with create_contenders(self.resolved, driver, folder, view) as contenders:
                 contenders.start()
@@ -216,7 +219,8 @@ class Trial:
                 data = _data(_OneTransaction(whole, place), self.spec.seed)
                 ran = _executed(driver, running, data, test.name)
                 rows = ran.rows / max(1, ran.operations)
-                yield Tried(test.name, transaction.name, rows, ran.errors)
+                (done,) = ran.positions  # those that failed, too
+                yield Tried(test.name, transaction.name, done, rows, ran.errors)
 
 
 def _statements_alone(workload: Workload) -> Workload:
@@ -242,6 +246,6 @@ def _data(whole: Described, seed: int) -> Data:
 
 def _executed(driver: Driver, running: RunningContender, data: Data, test: str) -> Ran:
     driver.open(test, running.target, data, test=test, clients=1)
-    ran = driver.run(test, Stop(positions=[OPERATIONS]))
+    ran = driver.run(test, Stop(seconds=LONGEST, positions=[OPERATIONS]))
     driver.close(test)
     return ran

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slowdust import __version__, builds
-from slowdust.accounts import server_account, temporary_directory
+from slowdust.accounts import server_account
 from slowdust.builds import Choices, Progress
 from slowdust.builds.apart import Assignment, Compilation
 from slowdust.builds.handed_on import HandedOn, name_of
@@ -23,6 +23,7 @@ from slowdust.experiment.spec.spec import Spec
 from slowdust.fleet.building import handing
 from slowdust.fleet.model import Able, Begun, Compilers, Lost, Made, NotMade, Report
 from slowdust.fleet.view import FleetView
+from slowdust.temporary import ENTERABLE, temporary_folder
 from slowdust.units import Second, format_duration
 from slowdust.wording import first_line, listing
 
@@ -82,7 +83,7 @@ def _compiled(
     wanted: Mapping[str, Compilation], compilers: Compilers, view: FleetView
 ) -> list[HandedOn]:
     """Return the builds, by one compiler; nodes make those that the cache does not have."""
-    with temporary_directory("sources", server_account()) as directory:
+    with temporary_folder(server_account().temporary_root(), ENTERABLE) as directory:
         assignments, sources = {}, {}
         for number, (name, compilation) in enumerate(wanted.items()):
             view.event(f"exporting the sources of {name}")

@@ -9,9 +9,8 @@ from __future__ import annotations
 import io
 import re
 import tarfile
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
@@ -22,7 +21,8 @@ from slowdust.dbms import family
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contender import ResolvedContender
 from slowdust.experiment.spec.spec import Spec
-from slowdust.places import cache_root
+from slowdust.places import cache_root, within
+from slowdust.temporary import temporary_folder
 from slowdust.unpacking import unpack
 
 _FOLDER = re.compile(r"(?:builds|compiled)/[A-Za-z0-9_]+/[A-Za-z0-9][^/\0]*|allocators/[a-z0-9]+")
@@ -89,7 +89,7 @@ def packed(folder: str) -> tuple[Bundle, bytes]:
     Raises:
         SlowdustError: it cannot be read.
     """
-    root = cache_root() / folder
+    root = within(cache_root(), *PurePosixPath(folder).parts)
     return Bundle(folder=folder, sha256=_content(root)), archive_of(root)
 
 
@@ -136,10 +136,10 @@ def put(bundle: Bundle, archive: bytes) -> None:
     folder = _folder(bundle)
 
     def make(staged: Path) -> None:
-        with tempfile.NamedTemporaryFile(dir=staged.parent, prefix=f"{staged.name}-") as file:
-            file.write(archive)
-            file.flush()
-            unpack(Path(file.name), staged)
+        with temporary_folder(folder.parent) as place:
+            file = place / "archive.tar.gz"
+            file.write_bytes(archive)
+            unpack(file, staged)
         if content_of(staged) != bundle.sha256:
             raise SlowdustError(f"{bundle.folder} arrived with another content than it was sent")
 
@@ -156,7 +156,7 @@ def _folder(bundle: Bundle) -> Path:
     """
     if not _FOLDER.fullmatch(bundle.folder):
         raise SlowdustError(f"'{bundle.folder}' is no folder of a cache of builds")
-    return cache_root() / bundle.folder
+    return within(cache_root(), *PurePosixPath(bundle.folder).parts)
 
 
 def _content(folder: Path) -> str:

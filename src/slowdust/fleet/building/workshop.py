@@ -23,12 +23,13 @@ from types import FrameType
 import msgspec
 
 from slowdust import __version__
-from slowdust.accounts import ends_with_this_process, server_account, temporary_directory
+from slowdust.accounts import ends_with_this_process, server_account
 from slowdust.builds.apart import Assignment
 from slowdust.errors import SlowdustError
 from slowdust.fleet.building import handing
 from slowdust.fleet.model import Able, Begun, Made, NotMade
 from slowdust.places import cache_root
+from slowdust.temporary import ENTERABLE, temporary_folder
 from slowdust.units import Second
 
 _ASSIGNMENT, _SOURCES, _FOLDER = "assignment.json", "sources.tar.gz", "folder"
@@ -54,7 +55,7 @@ def compiled(assignment: Assignment, sources: bytes) -> Iterator[Begun | Made | 
     """Compile a build into the cache of this node; yield that it begins, and how it ends."""
     yield Begun()
     try:
-        with temporary_directory("workshop", server_account()) as folder:
+        with temporary_folder(server_account().temporary_root(), ENTERABLE) as folder:
             (folder / _ASSIGNMENT).write_bytes(msgspec.json.encode(assignment))
             (folder / _SOURCES).write_bytes(sources)
             with (folder / "log").open("wb") as log, _compiling(folder, log.fileno()) as process:

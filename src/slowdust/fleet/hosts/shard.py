@@ -28,7 +28,7 @@ from slowdust.experiment.claims.locks import holders_here
 from slowdust.experiment.doctor import examine
 from slowdust.experiment.doctor.host import read_host
 from slowdust.fleet.model import End, Ended, HostFacts, Order, Part, Weight
-from slowdust.places import DATA_VARIABLE, data_root, make_enterable
+from slowdust.places import DATA_VARIABLE, data_root, make_enterable, within
 from slowdust.probes.host.machine import read_machine
 from slowdust.store.folder import (
     COUNTS_FILE,
@@ -120,7 +120,7 @@ def calibrated(arguments: Sequence[str]) -> str:
 def measured(order: Order) -> Iterator[Part | Ended]:
     """Measure a shard, or what is left of it; yield what the head lacks, and `Ended` at last."""
     results = _results(order.experiment)
-    folder = Folder(results / order.folder)
+    folder = Folder(within(results, order.folder))
     try:
         _wait_for_predecessor(folder)
         sent = Sent(folder.path, dict(order.have))
@@ -149,7 +149,7 @@ def forget(experiment: str) -> None:
 
 
 def _results(experiment: str) -> Path:
-    return data_root() / "fleet" / experiment
+    return within(data_root(), "fleet", experiment)
 
 
 def _log(results: Path, folder: Folder) -> Path:
@@ -189,7 +189,7 @@ def _running(order: Order, results: Path, folder: Folder) -> Iterator[subprocess
     spec, builds = results / f"{order.folder}.toml", results / f"{order.folder}.builds.json"
     own = {spec.name: order.spec.encode(), builds.name: handed_on.encoded(order.builds)}
     for name, content in {**order.files, **own}.items():
-        replace_file(results / name, content)
+        replace_file(within(results, name), content)
     command = [sys.executable, "-m", "slowdust", "run", "--yes", "--results", str(results)]
     command += [str(folder.spec_file), "--resume"] if folder.has_manifest() else [str(spec)]
     with _log(results, folder).open("wb") as log:

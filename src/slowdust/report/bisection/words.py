@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
-from slowdust.bisection.metrics import TIME, WORK, words_for
-from slowdust.bisection.outcome import Change, Outcome
-from slowdust.wording import counted, listing, share, speed, work_in_words
-
-_CERTAIN = 0.99
-MOST_NAMED = 4
-"""Candidates of an interval that are named one by one."""
+from slowdust.bisection.metrics import words_for
+from slowdust.bisection.outcome import Change, Contradicted, Outcome, Ratio
+from slowdust.bisection.words import cost_in_words, place_in_words, sureness
+from slowdust.ratios import with_interval, work_in_words
+from slowdust.wording import counted, listing, share
 
 
 def summary(outcome: Outcome) -> list[str]:
@@ -27,32 +23,32 @@ def summary(outcome: Outcome) -> list[str]:
 
 def in_words(change: Change, metric: str) -> str:
     """Return a change as a sentence."""
-    cost = change.cost
-    if metric == WORK:
-        words = work_in_words(cost.ratio)
-    elif metric == TIME:
-        words = speed(1 / cost.ratio)
-    else:
-        words = f"{cost.ratio:.2f} of what it was"
-    interval = f"{cost.ratio:.3f} [{cost.low:.3f}, {cost.high:.3f}]"
-    return f"{name_of(change)}: {words}, {interval}, {sureness(change.probability)}."
+    cost = _with_interval(change.cost, metric)
+    return f"{name_of(change)}: {cost}, {sureness(change.probability)}."
 
 
-def sureness(probability: float) -> str:
-    """Write a probability: '87% sure', 'more than 99% sure'."""
-    if probability > _CERTAIN:
-        return f"more than {_CERTAIN:.0%} sure"
-    return f"{math.floor(probability * 100)}% sure"
+def _with_interval(cost: Ratio, metric: str) -> str:
+    """Write a cost: '3.1% less work, 0.969 [0.968, 0.970]'."""
+    words = cost_in_words(cost.ratio, metric)
+    return f"{words}, {with_interval(cost.ratio, cost.low, cost.high, decimals=3)}"
 
 
 def name_of(change: Change) -> str:
     """Return the change itself, or the candidates of which it is one."""
-    if len(change.candidates) == 1:
-        return change.candidate.title
-    names = [candidate.name for candidate in change.candidates]
-    if len(names) > MOST_NAMED:
-        return f"one of {counted(len(names), 'candidate')}, {names[0]} to {names[-1]}"
-    return f"one of {listing(names, 'and')}"
+    return place_in_words(change.candidates)
+
+
+def contradiction(contradicted: Contradicted, metric: str) -> str:
+    """Return why a change that the search suggests is not reported, as a sentence."""
+    suggested, measured = (
+        _with_interval(each, metric) for each in (contradicted.suggested, contradicted.measured)
+    )
+    work = "" if contradicted.work is None else f", with {work_in_words(contradicted.work.ratio)}"
+    return (
+        f"{place_in_words(contradicted.candidates)} is not reported as a change: the search "
+        f"suggests {suggested}; measured directly beside {contradicted.before.name}: "
+        f"{measured}{work}."
+    )
 
 
 def certainty(outcome: Outcome) -> list[str]:
@@ -62,6 +58,7 @@ def certainty(outcome: Outcome) -> list[str]:
         f"interval between two of them has a change: {sureness(outcome.complete)}. Changes that "
         "cancel each other within an interval cannot be seen."
     ]
+    lines += [contradiction(each, outcome.metric) for each in outcome.contradicted]
     if outcome.doubtful:
         lines.append(f"Not sure: {listing(outcome.doubtful, 'and')}.")
     lines += [

@@ -11,6 +11,7 @@ from slowdust.benchmarks import measured_in_steps
 from slowdust.benchmarks.archived import IIBENCH, SYSBENCH
 from slowdust.errors import UsageError
 from slowdust.formats.text import readable
+from slowdust.places import stays_below
 from slowdust.report.classic import insert, insert_measured, sysbench, sysbench_measured
 from slowdust.store.folder import replace_file
 from slowdust.store.manifest import Manifest
@@ -71,7 +72,7 @@ def _refuse_source(manifest: Manifest, directory: Path) -> None:
 
 def _refuse_elsewhere(path: Path) -> None:
     """Keep a run whose name is a path from being written where that leads."""
-    if path.is_absolute() or ".." in path.parts:
+    if not stays_below(path):
         raise UsageError(
             f"no classic files: that of a run would be {readable(str(path))}, which is not below "
             "the directory: import the runs under other names"

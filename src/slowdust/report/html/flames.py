@@ -128,7 +128,9 @@ def _drawing_by(program: Path) -> Callable[[_Order], FlameGraph]:
             [program, *options], input=_lines(order).encode(), capture_output=True, check=False
         )
         if drawing.returncode:
-            raise SlowdustError(f"cannot draw a flame graph: {drawing.stderr.decode().strip()}")
+            raise SlowdustError(
+                f"cannot draw a flame graph: {drawing.stderr.decode(errors='replace').strip()}"
+            )
         height = _HEIGHT.search(drawing.stdout)
         assert height is not None, "an SVG has a height"
         return FlameGraph(

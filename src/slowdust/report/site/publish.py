@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.places import stays_below
 from slowdust.report.site.index import Pairs
 from slowdust.report.site.site import KnownEntry, Site
 from slowdust.store.folder import replace_file
@@ -44,9 +45,14 @@ def publish(results: Path, directory: Path) -> Published:
     Files that Slowdust has not written are never touched.
 
     Raises:
-        UsageError: a file stands where a page belongs, and is not Slowdust's.
+        UsageError: the directory is in the results folder, or a file stands where a page belongs,
+            and is not Slowdust's.
         SlowdustError: the directory cannot be written.
     """
+    if directory.resolve().is_relative_to(results.resolve()):
+        raise UsageError(
+            f"{directory} is in the folder of the experiments, {results}: choose another directory"
+        )
     record = _read_record(directory)
     site = Site(results, Pairs.PREVIOUS, record.entries)
     pages = site.pages()
@@ -89,7 +95,7 @@ def publish(results: Path, directory: Path) -> Published:
 def _stale(kept: Mapping[str, str], pages: Collection[str]) -> Iterator[str]:
     """Yield written pages that the site no longer has; paths that leave the directory never."""
     for path in kept:
-        if path not in pages and not Path(path).is_absolute() and ".." not in Path(path).parts:
+        if path not in pages and stays_below(Path(path)):
             yield path
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
+import sys
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -44,6 +45,11 @@ class Server(ThreadingHTTPServer):
             raise
         except OverflowError:
             raise UsageError(f"{port} is not a port: choose one up to 65535") from None
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Print what fails while a request is answered, except that the browser has gone."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
     @property
     def url(self) -> str:
@@ -111,7 +117,10 @@ class _Handler(BaseHTTPRequestHandler):
         """Return status, fingerprint and content."""
         if self.headers.get("Host", "") not in self.server.names():
             return HTTPStatus.FORBIDDEN, "", "This server is for this machine alone.\n"
-        path = unquote(urlsplit(self.path).path).lstrip("/") or INDEX
+        try:
+            path = unquote(urlsplit(self.path).path).lstrip("/") or INDEX
+        except ValueError:
+            return HTTPStatus.BAD_REQUEST, "", _message("This is not the address of a page.")
         try:
             page = self.server.page(path)
         except SlowdustError as error:

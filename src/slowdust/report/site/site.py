@@ -41,8 +41,8 @@ from slowdust.store.keeping.experiments import is_name
 from slowdust.store.manifest import Manifest
 
 INDEX, DATES, VERSIONS = "index.html", "dates.html", "versions.html"
-_NOT_READ = (".lock", "report.html", LOGS, ANNOTATION_FILE)
-"""What is not measured in an experiment's folder."""
+_NOT_READ = ("report.html", LOGS, ANNOTATION_FILE)
+"""What is not measured in an experiment's folder, like hidden files."""
 _MOST_READ = 3
 """Experiments whose records and report are kept in memory, those that were used last."""
 
@@ -275,7 +275,8 @@ def diff_path(before: str, after: str) -> str:
 
 def fingerprint_of(folder: Folder) -> str:
     """Return a hash of names, sizes and times of what was measured, and of this Slowdust."""
-    tops = [path for path in sorted(folder.path.iterdir()) if path.name not in _NOT_READ]
+    there = (path for path in sorted(folder.path.iterdir()) if not path.name.startswith("."))
+    tops = [path for path in there if path.name not in _NOT_READ]
     files = [path for top in tops for path in ([top] if top.is_file() else sorted(top.iterdir()))]
     return _hash(*(f"{path.relative_to(folder.path)} {_facts(path)}" for path in files))
 

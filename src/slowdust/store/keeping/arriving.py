@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from slowdust.errors import SlowdustError
 from slowdust.store.folder import Folder
 from slowdust.store.keeping.annotation import ANNOTATION_FILE
+from slowdust.temporary import temporary_folder
 
-_PREFIX = ".incoming-"
-"""Beginning of the names of folders that `experiments` does not look into."""
-_LOCK = ".lock"
 _HERE = -100
 """AT_FDCWD: paths are relative to the working directory."""
 _EXCHANGE = 2
@@ -33,18 +29,13 @@ def aside(results: Path) -> Iterator[Path]:
     Raises:
         SlowdustError: it cannot be made.
     """
-    try:
-        results.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned(results)
-        place = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=results))
-    except OSError as error:
-        raise SlowdustError(f"cannot write to {results}: {error.strerror}") from error
-    try:
-        with (place / _LOCK).open("w", encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield place
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
+    with ExitStack() as stack:
+        try:
+            results.mkdir(parents=True, exist_ok=True)
+            place = stack.enter_context(temporary_folder(results))
+        except OSError as error:
+            raise SlowdustError(f"cannot write to {results}: {error.strerror}") from error
+        yield place
 
 
 def put_in_place(folder: Folder, results: Path) -> Folder:
@@ -56,7 +47,7 @@ def put_in_place(folder: Folder, results: Path) -> Folder:
         UsageError: a process is writing to that one.
         SlowdustError: it cannot be moved.
     """
-    place = Folder(results / folder.name)
+    place = Folder.of(results, folder.name)
     try:
         if not place.path.exists():
             folder.path.rename(place.path)
@@ -77,10 +68,3 @@ def _exchange(new: Path, old: Path) -> None:
     if ctypes.CDLL(None).renameat2(_HERE, paths[0], _HERE, paths[1], _EXCHANGE) != 0:
         old.rename(new.with_name(f"{new.name}.before"))
         new.rename(old)
-
-
-def _remove_abandoned(results: Path) -> None:
-    for place in results.glob(f"{_PREFIX}*"):
-        with suppress(OSError), (place / _LOCK).open("r+", encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(place)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import re
 import shutil
 import tarfile
@@ -24,7 +25,7 @@ from typing import IO
 import msgspec
 
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.places import check_regular
+from slowdust.places import check_regular, is_plain, within
 from slowdust.store.count import Count
 from slowdust.store.folder import (
     BEGINNING_OF_RECORD,
@@ -36,6 +37,7 @@ from slowdust.store.folder import (
     WAITS_FILE,
     WORKLOAD_FILE,
     Folder,
+    cannot_write,
 )
 from slowdust.store.keeping.annotation import ANNOTATION_FILE, read_annotation
 from slowdust.store.keeping.arriving import aside, put_in_place
@@ -50,26 +52,28 @@ from slowdust.store.reading import (
 )
 from slowdust.store.slice import Slice
 from slowdust.store.waits import WaitWindow
+from slowdust.temporary import becoming
 from slowdust.unpacking import FAULTS, BoundedMember, fault, members_of
 
 MOST_BYTES = 1 << 30
 """The most that a bundle may unpack to: as many slices as a report is made of, at 2 kB each."""
 _RECORDS = (SLICES_FILE, COUNTS_FILE, WAITS_FILE)
 _FILES = (SPEC_FILE, WORKLOAD_FILE, MANIFEST_FILE, *_RECORDS, ANNOTATION_FILE)
-_PROFILE = re.compile(rf"{PROFILES}/[^/\0]+\.json\.gz")
+_PROFILE = re.compile(rf"{PROFILES}/(?P<name>[^/]+\.json\.gz)")
 _PIECE = 1 << 20
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """Control characters but tab and the end of a line."""
 
 
 def pack(folder: Folder, destination: Path) -> None:
-    """Write the bundle of an experiment; a running one as it is now.
+    """Write the bundle of an experiment, which appears whole; a running one as it is now.
 
     Raises:
         UsageError: `destination` exists, or the experiment has no manifest yet.
         SlowdustError: it cannot be written, or is larger than a bundle may be.
     """
     folder.read_manifest()
+    _refuse_existing(destination)
     size = sum((folder.path / path).stat().st_size for path in _members(folder))
     if size > MOST_BYTES:
         raise SlowdustError(
@@ -77,16 +81,17 @@ def pack(folder: Folder, destination: Path) -> None:
             f"{MOST_BYTES / 1e6:,.0f}: copy its folder, {folder.path}"
         )
     try:
-        with destination.open("xb") as file:
-            try:
+        with becoming(destination) as new:
+            with new.open("xb") as file:
                 _write(folder, file)
-            except BaseException:
-                destination.unlink()
-                raise
-    except FileExistsError:
-        raise UsageError(f"{destination} exists already: choose another file with -o") from None
+            _refuse_existing(destination)
     except OSError as error:
-        raise SlowdustError(f"cannot write {destination}: {error.strerror}") from error
+        raise cannot_write(destination, error) from error
+
+
+def _refuse_existing(destination: Path) -> None:
+    if os.path.lexists(destination):
+        raise UsageError(f"{destination} exists already: choose another file with -o")
 
 
 def _write(folder: Folder, file: IO[bytes]) -> None:
@@ -121,7 +126,7 @@ def unpack(bundle: Path, results: Path, name: str | None = None) -> Folder:
     with aside(results) as incoming:
         folder = _read(bundle, incoming)
         _check(folder, bundle)
-        wanted = results / (name or folder.name)
+        wanted = within(results, name or folder.name)
         if wanted.exists():
             raise UsageError(
                 f"there is a '{wanted.name}' in {results} already: choose another with --name"
@@ -264,13 +269,14 @@ def _read(bundle: Path, incoming: Path) -> Folder:
         raise _no_bundle(bundle, fault(error)) from error
     if len(names) != 1:
         raise _no_bundle(bundle, "it is empty")
-    return Folder(incoming / names.pop())
+    return Folder.of(incoming, names.pop())
 
 
 def _place_of(member: tarfile.TarInfo, bundle: Path) -> tuple[str, str]:
     """Return experiment and file of a member; refuse whatever `pack` does not write."""
     name, _, path = member.name.partition("/")
-    known = path in _FILES or _PROFILE.fullmatch(path) is not None
+    profile = _PROFILE.fullmatch(path)
+    known = path in _FILES if profile is None else is_plain(profile["name"])
     if not (member.isreg() and is_name(name) and known):
         raise _no_bundle(bundle, f"it has {shown(member.name)}")
     most = MOST_BYTES if path in _RECORDS else MOST_BYTES_OF_FILE

@@ -46,8 +46,20 @@ def check_name(text: str) -> None:
     """
     if not is_name(text):
         raise UsageError(
-            f"'{text}' is not a valid name of an experiment: letters, digits and ._@+- only, the "
-            "first of them a letter or digit"
+            f"{text!r} is not a valid name of an experiment: letters, digits and ._@+- only, the "
+            "first of them a letter or digit, at most 200"
+        )
+
+
+def check_results(results: Path) -> None:
+    """Refuse a results folder that is not there.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if not results.is_dir():
+        raise UsageError(
+            f"there is no folder {results}: name the folder of the experiments with --results"
         )
 
 
@@ -61,21 +73,29 @@ def kept_experiment(results: Path, name: str) -> Folder:
     """
     if name.endswith(BUNDLE_SUFFIX) and Path(name).is_file():
         raise UsageError(f"{name} is a bundle: `slowdust import bundle {name}` opens it")
-    if name and not is_name(name):
-        path = named_path(name)
+    if name and not is_name(name) and (path := _existing_path(name)) is not None:
         folder = Folder(path.parent if path.is_file() else path)
         if _is_kept(folder):
             return folder
-        if path.exists():
-            raise UsageError(f"there is no experiment in {path}")
+        raise UsageError(f"there is no experiment in {path}")
     check_name(name)
-    folder = Folder(results / name)
+    folder = Folder.of(results, name)
     if not _is_kept(folder):
+        if not results.is_dir():
+            raise UsageError(f"no experiment '{name}': there is no folder {results}")
         names = [each.name for each in experiments(results)]
         close = nearest(name, names)
         hint = f"did you mean {close}?" if close else "`slowdust list` shows those it has"
         raise UsageError(f"no experiment '{name}' in {results}: {hint}")
     return folder
+
+
+def _existing_path(name: str) -> Path | None:
+    """Return the path that a user writes, with a last name; None if there is nothing."""
+    path = named_path(name)
+    if not path.exists():
+        return None
+    return path.resolve() if path.name in {"", ".."} else path
 
 
 def _is_kept(folder: Folder) -> bool:

@@ -18,8 +18,9 @@ from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.counting import loop as counting_loop
 from slowdust.experiment.counting import sliced
+from slowdust.experiment.counting.budget import CountBudget
 from slowdust.experiment.counting.loop import CountingLoop
-from slowdust.experiment.counting.session import REPEATS, Repeat
+from slowdust.experiment.counting.session import REPEATS, Repeat, Windows
 from slowdust.experiment.counting.sliced import SliceProcedure
 from slowdust.experiment.counting.starts import MOST_STARTS, STARTS, counted_steps
 from slowdust.experiment.driver.process import Driver, TargetError
@@ -33,7 +34,7 @@ from slowdust.experiment.spec.spec import parse_spec
 from slowdust.instances.programs import InstanceError
 from slowdust.store.count import INSTRUCTIONS, CountedRun
 from slowdust.store.folder import Folder, writing
-from slowdust.store.manifest import BuildFacts, ContenderFacts
+from slowdust.store.manifest import BuildFacts, ContenderFacts, Counting, LeftOut
 
 TESTS = ("point-query", "delete", "insert")
 SPEC = parse_spec(
@@ -97,10 +98,11 @@ class PretendedSession:
         if contender.restless == step.test.name:
             self._instructions += 4 * (-1) ** start
 
-    def repeats(self, callgrind: object, data: object, operations: int) -> list[Repeat]:
+    def repeats(self, callgrind: object, data: object, windows: Windows) -> list[Repeat]:
         del callgrind, data
         if self._error is not None:
             raise self._error
+        operations = windows.operations
         own = {INSTRUCTIONS: self._instructions * operations}
         return [Repeat(CountedRun(operations=operations, own=own), (CALLGRIND,))] * REPEATS
 
@@ -118,9 +120,15 @@ class Outcome:
     warnings: list[str]
     servers: list[PretendedServer]
     profiles: set[tuple[str, int, str]]
+    left_out: LeftOut | None
 
 
-def count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *servers: PretendedServer) -> Outcome:
+def count(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *servers: PretendedServer,
+    budget: float = 600.0,
+) -> Outcome:
     monkeypatch.setattr(sliced, "CountedSession", PretendedSession)
     monkeypatch.setattr(counting_loop, "Driver", pretended_driver)
     monkeypatch.setattr(counting_loop, "usable_cpus", lambda: [0])  # one after the other
@@ -142,12 +150,13 @@ def count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *servers: PretendedSe
     folder = Folder(tmp_path / "x")
     with writing(folder) as writer:
         manifest = new_manifest(SPEC, facts, method_of_slices(SPEC), "1", {})
+        manifest.counting = Counting(source="valgrind")
         journal = Journal(SPEC, writer, manifest)
         contenders.on_failure(lambda contender: pytest.fail(f"{contender.name} has failed"))
         contenders.on_warning(journal.warn)
         with contenders.observing("counting the work"):
             procedure = SliceProcedure(SPEC, contenders, journal, view)
-            CountingLoop(procedure, contenders, journal, view).run()
+            CountingLoop(procedure, contenders, journal, view, budget=CountBudget(budget)).run()
         counted: dict[str, list[tuple[str, int]]] = {server.name: [] for server in servers}
         for record in folder.read_counts():
             if record.place.repeat == 0:
@@ -155,7 +164,8 @@ def count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *servers: PretendedSe
                 counted[record.place.contender].append(place)
         profiles = journal.profiled("callgrind")
     assert all(server.failed is None for server in servers)
-    return Outcome(counted, journal.manifest.warnings, list(servers), profiles)
+    left_out = None if manifest.counting is None else manifest.counting.left_out
+    return Outcome(counted, journal.manifest.warnings, list(servers), profiles, left_out)
 
 
 def after_each_start(*tests: str) -> list[tuple[str, int]]:
@@ -169,6 +179,33 @@ def test_what_uses_up_rows_is_counted_last(tmp_path: Path, monkeypatch: pytest.M
     assert outcome.counted == dict.fromkeys(NAMES, outcome.counted[BASE])
     assert outcome.profiles == {(test, 1, name) for test in TESTS for name in NAMES}
     assert not outcome.warnings
+
+
+def test_what_there_is_no_time_for_is_left_out_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = [*map(PretendedServer, NAMES)]
+    slow = {"point-query": 1.0, "insert": 1.0, "delete": 100.0}
+    monkeypatch.setattr(SliceProcedure, "expected", lambda _, step: slow[step.test.name])
+    monkeypatch.setattr(CountBudget, "note", lambda *of: None)  # it takes no time here
+    outcome = count(tmp_path, monkeypatch, *servers, budget=60.0)
+    assert set(outcome.counted[BASE]) == set(after_each_start("point-query", "insert"))
+    assert outcome.left_out is not None
+    assert outcome.left_out.tests == ["delete"]
+    assert outcome.left_out.budget_s == 60.0
+    assert outcome.left_out.advised_s > STARTS * 100.0
+
+
+def test_what_takes_longer_than_its_budget_is_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = [*map(PretendedServer, NAMES)]
+    monkeypatch.setattr(CountBudget, "is_overdue", True)
+    outcome = count(tmp_path, monkeypatch, *servers, budget=0.5)
+    assert outcome.counted != dict.fromkeys(
+        NAMES, after_each_start("point-query", "insert", "delete")
+    )
+    assert not outcome.warnings, "no server has failed"
 
 
 def test_what_starts_leave_undecided_is_counted_after_more(

@@ -14,6 +14,7 @@ from slowdust.experiment.counting.session import (
     REPEATS,
     CountedSession,
     Repeat,
+    Windows,
     events_of,
     trend_of,
 )
@@ -112,7 +113,7 @@ def count_windows(test: str, warm_after: float) -> tuple[list[Repeat], int]:
         cast("Driver", driver), cast("RunningContender", contender), step_of(test), 1, 0
     )
     callgrind = cast("Callgrind", WarmingServer(driver, warm_after))
-    return session.repeats(callgrind, Data(1, 1000, 1, "sbtest"), 100), driver.position
+    return session.repeats(callgrind, Data(1, 1000, 1, "sbtest"), Windows(100)), driver.position
 
 
 def test_a_server_that_reads_is_counted_when_it_is_warm() -> None:

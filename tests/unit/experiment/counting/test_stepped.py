@@ -17,6 +17,7 @@ from slowdust.experiment.counting.procedure import CountedServer
 from slowdust.experiment.counting.session import REPEATS, Repeat
 from slowdust.experiment.counting.step_session import WINDOWS
 from slowdust.experiment.counting.stepped import StepProcedure
+from slowdust.experiment.driver.patience import Patience
 from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Failed, Prepare, UntilOperations
 from slowdust.experiment.run import counting_of
@@ -41,6 +42,7 @@ class PretendedDriver:
     refused: str | None = None
     """The kind of the work that the server refuses."""
     position: int = 0
+    patience: Patience = field(default_factory=Patience)
     work: dict[str, Any] = field(default_factory=dict)
     carried_out: list[tuple[str, int]] = field(default_factory=list)
     """Kind of each work and the operations that were done of it."""

@@ -54,7 +54,7 @@ fn shake_hands(target: &Target, packets: &[&[u8]]) -> (Result<Endings, Failure>,
         frames: &mut Frames::new(),
         target,
     };
-    let outcome = handshake.run().map(|(_, endings)| endings);
+    let outcome = handshake.run().map(|shaken| shaken.endings);
     let mut received = &received.join().unwrap()[..];
     let mut sent = Vec::new();
     while let [low, middle, high, sequence, rest @ ..] = received {

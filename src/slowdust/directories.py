@@ -1,0 +1,218 @@
+"""Directories of another account, acted in by descriptors.
+
+The owner of a directory can at any moment put a link in the place of what is in it, and in the
+place of the directory itself where the one around it allows that. So the directory is opened once,
+without following a link and with its owner checked, and everything in it is named relative to its
+descriptor by calls that follow no link either. What is found there in the place of what Slowdust
+made is left alone, and said.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import socket
+import stat
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from slowdust.accounts import Account
+from slowdust.errors import SlowdustError
+from slowdust.units import Second
+
+_OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Without O_NONBLOCK, opening a pipe would wait for its writer.
+_OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_REPLACED = frozenset({errno.ELOOP, errno.ENOTDIR, errno.ENXIO})
+"""The errors of opening a link, what is no directory, and a socket."""
+_CREDENTIALS = struct.Struct("=3i")
+"""`struct ucred`: process, user, group; see unix(7)."""
+
+
+class ReplacedError(SlowdustError):
+    """Something else in the place of what Slowdust made: nothing was done to it."""
+
+
+class AccountDirectory:
+    """An open directory of an account."""
+
+    def __init__(self, path: Path, descriptor: int, account: Account) -> None:
+        self.path = path
+        self._descriptor = descriptor
+        self._account = account
+
+    @classmethod
+    @contextmanager
+    def opened(cls, path: Path, account: Account) -> Iterator[AccountDirectory]:
+        """Open a directory of the account.
+
+        Raises:
+            FileNotFoundError: there is nothing.
+            ReplacedError: it is a link, no directory, or somebody else's.
+        """
+        with _directory(path, account) as descriptor:
+            yield cls(path, descriptor, account)
+
+    @contextmanager
+    def inside(self, name: str) -> Iterator[AccountDirectory]:
+        """Open a directory in it, of the same account. Raises as `opened`."""
+        with _directory(self.path / name, self._account, self._descriptor) as descriptor:
+            yield AccountDirectory(self.path / name, descriptor, self._account)
+
+    def names(self) -> list[str]:
+        """Return the names of what is in it, in order."""
+        with os.scandir(self._descriptor) as entries:
+            return sorted(entry.name for entry in entries)
+
+    def is_socket(self, name: str) -> bool:
+        """Return whether an entry is a socket; a link to one is none."""
+        try:
+            status = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return stat.S_ISSOCK(status.st_mode)
+
+    def unlink(self, name: str) -> None:
+        """Delete a file, if it is there; of a link, the link itself.
+
+        Raises:
+            ReplacedError: it is a directory.
+        """
+        try:
+            os.unlink(name, dir_fd=self._descriptor)
+        except FileNotFoundError:
+            return
+        except IsADirectoryError:
+            raise _replaced(self.path / name, "a file") from None
+
+    def clear(self) -> None:
+        """Delete everything in it. Raises OSError."""
+        for name in self.names():
+            status = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode):
+                shutil.rmtree(name, dir_fd=self._descriptor)  # follows no link either
+            else:
+                os.unlink(name, dir_fd=self._descriptor)
+
+    @contextmanager
+    def file(self, name: str) -> Iterator[int]:
+        """Open a regular file in it for reading.
+
+        Raises:
+            FileNotFoundError: there is nothing.
+            ReplacedError: it is a link, a pipe, a device or somebody else's.
+        """
+        path = self.path / name
+        descriptor = _open(path, _OPEN_FILE, name, self._descriptor)
+        try:
+            status = os.fstat(descriptor)
+            # What belongs to somebody else may have got its name here by a hard link.
+            if not stat.S_ISREG(status.st_mode) or status.st_uid != self._account.uid:
+                raise _replaced(path, f"a regular file of the user {self._account.name}")
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def read(self, name: str, most: int) -> bytes:
+        """Return the content of a file in it, of `most` bytes at most. Raises as `file`."""
+        with self.file(name) as descriptor, os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(most)
+
+
+@contextmanager
+def connected(path: Path, account: Account, limit: Second) -> Iterator[socket.socket]:
+    """Connect to a socket in a directory of the account, if the account listens on it.
+
+    Raises:
+        OSError: it does not.
+        ReplacedError: the directory is something else.
+    """
+    with _directory(path.parent, account) as directory, socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(limit)
+        client.connect(f"/proc/self/fd/{directory}/{path.name}")
+        peer = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        if _CREDENTIALS.unpack(peer)[1] != account.uid:
+            raise ConnectionRefusedError(f"another account listens on {path}")
+        yield client
+
+
+@contextmanager
+def file_below(root: Path, path: Path, account: Account) -> Iterator[int]:
+    """Open a file anywhere below a directory of the account. Raises as `AccountDirectory.file`."""
+    *folders, name = path.relative_to(root).parts
+    with AccountDirectory.opened(root, account) as directory:
+        yield from _file_in(directory, folders, name)
+
+
+def files_below(root: Path, pattern: str) -> list[Path]:
+    """Return the files below a directory whose last parts match a pattern: 'base/*/*'.
+
+    Links to directories are not followed. Empty where there is no such directory.
+    """
+    found: list[Path] = []
+    with suppress(FileNotFoundError):
+        for folder, _, names, _ in os.fwalk(root):
+            paths = (Path(folder, name) for name in names)
+            found += [path for path in paths if path.match(pattern)]
+    return found
+
+
+def remove_directory(path: Path, account: Account) -> None:
+    """Delete a directory that was made for the account, with everything in it, if it is there.
+
+    Raises:
+        ReplacedError: there is something else in its place.
+        SlowdustError: it cannot be deleted.
+    """
+    try:
+        if path.lstat().st_uid != os.geteuid() or account.is_self:
+            with AccountDirectory.opened(path, account) as directory:
+                directory.clear()
+        path.rmdir()  # of a link, or of what is not empty, nothing is removed
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        raise _replaced(path, "a directory") from None
+    except OSError as error:
+        raise SlowdustError(
+            f"cannot delete {path}: {error.strerror}: delete it yourself"
+        ) from error
+
+
+def _file_in(directory: AccountDirectory, folders: list[str], name: str) -> Iterator[int]:
+    if folders:
+        with directory.inside(folders[0]) as inner:
+            yield from _file_in(inner, folders[1:], name)
+    else:
+        with directory.file(name) as descriptor:
+            yield descriptor
+
+
+@contextmanager
+def _directory(path: Path, account: Account, parent: int | None = None) -> Iterator[int]:
+    descriptor = _open(path, _OPEN_DIRECTORY, path if parent is None else path.name, parent)
+    try:
+        if os.fstat(descriptor).st_uid != account.uid:
+            raise _replaced(path, f"a directory of the user {account.name}")
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _open(path: Path, flags: int, name: str | Path, parent: int | None) -> int:
+    try:
+        return os.open(name, flags, dir_fd=parent)
+    except OSError as error:
+        if error.errno not in _REPLACED:
+            raise
+        wanted = "a directory" if flags & os.O_DIRECTORY else "a regular file"
+        raise _replaced(path, wanted) from error
+
+
+def _replaced(path: Path, wanted: str) -> ReplacedError:
+    return ReplacedError(
+        f"{path} is not {wanted} any more: somebody has replaced it, so Slowdust leaves it alone"
+    )

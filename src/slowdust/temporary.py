@@ -1,0 +1,141 @@
+"""Temporary folders: removed at their end, or by the next run if this process is killed.
+
+    PARENT/.slowdust-tmp-0123456789abcdef/
+        lock       an empty file whose flock(2) the owner holds until it ends
+        content/   the folder that the owner uses
+
+The kernel frees the lock with the owner, so a folder whose lock is free is abandoned. The parent
+may be writable by all users: only folders of this user are removed, and no link is followed.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+ENTERABLE = 0o755
+"""The mode of a folder that the account of the servers can read."""
+_PRIVATE = 0o700
+_BEGINNING = ".slowdust-tmp-"
+_NAME = re.compile(rf"{re.escape(_BEGINNING)}[0-9a-f]{{16}}")
+_LOCK = "lock"
+_CONTENT = "content"
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LOCK_FILE = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@contextmanager
+def temporary_folder(parent: Path | None = None, mode: int = _PRIVATE) -> Iterator[Path]:
+    """Make an empty folder below `parent`, by default the directory for temporary files.
+
+    It is removed in the end with all that is in it. Before, abandoned ones of the same parent are.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    parent = Path(tempfile.gettempdir()) if parent is None else parent
+    remove_abandoned(parent)
+    folder, lock = _locked_folder(parent)
+    try:
+        content = folder / _CONTENT
+        content.mkdir()
+        for path in (folder, content):
+            path.chmod(mode)  # independent of the umask
+        yield content
+    finally:
+        with suppress(OSError), _opened(folder) as descriptor:  # the next run tries again
+            _remove(folder, descriptor)
+        os.close(lock)
+
+
+@contextmanager
+def becoming(place: Path) -> Iterator[Path]:
+    """Yield a path in a temporary folder; the file made there replaces `place` as a whole.
+
+    It is on disk before. Nothing is replaced if the context fails.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with temporary_folder(place.parent) as folder:
+        made = folder / place.name
+        yield made
+        with made.open("rb") as file:
+            os.fsync(file.fileno())
+        made.replace(place)
+
+
+def remove_abandoned(parent: Path) -> None:
+    """Remove the temporary folders below `parent` whose owners have ended."""
+    with suppress(OSError):
+        for folder in [path for path in parent.iterdir() if _NAME.fullmatch(path.name)]:
+            with suppress(OSError):  # another process removes it, or it has to stay
+                _remove_if_abandoned(folder)
+
+
+def _locked_folder(parent: Path) -> tuple[Path, int]:
+    """Make a folder with a lock; return it with the descriptor that holds the lock.
+
+    Until the lock is held, another process may take the folder for an abandoned one.
+    """
+    while True:
+        folder = parent / f"{_BEGINNING}{secrets.token_hex(8)}"
+        folder.mkdir(mode=_PRIVATE)
+        try:
+            lock = os.open(folder / _LOCK, _LOCK_FILE | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileNotFoundError:
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            continue
+        except OSError:  # a file system without locks: no process takes it for abandoned
+            return folder, lock
+        if os.fstat(lock).st_nlink:
+            return folder, lock
+        os.close(lock)
+
+
+def _remove_if_abandoned(folder: Path) -> None:
+    """Remove a folder whose lock is free. Raises OSError if it cannot be removed."""
+    with _opened(folder) as descriptor:
+        try:
+            lock = os.open(_LOCK, _LOCK_FILE, dir_fd=descriptor)
+        except FileNotFoundError:
+            # The owner was killed before it made the lock, or after it removed all.
+            folder.rmdir()
+            return
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _remove(folder, descriptor)
+        finally:
+            os.close(lock)
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    """Yield the descriptor of a folder of this user. Raises OSError for any other."""
+    descriptor = os.open(folder, _DIRECTORY)
+    try:
+        if os.fstat(descriptor).st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(folder))
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _remove(folder: Path, descriptor: int) -> None:
+    """Remove a folder, its lock last: what an interrupted removal leaves can be recognised."""
+    with suppress(FileNotFoundError):
+        shutil.rmtree(_CONTENT, dir_fd=descriptor)
+    os.unlink(_LOCK, dir_fd=descriptor)
+    folder.rmdir()

@@ -1,0 +1,186 @@
+"""Servers that do not answer, and statements that never end: the wait has an end, and says so."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import pytest
+
+from slowdust.benchmarks import described
+from tests.integration.conftest import GetBuildOf, MakeInstance
+from tests.integration.driver_process import Driver
+from tests.integration.servers import Server
+from tests.integration.slowdust_command import Workplace
+
+CASES = Path(__file__).parents[1] / "cases" / "limits"
+SHORT = ("--budget", "1s", "--patience", "2s", "--slice", "25ms", "--count", "off", "--yes")
+
+
+@contextmanager
+def silent_port() -> Iterator[int]:
+    """A port that accepts connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0), backlog=50) as listening:
+        yield listening.getsockname()[1]
+
+
+@pytest.fixture
+def workplace(open_dir: Path) -> Workplace:
+    return Workplace(open_dir)
+
+
+@pytest.mark.parametrize("dbms", ["postgres", "mysql", "mongodb"])
+def test_a_server_has_ten_seconds_for_its_first_answer(driver: Driver, dbms: str) -> None:
+    with silent_port() as port:
+        target = {"dbms": dbms, "host": "127.0.0.1", "port": port, "user": "ann", "database": "b"}
+        target |= {"foreign": True, "patience": 3600.0}
+        failed = driver.expect("error", "sql", target=target, statements=["SELECT 1"], parallel=1)
+    assert failed["kind"] == "timeout"
+    assert failed["message"] == "no first answer within 10 s: is it a server of this kind?"
+
+
+def test_a_port_that_says_nothing_ends_the_experiment(workplace: Workplace) -> None:
+    with silent_port() as port:
+        urls = [f"postgres://{user}@127.0.0.1:{port}/b" for user in ("ann", "bob")]
+        errors = workplace.errors(
+            "compare", *urls, "--tests", "point-query", "--budget", "1s", expect=1
+        )
+    assert f"{urls[0]}: waiting for" in errors
+    *_, last = errors.splitlines()
+    assert last.startswith(f"slowdust: {urls[0]}: timeout error: no first answer within 10 s")
+
+
+class Endless(NamedTuple):
+    """A statement that does not end, and one that counts the others of its kind."""
+
+    dbms: str
+    version: str
+    statement: str
+    others: str
+
+
+ENDLESS = [
+    Endless(
+        *("postgres", "17.6", "SELECT pg_sleep(3600)"),
+        "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%sleep(36%' "
+        "AND state = 'active' AND pid <> pg_backend_pid()",
+    ),
+    Endless(
+        *("mysql", "5.6.24", "SELECT sleep(3600)"),
+        "SELECT count(*) FROM information_schema.processlist "
+        "WHERE info LIKE '%sleep(36%' AND id <> connection_id()",
+    ),
+]
+
+
+@pytest.mark.parametrize("endless", ENDLESS, ids=lambda endless: endless.dbms)
+def test_the_server_stops_what_is_not_waited_for(
+    make_instance: MakeInstance, builds: GetBuildOf, driver: Driver, endless: Endless
+) -> None:
+    instance = make_instance(builds(endless.dbms, endless.version))
+    instance.start()
+    target = Server(instance).target()
+
+    def statements_left() -> bool:
+        for _ in range(200):  # a server takes a moment
+            ((count,),) = driver.sql(target, endless.others)[0]["rows"]
+            if count == "0":
+                return False
+            time.sleep(0.05)
+        return True
+
+    # One of several statements, which no slice has.
+    impatient = {**target, "patience": 0.5}
+    failed = driver.expect(
+        "error", "sql", target=impatient, statements=[endless.statement], parallel=1
+    )
+    assert (failed["kind"], failed["message"]) == ("timeout", "no answer within 0.5 s")
+    assert not statements_left()
+
+    # An operation of a slice; clients of other sessions are left alone.
+    driver.load(target)
+    kept = driver.open(target, "point-query")
+    call = described.Call(sql=endless.statement)
+    test = described.TestOnDbms(transactions=[described.Transaction(name="t", calls=[call])])
+    fields = {"benchmark": "described", "described": msgspec.to_builtins(test), "tables": 1}
+    session = driver.open(target, "t", clients=3, rows=1, **fields)
+    failed = driver.expect("error", "run", session=session, stop={"seconds": 0.1}, patience=0.5)
+    assert failed["kind"] == "timeout"
+    assert failed["message"] == f"an operation had not ended after 0.6 s: {endless.statement}"
+    assert not statements_left()
+    driver.close(session)
+    assert driver.run(kept, 0.05)["operations"] > 0
+    driver.close(kept)
+
+
+@pytest.mark.parametrize("case", ["sleep", "series"])
+def test_other_tests_go_on_after_one_that_does_not_end(
+    workplace: Workplace, builds: GetBuildOf, case: str
+) -> None:
+    builds("postgres", "17.6")
+    shutil.copy(CASES / f"{case}.toml", workplace.folder)
+    arguments = ("postgres@17.6", "--workload", f"{case}.toml", "--name", case, *SHORT)
+    errors = workplace.errors("compare", *arguments, expect=1)
+    sql = {"sleep": "SELECT pg_sleep(3600)", "series": "SELECT generate_series(1, 2000000000)"}
+    failure = f"an operation had not ended after 2.5 s: {sql[case]}"
+    assert f"warning: t on postgres@17.6 failed: timeout error: {failure}" in errors
+    report = workplace.report(case)
+    [failed] = report["failed_steps"]
+    assert (failed["test"], failed["contender"], failed["incarnation"]) == ("t", "postgres@17.6", 1)
+    assert failed["reason"] == f"timeout error: {failure}"
+    assert {result["test"] for result in report["results"] if result.get("qps")} == {"ok"}
+
+
+RECURSIVE = """\
+sql = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c"
+"""
+
+
+def test_a_library_that_does_not_return_is_ended_and_started_again(
+    workplace: Workplace, builds: GetBuildOf
+) -> None:
+    pair = ("sqlite@3.45.0", "sqlite@3.50.2")
+    for contender in pair:
+        builds(*contender.split("@"))
+    text = (CASES / "sleep.toml").read_text().replace('sql = "SELECT pg_sleep(3600)"\n', RECURSIVE)
+    (workplace.folder / "endless.toml").write_text(text)
+    arguments = ("--workload", "endless.toml", "--name", "e", *SHORT)
+    workplace.run("compare", *pair, *arguments, expect=1)
+    report = workplace.report("e")
+    assert [(each["contender"], each["test"]) for each in report["failed_steps"]] == [
+        (contender, "t") for contender in pair
+    ]
+    measured = {result["test"] for result in report["results"] if result.get("qps")}
+    assert measured == {"ok"}
+    assert not any(contender.get("failed") for contender in report["contenders"])
+
+
+def test_tables_made_before_are_maintained(workplace: Workplace, builds: GetBuildOf) -> None:
+    """The tables of the case vector-filter, without the extension that it needs."""
+    builds("postgres", "17.6")
+    text = (CASES / "vector-filter.toml").read_text()
+    for old, new in (
+        ('  "CREATE EXTENSION IF NOT EXISTS vector",\n', ""),
+        ("::vector(64)", ""),
+        ('  "CREATE INDEX items_ivf ON items USING ivfflat (embedding vector_cosine_ops) '
+         'WITH (lists = 100)",\n', ""),
+        ("i.embedding <=> (SELECT embedding FROM items WHERE id = :q)",
+         "abs(i.id - (SELECT id FROM items WHERE id = :q))"),
+        ("20000", "2000"), ("20_000", "2_000"),
+    ):  # fmt: skip
+        assert old in text
+        text = text.replace(old, new)
+    (workplace.folder / "made.toml").write_text(text)
+    pair = ("postgres@17.6", "postgres@17.6")
+    arguments = ("--workload", "made.toml", "--name", "made", "--incarnations", "1")
+    errors = workplace.errors(
+        "compare", *pair, *arguments, "--budget", "1s", "--count", "off", "--yes"
+    )
+    assert errors.count("loading ") == len(pair), errors
+    assert not [line for line in errors.splitlines() if "differ" in line or "items" in line]

@@ -1,0 +1,75 @@
+"""Two processes that want the same folder of the cache: one waits, and says for whom."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from slowdust.builds import staging
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(staging, "_TELL_EVERY", 0.02)
+
+
+def test_it_is_told_at_once_who_holds_the_lock_and_how_far_he_is(tmp_path: Path) -> None:
+    folder = tmp_path / "cache" / "17.6-o2"
+    told: list[str] = []
+    heard = threading.Condition()
+
+    def hear(text: str) -> None:
+        with heard:
+            told.append(text)
+            heard.notify()
+
+    def wait() -> None:
+        with staging.lock(folder, hear) as report:
+            report("it is mine")
+
+    def expect(text: str) -> None:
+        with heard:
+            assert heard.wait_for(lambda: any(text in line for line in told), timeout=60), told
+
+    with staging.lock(folder) as report:
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        expect("waiting for process ")
+        report("compiling 45%")
+        expect("(compiling 45%) to fill 17.6-o2; ")
+    waiting.join()
+    assert told[-1] == "it is mine"
+    assert [path.name for path in folder.parent.iterdir()] == [".17.6-o2.lock"]
+
+
+def test_it_is_said_again_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(staging, "_REPEAT_EVERY", 0.0)
+    folder = tmp_path / "folder"
+    told: list[str] = []
+    enough = threading.Event()
+
+    def hear(text: str) -> None:
+        told.append(text)
+        if len(told) == 3:
+            enough.set()
+
+    def wait() -> None:
+        with staging.lock(folder, hear):
+            pass
+
+    with staging.lock(folder):
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        assert enough.wait(60)
+    waiting.join()
+    assert "so far" not in told[0]
+    assert all("so far" in text for text in told[1:])
+
+
+def test_nobody_is_told_of_a_lock_that_is_free(tmp_path: Path) -> None:
+    told: list[str] = []
+    with staging.lock(tmp_path / "folder", told.append) as report:
+        report("unpacking")
+    assert told == ["unpacking"]

@@ -1,0 +1,54 @@
+"""A pipe in place of a file, which nobody may ever write to: refused at once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from slowdust.formats.text import DamagedError, read_content
+from tests.unit.cli.command import Slowdust
+
+REFUSED = "pipe is no regular file: name a file"
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Path:
+    path = tmp_path / "pipe"
+    os.mkfifo(path, 0o600)
+    return path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("builds", "get", "mysql@8.0.40", "--from"),
+        ("run",),
+        ("watch",),
+        ("import", "bundle"),
+        ("workloads", "check"),
+        ("tests", "--workload"),
+    ],
+    ids=" ".join,
+)
+def test_commands_refuse_it(slowdust: Slowdust, pipe: Path, command: tuple[str, ...]) -> None:
+    outcome = slowdust(*command, pipe)
+    assert outcome.code == 2
+    assert outcome.complaint.endswith(REFUSED)
+
+
+def test_a_file_of_passwords_is_none(
+    slowdust: Slowdust, pipe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGPASSFILE", str(pipe))
+    monkeypatch.setenv("SLOWDUST_CLAIMS", str(pipe.parent / "claims"))
+    url = "postgres://ann@127.0.0.1:9/b"
+    outcome = slowdust("compare", url, url, "--budget", "1s", "--yes")
+    assert outcome.code == 2
+    assert outcome.complaint.endswith(REFUSED)
+
+
+def test_a_file_of_an_archive_is_damaged(pipe: Path) -> None:
+    with pytest.raises(DamagedError, match="a pipe, which may never end"):
+        read_content(pipe)

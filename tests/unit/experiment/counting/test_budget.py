@@ -1,0 +1,130 @@
+"""How much is counted in a time, and what is left out."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.counting import budget, sliced
+from slowdust.experiment.counting.budget import LEAST, CountBudget, advised_for, usual_budget
+from slowdust.experiment.counting.session import REPEATS
+from slowdust.experiment.counting.sliced import SliceProcedure, operations_of
+from slowdust.experiment.counting.starts import STARTS
+from slowdust.experiment.journal import Journal
+from slowdust.experiment.live import PlainView
+from slowdust.experiment.plan import PlannedStep, plan
+from slowdust.experiment.spec.spec import parse_spec
+from tests.unit.synthetic import synthetic_slice
+
+NAMES = ["postgres@17.6", "postgres@18.4"]
+TESTS = ["point-query", "scan"]
+SPEC = parse_spec({"name": "x", "contenders": NAMES, "tests": TESTS})
+
+
+class Clock:
+    """A clock that only tests move."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(budget, "time", clock)
+    return clock
+
+
+def procedure_of(
+    monkeypatch: pytest.MonkeyPatch, cpu_s: dict[str, dict[str, float]]
+) -> SliceProcedure:
+    """Return the procedure of tests whose operations took such CPU time: test -> contender."""
+    steps = plan(SPEC)
+    for step in steps:
+        for name, seconds in cpu_s[step.test.name].items():
+            record = synthetic_slice(contender=name, test=step.test.name)
+            record.measured.operations = 10
+            record.measured.uses = {"server": {"cpu_user_s": 10 * seconds}}
+            step.slices.append(record)
+    manifest = SimpleNamespace(contenders=[])
+    journal = SimpleNamespace(steps=steps, counts=[], manifest=manifest)
+    contenders = SimpleNamespace(running=lambda: NAMES)
+    monkeypatch.setattr(sliced, "usable_cpus", lambda: [0, 1])
+    return SliceProcedure(
+        SPEC, cast("Contenders", contenders), cast("Journal", journal), PlainView()
+    )
+
+
+def step_of(procedure: SliceProcedure, name: str) -> PlannedStep:
+    return next(step for step in procedure.steps if step.test.name == name)
+
+
+def test_the_slowest_contender_says_how_many_operations_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fast, slow = 50e-6, 0.005
+    both = {
+        "point-query": dict.fromkeys(NAMES, fast),
+        "scan": dict(zip(NAMES, (fast, slow), strict=True)),
+    }
+    procedure = procedure_of(monkeypatch, both)
+    assert procedure._operations(step_of(procedure, "point-query")) == operations_of(1e6 * fast)
+    assert procedure._operations(step_of(procedure, "scan")) == operations_of(1e6 * slow)
+    assert operations_of(1e6 * slow) < operations_of(1e6 * fast) / 10
+
+
+@pytest.mark.parametrize(
+    ("slow", "seconds", "operations", "repeats"),
+    [(0.001, 30.0, operations_of(1000.0), REPEATS), (0.1, 60.0, 1, REPEATS), (0.1, 20.0, 1, 1)],
+)
+def test_one_operation_is_counted_if_that_is_what_fits(
+    monkeypatch: pytest.MonkeyPatch, slow: float, seconds: float, operations: int, repeats: int
+) -> None:
+    cpu_s = {name: dict(zip(NAMES, (50e-6, slow), strict=True)) for name in TESTS}
+    procedure = procedure_of(monkeypatch, cpu_s)
+    procedure.plan(procedure.steps, seconds)
+    step = step_of(procedure, "scan")
+    windows = procedure._windows_of(step)
+    assert (windows.operations, windows.repeats) == (operations, repeats)
+    assert procedure.expected(step) <= seconds
+
+
+def test_as_many_tests_as_fit_are_counted(clock: Clock) -> None:
+    every = plan(SPEC)
+    cost = {"point-query": 10.0, "scan": 40.0}
+
+    def expected(step: PlannedStep) -> float:
+        return cost[step.test.name]
+
+    enough = CountBudget(STARTS * 50.0)
+    assert enough.fitting(every, expected) == every
+    assert not enough.exceeded
+    short = CountBudget(STARTS * 49.0)
+    assert [step.test.name for step in short.fitting(every, expected)] == ["point-query"]
+    assert short.exceeded
+    clock.now += 95.0
+    assert short.fitting(every, expected) == []
+
+
+def test_what_took_longer_than_expected_does_so_again(clock: Clock) -> None:
+    given = CountBudget(100.0)
+    given.note(expected=10.0, took=30.0)
+    assert given.allows(33.0)
+    assert not given.allows(34.0)
+    assert given.exceeded
+    clock.now = 105.0
+    assert not given.is_overdue, "what is nearly done may end"
+    clock.now = 111.0
+    assert given.is_overdue
+
+
+def test_counting_has_as_long_as_the_timed_part() -> None:
+    assert usual_budget(600.0) == 600.0
+    assert usual_budget(5.0) == LEAST
+    assert advised_for(100.0) % 60 == 0
+    assert advised_for(100.0) > 100.0
