@@ -84,6 +84,17 @@ def test_merged_tables_alone(slowdust: Slowdust, suffix: str, zipped: bool) -> N
     assert rates["l.i0", "8.0.28"]["rqps"] == pytest.approx(632911 / 652528)
 
 
+def test_merged_tables_of_two_conditions(slowdust: Slowdust) -> None:
+    """A run that only one of them has is not compared with a rate of the other."""
+    header, first, second = (CASES / "g/mrg.l.i0").read_text().splitlines()
+    for name, rows in (("io", [first]), ("mem", [first.replace("652528", "65252"), second])):
+        Path("g", f"res.{name}").mkdir(parents=True)
+        Path("g", f"res.{name}", "mrg.l.i0").write_text("\n".join([header, *rows, ""]))
+    printed = slowdust("import", "iibench", "g")
+    assert "res.mem/mrg.l.i0: other rates of the same runs than res.io/mrg.l.i0" in printed
+    assert "g: 1 contender, 1 test, 1 result" in printed
+
+
 def test_picked_rows_beside_their_table(slowdust: Slowdust) -> None:
     shutil.copytree(CASES / "g", "g")
     shutil.copy("g/mrg.l.i0", "g/mrg.l.i0.some")
@@ -204,7 +215,7 @@ def test_a_table_without_one_test_is_not_cut(tmp_path: Path, slowdust: Slowdust)
 
 
 def test_classic_files_of_a_clean_import_have_one_unit(tmp_path: Path, slowdust: Slowdust) -> None:
-    """Of a run without its own output, only the published rate of one thread is known."""
+    """A run without its own output has only the published rate of one thread."""
     with_output = Written(test="scan", rate=11.25, without=frozenset({"r.qps"}))
     alone = Written(test="scan", rate=11.25, without=frozenset({"o"}))
     folder = write_archive(tmp_path / "a", {RUN_A: [with_output], RUN_B: [alone]})
