@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from slowdust.dbms.access import Target
 from slowdust.errors import SlowdustError
 from slowdust.experiment import remote_server
+from slowdust.experiment.driver.patience import Patience
 from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.experiment.driver.protocol import Failed, ResultSet
 from slowdust.experiment.remote_server import RemoteServer
@@ -33,8 +35,11 @@ class Refusing:
     def __init__(self, refused: Sequence[str] = (), password: str | None = None) -> None:
         self._refused = refused
         self._password = None if password is None else Secret(password)
+        self.patience = Patience()
+        self.waits = SimpleNamespace()
 
-    def sql(self, target: Target, statements: Sequence[str]) -> list[ResultSet]:
+    def sql(self, target: Target, statements: Sequence[str], *, limit: float) -> list[ResultSet]:
+        assert limit <= self.patience.operation
         if target.password is not None and target.password != self._password:
             raise TargetError(Failed(kind="connection", sqlstate=WRONG, message="wrong"))
         return [self._answer(target, next(iter(json.loads(each)))) for each in statements]
