@@ -120,7 +120,9 @@ class CountingLoop:
             LeftOut(
                 tests=[step.test.name for step in missing],
                 budget_s=self._budget.seconds,
-                advised_s=advised(missing, self._procedure.expected),
+                advised_s=advised(
+                    STARTS * sum(map(self._procedure.expected, missing)), self._budget.seconds
+                ),
             )
         )
 
