@@ -95,7 +95,7 @@ def _patience(arguments: Sequence[str]) -> list[str]:
     """Return options by which no experiment is ended, and no count left out, on a busy machine."""
     command, *others = arguments
     options = ["--yes"] if command in ("compare", "run", "more") else []
-    if command == "compare" and "--count-budget" not in others:
+    if command in ("compare", "run") and not {"--count-budget", "--fleet"}.intersection(others):
         options += ["--count-budget", "10m"]
     return options
 

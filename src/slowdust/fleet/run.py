@@ -136,8 +136,9 @@ def _refuse_taken(target: Folder, mode: StartMode) -> None:
 
 
 def _seconds(results: Path, spec: Spec) -> Second:
-    """Return the time that a specification is expected to take on a host."""
-    return outlook_of(spec, results).wall
+    """Return the time that a specification is expected to take on a host that has its builds."""
+    outlook = outlook_of(spec, results)
+    return outlook.wall - outlook.builds
 
 
 def measure(

@@ -356,8 +356,10 @@ class SliceLoop:
 
     def _correct(self, step: PlannedStep, run: StepSessions, under_way: Second) -> None:
         """Announce the end anew where operations are not as fast as was thought."""
-        slowest = format_duration(run.slowest_operation) if run.slowest_operation else "unknown"
-        why = f"{step.test.name}: an operation takes {slowest} on {run.slowest}"
+        why = f"{step.test.name} in start {self._round} of {max(self._round, self._planned)}"
+        if run.slowest_operation > LENGTHS[-1]:
+            takes = format_duration(run.slowest_operation)
+            why = f"{step.test.name}: an operation takes {takes} on {run.slowest}"
         self._announced.correct(self._needed(under_way), why)
 
     def _needed(self, under_way: Second) -> Second:
