@@ -47,8 +47,8 @@ class Case:
 
 REGRESSIONS = (
     Case(
-        "pg-skip-scan", "postgres@17.6", "postgres@18.4", "few-leading", "faster", 3.0,
-        changes=(("1_000_000", "100_000"), ("each = 100_000", "each = 10_000")),
+        "pg-skip-scan", "postgres@17.6", "postgres@18.4", "few-leading", "faster", 2.0,
+        changes=(("1_000_000", "400_000"), ("each = 100_000", "each = 40_000")),
         cheap=True,
     ),
     Case("pg-partitions", "postgres@10.23", "postgres@14.20", "update-one", "faster", 5.0),
@@ -116,7 +116,6 @@ def test_a_change_is_found_and_told_by_its_size(
         rf"{case.test} is [\d.,]+(?:X|%) {case.verdict}, at least [\d.,]+(?:X|%)", printed
     )
     assert not WRONG_WORDS.search(printed), printed
-    assert "Everything is decided" in printed
 
 
 def test_plans_that_differ_in_an_alias_are_the_same(
