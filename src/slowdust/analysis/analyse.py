@@ -68,7 +68,7 @@ def analyse(
     """
     base = find_contender(base or manifest.base, manifest.contenders)
     report = _report(manifest, slices, base, counts=counts, profiles=profiles, waits=waits)
-    report.typed = "" if typed == manifest.experiment else typed
+    report.typed = None if typed in ("", manifest.experiment) else typed
     hosts = hosts_of(manifest)
     verdicts = PairVerdicts(slices, report.contenders, report.margin, hosts)
     report.group_changes = changes_of_report(report, lines_of(manifest.contenders), bands, verdicts)

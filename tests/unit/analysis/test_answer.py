@@ -127,7 +127,7 @@ def test_a_bound_beyond_what_is_known_is_no_answer() -> None:
 
 @pytest.mark.parametrize(
     ("bound", "words"),
-    [(0.961, "3.9% slower"), (0.9601, "4% slower"), (1.121, "13% faster"), (2.41, "2.5X as fast")],
+    [(0.961, "3.9% slower"), (0.9601, "4% slower"), (1.121, "13% faster"), (2.41, "2.5X faster")],
 )
 def test_bounds_are_rounded_away_from_1(bound: float, words: str) -> None:
     assert at_most(bound) == words

@@ -80,8 +80,8 @@ def test_all_of_it_fits_a_narrow_terminal() -> None:
 @pytest.mark.parametrize("width", [60, 80])
 def test_a_command_that_is_too_wide_is_one_for_a_shell(width: int) -> None:
     measured = parts_experiment({BASE: Spent(), OTHER: Spent(waiting=95.0)})
-    stored = Stored(*measured, path=Path("a folder of results/synthetic"))
-    typed = "'a folder of results/synthetic'"
+    stored = Stored(*measured, path=Path("a folder of many results/synthetic"))
+    typed = "'a folder of many results/synthetic'"
     stored.manifest.finished = None
     result = explain_results(stored, TEST, None, None, None)
     commands = [each.command for each in result.explained[0].absent if each.command]
