@@ -155,7 +155,7 @@ def test_damaged_bundles(slowdust: Slowdust, results: Path, experiment: str) -> 
         assert "Traceback" not in outcome.err
         if outcome.code:
             assert outcome.err == f"{outcome.complaint}\n", outcome
-            assert not [*results.glob(".incoming-*")]
+            assert not [*results.glob(".slowdust-tmp-*")]
             return
         Path("e.slowdust").unlink()
         for command in data.draw(st.lists(st.sampled_from(_READ), min_size=2, max_size=2)):
