@@ -25,7 +25,7 @@ from slowdust.bisection.strategy import SURE
 from tests.unit.synthetic_search import SimulatedLaboratory, costs_with, record_of
 
 _SIDES = 1.96
-SMALLEST = ("--searches", "1", "--candidates", "9")
+SMALLEST = ("--searches", "1", "--candidates", "5")
 CHANGES = (math.log(1.05), -math.log(1.04), math.log(1.06))
 SIZES = (1.02, 1.05, 1.2, 1.5, 3.0, 10.0, 100.0, 2000.0, 10_000.0)
 CASES = (

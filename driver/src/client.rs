@@ -24,6 +24,8 @@ pub struct Client {
     error_policy: ErrorPolicy,
     /// Rows of the operation under way.
     rows: u64,
+    /// Whether a statement of the operation under way had another row count than expected.
+    is_wrong: bool,
     /// The place of the next operation in the client's sequence: the operations done since the
     /// session was opened, failed ones too, unless it was sent to another place.
     position: u64,
@@ -131,6 +133,7 @@ impl Client {
             rolling_back: None,
             error_policy: ErrorPolicy::Count,
             rows: 0,
+            is_wrong: false,
             position: 0,
             began: 0,
             finished: 0,
@@ -197,6 +200,7 @@ impl Client {
         self.attempt = 1;
         self.call = 0;
         self.rows = 0;
+        self.is_wrong = false;
         self.send_call()
     }
 
@@ -234,7 +238,8 @@ impl Client {
         context: &mut Context<'_, C>,
     ) -> Result<Progress, Failure> {
         if let Some(error) = reply.error {
-            context.recorder.error(&error.sqlstate);
+            let text = || error.message.clone();
+            context.recorder.error(&error.sqlstate, text);
             let recovery = Recovery::of(&error);
             let is_final = recovery == Recovery::Fail || self.attempt >= ATTEMPTS;
             if is_final && self.error_policy == ErrorPolicy::Abort {
@@ -248,8 +253,11 @@ impl Client {
             return Ok(Progress::Waiting);
         }
         context.recorder.statements += 1;
-        if !self.operation.calls[self.call].expected.admits(reply.rows) {
-            context.recorder.error(WRONG_ROW_COUNT);
+        let expected = self.operation.calls[self.call].expected;
+        if !expected.admits(reply.rows) && !self.is_wrong {
+            self.is_wrong = true;
+            let text = || expected.refusal(reply.rows);
+            context.recorder.error(WRONG_ROW_COUNT, text);
         }
         self.call += 1;
         if self.call < self.operation.calls.len() {

@@ -12,6 +12,7 @@ import platformdirs
 
 from slowdust.errors import SlowdustError, UsageError
 
+RESULTS_VARIABLE = "SLOWDUST_RESULTS"
 CACHE_VARIABLE = "SLOWDUST_CACHE"
 DATA_VARIABLE = "SLOWDUST_DATA"
 CLAIMS_VARIABLE = "SLOWDUST_CLAIMS"
@@ -85,6 +86,11 @@ def is_plain(name: str) -> bool:
 def stays_below(path: PurePath) -> bool:
     """Return whether a path of several names stays below the folder that it is joined to."""
     return not path.is_absolute() and ".." not in path.parts and "\0" not in str(path)
+
+
+def usual_results() -> Path:
+    """Return the folder of the experiments where no command names another."""
+    return Path(os.environ.get(RESULTS_VARIABLE) or "results")
 
 
 def named_path(text: str) -> Path:

@@ -1,24 +1,14 @@
-"""Phrases for sentences of reports: ratios, counts, lists and names."""
+"""Phrases for sentences of reports: counts, lists and names."""
 
 from __future__ import annotations
 
 import difflib
-import math
 import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import takewhile
 
 from slowdust.units import Second, format_duration
 
-_MOST_PERCENT = 99.5
-"""Percentages end at 99%: a change that would be printed as 100% or more becomes a multiple."""
-_HUNDRED = 99.95
-"""The smallest multiple that is printed without decimals."""
-_STEPS = ((10.0, 1), (0.1, 10))
-"""Percentages from which a bound is rounded down to whole ones, and to tenths."""
-_ROUNDING_ERROR = 1e-9
-_MULTIPLE_OF_WORK = 1.2
-"""The ratio of instructions, and its reciprocal, from which it is a multiple."""
 _MINUTES_FROM: Second = 100.0
 _HOURS_FROM: Second = 2 * 3600.0
 LONGEST_UNBROKEN = 22
@@ -56,23 +46,6 @@ _MATRIX_NAME = re.compile(r"(?P<contender>\S.*?) (?P<points>[^\s=]+=\S*( [^\s=]+
 _SEPARATOR = re.compile(r"([@/:+_ ])")
 
 
-def change(ratio: float) -> str:
-    """Write a ratio as a change: 'up 30%', 'down 4%', 'flat'; beyond 99% as a multiple, '2.1X'."""
-    if multiple := _multiple(ratio):
-        return multiple
-    percent = round(_percent(ratio))
-    if percent == 0:
-        return "flat"
-    return f"{'up' if ratio > 1 else 'down'} {percent}%"
-
-
-def speed(rqps: float) -> str:
-    """Write relative throughput in words: '7% slower', '12% faster', '2.1X as fast'."""
-    if multiple := _multiple(rqps):
-        return f"{multiple} as fast"
-    return f"{distance(rqps)} {'faster' if rqps > 1 else 'slower'}"
-
-
 def foretold(seconds: Second, furthest: Second) -> str:
     """Write a time that is foretold up to `furthest`: '42s', 'more than 10m00s'."""
     if seconds < furthest:
@@ -90,42 +63,6 @@ def resolution_phrase(difference: str, times: Sequence[tuple[str, Second, Second
     ends = dict.fromkeys([" ".join(texts[0]), " ".join(texts[-1])])
     typical = texts[len(texts) // 2][1]
     return f"a difference of {difference} takes {typical} per test ({' to '.join(ends)})"
-
-
-def at_least(rqps: float, bound: float | None) -> str:
-    """Write what follows a difference: ', at least 3%', from the interval's bound nearer 1.
-
-    The bound is rounded towards 1, so that no more is claimed than the interval says. Without one
-    there is nothing to write.
-    """
-    if bound is None:
-        return ""
-    if bound > 1 and _multiple(bound):
-        multiple = f"{_floor(bound, 10):g}" if bound < _HUNDRED else f"{math.floor(bound):,}"
-        return f", at least {multiple}X"
-    percent = _percent(bound)
-    least = next((_floor(percent, step) for limit, step in _STEPS if percent >= limit), percent)
-    # Behind a multiple, '2.3X as fast', a percentage alone would be one of something else.
-    direction = f" {'faster' if rqps > 1 else 'slower'}" if _multiple(rqps) else ""
-    return f", at least {least:.2g}%{direction}"
-
-
-def at_most(bound: float) -> str:
-    """Write how far a ratio can be from 1: '3.1% slower', '12% faster', '2.4X as fast'.
-
-    The bound is rounded away from 1, so that no less is admitted than the interval says.
-    """
-    side = "faster" if bound > 1 else "slower"
-    if _multiple(bound):
-        return f"{math.ceil(bound * 10 - _ROUNDING_ERROR) / 10:g}X as fast"
-    percent = _percent(bound)
-    steps = 1 if percent >= _STEPS[0][0] else 10
-    return f"{math.ceil(percent * steps - _ROUNDING_ERROR) / steps:g}% {side}"
-
-
-def _floor(value: float, steps: int) -> float:
-    """Return the value rounded down to a multiple of 1 / `steps`."""
-    return math.floor(value * steps + _ROUNDING_ERROR) / steps
 
 
 def beyond_margin(beyond: int, changed: int, margin: float) -> str:
@@ -165,61 +102,6 @@ def _rounded(value: float) -> int:
     """Return a positive whole number: to a multiple of 5 from 20 on, of 10 from 100 on."""
     step = 10 if value >= 100 else 5 if value >= 20 else 1
     return max(1, step * round(value / step))
-
-
-def distance(rqps: float) -> str:
-    """Write the distance of relative throughput from 1: '7%', '0.4%', '2.1X'."""
-    if multiple := _multiple(rqps):
-        return multiple
-    percent = _percent(rqps)
-    return f"{percent:.0f}%" if percent >= 1 else f"{percent:.1f}%"
-
-
-def work_in_words(ratio: float) -> str:
-    """Write a ratio of instructions: '4.6% less work', '1.49X the instructions'."""
-    if not 1 / _MULTIPLE_OF_WORK < ratio < _MULTIPLE_OF_WORK:
-        return (
-            f"{ratio:.2f}X the instructions"
-            if ratio < _HUNDRED
-            else f"{ratio:,.0f}X the instructions"
-        )
-    percent = _percent(ratio)
-    words = f"{percent:.0f}%" if percent >= 10 else f"{percent:.1f}".removesuffix(".0") + "%"
-    return f"{words} {'more' if ratio > 1 else 'less'} work"
-
-
-def work_at_least(ratio: float, bound: float | None) -> str:
-    """Write what follows `work_in_words`: ', at least 4.1%', ', at least 1.48X', ', at most 0.61X'.
-
-    The bound is that of the interval nearer 1, and rounded towards 1. Without one there is nothing
-    to write.
-    """
-    if bound is None or 1 / _MULTIPLE_OF_WORK < ratio < _MULTIPLE_OF_WORK:
-        return at_least(ratio, bound)
-    if ratio > 1:
-        return f", at least {_floor(bound, 100):.2f}X"
-    return f", at most {math.ceil(bound * 100 - _ROUNDING_ERROR) / 100:.2f}X"
-
-
-def throughput(ratio: float) -> str:
-    """Write a ratio before a version: '20% less throughput than', '2.1X the throughput of'."""
-    if multiple := _multiple(ratio):
-        return f"{multiple} the throughput of"
-    return f"{distance(ratio)} {'more' if ratio > 1 else 'less'} throughput than"
-
-
-def _multiple(ratio: float) -> str | None:
-    """Write a multiple, '2.1X' or '0.004X'; None where a percentage is used instead."""
-    if _percent(ratio) < _MOST_PERCENT:
-        return None
-    if ratio > 1:
-        return f"{ratio:,.0f}X" if ratio >= _HUNDRED else f"{ratio:.1f}X"
-    return f"{ratio:.1g}X"
-
-
-def _percent(ratio: float) -> float:
-    """Return the distance of a ratio from 1, in percent."""
-    return abs(ratio - 1) * 100
 
 
 def group_title(group: str, tests: int) -> str:

@@ -352,6 +352,7 @@ def synthetic_manifest(
         contenders=[_facts(name) for name in contenders],
         tests=list(tests),
         clients=list(clients),
+        work_options={},
         method=Method(
             seed=seed,
             tables=1,

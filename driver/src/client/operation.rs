@@ -71,6 +71,14 @@ impl Expected {
             Self::Rows(expected) => rows == expected,
         }
     }
+
+    /// Write what is wrong with a row count that is not admitted.
+    pub fn refusal(self, rows: u64) -> String {
+        match self {
+            Self::Anything => format!("row count {rows}"),
+            Self::Rows(expected) => format!("row count {rows}, expected {expected}"),
+        }
+    }
 }
 
 impl Operation {

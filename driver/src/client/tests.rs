@@ -207,7 +207,17 @@ fn an_operation_under_way_at_the_end_is_finished() {
 fn wrong_row_counts_are_errors() {
     let outcome = run(1, &[answer(0)], Some(answer(1)), until(100));
     assert_eq!(outcome.recorder.errors[WRONG_ROW_COUNT], 1);
+    let text = &outcome.recorder.error_texts[WRONG_ROW_COUNT];
+    assert_eq!(text, "row count 0, expected 1");
     assert_eq!(outcome.recorder.operations, 10);
+}
+
+#[test]
+fn an_operation_with_several_wrong_row_counts_is_one_error() {
+    let end = Pace::new(End::Position(1), None);
+    let outcome = run(3, &[], Some(answer(0)), end);
+    assert_eq!(outcome.recorder.errors[WRONG_ROW_COUNT], 1);
+    assert_eq!(outcome.recorder.operations, 1);
 }
 
 #[test]
@@ -232,6 +242,7 @@ fn other_errors_fail_the_operation_and_the_client_goes_on() {
     let recorder = outcome.recorder;
     assert_eq!((recorder.operations, recorder.retries), (1, 0));
     assert_eq!(recorder.errors["23505"], 1);
+    assert!(recorder.error_texts.contains_key("23505"));
 }
 
 #[test]

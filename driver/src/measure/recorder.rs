@@ -25,6 +25,8 @@ pub struct Recorder {
     pub rows: u64,
     pub retries: u64,
     pub errors: BTreeMap<String, u64>,
+    /// The text of the first error of each key.
+    pub error_texts: BTreeMap<String, String>,
     pub lag: Lag,
 }
 
@@ -62,6 +64,7 @@ impl Recorder {
             rows: 0,
             retries: 0,
             errors: BTreeMap::new(),
+            error_texts: BTreeMap::new(),
             lag: Lag::default(),
         }
     }
@@ -76,6 +79,7 @@ impl Recorder {
         self.rows = 0;
         self.retries = 0;
         self.errors.clear();
+        self.error_texts.clear();
         self.lag = Lag::default();
     }
 
@@ -111,10 +115,14 @@ impl Recorder {
         &mut self.per_second[second]
     }
 
-    pub fn error(&mut self, key: &str) {
+    /// Count an error by its key; `text` writes the text of the first one.
+    pub fn error(&mut self, key: &str, text: impl FnOnce() -> String) {
         match self.errors.get_mut(key) {
             Some(count) => *count += 1,
-            None => drop(self.errors.insert(key.to_owned(), 1)),
+            None => {
+                self.errors.insert(key.to_owned(), 1);
+                self.error_texts.insert(key.to_owned(), text());
+            }
         }
     }
 
@@ -140,6 +148,10 @@ impl Recorder {
         self.retries += other.retries;
         for (key, count) in &other.errors {
             *self.errors.entry(key.clone()).or_default() += count;
+        }
+        for (key, text) in &other.error_texts {
+            let texts = self.error_texts.entry(key.clone());
+            texts.or_insert_with(|| text.clone());
         }
         self.lag.merge(other.lag);
     }
@@ -239,24 +251,26 @@ mod tests {
         }
         second.completed(SECOND, 77, 1);
         both.completed(SECOND, 77, 1);
-        second.error("40001");
-        first.error("40001");
+        first.error("40001", || "first".to_owned());
+        second.error("40001", || "second".to_owned());
         first.merge(&second);
         assert_eq!(first.per_second, both.per_second);
         assert_eq!(first.latency().values_ns, both.latency().values_ns);
         assert_eq!(first.latency().mean_ns, both.latency().mean_ns);
         assert_eq!(first.errors["40001"], 2);
+        assert_eq!(first.error_texts["40001"], "first");
     }
 
     #[test]
     fn a_reset_recorder_is_as_new() {
         let mut recorder = Recorder::new();
         recorder.completed(1, 10, 1);
-        recorder.error("40001");
+        recorder.error("40001", String::new);
         recorder.lag.record(5);
         recorder.reset();
         assert!(recorder.latency().counts.is_empty());
         assert!(recorder.per_second.is_empty() && recorder.errors.is_empty());
+        assert!(recorder.error_texts.is_empty());
         assert_eq!((recorder.operations, recorder.lag), (0, Lag::default()));
     }
 }

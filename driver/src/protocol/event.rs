@@ -109,6 +109,8 @@ pub struct Ran {
     /// SQLSTATE (`HY000/1205`, with the DBMS's own number, where it has no state for the error), or
     /// `wrong-row-count`, -> operations that ended with it.
     pub errors: BTreeMap<String, u64>,
+    /// The same keys -> the text of the first such error.
+    pub error_texts: BTreeMap<String, String>,
     pub retries: u64,
     /// Absent where the DBMS runs in the process of its client, and has a part in it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -140,6 +142,8 @@ pub struct RanBeside {
     pub qps: f64,
     pub latency: Latency,
     pub errors: BTreeMap<String, u64>,
+    /// The same keys -> the text of the first such error.
+    pub error_texts: BTreeMap<String, String>,
     pub retries: u64,
     pub schedule: Option<Schedule>,
     pub positions: Vec<u64>,
@@ -203,6 +207,8 @@ pub struct Role {
     /// Work of each second of the window.
     pub per_second: Vec<RoleSecond>,
     pub errors: BTreeMap<String, u64>,
+    /// The same keys -> the text of the first such error.
+    pub error_texts: BTreeMap<String, String>,
     pub retries: u64,
     /// CPU time of its threads.
     pub client_cpu_s: Second,

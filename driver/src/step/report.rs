@@ -125,6 +125,7 @@ fn report_role(step: &Step, role: Role, connections: &[&StepConnection]) -> even
             .sum(),
         schedule: due.map(|due| schedule(&due, &total)),
         errors: total.errors,
+        error_texts: total.error_texts,
         retries: total.retries,
     }
 }

@@ -20,6 +20,7 @@ from slowdust.analysis.recall.indexes import index_results
 from slowdust.analysis.results.beside import add_work_beside, frontier_of
 from slowdust.analysis.results.compared import add_comparisons
 from slowdust.analysis.results.contenders import contender_info, describe_method, plan_differences
+from slowdust.analysis.results.failures import withdraw_comparisons
 from slowdust.analysis.results.hosts import host_disagreements, host_infos
 from slowdust.analysis.results.latency import add_response_times
 from slowdust.analysis.results.memory import memory_of
@@ -56,16 +57,18 @@ def analyse(
     *,
     profiles: Sequence[Profile] = (),
     waits: Sequence[WaitWindow] = (),
+    typed: str = "",
 ) -> Report:
     """Judge an experiment relative to `base`, the manifest's unless named.
 
     Results are in the benchmarks' order of tests, then clients, then contenders with the base
     first. A contender without a slice in a step has no result there. Changes from version to
     version are described in `bands`. `base` may be short for a contender, as in `find_contender`,
-    which raises `UsageError`.
+    which raises `UsageError`. `typed` names the experiment on a command line, if not its name.
     """
     base = find_contender(base or manifest.base, manifest.contenders)
     report = _report(manifest, slices, base, counts=counts, profiles=profiles, waits=waits)
+    report.typed = None if typed in ("", manifest.experiment) else typed
     hosts = hosts_of(manifest)
     verdicts = PairVerdicts(slices, report.contenders, report.margin, hosts)
     report.group_changes = changes_of_report(report, lines_of(manifest.contenders), bands, verdicts)
@@ -109,6 +112,7 @@ def _report(
     add_storage(results, manifest, slices, contenders)
     add_comparisons(results, slices, contenders, manifest.method.margin, hosts)
     add_work(results, counts, contenders, manifest.workload, hosts)
+    withdraw_comparisons(results, base)
     add_recall(results, manifest.recalls, base)
     functions = function_changes(profiles, base, contenders)
     add_explanations(results, slices, contenders, hosts)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
 from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
+from slowdust.places import usual_results
 from slowdust.store.count import Count
 from slowdust.store.folder import Folder
 from slowdust.store.manifest import Manifest
@@ -25,6 +27,8 @@ class Stored:
     counts: Sequence[Count] = ()
     profiles: Sequence[Profile] = ()
     waits: Sequence[WaitWindow] = ()
+    path: Path | None = None
+    """Its folder; None of records that are in no folder."""
     _reports: dict[tuple[str, Bands], Report] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -33,6 +37,13 @@ class Stored:
     def name(self) -> str:
         """The experiment's name."""
         return self.manifest.experiment
+
+    @property
+    def typed(self) -> str:
+        """What names it on a command line: its name, or its folder if that is not a usual place."""
+        if self.path is None or self.path.parent == usual_results():
+            return self.name
+        return str(self.path)
 
     def report(self, base: str | None = None, bands: Bands = DEFAULT_BANDS) -> Report:
         """Judge it; see `analyse`. The report is the same object every time, and not to change."""
@@ -46,6 +57,7 @@ class Stored:
                 self.counts,
                 profiles=self.profiles,
                 waits=self.waits,
+                typed=self.typed,
             )
         return self._reports[key]
 
@@ -63,4 +75,5 @@ def read_stored(folder: Folder) -> Stored:
         folder.read_counts(),
         folder.read_profiles(),
         folder.read_waits(),
+        folder.path,
     )

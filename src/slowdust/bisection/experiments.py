@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from slowdust.analysis.model import Result
+from slowdust.analysis.results.failures import fails, sentence_about
 from slowdust.analysis.stored import Stored, read_stored
 from slowdust.bisection.ahead import BuildsAhead
 from slowdust.bisection.contradiction import Direct
@@ -162,6 +163,9 @@ class Experiments:
         for place, facts in self._facts(stored, places):
             if facts.failed:
                 raise UnfitError(place, first_line(facts.failed))
+            for result in stored.report().results:
+                if result.contender == facts.name and fails(result.failures):
+                    raise UnfitError(place, sentence_about([result], result.test))
 
     def _facts(self, stored: Stored, places: Sequence[int]) -> list[tuple[int, ContenderFacts]]:
         """Return the contenders of an experiment that are at these places, with the places."""

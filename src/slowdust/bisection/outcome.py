@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 
@@ -16,6 +15,7 @@ from slowdust.bisection.contradiction import Direct
 from slowdust.bisection.posterior import Belief, Sum
 from slowdust.bisection.record import Question, Record
 from slowdust.bisection.strategy import SURE
+from slowdust.commands import command_line
 
 _SIDES = 1.96
 
@@ -193,18 +193,17 @@ def _conditions(stored: Stored) -> str:
 def _command(question: Question) -> str:
     """Return the command that repeats a search, with the options that were given."""
     options = dict(question.options)
-    words = ["slowdust", "bisect", question.range, "--test", str(options.pop("tests"))]
-    named = {"repo": options.pop("repo", None), "good": question.good, "bad": question.bad}
-    settings = options.pop("settings", [])
-    given = {**named, "metric": question.metric, **options}
-    for key, value in given.items():
-        if value is not None:
-            words += [f"--{key.replace('_', '-')}", str(value)]
-    if question.margin is not None:
-        words += ["--margin", f"{question.margin:.2%}"]
-    for setting in settings:
-        words += ["--set", setting]
-    return shlex.join(words)
+    given = {
+        "test": options.pop("tests"),
+        "repo": options.pop("repo", None),
+        "good": question.good,
+        "bad": question.bad,
+        "metric": question.metric,
+        "set": list(options.pop("settings", None) or []),
+        **options,
+        "margin": None if question.margin is None else f"{question.margin:.2%}",
+    }
+    return command_line(["bisect", question.range], given)
 
 
 def _levels(costs: Sequence[Sum], listed: Sequence[Candidate]) -> list[Level]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from slowdust.analysis.results.failures import failed_wholly
 from slowdust.analysis.results.gate import Gate
 from slowdust.analysis.stored import read_stored
 from slowdust.cli.options import exit_code_of
@@ -58,9 +59,9 @@ def conduct(
 ) -> int:
     """Run an experiment, write its `report.html`, print its report and return the exit code.
 
-    The code is 1 when a contender dropped out or did not finish a step, when there was no time for
-    a test, or when the user does not want a budget that decides nothing, 3 when a gate catches a
-    result.
+    The code is 1 when a contender dropped out, did not finish a step or failed in all executions of
+    a test, when there was no time for a test, or when the user does not want a budget that decides
+    nothing, 3 when a gate catches a result.
     """
     refuse_by_name(spec)
     click.echo(f"experiment {spec.name} in {results / spec.name}", err=True)
@@ -90,7 +91,7 @@ def conduct(
     dropped_out = any(contender.failed for contender in manifest.contenders)
     measured = {record.place.test for record in stored.slices}
     no_time = manifest.finished is None and not measured.issuperset(manifest.tests)
-    failed = dropped_out or no_time or manifest.failed_steps
+    failed = dropped_out or no_time or manifest.failed_steps or failed_wholly(report)
     return 1 if failed else exit_code_of(gates, report)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from slowdust.analysis.results.failures import failed_wholly
 from slowdust.analysis.results.gate import Gate
 from slowdust.analysis.stored import read_stored
 from slowdust.builds.handed_on import known
@@ -208,5 +209,6 @@ def _show(target: Folder, record: Record, gates: Sequence[Gate]) -> int:
         copies = sum(each.state is State.FINISHED for each in record.of(shard))
         how = f"measured on {counted(copies, 'host')} only" if copies else "not measured"
         click.echo(f"{how}: {record.cuts[shard].words()}: {reason}", err=True)
-    failed = record.given_up or any(each.failed for each in stored.manifest.contenders)
-    return 1 if failed or stored.manifest.failed_steps else exit_code_of(gates, report)
+    dropped_out = any(contender.failed for contender in stored.manifest.contenders)
+    failed = dropped_out or stored.manifest.failed_steps or failed_wholly(report)
+    return 1 if record.given_up or failed else exit_code_of(gates, report)

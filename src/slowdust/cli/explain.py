@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 
 import click
-from click.core import ParameterSource
 
 from slowdust.cli import completion
 from slowdust.cli.options import WORDS, format_options, stored_option
@@ -55,15 +53,11 @@ def command(
     from slowdust.analysis.explanation.one_result import explain_results
     from slowdust.analysis.stored import read_stored
     from slowdust.report.explanation import terminal
-    from slowdust.store.keeping.experiments import is_name, kept_experiment
+    from slowdust.store.keeping.experiments import kept_experiment
 
     folder = kept_experiment(results, name)
-    typed = name if is_name(name) else shlex.quote(str(folder.path))
-    source = click.get_current_context().get_parameter_source("results")
-    if is_name(name) and source is ParameterSource.COMMANDLINE:
-        typed += f" --results {shlex.quote(str(results))}"
     stored = read_stored(folder)
-    explained = explain_results(stored, test, contender, base, clients, typed=typed)
+    explained = explain_results(stored, test, contender, base, clients)
     if form is None:
         terminal.show(explained)
     else:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from slowdust.places import RESULTS_VARIABLE
 from slowdust.report.formats import Destination, Format
 from slowdust.units import parse_duration
 
@@ -69,7 +70,7 @@ _folder_of_results = partial(
     "--results",
     type=NamedPath(file_okay=False),
     default=Path("results"),
-    envvar="SLOWDUST_RESULTS",
+    envvar=RESULTS_VARIABLE,
     show_default=True,
     help="Folder of the experiments.",
 )

@@ -114,7 +114,8 @@ def _tell(watch: Watch, folder: Path, outcome: Outcome) -> int:
     click.echo(f"report: {page}", err=True)
     if outcome.untold:
         return _REGRESSION
-    return 1 if outcome.night is not None and outcome.night.failed is not None else 0
+    night = outcome.night
+    return 1 if night is not None and (night.failed is not None or night.failures) else 0
 
 
 def _show_status(watch: Watch, folder: Path) -> int:

@@ -201,7 +201,7 @@ def _mysqld(scheme: str) -> ByUrl:
         database="information_schema",
         password_variable="MYSQL_PWD",
         password_file="~/.my.cnf",
-        password_states=frozenset({"HY000/1045"}),
+        password_states=frozenset({"28000", "HY000/1045"}),
         socket_option="socket",
         tls_option="ssl-mode",
         tls_words={

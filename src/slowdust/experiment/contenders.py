@@ -232,10 +232,12 @@ class Contenders:
         """Return the answers to questions that a server need not understand; else warn."""
         if not statements:
             return []
+        limit = self.driver.patience.operation
         try:
-            return [answer.rows for answer in self.driver.sql(contender.target, statements)]
+            answers = self.driver.sql(contender.target, statements, limit=limit)
+            return [answer.rows for answer in answers]
         except TargetError as error:
-            if error.kind == "connection":
+            if error.kind == "connection" or error.is_timeout:
                 raise
             self._warn_of_silence(contender, f"does not describe itself: {error}")
             return None

@@ -22,6 +22,7 @@ from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.driver.protocol import PlanText
 from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.spec.spec import Spec
+from slowdust.experiment.spec.work_options import work_options
 from slowdust.experiment.view import View
 from slowdust.probes.host import advice
 from slowdust.store.count import Count, latest_counts
@@ -353,6 +354,7 @@ def new_manifest(
         method=method,
         host=host,
         workload=None if spec.workload is None else spec.workload.facts,
+        work_options=work_options(spec),
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from statistics import median
 
 from slowdust.analysis.comparison.estimate import estimate_all
@@ -14,10 +16,12 @@ from slowdust.analysis.comparison.verdict import (
     judge_estimates,
     relative_of,
 )
+from slowdust.analysis.results.failures import error_in_words, failures_of
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.slices.schedule import MOST_ROUNDS, fewest_rounds
 from slowdust.experiment.view import InterimVerdict, Status
+from slowdust.store.slice import Slice
 from slowdust.units import Second
 from slowdust.wording import amount
 
@@ -89,7 +93,27 @@ class Judge:
             # Where a restart moves all tests alike, other tests tell nothing new about restarts.
             fewest = MOST_ROUNDS if judgement.estimate.contender in moved else self._fewest
             verdicts[key].append(self._verdict(judgement, fewest))
-        return verdicts
+        return {step.key: self._without_failed(step, verdicts[step.key]) for step in self._steps}
+
+    def _without_failed(
+        self, step: PlannedStep, verdicts: list[InterimVerdict]
+    ) -> list[InterimVerdict]:
+        """Let contenders of which every operation has failed need no more slices, as the base's."""
+        by_contender: dict[str, list[Slice]] = defaultdict(list)
+        for record in step.slices:
+            by_contender[record.place.contender].append(record)
+        failing = {
+            name: error_in_words(failures)
+            for name, slices in by_contender.items()
+            if (failures := failures_of(slices)) is not None and failures.wholly
+        }
+        of_base = failing.get(self._contenders[0], "")
+        return [
+            replace(verdict, rqps=None, low=None, high=None, settled=True, fails=fails)
+            if (fails := failing.get(verdict.contender, of_base))
+            else verdict
+            for verdict in verdicts
+        ]
 
     def _cells(self, step: PlannedStep) -> list[BlockRatios]:
         count, cells = self._ratios.get(step.key, (0, []))

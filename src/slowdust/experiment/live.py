@@ -19,8 +19,9 @@ from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.story.answer import is_open
 from slowdust.experiment.view import InterimVerdict, Status, View
 from slowdust.formats.text import visible
+from slowdust.ratios import at_most, change, with_bound
 from slowdust.units import Second, format_duration
-from slowdust.wording import at_least, at_most, change, clients
+from slowdust.wording import clients
 
 _PLAIN_EVERY: Second = 10.0
 _WAITING_EVERY: Second = 60.0
@@ -68,6 +69,8 @@ def describe(verdict: InterimVerdict) -> str:
 
 
 def _known(verdict: InterimVerdict) -> str:
+    if verdict.fails:
+        return f"all operations fail, {verdict.fails}"
     if verdict.rqps is None:
         return "not measured beside the base"
     low, high = verdict.low, verdict.high
@@ -75,7 +78,7 @@ def _known(verdict: InterimVerdict) -> str:
         return "nothing known yet"
     if verdict.verdict in DIFFERENT:
         bound = low if verdict.verdict == "faster" else high
-        words = f"{verdict.verdict}{at_least(verdict.rqps, bound)}"
+        words = with_bound(verdict.verdict, bound)
     else:
         sides = [f"at most {at_most(bound)}" for bound in (low, high)]
         if low >= 1 or high <= 1:  # on one side alone, and not beyond what chance does

@@ -227,7 +227,9 @@ def _following(spec: Spec, usual: _Usual, before: Manifest | None, timed: Second
 def _counting(spec: Spec, whole: Second, before: Manifest | None) -> Second:
     """Return the time of counting, the `whole` or nothing: what was finished has been counted."""
     counted = not (spec.count == "off" or spec.is_calibration or spec.has_running_servers)
-    if before is not None and before.finished is not None and not _was_left_out(before):
+    if before is not None and _was_left_out(before):
+        return spec.count_budget or whole
+    if before is not None and before.finished is not None:
         return 0.0
     if not counted or (spec.count != "pmu" and shutil.which("valgrind") is None):
         return 0.0

@@ -30,6 +30,7 @@ class Totals:
     latency: Histogram
     per_second: list[PerSecond]
     errors: dict[str, int]
+    error_texts: dict[str, str]
     retries: int
     schedule: Schedule | None = None
 
@@ -59,6 +60,7 @@ def slice_of(
             latency=totals.latency,
             per_second=totals.per_second,
             errors=totals.errors,
+            error_texts=totals.error_texts,
             retries=totals.retries,
             schedule=totals.schedule,
             uses=window.uses | _client_use(answer),

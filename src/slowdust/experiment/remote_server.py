@@ -232,9 +232,9 @@ def _introduction(url: ServerUrl, target: Target, driver: Driver) -> Introductio
 def _if_told(target: Target, statement: str, driver: Driver) -> Sequence[Row] | None:
     """Return the answer to a question; None where the server does not know or tell it."""
     try:
-        (answer,) = driver.sql(target, [statement])
+        (answer,) = driver.sql(target, [statement], limit=driver.patience.operation)
     except TargetError as error:
-        if error.kind == "connection":
+        if error.kind == "connection" or error.is_timeout:
             raise
         return None
     return answer.rows

@@ -112,8 +112,8 @@ def run_experiment(
                 Sampling(spec, contenders, loop.journal, view).run()
         if counting.source is not None and not announced.ended_early:
             with contenders.observing("counting the work"):
-                seconds = spec.count_budget or usual_budget(timed)
-                budget = CountBudget(min(seconds, announced.room))
+                usual = min(usual_budget(timed), announced.room)
+                budget = CountBudget(spec.count_budget or usual)
                 _counting_loop(counting, spec, contenders, loop, view, budget=budget).run()
         if spec.waits and announced.allows(announced.following.waits):
             with contenders.observing("observing the waits"):

@@ -24,6 +24,8 @@ class InterimVerdict:
     """Whether it is so far from the base that few operations of each start are enough."""
     typical: float | None = None
     """The typical ratio, where the verdict is about all time."""
+    fails: str = ""
+    """The error with which all operations fail, of it or of the base; empty if any succeeded."""
 
 
 @dataclass(frozen=True)

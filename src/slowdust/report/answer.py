@@ -14,13 +14,20 @@ class Line(NamedTuple):
     text: str
 
 
-LABELS = ("Measured", "Slower", "Faster", "The rest", "Next")
+LABELS = ("Failed", "Measured", "Slower", "Faster", "The rest", "Next")
 
 
 def lines(report: Report) -> list[Line]:
-    """Return the lines that there are, at most five; none of a report without an answer."""
+    """Return the lines that there are, at most six; none of a report without an answer."""
     answer = report.answer
     if answer is None:
         return []
-    texts = (answer.conditions, answer.slower, answer.faster, answer.rest, answer.next)
+    texts = (
+        answer.failures,
+        answer.conditions,
+        answer.slower,
+        answer.faster,
+        answer.rest,
+        answer.next,
+    )
     return [Line(*line) for line in zip(LABELS, texts, strict=True) if line[1]]

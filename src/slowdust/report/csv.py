@@ -11,6 +11,7 @@ from slowdust.analysis.model import (
     AllTimeRatio,
     BesideResult,
     ContenderWaits,
+    Failures,
     MetricComparison,
     Needed,
     Report,
@@ -29,11 +30,12 @@ from slowdust.store.waits import WaitKind
 _NESTED = {
     *("errors_by_state", "all_time", "latency_us", "response_time", "per_op", "per_op_relative"),
     *("compared", "work", "counters", "counters_relative", "writers", "needed", "notes"),
-    *("explanation", "silent_incarnations", "beside", "storage", "hosts", "groups"),
+    *("explanation", "silent_incarnations", "beside", "storage", "hosts", "groups", "failures"),
 }
 """Fields of a result that are not one column."""
 _PLAIN = [name for name in Result.__struct_fields__ if name not in _NESTED]
 _PARTS = {
+    "failures": Failures,
     "all_time": AllTimeRatio,
     "latency_us": LatencyUs,
     "response_time": ResponseTime,

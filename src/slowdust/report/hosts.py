@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slowdust.analysis.model import GroupResult, HostInfo, HostResult, Report, Result
-from slowdust.report.markdown.table import ABSENT, interval, or_absent, ratio
+from slowdust.ratios import interval, ratio
+from slowdust.report.markdown.table import ABSENT, or_absent
 from slowdust.wording import counted, shortened
 
 MOST_COLUMNS = 8
@@ -127,7 +128,7 @@ def _of_host(report: Report, result: Result, host: HostResult | None) -> HostCel
     if host is None:
         return HostCell(ABSENT)
     odd = [
-        f"{each.ratio:.2f} times that of {shortened(each.others)}"
+        f"{ratio(each.ratio)} times that of {shortened(each.others)}"
         for each in report.host_disagreements
         if each.host == host.host
         and each.contender == result.contender

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
 from slowdust.analysis.model import Report, Result
-from slowdust.report.markdown.table import interval, ratio
+from slowdust.ratios import interval, ratio, work_ratio
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 from slowdust.wording import step_label
@@ -54,7 +54,7 @@ def _case(result: Result, levels: set[int], base: str) -> ET.Element:
         ET.SubElement(case, "skipped", message=f"unsure: {_rate(result)}")
     text = f"{result.verdict or 'not compared'} {_rate(result)}".rstrip()
     if result.work is not None and result.work.ratio is not None:
-        text += f"; work {result.work.ratio:.3f} {result.work.verdict or ''}".rstrip()
+        text += f"; work {work_ratio(result.work.ratio)} {result.work.verdict or ''}".rstrip()
     ET.SubElement(case, "system-out").text = text
     return case
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from slowdust.analysis.model import Report, Result, StorageUse
-from slowdust.report.markdown.table import interval, or_absent, pale, rate, ratio
+from slowdust.ratios import interval, ratio
+from slowdust.report.markdown.table import or_absent, pale, rate
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from slowdust.analysis.model import Report, Result, StorageUse, Verdict
 from slowdust.analysis.results.results import by_step
 from slowdust.analysis.work.results import has_work
+from slowdust.ratios import ratio, work_ratio
 from slowdust.report import answer, calibration
-from slowdust.report.markdown.table import ABSENT, or_absent, rate, ratio, work_ratio
+from slowdust.report.markdown.table import ABSENT, or_absent, rate
 from slowdust.report.tldr import beginning, list_of_changes, passages
 from slowdust.units import known
 from slowdust.wording import short_names

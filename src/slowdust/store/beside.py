@@ -23,6 +23,8 @@ class BesideSlice(msgspec.Struct, kw_only=True, omit_defaults=True):
     operations: Natural
     latency: Histogram
     errors: dict[str, Natural] = {}
+    error_texts: dict[str, str] = {}
+    """The same keys -> the text of the first such error."""
     retries: Natural = 0
     late_operations: Natural | None = None
     """Operations that were due while their predecessor was under way; None for a closed loop."""

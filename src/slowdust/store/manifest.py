@@ -327,6 +327,9 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What each contender's server counted in a step of one incarnation."""
     counting: Counting | None = None
     """How work was counted; absent from experiments that did not try to."""
+    work_options: dict[str, str | bool | list[str]] | None = None
+    """Options of `slowdust compare` that measure the same work, by parameter, but for tests and
+    contenders; absent where an earlier version measured, of archived runs, and of joined ones."""
     aged_to: dict[str, list[int]] = {}
     """`TEST@CLIENTS` -> operations per client that every contender's data has seen."""
 

@@ -84,7 +84,10 @@ class Measured(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Response times of operations; of a long step, those of its main role's statements."""
     per_second: list[PerSecond] = []
     errors: dict[str, Natural] = {}
-    """SQLSTATE, or `wrong-row-count`, -> operations that ended with it."""
+    """SQLSTATE, or `wrong-row-count`, -> operations that ended with it. Those of a wrong row count
+    are among `operations`, and those that were repeated are among `retries`."""
+    error_texts: dict[str, str] = {}
+    """The same keys -> the text of the first such error; earlier versions did not store it."""
     retries: Natural = 0
     schedule: Schedule | None = None
     uses: dict[str, Use] = {}

@@ -68,6 +68,8 @@ class RoleUse(msgspec.Struct, kw_only=True, omit_defaults=True):
     latency: Histogram | None = None
     per_second: list[RoleSecond] = []
     errors: dict[str, int] = {}
+    error_texts: dict[str, str] = {}
+    """The same keys -> the text of the first such error."""
     retries: int = 0
     client_cpu_s: Second | None = None
     schedule: WriteSchedule | None = None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
-
 from slowdust.builds.model import Progress
+from slowdust.commands import command_line
 from slowdust.errors import SlowdustError
 from slowdust.experiment.spec.spec import Spec
 from slowdust.watching.alarms import Change
@@ -28,27 +27,23 @@ def command_for(watch: Watch, change: Change, progress: Progress) -> str:
             return ""
     except (SlowdustError, ValueError):  # a branch that was set to another history
         return ""
-    words = ["slowdust", "bisect"]
+    words = ["bisect"]
+    options: dict[str, object] = {"test": change.test}
     if table.releases is not None:
         head, _, rest = after.contender.partition("@")
         words.append(f"{head}@{before.name}..{rest}")
     else:
         assert table.dbms is not None and table.repo is not None
-        ends = ("--repo", table.repo, "--good", before.name, "--bad", after.name)
-        words += [table.dbms, *ends]
-    words += ["--test", change.test]
-    if change.metric == TIME:
-        words += ["--metric", TIME]
-    if change.clients > 1:
-        words += ["--clients", str(change.clients)]
+        words.append(table.dbms)
+        options = {"repo": table.repo, "good": before.name, "bad": after.name, **options}
+    options["metric"] = TIME if change.metric == TIME else None
+    options["clients"] = change.clients if change.clients > 1 else None
     given = {"rows": Spec.model_fields["rows"].default, **watch.data}
     for key in _PASSED_ON:
         if key in given:
             value = given[key]
-            shown = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-            words += [f"--{key}", shown]
+            options[key] = ",".join(map(str, value)) if isinstance(value, list) else str(value)
     settings = watch.data.get("set")
     if isinstance(settings, dict):
-        for key, value in settings.items():
-            words += ["--set", f"{key}={value}"]
-    return shlex.join(words)
+        options["set"] = [f"{key}={value}" for key, value in settings.items()]
+    return command_line(words, options)

@@ -11,6 +11,7 @@ import msgspec
 
 from slowdust.analysis.history.circumstances import circumstances_of, host_of
 from slowdust.analysis.model import Result
+from slowdust.analysis.results.failures import failed_wholly, sentences_about_failures
 from slowdust.analysis.stored import Stored, read_stored
 from slowdust.bisection.experiments import log_ratio_of
 from slowdust.errors import UsageError
@@ -77,7 +78,8 @@ class Experiments:
                 return Night(plan=tonight, failed=first_line(str(error)))
         run_or_finish(spec, self._results, self._when_busy, self._watching)
         stored = read_stored(folder)
-        page = html.render(stored.report(), stored.slices, stored.profiles)
+        report = stored.report()
+        page = html.render(report, stored.slices, stored.profiles)
         replace_file(folder.path / "report.html", page.encode())
         for contender in stored.manifest.contenders:
             if contender.failed:
@@ -94,6 +96,7 @@ class Experiments:
             host=host,
             segment=_segment(host, stored.manifest),
             measured=measured,
+            failures=sentences_about_failures(report) if failed_wholly(report) else [],
         )
 
     def _host(self, manifest: Manifest) -> str:

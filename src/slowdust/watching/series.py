@@ -73,6 +73,8 @@ class Night(msgspec.Struct, kw_only=True, omit_defaults=True, frozen=True):
     measured: list[Measured] = []
     failed: str | None = None
     """The reason why the subject could not be measured."""
+    failures: list[str] = []
+    """Sentences about the tests that fail; empty unless no execution of one succeeded."""
 
     @property
     def number(self) -> int:

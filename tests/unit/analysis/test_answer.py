@@ -6,7 +6,7 @@ import pytest
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Answer, Report
-from slowdust.wording import at_most
+from slowdust.ratios import at_most
 from tests.unit.synthetic import QUIET, Noise, synthetic_experiment
 
 A, B = "postgres@15.8", "postgres@17.6"
@@ -127,7 +127,7 @@ def test_a_bound_beyond_what_is_known_is_no_answer() -> None:
 
 @pytest.mark.parametrize(
     ("bound", "words"),
-    [(0.961, "3.9% slower"), (0.9601, "4% slower"), (1.121, "13% faster"), (2.41, "2.5X as fast")],
+    [(0.961, "3.9% slower"), (0.9601, "4% slower"), (1.121, "13% faster"), (2.41, "2.5X faster")],
 )
 def test_bounds_are_rounded_away_from_1(bound: float, words: str) -> None:
     assert at_most(bound) == words

@@ -67,7 +67,7 @@ def test_more_instructions_are_the_cause() -> None:
     assert part is not None
     assert part.change == pytest.approx(math.log(1.25), abs=0.01)
     assert explanation.main == ["instructions"]
-    assert explanation.words.startswith("1.50X instructions per operation (")
+    assert explanation.words.startswith("1.50X more instructions per operation (")
     assert explanation.words.endswith("% of the change), and waiting is no large part of it")
 
 
@@ -173,7 +173,7 @@ def words_of_functions(changes: dict[tuple[str, Fate], float]) -> str:
 
 def test_functions_whose_changes_cancel_have_instructions_and_no_shares() -> None:
     words = words_of_functions({("parse", "grew"): 6000.0, ("plan", "shrank"): -4000.0})
-    assert "1.50X instructions per operation, +6,000 in parse and -4,000 in plan (" in words
+    assert "1.50X more instructions per operation, +6,000 in parse and -4,000 in plan (" in words
     assert "of the difference" not in words
 
 
@@ -194,7 +194,7 @@ def test_instructions_that_are_sure_are_told_before_a_wait_that_is_longer() -> N
     manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(user=55.0, waiting=40.0)})
     _, result = explained(manifest, slices, instructions=(1.1, 1.09, 1.11))
     words = explanation_of(result).words
-    assert words.startswith("1.10X instructions per operation (")
+    assert words.startswith("10% more instructions per operation (")
     assert "it waits" in words
     assert "such as the network or a CPU that others use" in words, "a read waits for no flush"
 
@@ -204,7 +204,7 @@ def test_instructions_that_are_sure_are_told_where_no_part_is_large_enough() -> 
     explanation = explain_synthetic(fifths, instructions=(1.1, 1.09, 1.11))
 
     assert explanation.main == []
-    assert explanation.words.startswith("1.10X instructions per operation (")
+    assert explanation.words.startswith("10% more instructions per operation (")
     assert explanation.words.endswith("% of the change), and no other part is both large and sure")
 
 
@@ -288,7 +288,7 @@ def test_without_counts_cpu_time_is_stated_and_proves_nothing() -> None:
     explanation = explain_synthetic(Spent(user=75.0))
 
     assert explanation.main == ["user CPU"]
-    assert "server user CPU per operation is up 5" in explanation.words
+    assert "server user CPU per operation is up 1.5X" in explanation.words
     assert explanation.words.endswith("which on a shared machine proves no cause")
 
 
@@ -298,14 +298,14 @@ def test_a_lock_is_waiting_with_context_switches() -> None:
     assert explanation.main == ["waiting"]
     assert explanation.words.startswith("it waits 3")
     assert " µs more per operation (" in explanation.words
-    assert explanation.words.endswith("of the change), with context switches per operation up 75%")
+    assert explanation.words.endswith("of the change), with context switches per operation up 1.7X")
 
 
 def test_a_slower_flush_is_waiting_with_what_is_written() -> None:
     explanation = explain_synthetic(Spent(waiting=80.0, written_kb=4.0), Spent(written_kb=2.0))
 
     assert explanation.main == ["waiting"]
-    assert "KB written per operation 2.0X" in explanation.words
+    assert "KB written per operation up 2.0X" in explanation.words
     assert "more IO" in explanation.words
 
 

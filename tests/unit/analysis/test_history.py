@@ -237,7 +237,7 @@ def test_few_single_runs_have_no_interval_and_change_points_by_size_alone() -> N
     assert change.by_size_alone
     assert (change.version, change.words) == (
         "8.0",
-        "on average 50% slower from 8.0 on (by size alone)",
+        "on average 2.0X slower from 8.0 on (by size alone)",
     )
     assert series_of(line, "hot-points").change_points == []
     assert any("fewer than 6 versions" in note for note in line.notes)

@@ -222,7 +222,7 @@ def test_stalls_of_one_contender_decide() -> None:
     assert estimate.all_time is not None
     assert estimate.all_time.ratio == pytest.approx(1 / 1.9, rel=0.02)
     assert (judgement.verdict, judgement.basis) == ("slower", "all time")
-    assert notes_about_totals(judgement, MARGIN) == [
+    assert notes_about_totals(judgement, MARGIN, outlasts_slices=False) == [
         "typical 1.00, all time 0.53: stalls, and the verdict is about all time"
     ]
 
@@ -231,7 +231,7 @@ def test_stalls_of_the_base_are_called_so() -> None:
     [judgement] = judge(stalling(0.1, every=10), ["a", "b"], MARGIN, base="b")
 
     assert judgement.verdict == "faster"
-    [note] = notes_about_totals(judgement, MARGIN)
+    [note] = notes_about_totals(judgement, MARGIN, outlasts_slices=False)
     assert "the base stalls" in note
 
 
@@ -240,7 +240,7 @@ def test_two_stalls_are_too_few_to_say_whose_they_are() -> None:
 
     assert (judgement.verdict, judgement.basis) == ("unsure", "typical")
     assert not judgement.settled
-    [note] = notes_about_totals(judgement, MARGIN)
+    [note] = notes_about_totals(judgement, MARGIN, outlasts_slices=False)
     assert note.endswith("stalls, too few to say whose they are")
 
 
@@ -249,7 +249,7 @@ def test_calm_slices_need_no_note() -> None:
     [judgement] = judge(slices, ["a", "b"], MARGIN)
 
     assert (judgement.verdict, judgement.basis) == ("same", "typical")
-    assert notes_about_totals(judgement, MARGIN) == []
+    assert notes_about_totals(judgement, MARGIN, outlasts_slices=False) == []
 
 
 def test_silent_slices_are_in_the_totals() -> None:

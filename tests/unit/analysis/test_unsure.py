@@ -86,10 +86,10 @@ def test_the_first_sentence_says_why_little_is_decided_and_what_would_help() -> 
     [sentence] = why_so_little(report(noise, decided, *needs))
 
     assert sentence == (
-        "This host cannot tell more today: 1 of 4 results has a verdict, and intervals reach 2% to "
-        "each side. Two slices of one server 0.14 s apart differ by 12%, a restart moves a ratio "
-        "by 1.4% and other programs used 30% of the CPUs. About 8 minutes more would decide most: "
-        "`slowdust more e --budget 8m`. On a quieter host less is needed."
+        "1 of 4 results has a verdict, and the intervals of the others reach 2% to each side. Two "
+        "slices of one server 0.14 s apart differ by 12%, a restart moves a ratio by 1.4% and "
+        "other programs used 30% of the CPUs. About 8 minutes more would decide most: `slowdust "
+        "more e --budget 8m`. On a quieter host less is needed."
     )
 
 

@@ -57,29 +57,31 @@ def test_what_was_not_measured_is_no_evidence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metric", "given", "counts"),
+    ("search", "counts", "budgets"),
     [
-        ("work", {}, ["auto", "auto"]),
-        ("work", {"count": "valgrind"}, ["valgrind", "valgrind"]),
-        ("time", {"count": "pmu"}, ["off", "pmu"]),
-        ("time", {"count": "off"}, ["off", "off"]),
+        (("work", {}), ["auto", "auto"], [180, 120]),
+        (("work", {"count": "valgrind"}), ["valgrind", "valgrind"], [180, 120]),
+        (("work", {"count_budget": "90s"}), ["auto", "auto"], [90, 90]),
+        (("time", {"count": "pmu"}), ["off", "pmu"], [180, 120]),
+        (("time", {"count": "off"}), ["off", "off"], [180, 120]),
     ],
 )
 def test_steps_and_changes_are_counted_as_is_asked(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    metric: str,
-    given: dict[str, str],
+    search: tuple[str, dict[str, str]],
     counts: list[str],
+    budgets: list[float],
 ) -> None:
-    wanted: list[str] = []
+    specs: list[Spec] = []
 
     def keep(spec: Spec, *_: object) -> None:
-        wanted.append(spec.count)
+        specs.append(spec)
         raise SlowdustError("that is all")
 
     monkeypatch.setattr(experiments, "why_not_built", lambda *_: None)
     monkeypatch.setattr(experiments, "run_or_finish", keep)
+    metric, given = search
     record = record_of(3, metric=metric)
     record.question.options.update(given)
     laboratory = Experiments(tmp_path, record, WhenBusy.FAIL, watching)
@@ -87,7 +89,8 @@ def test_steps_and_changes_are_counted_as_is_asked(
         laboratory.measure(0, Step(places=[0, 1, 2]))
     with pytest.raises(SlowdustError, match="that is all"):
         laboratory.confirm(0, 1, 1)
-    assert wanted == counts
+    assert [spec.count for spec in specs] == counts
+    assert [spec.count_budget for spec in specs] == budgets
 
 
 @pytest.mark.parametrize("by_option", [True, False])

@@ -9,7 +9,7 @@ import pytest
 
 from slowdust.bisection.contradiction import Direct
 from slowdust.bisection.outcome import Outcome, outcome_of
-from slowdust.bisection.words import interval_in_words
+from slowdust.ratios import with_interval
 from slowdust.report.bisection import html, markdown
 from slowdust.report.bisection.words import certainty, summary
 from tests.unit.synthetic_search import BELIEFS, COSTS, outcome_of_test, record_of
@@ -91,4 +91,4 @@ def test_a_contradicted_change_is_told_apart_from_the_changes() -> None:
     ("ratio", "words"), [(1.0312, "1.031"), (2000.4, "2,000"), (0.000512, "0.000512")]
 )
 def test_ratios_have_the_digits_that_tell(ratio: float, words: str) -> None:
-    assert interval_in_words(ratio, ratio, ratio) == f"{words} [{words}, {words}]"
+    assert with_interval(ratio, ratio, ratio, decimals=3) == f"{words} [{words}, {words}]"

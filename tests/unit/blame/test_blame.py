@@ -180,7 +180,7 @@ def test_the_largest_test_of_a_step_is_named() -> None:
     }
     manifest, slices = measured("all", levels)
     text = printed(blame_of([Stored(manifest, slices)], choice()))
-    assert "8.0 to 8.1  hot-points, 40% slower  scan, 30% faster" in text
+    assert "8.0 to 8.1  hot-points, 1.7X slower  scan, 30% faster" in text
 
 
 def test_of_single_runs_the_same_changes_count_as_in_the_sentences() -> None:

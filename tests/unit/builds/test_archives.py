@@ -266,6 +266,23 @@ def test_url_of_ones_own_needs_one(vendor: Vendor) -> None:
     assert get_mysql(spelling, digest(vendor.mysql)).facts.version == "8.0.40"
 
 
+def test_secrets_of_a_url_are_not_told(vendor: Vendor) -> None:
+    place = vendor.mysql.relative_to(vendor.root)
+    with_user = f"{vendor.url.replace('://', '://ann:pencil@')}/{place}"
+    with pytest.raises(
+        UsageError, match=r"'http://\*\*\*': the URL of an archive cannot have a user"
+    ):
+        get_mysql(with_user, digest(vendor.mysql))
+    with_token = f"{vendor.url}/{place}?token=pencil"
+    with pytest.raises(UsageError, match=r"\?\*\*\* needs --sha256") as refused:
+        get_mysql(with_token, None)
+    assert "pencil" not in str(refused.value)
+    with pytest.raises(SlowdustError) as failed:
+        get_mysql(f"{vendor.url}/none?token=pencil", "0" * 64)
+    assert "none?***" in str(failed.value)
+    assert "pencil" not in str(failed.value)
+
+
 def test_archive_of_another_version(vendor: Vendor, open_dir: Path) -> None:
     with pytest.raises(
         SlowdustError, match=r"is not mysql@8\.0\.41: its server reports version 8\.0\.40"

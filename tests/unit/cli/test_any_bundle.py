@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 
 from slowdust.store.folder import Folder
 from slowdust.store.keeping.bundle import pack
+from tests.unit.cli.any_input import FEW, check
 from tests.unit.cli.command import Slowdust
-from tests.unit.cli.test_any_input import _BYTES, _FEW, _READ, _TEXTS, _change, check
+from tests.unit.cli.test_any_input import _BYTES, _READ, _TEXTS, _change
 
 Member = tuple[tarfile.TarInfo, bytes]
 _TYPES = [
@@ -141,7 +142,7 @@ def test_damaged_bundles(slowdust: Slowdust, results: Path, experiment: str) -> 
     members = _members(Folder(results / "e"))
     shutil.rmtree(results / "e")
 
-    @_FEW
+    @FEW
     @given(st.data())
     def damaged(data: st.DataObject) -> None:
         shutil.rmtree(results / "e", ignore_errors=True)
@@ -154,7 +155,7 @@ def test_damaged_bundles(slowdust: Slowdust, results: Path, experiment: str) -> 
         assert "Traceback" not in outcome.err
         if outcome.code:
             assert outcome.err == f"{outcome.complaint}\n", outcome
-            assert not [*results.glob(".incoming-*")]
+            assert not [*results.glob(".slowdust-tmp-*")]
             return
         Path("e.slowdust").unlink()
         for command in data.draw(st.lists(st.sampled_from(_READ), min_size=2, max_size=2)):

@@ -37,6 +37,7 @@ TEST = ("--test", "point-query")
             "--set: a search has one value of each setting",
         ),
         (("postgres@17..18", *TEST, "--metric", "beside_rate"), "--metric: "),
+        (("postgres@17..18", *TEST, "--count-budget", "soon"), "--count-budget"),
         (("postgres@17..18", *TEST, "--name", "a/b"), "is not a valid name"),
         (("postgres@17..18", *TEST, "--name", "x", "--resume"), "no search 'x' in"),
     ],

@@ -109,7 +109,7 @@ def test_what_would_tell_more_can_be_typed_as_it_is_printed(
     moved = results.parent / "with space"
     results.rename(moved)
     for named, typed in (
-        (("micro", "--results", "with space"), "micro --results 'with space'"),
+        (("micro", "--results", "with space"), "'with space/micro'"),
         (("with space/micro/manifest.json",), "'with space/micro'"),
         (("./with space/micro",), "'with space/micro'"),
     ):

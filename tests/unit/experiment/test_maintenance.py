@@ -10,6 +10,7 @@ import pytest
 from slowdust.dbms.access import Target
 from slowdust.dbms.stages import Statements, WithSettings
 from slowdust.errors import SlowdustError
+from slowdust.experiment.driver.patience import Patience
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.driver.protocol import ResultSet
 from slowdust.experiment.maintenance import carry_out
@@ -29,6 +30,7 @@ class WritesDown:
     def __init__(self, *, knows_values: bool = True) -> None:
         self.statements: list[str] = []
         self.limits: list[float] = []
+        self.patience = Patience()
         self._knows_values = knows_values
 
     def sql(

@@ -12,6 +12,7 @@ import pytest
 from slowdust.benchmarks.micro import MICRO
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.driver.patience import Patience
 from slowdust.experiment.driver.process import Data, Driver, TargetError
 from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.live import PlainView
@@ -230,9 +231,11 @@ class Answers:
 
     def __init__(self, failure: Failure | None) -> None:
         self._failure = failure
+        self.patience = Patience()
 
-    def sql(self, target: object, statements: list[str]) -> list[SimpleNamespace]:
+    def sql(self, target: object, statements: list[str], *, limit: float) -> list[SimpleNamespace]:
         del target
+        assert limit == self.patience.operation
         if self._failure:
             raise TargetError(Failed(kind=self._failure, message="no such view"))
         return [SimpleNamespace(rows=[["work_mem", "3MB"]]) for _ in statements]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -11,10 +12,12 @@ import pytest
 from slowdust.dbms.access import Target
 from slowdust.errors import SlowdustError
 from slowdust.experiment import remote_server
+from slowdust.experiment.driver.patience import Patience
 from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.experiment.driver.protocol import Failed, ResultSet
 from slowdust.experiment.remote_server import RemoteServer
 from slowdust.remote.url import ServerUrl, parse_url
+from slowdust.secret import Secret
 
 URL = parse_url("mongodb://ann@127.0.0.1/bench")
 REPLIES = {
@@ -31,9 +34,12 @@ class Refusing:
 
     def __init__(self, refused: Sequence[str] = (), password: str | None = None) -> None:
         self._refused = refused
-        self._password = password
+        self._password = None if password is None else Secret(password)
+        self.patience = Patience()
+        self.waits = SimpleNamespace()
 
-    def sql(self, target: Target, statements: Sequence[str]) -> list[ResultSet]:
+    def sql(self, target: Target, statements: Sequence[str], *, limit: float) -> list[ResultSet]:
+        assert limit <= self.patience.operation
         if target.password is not None and target.password != self._password:
             raise TargetError(Failed(kind="connection", sqlstate=WRONG, message="wrong"))
         return [self._answer(target, next(iter(json.loads(each)))) for each in statements]
@@ -54,9 +60,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The URLs whose password was asked for; the user answers 'right'."""
     urls: list[str] = []
 
-    def ask(url: ServerUrl) -> str:
+    def ask(url: ServerUrl) -> Secret:
         urls.append(url.text)
-        return "right"
+        return Secret("right")
 
     monkeypatch.delenv("MONGODB_PASSWORD", raising=False)
     monkeypatch.setattr(remote_server, "ask_password", ask)

@@ -81,6 +81,7 @@ def sessions_in(world: World) -> type:
         """A step's sessions, whose slices take the world's time."""
 
         positions = (1,)
+        is_over = has_given_up = False
         next_operations: Mapping[str, int] = MappingProxyType({})
         operations: Mapping[str, int] = MappingProxyType({})
 

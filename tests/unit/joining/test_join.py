@@ -80,7 +80,7 @@ def test_joining_again_makes_the_same_bytes_and_keeps_the_users_note(
     again = join(parts, _joined(tmp_path)).folder
     assert {path.name: path.read_bytes() for path in again.path.glob("*.*json")} == before
     assert read_annotation(again).note == "nightly"
-    assert not list(tmp_path.glob(".incoming-*"))
+    assert not list(tmp_path.glob(".slowdust-tmp-*"))
 
 
 def test_a_part_that_grew_is_taken_anew(tmp_path: Path, parts: list[Part]) -> None:

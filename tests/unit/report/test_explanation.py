@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -78,10 +79,11 @@ def test_all_of_it_fits_a_narrow_terminal() -> None:
 
 @pytest.mark.parametrize("width", [60, 80])
 def test_a_command_that_is_too_wide_is_one_for_a_shell(width: int) -> None:
-    stored = Stored(*parts_experiment({BASE: Spent(), OTHER: Spent(waiting=95.0)}))
-    typed = "synthetic --results 'a folder of results'"
+    measured = parts_experiment({BASE: Spent(), OTHER: Spent(waiting=95.0)})
+    stored = Stored(*measured, path=Path("a folder of many results/synthetic"))
+    typed = "'a folder of many results/synthetic'"
     stored.manifest.finished = None
-    result = explain_results(stored, TEST, None, None, None, typed=typed)
+    result = explain_results(stored, TEST, None, None, None)
     commands = [each.command for each in result.explained[0].absent if each.command]
     lines = printed(result, width).splitlines()
     assert max(map(len, lines)) <= width
@@ -118,7 +120,7 @@ def told_to_bisect(*versions: str) -> list[str | None]:
 
 def test_a_search_is_suggested_unless_releases_between_were_measured() -> None:
     assert told_to_bisect("15.8", "17.6") == [
-        f"slowdust bisect postgres@15.8..17.6 --test {TEST} --metric time"
+        f"slowdust bisect postgres@15.8..17.6 --test {TEST} --rows 100000 --metric time"
     ]
     assert told_to_bisect("15.8", "16.4", "17.6") == []
 

@@ -62,7 +62,7 @@ def test_the_table_has_versions_as_columns_with_chains_and_changes_marked(
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert cells == ["Writes (1)", "1.00", "▼ 0.80", "▼ 0.40*", "0.40*"]
     assert "*: chained over versions that experiments share" in text
-    assert "- 8.0.28: 4 tests slower (50%)" in text
+    assert "- 8.0.28: 4 tests slower (2.0X)" in text
     assert "update-index" not in text
 
 
@@ -70,7 +70,7 @@ def test_markdown_has_every_test(history: History) -> None:
     text = markdown.render(history)
 
     assert re.search(r"^\| update-index +\| +1\.00 \| ▼ 0\.80 \|", text, re.MULTILINE)
-    assert "- update-index: 20% slower from 5.7.44 on, 50% slower from 8.0.28 on" in text
+    assert "- update-index: 20% slower from 5.7.44 on, 2.0X slower from 8.0.28 on" in text
 
 
 def test_text_markdown_and_page_say_which_is_the_mean_and_which_the_median(
@@ -171,7 +171,7 @@ def test_the_page_is_whole_and_loads_nothing(history: History) -> None:
 def test_the_page_shows_chained_versions_and_change_points(history: History) -> None:
     written = page.render(history)
 
-    assert 'title="50% slower from 8.0.28 on; 95% interval' in written
+    assert 'title="2.0X slower from 8.0.28 on; 95% interval' in written
     assert "chained through 5.7.44; from early, late" in written
     assert re.search(r'class="shift middle k\d \w+">▼</text>', written)
 
@@ -184,8 +184,8 @@ def test_one_client_is_not_told_in_the_plural() -> None:
 
     written = page.render(history_of(experiments((manifest, [*slices, *more])), choice()))
 
-    assert "scan, 1 client: 50% slower" in written
-    assert "scan, 40 clients: 50% slower" in written
+    assert "scan, 1 client: 2.0X slower" in written
+    assert "scan, 40 clients: 2.0X slower" in written
     assert "1 clients" not in written
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from slowdust.ratios import ratio
 from slowdust.report.html import cells, numbers
 
 
@@ -36,7 +37,7 @@ def test_significant_keeps_three_digits_however_small_a_value_is(value: float, t
     ],
 )
 def test_ratio(value: float, text: str) -> None:
-    assert numbers.ratio(value) == text
+    assert ratio(value) == text
 
 
 def test_a_narrow_interval_gets_a_third_decimal() -> None:

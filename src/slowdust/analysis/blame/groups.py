@@ -15,14 +15,8 @@ from slowdust.analysis.blame.model import Evidence, Extreme, GroupBlame, Part, R
 from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.model import Verdict
 from slowdust.analysis.story.bands import DEFAULT_BANDS
-from slowdust.wording import (
-    clients,
-    distance,
-    group_title,
-    listing,
-    speed,
-    work_in_words,
-)
+from slowdust.ratios import distance, speed, work_in_words
+from slowdust.wording import clients, group_title, listing
 
 SINGLE = DEFAULT_BANDS.change
 """Change from which single runs count, which have no verdicts."""

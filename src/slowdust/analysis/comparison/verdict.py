@@ -23,6 +23,7 @@ from slowdust.analysis.comparison.ratio import (
 from slowdust.analysis.comparison.relative import BlockRatios, Step, block_ratios
 from slowdust.analysis.model import Amount, Basis, Verdict
 from slowdust.store.slice import Slice
+from slowdust.wording import counted
 
 FALSE_DISCOVERIES = 1 - CONFIDENCE
 """Share of `faster` and `slower` verdicts that may be false (Benjamini and Hochberg 1995)."""
@@ -61,6 +62,8 @@ class Judgement:
     """Whether it is different by more than `FAR` at the level at which measuring can stop."""
     groups: Mapping[str, Judgement] = field(default_factory=dict)
     """Group of hosts -> how its hosts alone were judged; empty unless hosts are of several."""
+    doubt: str = ""
+    """Why it is unsure although the interval excludes 1; else empty."""
 
 
 Estimator = Callable[[Sequence[BlockRatios], Hosts], list[Estimate]]
@@ -119,8 +122,11 @@ def judge_cells(
 def _of_groups(judgement: Judgement, groups: Mapping[str, Judgement]) -> Judgement:
     verdicts = {each.verdict for each in groups.values()}
     if len(verdicts) > 1:
-        return replace(judgement, verdict="unsure", settled=False, groups=groups)
-    return replace(judgement, verdict=next(iter(verdicts), judgement.verdict), groups=groups)
+        doubt = "unsure, since groups of hosts have other verdicts"
+        return replace(judgement, verdict="unsure", settled=False, groups=groups, doubt=doubt)
+    verdict = next(iter(verdicts), judgement.verdict)
+    doubt = judgement.doubt if verdict == judgement.verdict else ""
+    return replace(judgement, verdict=verdict, groups=groups, doubt=doubt)
 
 
 def judge_estimates(estimates: Sequence[Estimate], margin: float) -> list[Judgement]:
@@ -140,7 +146,13 @@ def judge_estimates(estimates: Sequence[Estimate], margin: float) -> list[Judgem
         verdict = "unsure" if by_chance else lone
         settled = verdict != "unsure" and settled_alone(estimate, margin) == verdict
         far = verdict in DIFFERENT and is_far(estimate, margin)
-        judgements.append(Judgement(estimate, verdict, settled, basis_of(estimate, margin), far))
+        doubt = ""
+        if by_chance:
+            doubt = f"unsure after the correction for {_family(estimates)}"
+        elif verdict == "unsure" and relative.interval and relative.interval.excludes_one():
+            doubt = _doubt_of_totals(estimate)
+        basis = basis_of(estimate, margin)
+        judgements.append(Judgement(estimate, verdict, settled, basis, far, doubt=doubt))
     return judgements
 
 
@@ -158,6 +170,20 @@ def is_far(estimate: Estimate, margin: float) -> bool:
     return not _silent(estimate) and all(
         interval is not None and interval.lies_beyond(FAR) for interval in intervals
     )
+
+
+def _family(estimates: Sequence[Estimate]) -> str:
+    """Return the number of the comparisons that are judged together: '8 tests'."""
+    several = len({estimate.contender for estimate in estimates}) > 1
+    return counted(len(estimates), "comparison" if several else "test")
+
+
+def _doubt_of_totals(estimate: Estimate) -> str:
+    """Return why the ratio of totals leaves a ratio whose interval excludes 1 without a verdict."""
+    interval = None if estimate.all_time is None else estimate.all_time.interval
+    if interval is None or not interval.excludes_one():
+        return "unsure, since its all-time interval includes 1"
+    return "unsure, since its all-time interval has another verdict"
 
 
 def chance_of_not_same(relative: Relative, margin: float) -> float:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from slowdust.analysis.diff.model import Condition, Diff, TestDifference, WorkDifference
 from slowdust.analysis.model import Verdict
 from slowdust.analysis.model.result import bound_nearer_1
+from slowdust.ratios import Rounding, distance, ratio, with_bound, work_in_words
 from slowdust.units import known
-from slowdust.wording import (
-    counted,
-    listing,
-    shortened,
-    step_label,
-    work_at_least,
-    work_in_words,
-)
+from slowdust.wording import counted, listing, shortened, step_label
 
 _MOST_NAMED = 8
 """The most changed tests that have a sentence of their own."""
@@ -126,27 +119,15 @@ def _sentence(diff: Diff, test: TestDifference) -> str:
     assert test.ratio is not None
     verb = "lost" if test.ratio < 1 else "gained"
     bound = bound_nearer_1(test.low, test.high)
-    least = "" if bound is None else f", at least {_tenths(abs(bound - 1), math.floor)}"
-    change = f"has {verb} {_distance(test.ratio)} against {diff.base}{least}"
+    change = with_bound(f"has {verb} {distance(test.ratio)} against {diff.base}", bound)
     return f"{label_of(diff, test)} {change}: {_ratios(test)}."
-
-
-def _distance(ratio: float) -> str:
-    """Write the distance of a ratio from 1, whole from 10% on: '31%', '4.8%'."""
-    change = abs(ratio - 1)
-    return f"{change:.0%}" if change >= 0.095 else f"{change:.1%}"
-
-
-def _tenths(share: float, rounded: Callable[[float], int]) -> str:
-    """Write a share of 1 in percent, rounded to a tenth to the careful side."""
-    return f"{rounded(share * 1000) / 10:g}%"
 
 
 def _ratios(test: TestDifference) -> str:
     """Write 'rqps 0.99, then 0.92'."""
     assert test.before is not None
     assert test.after is not None
-    return f"rqps {test.before.ratio:.2f}, then {test.after.ratio:.2f}"
+    return f"rqps {ratio(test.before.ratio)}, then {ratio(test.after.ratio)}"
 
 
 def _rest(compared: Sequence[TestDifference]) -> list[str]:
@@ -156,7 +137,7 @@ def _rest(compared: Sequence[TestDifference]) -> list[str]:
     if not bounds or len(bounds) < len(rest) or min(bounds) >= 1:
         return []
     others = "Nothing else" if len(rest) < len(compared) else "Nothing"
-    return [f"{others} can have lost more than {_tenths(1 - min(bounds), math.ceil)}."]
+    return [f"{others} can have lost more than {distance(min(bounds), Rounding.UP)}."]
 
 
 def _changed_verdicts(diff: Diff, compared: Sequence[TestDifference]) -> list[str]:
@@ -192,7 +173,7 @@ def _changed_work(diff: Diff) -> list[str]:
 
 def _work(work: WorkDifference) -> str:
     bound = bound_nearer_1(work.low, work.high)
-    return f"({work_in_words(work.ratio)}{work_at_least(work.ratio, bound)})"
+    return f"({with_bound(work_in_words(work.ratio), bound)})"
 
 
 def _changed_conditions(conditions: Sequence[Condition]) -> list[str]:

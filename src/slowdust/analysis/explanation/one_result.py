@@ -6,11 +6,12 @@ The numbers are the report's own: nothing is computed anew here, only chosen.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
 
+from slowdust.analysis import advised
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.model import (
@@ -21,14 +22,16 @@ from slowdust.analysis.model import (
     Result,
 )
 from slowdust.analysis.origin import kind_of_import
-from slowdust.analysis.results.contenders import NOT_SET, shape_of
+from slowdust.analysis.results.contenders import NOT_SET
+from slowdust.analysis.results.plan_shapes import shape_of
 from slowdust.analysis.stored import Stored
 from slowdust.analysis.story.unsure import command_for
 from slowdust.analysis.versions import find_contender, parts_of, release_of, sorted_releases
-from slowdust.benchmarks import DEFAULT, measured_in_steps
+from slowdust.benchmarks import measured_in_steps
 from slowdust.errors import UsageError
+from slowdust.ratios import at_most, ratio, speed, work_ratio
 from slowdust.store.manifest import Manifest
-from slowdust.wording import at_most, guess, listing, speed
+from slowdust.wording import guess, listing
 
 SCHEMA = 1
 _Kind = TypeVar("_Kind", FunctionChanges, ContenderWaits)
@@ -97,14 +100,11 @@ def explain_results(
     contender: str | None,
     base: str | None,
     clients: int | None,
-    *,
-    typed: str | None = None,
 ) -> Explained:
     """Return the explained results of a test.
 
     Without a `contender`, or without `clients`, the result that changed most is taken; `*` are all
-    contenders. `typed` is what names the experiment on a command line, if not its name alone:
-    'demo --results there'.
+    contenders.
 
     Raises:
         UsageError: the experiment has no such test, contender or number of clients, or nothing to
@@ -133,7 +133,7 @@ def explain_results(
         chosen = [each for each in wanted if each.clients == most.clients]
     explained = [_one(stored, report, each, [*candidates], chosen) for each in chosen]
     for one in explained:
-        one.absent = _absent(stored, one, typed or stored.name)
+        one.absent = _absent(stored, one, stored.typed)
     return Explained(unfinished=report.unfinished, explained=explained)
 
 
@@ -256,17 +256,17 @@ def _excluded(result: Result) -> list[str]:
     work = result.work
     if work is not None and work.verdict in ("same", "unsure") and work.low and work.high:
         sentences.append(
-            f"In work, with 95%: less than {work.low:.3f} or more than {work.high:.3f} of "
-            "the base's instructions."
+            f"In work, with 95%: less than {work_ratio(work.low)} or more than "
+            f"{work_ratio(work.high)} of the base's instructions."
         )
     return sentences
 
 
 def _other(result: Result) -> str:
     """Return another result of the test with the options that show it."""
-    ratio = "not compared" if result.judged_rqps is None else f"{result.judged_rqps:.2f}"
+    rqps = "not compared" if result.judged_rqps is None else ratio(result.judged_rqps)
     verdict = f", {result.verdict}" if result.verdict else ""
-    return f"--contender '{result.contender}' --clients {result.clients}: rqps {ratio}{verdict}"
+    return f"--contender '{result.contender}' --clients {result.clients}: rqps {rqps}{verdict}"
 
 
 def _absent(stored: Stored, one: OneResult, typed: str) -> list[Absent]:
@@ -279,13 +279,16 @@ def _absent(stored: Stored, one: OneResult, typed: str) -> list[Absent]:
                 "of the change, functions or waits."
             )
         ]
-    again = _compare_again(stored, one)
+
+    def again(options: Mapping[str, object]) -> str | None:
+        return _compare_again(stored, one, typed, options)
+
     absent = []
     if manifest.finished is None:
         absent.append(
             Absent(
                 what="The experiment is not finished.",
-                command=f"slowdust run {typed} --resume",
+                command=advised.resume(typed),
             )
         )
     if result.verdict == "unsure":
@@ -296,21 +299,21 @@ def _absent(stored: Stored, one: OneResult, typed: str) -> list[Absent]:
         absent.append(
             Absent(
                 what=f"The work was not counted.{f' {reason}' if reason else ''}",
-                command=again and f"{again} --count valgrind",
+                command=again({"count": "valgrind"}),
             )
         )
     elif one.functions is None:
         absent.append(
             Absent(
                 what="There are no profiles: which functions changed is not known.",
-                command=again and f"{again} --count valgrind",
+                command=again({"count": "valgrind"}),
             )
         )
     if one.waits is None:
         absent.append(
             Absent(
                 what="What the servers waited for was not observed.",
-                command=again and f"{again} --waits",
+                command=again({"waits": True}),
             )
         )
     if result.explanation is None and measured_in_steps(result.benchmark):
@@ -319,7 +322,7 @@ def _absent(stored: Stored, one: OneResult, typed: str) -> list[Absent]:
         absent.append(
             Absent(what="The parts of the change are not known, for want of CPU times of slices.")
         )
-    if (bisect := _bisect(stored, one)) is not None:
+    if (bisect := _bisect(stored, one, typed)) is not None:
         absent.append(Absent(what="Releases between the two were not measured.", command=bisect))
     return absent
 
@@ -330,30 +333,26 @@ def _more(manifest: Manifest, result: Result, typed: str) -> str | None:
     if is_joined or any(facts.slowed for facts in manifest.contenders):
         return None
     foreseen = command_for(typed, [result]).strip("`")
-    return foreseen or f"slowdust more {typed} --tests {result.test}"
+    return foreseen or advised.more(typed, [result.test])
 
 
-def _compare_again(stored: Stored, one: OneResult) -> str | None:
-    """Return the beginning of a command that measures the two contenders in this test again.
+def _compare_again(
+    stored: Stored, one: OneResult, typed: str, options: Mapping[str, object]
+) -> str | None:
+    """Return the command that measures the two contenders in this test again, with more options.
 
-    None where the command line cannot say what they are, as of the user's own workloads.
+    None where the command line cannot say what they are.
     """
-    manifest = stored.manifest
-    names = [one.base, one.result.contender]
-    if manifest.workload is not None or any(" " in name or "#" in name for name in names):
-        return None
-    if any(facts.running for facts in manifest.contenders):
-        return None
-    benchmark = one.result.benchmark
-    words = ["slowdust compare", *names, f"--tests {one.result.test}"]
-    words += [f"--benchmark {benchmark}"] if benchmark != DEFAULT.name else []
-    words += [f"--clients {one.result.clients}"] if one.result.clients > 1 else []
-    if benchmark == DEFAULT.name and manifest.method.rows is not None:
-        words.append(f"--rows {manifest.method.rows}")
-    return " ".join(words)
+    return advised.compare(
+        stored.manifest,
+        typed,
+        [one.base, one.result.contender],
+        [one.result.test],
+        {"clients": one.result.clients if one.result.clients > 1 else None, **options},
+    )
 
 
-def _bisect(stored: Stored, one: OneResult) -> str | None:
+def _bisect(stored: Stored, one: OneResult, typed: str) -> str | None:
     """Return the search among the releases between two that are of one line and differ.
 
     None where the experiment has measured some of them: they come first.
@@ -382,6 +381,13 @@ def _bisect(stored: Stored, one: OneResult) -> str | None:
     _, _, behind = other.name.partition(f"@{release_of(other).version}")
     if " " in behind or "#" in behind:
         return None
-    metric = "" if counted else " --metric time"
-    versions = f"{first.version}..{last.version}"
-    return f"slowdust bisect {other.dbms}@{versions}{behind} --test {one.result.test}{metric}"
+    return advised.bisect(
+        stored.manifest,
+        typed,
+        f"{other.dbms}@{first.version}..{last.version}{behind}",
+        one.result.test,
+        {
+            "clients": one.result.clients if one.result.clients > 1 else None,
+            "metric": None if counted else "time",
+        },
+    )

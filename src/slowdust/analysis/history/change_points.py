@@ -34,8 +34,8 @@ from slowdust.analysis.history.partition import (
 )
 from slowdust.analysis.story.bands import Bands
 from slowdust.analysis.story.bands import Change as Band
+from slowdust.ratios import speed
 from slowdust.units import known
-from slowdust.wording import speed
 
 FALSE_ALARM = 0.05
 """Probability of any change point in a history in which nothing changed."""

@@ -32,6 +32,7 @@ from slowdust.analysis.model.report import (
 )
 from slowdust.analysis.model.result import (
     AllTimeRatio,
+    Failures,
     MetricComparison,
     Needed,
     ResponseTime,
@@ -73,6 +74,7 @@ __all__ = [
     "CourseKind",
     "Difference",
     "Explanation",
+    "Failures",
     "Fate",
     "FrontierPoint",
     "FunctionChange",

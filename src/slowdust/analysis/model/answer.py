@@ -6,8 +6,10 @@ import msgspec
 
 
 class Answer(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Five sentences at most; one that does not apply is empty, and absent from JSON."""
+    """Six lines at most; one that does not apply is empty, and absent from JSON."""
 
+    failures: str = ""
+    """Tests of which 1% of the executions or more failed or had a wrong result, with the error."""
     conditions: str = ""
     """What was measured: clients, rows and MB beside the cache, durability, the host."""
     slower: str = ""

@@ -110,6 +110,8 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Start in ISO 8601, UTC; the day of archived runs, if they have it."""
     imported: str | None = None
     """Kind of its archived runs: sysbench, iibench; absent if Slowdust itself measured."""
+    typed: str | None = None
+    """What names it on a command line, where that is not its name alone: its folder."""
     base: str
     contenders: list[str]
     margin: float

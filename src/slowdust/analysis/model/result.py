@@ -133,6 +133,23 @@ class Work(msgspec.Struct, kw_only=True, omit_defaults=True):
         return bound_nearer_1(self.low, self.high)
 
 
+class Failures(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Executions that failed, or had a wrong result."""
+
+    executions: int
+    """All executions, those that failed too."""
+    failed: int
+    state: str
+    """SQLSTATE of the most frequent error, or `wrong-row-count`."""
+    text: str | None = None
+    """The text of the first such error; absent where an earlier version measured."""
+
+    @property
+    def wholly(self) -> bool:
+        """Whether no execution succeeded."""
+        return self.failed >= self.executions
+
+
 class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One test at one number of clients on one contender, relative to the base."""
 
@@ -145,7 +162,7 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     unit: str
     qps: float
     """Total over total time of all slices, in `unit`; the median rate of long steps and of archived
-    runs, which have no totals."""
+    runs, which have no totals. 0 where no execution had the right result."""
     rqps: float | None = None
     """Relative throughput of typical blocks, 1 for the base; absent if no block has that of both
     contenders. The verdict is about it, unless `basis` is 'all time'."""
@@ -161,6 +178,9 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The ratio that the verdict is about: rqps, or that of `all_time` where stalls make the two
     differ; absent without a verdict."""
     slices: int
+    outlasts_slices: bool = False
+    """Whether an operation, of it or of the base, takes longer than a slice: each client executes
+    one in each slice, and no slice shows a stall."""
     incarnations: int
     silent_incarnations: list[int] = []
     """Numbers of the incarnations in which no slice of it had any throughput."""
@@ -168,6 +188,9 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     errors: int | None = None
     """Failed operations; like retries, absent for archived runs."""
     errors_by_state: dict[str, int] = {}
+    failures: Failures | None = None
+    """Executions that failed or had a wrong result; absent where there are none. From 1% on, the
+    test has no verdict."""
     retries: int | None = None
     latency_us: LatencyUs | None = None
     """Percentiles of response times; absent if no operation succeeded."""
@@ -213,6 +236,9 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     recall: float | None = None
     """Share of the exact answers that an approximate search finds, mean over the incarnations;
     absent of all other tests."""
+    doubt: str | None = None
+    """Why it is unsure although its interval excludes 1: 'unsure after the correction for 8 tests'.
+    Absent where the interval has 1 in it, and where there is a verdict."""
     needed: Needed | None = None
     """Forecast of what would decide it; absent unless the verdict is `unsure`."""
     hosts: list[HostResult] = []
@@ -229,8 +255,13 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def typical_beside(self) -> float | None:
-        """The typical ratio where the verdict is about all time, to be told beside it."""
-        return None if self._all_time is None else self.rqps
+        """The typical ratio, to be told where stalls make the verdict one about all time."""
+        return self.rqps if self.has_stalls else None
+
+    @property
+    def has_stalls(self) -> bool:
+        """Whether stalls, its own or the base's, make the verdict one about all time."""
+        return self._all_time is not None and not self.outlasts_slices
 
     @property
     def bound(self) -> float | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from slowdust.analysis.model import ContenderInfo, PlanDifference
 from slowdust.analysis.origin import describe_import, kind_of_import
+from slowdust.analysis.results.plan_shapes import shape_of
 from slowdust.store.manifest import (
     ContenderFacts,
     Counting,
@@ -21,9 +21,7 @@ from slowdust.wording import listing
 
 NOT_SET = "(not set)"
 _CHOSEN = "chosen by how fast this machine's speed changed"
-_NUMBER = re.compile(r"'-?\d+'")
 _MB = 1 << 20
-"""A value as a plan prints it: '351501'::bigint."""
 
 
 def contender_info(facts: ContenderFacts, base: ContenderFacts) -> ContenderInfo:
@@ -86,11 +84,6 @@ def plan_differences(plans: Sequence[Plan], dbms: Mapping[str, str]) -> list[Pla
         for (test, statement, _), texts in by_statement.items()
         if len(set(map(shape_of, texts.values()))) > 1
     ]
-
-
-def shape_of(plan: str) -> str:
-    """Return a plan without its values: deletes of different servers are at different rows."""
-    return _NUMBER.sub("?", plan)
 
 
 def describe_method(manifest: Manifest) -> dict[str, str]:

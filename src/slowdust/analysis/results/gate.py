@@ -7,8 +7,9 @@ from enum import StrEnum
 
 from slowdust.analysis.model import Report, Result
 from slowdust.errors import UsageError
+from slowdust.ratios import at_least
 from slowdust.units import parse_percentage
-from slowdust.wording import at_least, short_names, shortened, step_label, work_at_least
+from slowdust.wording import short_names, shortened, step_label
 
 
 class Kind(StrEnum):
@@ -79,5 +80,5 @@ def caught_by(gate: Gate, report: Report) -> str:
 def _size(gate: Gate, result: Result) -> str:
     if gate.kind is Kind.MORE_WORK:
         assert result.work is not None
-        return work_at_least(result.work.ratio or 1.0, result.work.bound).removeprefix(", ")
-    return at_least(result.judged_rqps or 1.0, result.bound).removeprefix(", ")
+        return at_least(result.work.bound or 1.0)
+    return at_least(result.bound or 1.0)

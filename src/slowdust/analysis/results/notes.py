@@ -15,10 +15,11 @@ from slowdust.analysis.origin import printed_notes
 from slowdust.analysis.results.others import use_of_others, window, writes_of_others
 from slowdust.analysis.results.per_op import CLOCK
 from slowdust.analysis.sla import achieved_rates
+from slowdust.ratios import change, ratio
 from slowdust.store.measured import IDLE
 from slowdust.store.slice import Slice
-from slowdust.units import Second
-from slowdust.wording import change, counted
+from slowdust.units import Second, known
+from slowdust.wording import counted
 
 BUSY_CLIENT = 0.9
 """CPU share of the client's busiest thread from which the client was the limit."""
@@ -48,17 +49,12 @@ OPEN_LOOP = "the rate was given: compare response times and hardware per operati
 NO_BASE = "not compared: the base has no rate here"
 ONE_RUN = "one run: no interval, no verdict"
 ONE_START = "not finished: one start of the servers gives no verdict"
-MOSTLY_FAILED = "most operations failed: no verdict"
+FAILING = "not compared: it fails"
+"""How the note begins about a test of which too many executions failed."""
 BUSY_PROGRAMS = "other programs used"
 """How the note begins that other programs were busy."""
 PLAN_DIFFERS = "plan differs from the base's: this compares plans, not code"
 PLAN_OF_WRITERS_DIFFERS = "plan of the writers beside the queries differs from the base's"
-
-
-def mostly_failed(slices: Sequence[Slice]) -> bool:
-    """Return whether more operations failed than were done: their rate says nothing then."""
-    failed = sum(sum(record.measured.errors.values()) for record in slices)
-    return failed > sum(record.measured.operations or 0 for record in slices)
 
 
 def notes_about_slices(slices: Sequence[Slice], busiest_thread: float | None) -> list[str]:
@@ -82,6 +78,13 @@ def notes_about_slices(slices: Sequence[Slice], busiest_thread: float | None) ->
     if skipped := sorted({probe for record in slices for probe in record.measured.skipped_probes}):
         notes.append(f"not measured: {', '.join(skipped)}")
     return notes
+
+
+def outlasts_slices(slices: Sequence[Slice]) -> bool:
+    """Return whether a slice lasted as long as one operation of each client, and no longer."""
+    amounts = known(record.measured.operations for record in slices if record.step is None)
+    clients = slices[0].place.clients
+    return bool(amounts) and 0 < sum(amounts) <= clients * len(amounts)
 
 
 def silent_incarnations(slices: Sequence[Slice]) -> list[int]:
@@ -111,22 +114,27 @@ def notes_about_estimate(estimate: Estimate) -> list[str]:
     return notes
 
 
-def notes_about_totals(judgement: Judgement, margin: float) -> list[str]:
-    """Return a note if all slices together say something else than the typical ones."""
+def notes_about_totals(judgement: Judgement, margin: float, *, outlasts_slices: bool) -> list[str]:
+    """Return a note if all slices together say something else than the typical ones.
+
+    Where an operation outlasts a slice, that is how much operations differ, and no stall.
+    """
     estimate, all_time = judgement.estimate, judgement.estimate.all_time
     if all_time is None or all_time.ratio is None:
         return []
+    typical = "none" if estimate.ratio is None else ratio(estimate.ratio)
+    ratios = f"typical {typical}, all time {ratio(all_time.ratio)}"
     if all_time.beside_typical is None:
-        typical = "none" if estimate.ratio is None else f"{estimate.ratio:.2f}"
         reason = (
             "one of the two did nothing in a whole incarnation"
             if all_time.silent
             else "too few blocks without silence"
         )
-        return [f"typical {typical}, all time {all_time.ratio:.2f}: {reason}{_ABOUT_ALL_TIME}"]
+        return [f"{ratios}: {reason}{_ABOUT_ALL_TIME}"]
     if not stalls(all_time, margin):
         return []
-    ratios = f"typical {estimate.ratio:.2f}, all time {all_time.ratio:.2f}"
+    if outlasts_slices:
+        return [] if judgement.basis == "typical" else [f"{ratios}{_ABOUT_ALL_TIME}"]
     if judgement.basis == "typical":
         return [f"{ratios}: stalls, too few to say whose they are"]
     stalled = "stalls" if all_time.beside_typical < 1 else "the base stalls"

@@ -17,13 +17,13 @@ from slowdust.analysis.origin import (
     printed_counters,
     printed_response,
 )
-from slowdust.analysis.results.contenders import shape_of
+from slowdust.analysis.results.failures import fails, failures_of
 from slowdust.analysis.results.hosts import host_results, notes_about_hosts, relate_hosts
 from slowdust.analysis.results.latency import latency_us
 from slowdust.analysis.results.memory import peak_gb
 from slowdust.analysis.results.needed import needed_of
 from slowdust.analysis.results.notes import (
-    MOSTLY_FAILED,
+    FAILING,
     NO_BASE,
     ONE_RUN,
     ONE_START,
@@ -31,7 +31,6 @@ from slowdust.analysis.results.notes import (
     PLAN_DIFFERS,
     PLAN_OF_WRITERS_DIFFERS,
     idle_cpu_share,
-    mostly_failed,
     notes_about_clock,
     notes_about_drift,
     notes_about_estimate,
@@ -40,9 +39,11 @@ from slowdust.analysis.results.notes import (
     notes_about_step,
     notes_about_totals,
     notes_about_writes_of_others,
+    outlasts_slices,
     silent_incarnations,
 )
 from slowdust.analysis.results.per_op import per_operation, relative_counters, relative_to
+from slowdust.analysis.results.plan_shapes import shape_of
 from slowdust.analysis.results.rates import rate_of
 from slowdust.analysis.sla import missed_its_sla, writers_of
 from slowdust.benchmarks import BENCHMARKS, known_group, measured_in_steps
@@ -50,6 +51,7 @@ from slowdust.benchmarks.model import Measuring
 from slowdust.store.manifest import Manifest, WorkloadFacts
 from slowdust.store.slice import Slice
 from slowdust.units import known
+from slowdust.wording import listing
 
 Summarise = Callable[[Step, str, Sequence[Slice], str], Result]
 """Function of a step, a contender, its slices and the group: a result not related to the base."""
@@ -88,7 +90,7 @@ def results_of(
         for result in of_step:
             result.hosts = host_results(by_step[step][result.contender], hosts)
             if result is base:
-                result.rqps = None if missed_its_sla(base) else 1.0
+                result.rqps = None if missed_its_sla(base) or fails(base.failures) else 1.0
                 result.notes += notes_about_drift(by_step[step][base.contender])
             else:
                 single_run = is_single_run(by_step[step][result.contender])
@@ -97,14 +99,10 @@ def results_of(
                 if result.verdict is not None:
                     relate_hosts(result, judgement, hosts)
                     result.notes += notes_about_hosts(result)
-                sides = [by_step[step][name] for name in (contenders[0], result.contender)]
-                doubt = MOSTLY_FAILED if any(map(mostly_failed, sides)) else None
-                if is_unfinished and result.incarnations == 1:
-                    doubt = doubt or ONE_START
-                if doubt and result.verdict:
+                if is_unfinished and result.incarnations == 1 and result.verdict:
                     result.verdict = "unsure"
-                    result.notes.append(doubt)
-                if result.verdict == "unsure" and doubt != MOSTLY_FAILED:
+                    result.notes.append(ONE_START)
+                if result.verdict == "unsure":
                     result.needed = needed.get((step, result.contender))
                 result.notes += _notes_about_plan(result, contenders[0], differences)
         results += of_step
@@ -150,6 +148,7 @@ def sorted_steps(steps: Iterable[Step], tests: Sequence[str]) -> list[Step]:
 def outline(step: Step, contender: str, slices: Sequence[Slice], group: str) -> Result:
     """Return a result with all that its comparison with the base depends on."""
     schedules = known(record.measured.schedule for record in slices)
+    failures = failures_of(slices)
     return Result(
         benchmark=step.benchmark,
         test=step.test,
@@ -157,12 +156,14 @@ def outline(step: Step, contender: str, slices: Sequence[Slice], group: str) -> 
         clients=step.clients,
         contender=contender,
         unit=slices[0].unit,
-        qps=rate_of(slices),
+        qps=0.0 if failures is not None and failures.wholly else rate_of(slices),
         slices=len(slices),
         incarnations=len({record.place.incarnation for record in slices}),
         silent_incarnations=silent_incarnations(slices),
         per_op={},
         writers=writers_of(slices),
+        failures=failures,
+        outlasts_slices=outlasts_slices(slices),
         late_operations=(
             sum(schedule.late_operations for schedule in schedules) if schedules else None
         ),
@@ -226,10 +227,15 @@ def _compare(
     """
     if missed_its_sla(result):
         return
+    failing = [each.contender for each in (base, result) if each and fails(each.failures)]
+    if failing:
+        result.notes.append(f"{FAILING} on {listing(failing)}")
+        return
     if base is not None:
         if missed_its_sla(base):
             result.notes.append(f"not compared: the writers of {base.contender} missed their SLA")
             return
+        result.outlasts_slices |= base.outlasts_slices
         if base.unit != result.unit:
             result.notes.append(f"not compared: {result.unit} here, {base.unit} of the base")
             return
@@ -246,6 +252,9 @@ def _compare(
         return
     if relative_of(estimate, margin).ratio is not None:
         result.verdict, result.basis = judgement.verdict, judgement.basis
+        if judgement.doubt:
+            result.doubt = judgement.doubt
+            result.notes.append(judgement.doubt)
     result.all_time = _all_time(estimate.all_time)
     if estimate.interval is not None:
         result.low, result.high = estimate.interval.low, estimate.interval.high
@@ -253,7 +262,10 @@ def _compare(
     if in_steps:
         result.notes += notes_about_pairs(estimate)
     else:
-        result.notes += [*notes_about_estimate(estimate), *notes_about_totals(judgement, margin)]
+        result.notes += [
+            *notes_about_estimate(estimate),
+            *notes_about_totals(judgement, margin, outlasts_slices=result.outlasts_slices),
+        ]
 
 
 def _all_time(estimate: AllTime | None) -> AllTimeRatio | None:

@@ -11,25 +11,19 @@ import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from slowdust.analysis import advised
+from slowdust.analysis.advised import typed_name
 from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.model import Answer, Report, Result, Verdict
+from slowdust.analysis.results.failures import fails, sentences_about_failures
 from slowdust.analysis.results.needed import time_to_decide
 from slowdust.analysis.story.conditions import commits_waiting, conditions_of
 from slowdust.benchmarks.model import Group
+from slowdust.ratios import at_least, at_most
 from slowdust.store.manifest import Manifest
 from slowdust.store.of_fleet import is_part_of_fleet
 from slowdust.store.slice import Slice
-from slowdust.wording import (
-    at_least,
-    at_most,
-    counted,
-    listing,
-    short_duration,
-    short_names,
-    shortened,
-    step_label,
-    work_at_least,
-)
+from slowdust.wording import counted, listing, short_names, shortened, step_label
 
 MOST_NAMED = 5
 """The most contenders beside the base whose tests are named; of more, each has its worst test."""
@@ -37,6 +31,8 @@ _UNKNOWN = 3.0
 """Ratio from which a bound tells nothing: 'at most 67% slower' is no answer."""
 _MOST_DECIDED = 0.75
 """Share of the unsure results that the command in the last line is to decide."""
+
+_CONSISTS = "report.html has what each change consists of."
 
 _Name = Callable[[Result], str]
 """A function that names a result's test in a sentence."""
@@ -50,10 +46,12 @@ def answer_of(manifest: Manifest, report: Report) -> Answer | None:
     if report.imported is not None or report.calibration is not None:
         return None
     conditions = conditions_of(manifest, report.noise)
+    failures = " ".join(sentences_about_failures(report))
     if len(report.contenders) < 2:
-        return Answer(conditions=conditions, slower="", faster="", rest="", next="")
+        return Answer(failures=failures, conditions=conditions)
     compared = [result for result in report.results if result.contender != report.base]
     return Answer(
+        failures=failures,
         conditions=conditions,
         slower=_different(report, "slower"),
         faster=_different(report, "faster"),
@@ -115,10 +113,10 @@ def _different(report: Report, verdict: Verdict) -> str:
         whose = "" if len(others) == 1 else f"{names[contender]} in "
         few = len(others) <= MOST_NAMED
         if changed:
-            sizes = [f"{name(r)} ({at_least(r.judged_rqps or 1, r.bound)[2:]})" for r in changed]
+            sizes = [f"{name(r)} ({at_least(r.bound or 1.0)})" for r in changed]
             times.append(f"{whose}{_names_of(sizes, whole=few)}")
         if counts:
-            sizes = [f"{name(r)} ({_work_at_least(r)})" for r in counts]
+            sizes = [f"{name(r)} ({at_least((r.work and r.work.bound) or 1.0)})" for r in counts]
             works.append(f"{whose}{_names_of(sizes, whole=few)}")
     judged = any(result.verdict for result in report.results)
     text = _sentence(times, "") if times or judged else ""
@@ -150,11 +148,6 @@ def _size(result: Result) -> float:
 def _size_of_work(result: Result) -> float:
     assert result.work is not None
     return abs(math.log(result.work.bound or 1.0))
-
-
-def _work_at_least(result: Result) -> str:
-    assert result.work is not None
-    return work_at_least(result.work.ratio or 1.0, result.work.bound).removeprefix(", ")
 
 
 def _rest(report: Report, compared: Sequence[Result]) -> str:
@@ -210,11 +203,11 @@ def is_open(low: float, high: float) -> bool:
 
 def _next(manifest: Manifest, report: Report, compared: Sequence[Result]) -> str:
     """Return what to type next: to finish, to decide, or to ask the question that follows."""
-    name = report.experiment
+    name = typed_name(report)
     if report.hosts:
         return _next_of_joined(report, compared)
     if report.unfinished is not None:
-        return f"`slowdust run {name} --resume` finishes it."
+        return f"`{advised.resume(name)}` finishes it."
     unsure = [result for result in compared if result.verdict == "unsure"]
     if unsure:
         return _to_decide(name, unsure)
@@ -222,16 +215,12 @@ def _next(manifest: Manifest, report: Report, compared: Sequence[Result]) -> str
     waiting = [commit.waits_for_disk for commit in commits_waiting(manifest.contenders).values()]
     writes = [r for r in changed if r.group == Group.WRITE.value and not r.writers]
     if writes and waiting and not any(waiting):
-        tests = ",".join(dict.fromkeys(result.test for result in writes))
-        contenders = " ".join(_durable(manifest, contender) for contender in report.contenders)
-        if len(report.contenders) <= MOST_NAMED:
-            return (
-                "Writes that wait for the disk may differ less: "
-                f"`slowdust compare {contenders} --tests {tests}`."
-            )
-    if not changed:
-        return "Everything is decided."
-    return "Everything is decided; report.html has what each change consists of."
+        contenders = [_durable(manifest, contender) for contender in report.contenders]
+        command = advised.compare(manifest, name, contenders, [result.test for result in writes])
+        if command and len(report.contenders) <= MOST_NAMED:
+            return f"Writes that wait for the disk may differ less: `{command}`."
+    decided = _decided(report)
+    return f"{decided}; {_CONSISTS}" if changed else f"{decided}."
 
 
 def _next_of_joined(report: Report, compared: Sequence[Result]) -> str:
@@ -240,14 +229,25 @@ def _next_of_joined(report: Report, compared: Sequence[Result]) -> str:
     is_unsure = any(result.verdict == "unsure" for result in compared)
     if any(is_part_of_fleet(Path(part.path)) for host in report.hosts for part in host.experiments):
         if open_hosts:
-            return f"`slowdust run {report.experiment} --resume --fleet ADDRESS` finishes it."
+            return f"`{advised.resume(typed_name(report), 'ADDRESS')}` finishes it."
         if is_unsure:
             return "More hosts (--replicate), or a larger budget, would tell, under another name."
     elif open_hosts:
         return f"Finish what runs on {shortened(open_hosts)}, and `slowdust merge` again."
     elif is_unsure:
         return "More hosts, or more time on these, would tell: measure, and `slowdust merge` again."
-    return "Everything is decided; report.html has what each change consists of."
+    return f"{_decided(report)}; {_CONSISTS}"
+
+
+def _decided(report: Report) -> str:
+    """Say what is decided: of a test that fails, nothing is."""
+    name = _namer(report)
+    failing = [*dict.fromkeys(name(each) for each in report.results if fails(each.failures))]
+    if not failing:
+        return "Everything is decided"
+    if len(failing) == len({name(each) for each in report.results}):
+        return "Nothing is decided: correct what fails, and measure again"
+    return f"Everything is decided but {shortened(failing)}: correct what fails, and measure again"
 
 
 def _durable(manifest: Manifest, contender: str) -> str:
@@ -265,5 +265,6 @@ def _to_decide(name: str, unsure: Sequence[Result]) -> str:
         extra = time_to_decide(unsure, share)
         if extra is not None:
             what = "it" if len(unsure) == 1 else "all that is unsure" if share == 1.0 else "most"
-            return f"`slowdust more {name} --budget {short_duration(extra)}` would decide {what}."
-    return f"`slowdust more {name} --until-decided` goes on with what is unsure."
+            return f"`{advised.more(name, budget=extra)}` would decide {what}."
+    command = advised.more(name, options={"until_decided": True})
+    return f"`{command}` goes on with what is unsure."

@@ -17,8 +17,9 @@ from itertools import pairwise
 from statistics import geometric_mean, median
 
 from slowdust.analysis.model import ChangeCounts, GroupChanges, Result, Verdict
+from slowdust.ratios import throughput
 from slowdust.units import Second, known
-from slowdust.wording import beside_hold, counted, group_title, listing, throughput
+from slowdust.wording import beside_hold, counted, group_title, listing
 from slowdust.wording import clients as number_of_clients
 
 Rates = Mapping[str, Mapping[str, float]]

@@ -13,7 +13,8 @@ from itertools import groupby
 
 from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.model import Course, CourseKind, Result, TestConcurrency, Verdict
-from slowdust.wording import at_least, clients, listing, shortened
+from slowdust.ratios import at_least
+from slowdust.wording import clients, listing, shortened
 
 FEWEST_LEVELS = 2
 """Least number of levels from which a test has a course."""
@@ -137,7 +138,7 @@ def _least(chosen: Sequence[int], bounds: Bounds) -> str:
     if not set(chosen) <= set(bounds):
         return ""
     nearest = min((bounds[level] for level in chosen), key=lambda bound: abs(math.log(bound)))
-    return f" ({at_least(nearest, nearest).removeprefix(', ')})"
+    return f" ({at_least(nearest)})"
 
 
 def _range(chosen: Sequence[int], levels: Sequence[int]) -> str:

@@ -24,18 +24,23 @@ from slowdust.analysis.story.reasons import OTHER_PLAN, UNEXPLAINED, common_reas
 from slowdust.analysis.story.unsure import sentence_about_unsure
 from slowdust.analysis.story.work import brief_work
 from slowdust.benchmarks import measured_in_steps
+from slowdust.ratios import (
+    change,
+    distance,
+    instructions,
+    ratio,
+    speed,
+    with_bound,
+    with_interval,
+)
 from slowdust.units import known
 from slowdust.wording import (
     GROUP_TITLES,
-    at_least,
     beyond_margin,
-    change,
-    distance,
     listing,
     number,
     operation,
     shortened,
-    speed,
     step_label,
 )
 
@@ -85,11 +90,6 @@ class _Pair:
         low, _ = self.result.judged_interval
         bound = self.rqps if low is None else self.result.bound or 1.0
         return abs(math.log(bound))
-
-    @property
-    def at_least(self) -> str:
-        """The bound nearer 1, as it follows the difference: ', at least 3%'."""
-        return at_least(self.rqps, self.result.bound)
 
 
 class ContenderComparison:
@@ -279,7 +279,7 @@ def _group_summary(pairs: Sequence[_Pair]) -> str:
         part = f"{len(same)} {word}"
         if verdict in DIFFERENT:
             most = max(same, key=lambda pair: pair.size)
-            far = f"{most.label}, {distance(most.rqps)}{most.at_least}"
+            far = with_bound(f"{most.label}, {distance(most.rqps)}", most.result.bound)
             part += f" ({far if len(same) == 1 else f'largest: {far}'})"
         parts.append(part)
     return ", ".join(parts)
@@ -288,16 +288,16 @@ def _group_summary(pairs: Sequence[_Pair]) -> str:
 def _sentence_about_change(pair: _Pair) -> str:
     result = pair.result
     low, high = result.judged_interval
-    interval = "" if low is None else f" (rqps {pair.rqps:.2f} [{low:.2f}, {high:.2f}])"
+    exact = "" if low is None else f" (rqps {with_interval(pair.rqps, low, high)})"
     counted = f" in {result.unit}" if measured_in_steps(result.benchmark) else ""
-    difference = f"{speed(pair.rqps)}{counted}{pair.at_least}"
-    claim = f"{pair.label} is {difference}{interval}{_response(result)}"
+    difference = with_bound(f"{speed(pair.rqps)}{counted}", result.bound)
+    claim = f"{pair.label} is {difference}{exact}{_response(result)}"
     if (typical := result.typical_beside) is not None:
         stalled = "stalls" if pair.rqps < typical else "the base stalls"
-        claim += f"; typical {typical:.2f}, all time {pair.rqps:.2f}: {stalled}"
+        claim += f"; typical {ratio(typical)}, all time {ratio(pair.rqps)}: {stalled}"
     if PLAN_DIFFERS in result.notes:
         return f"{claim}; {OTHER_PLAN}."
-    if result.basis == "all time":
+    if result.has_stalls:
         return f"{claim}."
     explanation = result.explanation
     words = explanation.words if explanation else _reason(result, pair.base)
@@ -321,8 +321,8 @@ def sentences_about_responses(results: Sequence[Result]) -> list[str]:
 
 def _median_of(ratios: Sequence[float]) -> str:
     """Return '1.02, from 0.95 to 1.10'; only the median where there is one ratio."""
-    spread = f", from {min(ratios):.2f} to {max(ratios):.2f}" if len(ratios) > 1 else ""
-    return f"{median(ratios):.2f}{spread}"
+    spread = f", from {ratio(min(ratios))} to {ratio(max(ratios))}" if len(ratios) > 1 else ""
+    return f"{ratio(median(ratios))}{spread}"
 
 
 def _reason(result: Result, base: Result) -> str:
@@ -331,7 +331,7 @@ def _reason(result: Result, base: Result) -> str:
     agreeing = "more" if result.verdict == "slower" else "less"
     if result.work is None or result.work.verdict != agreeing:
         return _evidence(movements) if movements else UNEXPLAINED
-    work = f"{result.work.ratio:.2f}X instructions per {operation(result.unit)}"
+    work = f"{instructions(result.work.ratio or 1.0)} per {operation(result.unit)}"
     if movements and movements[0].proves_cause:
         return f"{work}, and {_evidence(movements)}"
     along = listing([f"{each.metric} {change(each.ratio)}" for each in movements])

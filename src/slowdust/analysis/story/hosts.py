@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slowdust.analysis.model import HostDisagreement, Report
-from slowdust.wording import counted, distance, listing, share, shortened
+from slowdust.ratios import distance
+from slowdust.wording import counted, listing, share, shortened
 
 
 def sentences_about_hosts(report: Report) -> list[str]:

@@ -27,8 +27,9 @@ from slowdust.analysis.model.functions import UNNAMED, WHOLE_OBJECT
 from slowdust.analysis.results.notes import BUSY_PROGRAMS, PLAN_DIFFERS
 from slowdust.analysis.story.explain import Movement, explain
 from slowdust.benchmarks.model import Group
+from slowdust.ratios import change, instructions
 from slowdust.store.count import INSTRUCTIONS
-from slowdust.wording import change, listing, operation, shortened
+from slowdust.wording import listing, operation, shortened
 
 UNEXPLAINED = "nothing measured here explains it"
 OTHER_PLAN = "its plan differs, so this compares plans, not code"
@@ -132,7 +133,7 @@ def _kind_of_change(result: Result, explanation: Explanation) -> str:
     """Return the title of the largest part of a change, or what stands in its place."""
     if PLAN_DIFFERS in result.notes:
         return _PLAN
-    if result.basis == "all time":
+    if result.has_stalls:
         return _STALLS
     return TITLES[explanation.main[0]] if explanation.main else _NO_PART
 
@@ -154,7 +155,7 @@ def _words(
 ) -> str:
     if PLAN_DIFFERS in result.notes:
         return OTHER_PLAN
-    if result.basis == "all time":
+    if result.has_stalls:
         return "stalls make the difference"
     main = _parts_told(result, explanation)
     if not main:
@@ -201,7 +202,7 @@ def _clause(part: Part, result: Result, functions: FunctionChanges | None) -> st
     unit = operation(result.unit)
     if part.name == "instructions":
         assert result.work is not None and result.work.ratio is not None, "they were counted"
-        return f"{result.work.ratio:.2f}X instructions per {unit}{_in_functions(functions)}"
+        return f"{instructions(result.work.ratio)} per {unit}{_in_functions(functions)}"
     if part.name == "time per instruction":
         time = "more" if part.change > 0 else "less"
         return f"each instruction took {time} time: clock rate, caches or other load on the machine"

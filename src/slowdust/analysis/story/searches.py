@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from slowdust.analysis.model import AtRecall, Report, Result
 from slowdust.analysis.recall.curves import LEVELS, finds_another_share
+from slowdust.ratios import with_interval
 from slowdust.wording import listing, short_names, shortened
 
 _LEVELS = listing([f"{level:.2f}" for level in LEVELS], "or")
@@ -69,5 +70,5 @@ def _at_equal_recall(report: Report, contender: str, name: str) -> Iterator[str]
 def _at(at: AtRecall) -> str:
     if at.verdict is None:
         return f"not compared at {at.recall:.2f} ({at.reason})"
-    bounds = "" if at.low is None or at.high is None else f" [{at.low:.2f}, {at.high:.2f}]"
-    return f"{at.verdict} at {at.recall:.2f} (rqps {at.rqps:.2f}{bounds})"
+    rqps = "" if at.rqps is None else with_interval(at.rqps, at.low, at.high)
+    return f"{at.verdict} at {at.recall:.2f} (rqps {rqps})"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from slowdust.analysis.model import Report, Result, StorageUse
 from slowdust.analysis.results.results import by_step
+from slowdust.ratios import with_interval
 from slowdust.units import known
 from slowdust.wording import listing, short_names, step_label
 
@@ -43,11 +44,11 @@ def _clauses(
 def _reads(name: str, use: StorageUse) -> str | None:
     if use.of_disk is None or use.reads_per_s is None or use.disk_reads_per_s is None:
         return None
-    interval = ""
+    bounds = ""
     if use.of_disk_low is not None and use.of_disk_high is not None:
-        interval = f" [{use.of_disk_low:.0%}, {use.of_disk_high:.0%}]"
+        bounds = f" [{use.of_disk_low:.0%}, {use.of_disk_high:.0%}]"
     return (
-        f"{name} gets {use.of_disk:.0%}{interval} "
+        f"{name} gets {use.of_disk:.0%}{bounds} "
         f"({use.reads_per_s:,.0f} of {use.disk_reads_per_s:,.0f}){_beside_base(use)}"
     )
 
@@ -56,7 +57,7 @@ def _beside_base(use: StorageUse) -> str:
     if use.share_ratio is None or use.share_low is None or use.share_high is None:
         return ""
     return (
-        f", {use.share_ratio:.2f} [{use.share_low:.2f}, {use.share_high:.2f}] of the base's share "
+        f", {with_interval(use.share_ratio, use.share_low, use.share_high)} of the base's share "
         f"({use.share_verdict})"
     )
 

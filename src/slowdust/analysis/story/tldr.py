@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from slowdust.analysis.advised import typed_name
 from slowdust.analysis.model import Report, Result, StepRun, TestConcurrency
 from slowdust.analysis.results.notes import OPEN_LOOP
 from slowdust.analysis.sla import achieved_rates
@@ -48,7 +49,7 @@ def tldr_of(report: Report, failures: Mapping[str, str], bands: Bands) -> list[s
             failures,
             report.concurrency,
             bands,
-            experiment=report.experiment,
+            experiment=typed_name(report),
             margin=report.margin,
         ),
         *sentences_about_searches(report),

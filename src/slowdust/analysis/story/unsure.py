@@ -6,11 +6,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
+from slowdust.analysis import advised
+from slowdust.analysis.advised import typed_name
 from slowdust.analysis.model import Noise, Report, Result
 from slowdust.analysis.results.needed import time_to_decide
 from slowdust.benchmarks import measured_in_steps
 from slowdust.units import known
-from slowdust.wording import counted, listing, number, rough_duration, short_duration, shortened
+from slowdust.wording import counted, listing, number, rough_duration, shortened
 
 MOST = 0.75
 """Share of results that have a verdict, below which the tl;dr begins with the reason."""
@@ -56,7 +58,20 @@ def sentence_about_unsure(experiment: str, unsure: Mapping[str, Result]) -> str:
         if any(unsure[label].hosts for label in others):
             more = f"hosts, or {more} on these hosts,"
         parts.append(f"{shortened(others)} (more {more} tell)")
-    return f"Unsure: {'; '.join(parts)}."
+    return f"Unsure: {'; '.join(parts)}.{_doubts(unsure)}"
+
+
+def _doubts(unsure: Mapping[str, Result]) -> str:
+    """Return a sentence for each reason for which results are unsure whose intervals exclude 1."""
+    reasons: dict[str, list[str]] = {}
+    for label, result in unsure.items():
+        if result.doubt is not None:
+            reasons.setdefault(result.doubt, []).append(label)
+    return "".join(
+        f" The interval{'s' if len(labels) > 1 else ''} of {shortened(labels)} "
+        f"exclude{'' if len(labels) > 1 else 's'} 1: {doubt}."
+        for doubt, labels in reasons.items()
+    )
 
 
 def _most_to_add(group: Mapping[str, Result]) -> tuple[bool, float]:
@@ -92,21 +107,21 @@ def command_for(experiment: str, unsure: Iterable[Result]) -> str:
     extra = time_to_decide(results)
     if extra is None:
         return ""
-    tests = ",".join(dict.fromkeys(result.test for result in results))
-    return f"`slowdust more {experiment} --tests {tests} --budget {short_duration(extra)}`"
+    return f"`{advised.more(experiment, [result.test for result in results], extra)}`"
 
 
 def why_so_little(report: Report) -> list[str]:
     """Return a sentence if fewer than `MOST` of the results of slices have a verdict.
 
     It says what noise was seen and what would help, as far as either was measured, and what to
-    type.
+    type. That the host cannot tell more is said only where nothing is decided, by time or work.
     """
     judged = [result for result in report.results if result.verdict is not None]
-    decided = sum(result.verdict != "unsure" for result in judged)
+    unsure = [result for result in judged if result.verdict == "unsure"]
+    decided = len(judged) - len(unsure)
     widths = [
         math.log(high / low) / 2
-        for low, high in (result.judged_interval for result in judged)
+        for low, high in (result.judged_interval for result in unsure)
         if low is not None and high is not None
     ]
     if report.noise is None or report.hosts or decided >= MOST * len(judged):
@@ -115,8 +130,12 @@ def why_so_little(report: Report) -> list[str]:
     has = f"{'has' if decided < 2 else 'have'} a verdict"
     wide = "no result has an interval"
     if widths:
-        wide = f"intervals reach {_percent(median(widths))} to each side"
-    head = f"This host cannot tell more today: {count} {has}, and {wide}."
+        whose = "the intervals of the others" if decided else "intervals"
+        wide = f"{whose} reach {_percent(median(widths))} to each side"
+    counts = known(result.work for result in report.results if result.contender != report.base)
+    certain = decided > 0 or any(work.verdict not in (None, "unsure") for work in counts)
+    head = _capitalised(count) if certain else f"This host cannot tell more today: {count}"
+    head += f" {has}, and {wide}."
     seen = f" {_capitalised(listing(facts))}." if (facts := _facts(report.noise)) else ""
     return [f"{head}{seen}{_remedies(report, judged, decided, report.noise)}"]
 
@@ -144,9 +163,9 @@ def _remedies(report: Report, judged: Sequence[Result], decided: int, noise: Noi
     quieter = " On a quieter host less is needed." if busy else ""
     extra = time_to_decide(unsure, missing / len(unsure))
     if extra is None:
-        return f"{quieter} `slowdust more {report.experiment}` goes on; {_CALIBRATE}"
-    command = f"`slowdust more {report.experiment} --budget {short_duration(extra)}`"
-    return f" About {rough_duration(extra)} more would decide most: {command}.{quieter}"
+        return f"{quieter} `{advised.more(typed_name(report))}` goes on; {_CALIBRATE}"
+    command = advised.more(typed_name(report), budget=extra)
+    return f" About {rough_duration(extra)} more would decide most: `{command}`.{quieter}"
 
 
 def _percent(share: float) -> str:

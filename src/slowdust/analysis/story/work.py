@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from slowdust.analysis.model import Amount, Report, Result, Work
+from slowdust.ratios import with_bound, work_in_words
 from slowdust.units import known
-from slowdust.wording import counted, short_names, step_label, work_at_least, work_in_words
+from slowdust.wording import counted, short_names, step_label
 
 MOST_DETAILED = 4
 """Contenders beside the base that get several sentences each; more get one sentence each."""
@@ -65,7 +66,7 @@ def _counts(judged: Sequence[tuple[Result, Work]], levels: set[int]) -> str:
             result, work = max(alike, key=lambda pair: _size(pair[1]))
             label = step_label(result.test, result.clients, levels)
             ratio = work.ratio or 1.0
-            far = f"{label}, {work_in_words(ratio)}{work_at_least(ratio, work.bound)}"
+            far = with_bound(f"{label}, {work_in_words(ratio)}", work.bound)
             part += f" ({far if len(alike) == 1 else f'largest: {far}'})"
         parts.append(part)
     return ", ".join(parts)

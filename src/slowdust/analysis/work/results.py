@@ -136,7 +136,7 @@ def _disagreement(result: Result, work: Work) -> list[str]:
     """Return what it means that time and work disagree; nothing where they do not."""
     if result.verdict is None or work.verdict is None:
         return []
-    if result.basis == "all time" or PLAN_DIFFERS in result.notes:
+    if result.has_stalls or PLAN_DIFFERS in result.notes:
         return []  # stalls, or another plan, say more
     meaning = TIME_BESIDE_WORK.get((result.verdict, work.verdict))
     return [] if meaning is None else [meaning]

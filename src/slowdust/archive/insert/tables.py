@@ -5,6 +5,7 @@ The source of a table counts; a table that was cut, or that differs, has a probl
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ _STEPS_2024 = (
 )  # fmt: skip
 SEQUENCES = (_STEPS_2021, _STEPS_2022, _STEPS_2024)
 """The steps in the order in which they ran, of different years."""
+_ALIKE = 0.01
+"""Relative difference of rates that may be rounding or a hand's."""
 _REACHED = 0.95
 """The part of a rate from which on it counts as reached."""
 
@@ -122,6 +125,13 @@ def _take_merged(archive: InsertArchive, files: Sequence[TextFile]) -> None:
     for file in files:
         groups, damaged = read_groups(file.lines)
         table = _Merged(file, groups, file.damage(damaged))
+        if (other := _of_other_condition(archive, table)) is not None:
+            archive.skip(
+                file.path,
+                f"other rates of the same runs than {other}, so of another condition: import its "
+                "directory alone",
+            )
+            continue
         tables.append(table)
         for row in (row for group in groups for row in group):
             step = archive.step(row.tag, table.step)
@@ -135,6 +145,27 @@ def _take_merged(archive: InsertArchive, files: Sequence[TextFile]) -> None:
     for table in tables:
         for source, cells in _cells_by_source(archive, table).items():
             archive.problems += differing(table.file.path, cells, source)
+
+
+def _of_other_condition(archive: InsertArchive, table: _Merged) -> str | None:
+    """Return the merged table with other rates of most of the same runs, if there is one.
+
+    One contender's row would be from it, and another's from this one.
+    """
+    alike: Counter[str] = Counter()
+    for row in (row for group in table.groups for row in group):
+        known = archive.runs.get(without_size(row.tag), {}).get(table.step)
+        if known is not None and known.row is not None and known.row_source != RUN_TABLE:
+            alike[known.row_source] += 1 if _same_rates(row, known.row) else -1
+    return next((source for source, more in alike.items() if more < 0), None)
+
+
+def _same_rates(row: Row, other: Row) -> bool:
+    pairs = [(row.number(column), other.number(column)) for column in ("ips", "qps")]
+    return all(
+        ours is None or theirs is None or math.isclose(ours, theirs, rel_tol=_ALIKE)
+        for ours, theirs in pairs
+    )
 
 
 def _usual(candidates: Sequence[Groups]) -> Groups:

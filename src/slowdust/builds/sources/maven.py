@@ -13,6 +13,7 @@ import msgspec
 from slowdust.builds.catalog import Origin
 from slowdust.builds.model import Progress, Runtime, Unpacked
 from slowdust.builds.sources.client import SourceUnavailable, one_line, run_client
+from slowdust.places import within
 from slowdust.temporary import temporary_folder
 from slowdust.unpacking import Tree, UnsafeArchive, inside
 
@@ -99,7 +100,7 @@ def _take(jar: zipfile.ZipFile, pattern: str, place: PurePosixPath, tree: Tree) 
         return
     with temporary_folder() as folder:
         # The archive keeps its name, for messages.
-        archive = folder / matching[0].name
+        archive = within(folder, matching[0].name)
         with jar.open(str(matching[0])) as member, archive.open("wb") as copy:
             shutil.copyfileobj(member, copy)
         tree.add(archive, place)

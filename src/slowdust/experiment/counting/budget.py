@@ -76,11 +76,9 @@ class CountBudget:
         return [step for step in steps if step in chosen]
 
 
-def advised(missing: Sequence[PlannedStep], expected: Expected) -> Second:
-    """Return a budget that is likely to be enough for steps."""
-    return advised_for(STARTS * sum(map(expected, missing)))
+def advised(needed: Second, had: Second) -> Second:
+    """Return a budget for what is expected to take a time beside starting: whole minutes.
 
-
-def advised_for(needed: Second) -> Second:
-    """Return a budget for what is expected to take a time beside starting: whole minutes."""
-    return 60.0 * math.ceil((LEAST + 1.5 * needed) / 60)
+    It is more than what was `had`, which did not suffice.
+    """
+    return 60.0 * math.ceil(max(LEAST + 1.5 * needed, 2 * had) / 60)

@@ -29,7 +29,7 @@ from slowdust.experiment.record import counts_of
 from slowdust.experiment.view import View
 from slowdust.formats.callgrind import read_profile
 from slowdust.store.manifest import LeftOut
-from slowdust.units import Second
+from slowdust.units import Second, format_duration
 
 _LOOK_EVERY: Second = 0.2
 
@@ -120,7 +120,9 @@ class CountingLoop:
             LeftOut(
                 tests=[step.test.name for step in missing],
                 budget_s=self._budget.seconds,
-                advised_s=advised(missing, self._procedure.expected),
+                advised_s=advised(
+                    STARTS * sum(map(self._procedure.expected, missing)), self._budget.seconds
+                ),
             )
         )
 
@@ -176,7 +178,8 @@ class CountingLoop:
 
     def _watch(self, futures: dict[Future[None], _Task], total: int) -> None:
         """Show how far the count has come until it is done."""
-        self._view.phase("counting instructions under valgrind")
+        most = format_duration(round(max(0.0, self._budget.left)))
+        self._view.phase(f"counting instructions under valgrind, {most} at most")
         waiting = set(futures)
         while waiting:
             done, waiting = wait(waiting, _LOOK_EVERY, FIRST_COMPLETED)

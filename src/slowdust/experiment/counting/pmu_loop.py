@@ -8,7 +8,7 @@ from functools import partial
 
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.counting.budget import CountBudget, advised_for
+from slowdust.experiment.counting.budget import CountBudget, advised
 from slowdust.experiment.counting.incarnation import UntimedIncarnations
 from slowdust.experiment.counting.perf import PerfError
 from slowdust.experiment.counting.pmu import PmuCounter, usable_groups
@@ -67,7 +67,7 @@ class PmuLoop:
             left_out = LeftOut(
                 tests=[*self._left_out],
                 budget_s=self._budget.seconds,
-                advised_s=advised_for(needed),
+                advised_s=advised(needed, self._budget.seconds),
             )
             self._journal.leave_uncounted(left_out)
 

@@ -30,10 +30,12 @@ class Patience:
     """
 
     operation: Second = LEAST
-    """For an operation of a test, and for a question."""
+    """The longest wait for an operation of a test, and for a question."""
     given: Second | None = None
-    """As the user gave it, for whatever is asked; None: loading and maintenance have an hour, and
-    more for many rows."""
+    """The one that the user gave, for whatever is asked.
+
+    None: loading and maintenance have an hour, and more for many rows.
+    """
 
     @classmethod
     def of(cls, budget: Second, given: Second | None) -> Patience:

@@ -254,6 +254,8 @@ class RanBeside(msgspec.Struct, kw_only=True):
     """Operations / time."""
     latency: Histogram
     errors: dict[str, int]
+    error_texts: dict[str, str] = {}
+    """The same keys -> the text of the first such error."""
     retries: int
     schedule: Schedule | None = None
     positions: list[int]
@@ -276,6 +278,8 @@ class Ran(AnyEvent, kw_only=True, tag="ran"):
     latency: Histogram
     per_second: list[PerSecond]
     errors: dict[str, int]
+    error_texts: dict[str, str] = {}
+    """The same keys -> the text of the first such error."""
     retries: int
     client: ClientUse | None = None
     schedule: Schedule | None = None

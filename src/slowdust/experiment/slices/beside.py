@@ -104,6 +104,7 @@ class SessionsBeside:
             operations=beside.operations,
             latency=beside.latency,
             errors=beside.errors,
+            error_texts=beside.error_texts,
             retries=beside.retries,
             late_operations=schedule.late_operations if schedule else None,
             freshness=ran.freshness,

@@ -123,8 +123,10 @@ class Measurement:
         operations, qps = self._rate(performed)
         main = self._main()
         errors: Counter[str] = Counter()
+        error_texts: dict[str, str] = {}
         for role in performed.roles.values():
             errors.update(role.errors)
+            error_texts = role.error_texts | error_texts
         return Totals(
             operations=operations,
             statements=sum(known(role.statements for role in performed.roles.values())),
@@ -134,6 +136,7 @@ class Measurement:
             latency=main.latency or _NO_ANSWERS,
             per_second=_per_second(self.turn.test, main),
             errors=dict(errors),
+            error_texts=error_texts,
             retries=sum(role.retries for role in performed.roles.values()),
         )
 

@@ -7,7 +7,7 @@ from markupsafe import Markup
 from slowdust.bisection.metrics import words_for
 from slowdust.bisection.outcome import Level, Outcome
 from slowdust.bisection.record import STEPS
-from slowdust.bisection.words import ratio_in_words
+from slowdust.ratios import work_ratio
 from slowdust.report.bisection.words import certainty, in_words, name_of, summary
 from slowdust.report.html.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
 from slowdust.report.html.charts.marks import Mark
@@ -31,7 +31,7 @@ def render(outcome: Outcome) -> str:
         certainty=certainty(outcome),
         cost=words_for(outcome.metric),
         chart=_chart(outcome),
-        digits=ratio_in_words,
+        digits=work_ratio,
         most_functions=_FUNCTIONS,
         steps=STEPS,
         style=shipped("page.css", "charts.css"),

@@ -7,10 +7,10 @@ import msgspec
 from slowdust import __version__
 from slowdust.bisection.metrics import words_for
 from slowdust.bisection.outcome import Change, Outcome, Ratio
-from slowdust.bisection.words import interval_in_words
+from slowdust.ratios import interval, ratio, with_interval, work_ratio
 from slowdust.report.bisection.words import certainty, in_words, summary
 from slowdust.report.markdown.foreign import escaped
-from slowdust.report.markdown.table import ABSENT, interval, ratio, table, work_ratio
+from slowdust.report.markdown.table import ABSENT, table
 from slowdust.wording import share, signed_amount
 
 _FUNCTIONS = 8
@@ -109,4 +109,4 @@ def _levels(outcome: Outcome) -> list[str]:
 
 
 def _cost(cost: Ratio) -> str:
-    return interval_in_words(*msgspec.structs.astuple(cost))
+    return with_interval(cost.ratio, cost.low, cost.high, decimals=3)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from msgspec.structs import astuple
-
 from slowdust.bisection.metrics import words_for
-from slowdust.bisection.outcome import Change, Contradicted, Outcome
-from slowdust.bisection.words import cost_in_words, interval_in_words, place_in_words, sureness
-from slowdust.wording import counted, listing, share, work_in_words
+from slowdust.bisection.outcome import Change, Contradicted, Outcome, Ratio
+from slowdust.bisection.words import cost_in_words, place_in_words, sureness
+from slowdust.ratios import with_interval, work_in_words
+from slowdust.wording import counted, listing, share
 
 
 def summary(outcome: Outcome) -> list[str]:
@@ -24,9 +23,14 @@ def summary(outcome: Outcome) -> list[str]:
 
 def in_words(change: Change, metric: str) -> str:
     """Return a change as a sentence."""
-    cost = cost_in_words(change.cost.ratio, metric)
-    interval = interval_in_words(*astuple(change.cost))
-    return f"{name_of(change)}: {cost}, {interval}, {sureness(change.probability)}."
+    cost = _with_interval(change.cost, metric)
+    return f"{name_of(change)}: {cost}, {sureness(change.probability)}."
+
+
+def _with_interval(cost: Ratio, metric: str) -> str:
+    """Write a cost: '3.1% less work, 0.969 [0.968, 0.970]'."""
+    words = cost_in_words(cost.ratio, metric)
+    return f"{words}, {with_interval(cost.ratio, cost.low, cost.high, decimals=3)}"
 
 
 def name_of(change: Change) -> str:
@@ -37,8 +41,7 @@ def name_of(change: Change) -> str:
 def contradiction(contradicted: Contradicted, metric: str) -> str:
     """Return why a change that the search suggests is not reported, as a sentence."""
     suggested, measured = (
-        f"{cost_in_words(each.ratio, metric)}, {interval_in_words(*astuple(each))}"
-        for each in (contradicted.suggested, contradicted.measured)
+        _with_interval(each, metric) for each in (contradicted.suggested, contradicted.measured)
     )
     work = "" if contradicted.work is None else f", with {work_in_words(contradicted.work.ratio)}"
     return (

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from slowdust.analysis.blame.groups import SINGLE, is_sure
 from slowdust.analysis.blame.model import Evidence, LineBlame, Part, Ratio, Step
 from slowdust.analysis.model import Verdict
+from slowdust.ratios import ratio, speed, work_in_words, work_ratio
 from slowdust.report.history import CHAINED
-from slowdust.report.markdown.table import ABSENT, ratio, work_ratio
-from slowdust.wording import speed, work_in_words
+from slowdust.report.markdown.table import ABSENT
 
 KINDS: tuple[Evidence, ...] = ("time", "work")
 HEADS = {"time": "rqps", "work": "work"}

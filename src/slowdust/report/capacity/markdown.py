@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slowdust import __version__
+from slowdust import __version__, ratios
 from slowdust.capacity.outcome import Capacity, Outcome
 from slowdust.capacity.sla import format_time
 from slowdust.report.capacity.steps import Rung, rungs
@@ -41,7 +41,11 @@ def _row(capacity: Capacity) -> list[str]:
     elif capacity.closest is not None:
         cells[1] = "none"
     if ratio is not None:
-        cells[3:] = [f"{ratio.ratio:.2f}", f"{ratio.low:.2f}-{ratio.high:.2f}", ratio.verdict]
+        cells[3:] = [
+            *map(ratios.ratio, (ratio.ratio,)),
+            f"{ratios.ratio(ratio.low)}-{ratios.ratio(ratio.high)}",
+            ratio.verdict,
+        ]
     return cells
 
 

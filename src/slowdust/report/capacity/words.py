@@ -5,8 +5,9 @@ from __future__ import annotations
 from slowdust.capacity.outcome import BUSY, OFFERED, Capacity, Closest, Outcome, Ratio
 from slowdust.capacity.search import PRECISION
 from slowdust.capacity.sla import KEPT_UP, SHARES, format_time
+from slowdust.ratios import change, with_interval
 from slowdust.units import format_duration
-from slowdust.wording import change, counted, listing, share
+from slowdust.wording import counted, listing, share
 
 
 def summary(outcome: Outcome) -> list[str]:
@@ -56,8 +57,8 @@ def value_of(term: str, value: float | None) -> str:
 
 def relative(outcome: Outcome, ratio: Ratio) -> str:
     """Return a ratio in words: '1.12 [1.04, 1.21] of postgres@15.8's, faster (up 12%)'."""
-    interval = f"{ratio.ratio:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
-    return f"{interval} of that of {outcome.base}, {ratio.verdict} ({change(ratio.ratio)})"
+    exact = with_interval(ratio.ratio, ratio.low, ratio.high)
+    return f"{exact} of that of {outcome.base}, {ratio.verdict} ({change(ratio.ratio)})"
 
 
 def number(rate: float) -> str:

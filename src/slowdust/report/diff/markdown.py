@@ -8,16 +8,9 @@ from collections.abc import Sequence
 
 from slowdust.analysis.diff.model import Condition, Diff, Relation, TestDifference
 from slowdust.analysis.diff.words import label_of
+from slowdust.ratios import interval, ratio, work_ratio
 from slowdust.report.markdown.foreign import escaped
-from slowdust.report.markdown.table import (
-    ABSENT,
-    interval,
-    or_absent,
-    pale,
-    ratio,
-    table,
-    work_ratio,
-)
+from slowdust.report.markdown.table import ABSENT, or_absent, pale, table
 
 _WIDEST = 100
 

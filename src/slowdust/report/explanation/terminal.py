@@ -13,10 +13,11 @@ from slowdust.analysis.explanation.parts import GOOD_PART
 from slowdust.analysis.metrics import Metric, shown_metrics
 from slowdust.analysis.model import Explanation, Part
 from slowdust.analysis.story.reasons import TITLES
+from slowdust.ratios import interval, ratio, speed, with_interval, work_in_words
 from slowdust.report import waits as waits_in_words
 from slowdust.report.explanation.bars import ASCII, UNICODE, drawn, falling
 from slowdust.report.functions import cost_per_operation, own_costs, sampling_of
-from slowdust.report.markdown.table import ABSENT, interval, or_absent, rate, ratio, work_ratio
+from slowdust.report.markdown.table import ABSENT, or_absent, rate
 from slowdust.report.terminal import (
     plain_table,
     print_head,
@@ -24,15 +25,7 @@ from slowdust.report.terminal import (
     standard_output,
     width_of,
 )
-from slowdust.wording import (
-    amount,
-    clients,
-    operation,
-    share,
-    short_names,
-    speed,
-    work_in_words,
-)
+from slowdust.wording import amount, clients, operation, share, short_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,12 +96,11 @@ def _work(one: OneResult) -> str:
     work, of_base = one.result.work, one.base_result.work
     if work is None or work.ratio is None:
         return ""
-    low, high = work.low, work.high
-    bounds = "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
     beside = "" if of_base is None else f" beside {amount(of_base.instructions)}"
     ahead = f"{work.verdict}: " if work.verdict in ("same", "unsure") else ""
     return (
-        f"{ahead}{work_in_words(work.ratio)}, {work_ratio(work.ratio)}{bounds}; "
+        f"{ahead}{work_in_words(work.ratio)}, "
+        f"{with_interval(work.ratio, work.low, work.high, decimals=3)}; "
         f"{amount(work.instructions)} instructions per {operation(one.result.unit)}{beside}, "
         f"counted by {work.source}"
     )

@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 
 from markupsafe import Markup, escape
 
-from slowdust import wording
+from slowdust import ratios, wording
 from slowdust.analysis.model import (
     Amount,
     MetricComparison,
@@ -57,13 +57,13 @@ def rate_and_outlook(result: Result) -> str:
     """Return what a cell says when pointed at: its rate, and what would decide it."""
     rate = f"{measured(result.qps)} {result.unit}"
     if (typical := result.typical_beside) is not None:
-        rate += f"; typical {numbers.ratio(typical)}"
+        rate += f"; typical {ratios.ratio(typical)}"
         if result.low is not None and result.high is not None:
             rate += f" ({numbers.interval(result.low, result.high)})"
     elif result.all_time is not None:
         total = result.all_time
         interval_of_total = numbers.interval(total.low, total.high)
-        rate += f"; all time {numbers.ratio(total.rqps)} ({interval_of_total})"
+        rate += f"; all time {ratios.ratio(total.rqps)} ({interval_of_total})"
     return f"{rate}; unsure: {outlook}" if (outlook := what_decides(result)) else rate
 
 
@@ -95,16 +95,14 @@ def work_interval(work: Work) -> str | Markup:
     """Return the 95% interval of a ratio of instructions."""
     if work.low is None or work.high is None:
         return ABSENT
-    return f"{numbers.work_ratio(work.low)}{numbers.TO}{numbers.work_ratio(work.high)}"
+    return f"{ratios.work_ratio(work.low)}{numbers.TO}{ratios.work_ratio(work.high)}"
 
 
 def instructions_in_words(work: Work) -> str:
     """Return what a cell of work says when pointed at."""
     parts = [f"{measured(work.instructions)} instructions per operation, by {work.source}"]
     if work.ratio is not None and work.bound is not None:
-        parts.append(
-            f"{wording.work_in_words(work.ratio)}{wording.work_at_least(work.ratio, work.bound)}"
-        )
+        parts.append(ratios.with_bound(ratios.work_in_words(work.ratio), work.bound))
     parts += [
         f"{measured(amount)} {name.replace('_', ' ')}" for name, amount in work.events.items()
     ]
@@ -117,7 +115,7 @@ def relative_time(time: ResponseTime) -> Markup:
     """Return a mean response time relative to the base's, with its interval if there is one."""
     if time.relative is None:
         return ABSENT
-    multiple = Markup("\N{MULTIPLICATION SIGN}") + numbers.ratio(time.relative)
+    multiple = Markup("\N{MULTIPLICATION SIGN}") + ratios.ratio(time.relative)
     if time.low is None or time.high is None:
         return multiple
     return multiple + f" ({numbers.interval(time.low, time.high)})"
@@ -160,14 +158,14 @@ def or_absent(form: Callable[[_Value], str]) -> Callable[[_Value | None], str | 
 count = or_absent(numbers.count)
 measured = or_absent(numbers.significant)
 """A value per operation, or a rate: three digits, all of those before the point."""
-ratio = or_absent(numbers.ratio)
-change = or_absent(wording.change)
+ratio = or_absent(ratios.ratio)
+change = or_absent(ratios.change)
 amount = or_absent(wording.amount)
 signed_amount = or_absent(wording.signed_amount)
 share = or_absent(wording.share)
 """A ratio in words: 'up 30%', '2.1X'."""
 change_of_wait = or_absent(waits.change)
-work_ratio = or_absent(numbers.work_ratio)
+work_ratio = or_absent(ratios.work_ratio)
 percent = or_absent(numbers.percent)
 size = or_absent(numbers.size)
 seconds = or_absent(numbers.duration)
@@ -178,14 +176,14 @@ def with_relative(value: float | None, factor: float | None) -> str | Markup:
     cell = measured(value)
     if factor is None:
         return cell
-    return Markup(f"{cell}<small>\N{MULTIPLICATION SIGN}{numbers.ratio(factor)}</small>")
+    return Markup(f"{cell}<small>\N{MULTIPLICATION SIGN}{ratios.ratio(factor)}</small>")
 
 
 def comparison(compared: MetricComparison | None) -> Markup:
     """Return lines below a value: its ratio to the base's with the verdict, and the interval."""
     if compared is None:
         return Markup()
-    multiple = "\N{MULTIPLICATION SIGN}" + numbers.ratio(compared.ratio)
+    multiple = "\N{MULTIPLICATION SIGN}" + ratios.ratio(compared.ratio)
     lines = Markup("<small>{} {}</small>").format(multiple, compared.verdict)
     if compared.low is None or compared.high is None:
         return lines

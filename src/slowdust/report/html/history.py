@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from slowdust import ratios
 from slowdust.analysis.history.change_points import BY_SIZE_ALONE
 from slowdust.analysis.history.model import History, LineHistory, Point, Series
 from slowdust.report.history import (
@@ -191,7 +192,7 @@ def _cell(series: Series, version: str) -> Cell:
     change = change_at(series, version)
     return Cell(
         rqps=point.rqps,
-        text=numbers.ratio(point.rqps) + (CHAINED if point.through else ""),
+        text=ratios.ratio(point.rqps) + (CHAINED if point.through else ""),
         mark=mark_of(change) if change else "",
         unsure=bool(point.unsure),
         title="; ".join((*([change.words] if change else []), *_origin(point))),
@@ -202,7 +203,7 @@ def _cell(series: Series, version: str) -> Cell:
 def _work_of(point: Point) -> str:
     if point.work is None:
         return ""
-    return f"work {numbers.work_ratio(point.work.ratio)}{CHAINED if point.work.through else ''}"
+    return f"work {ratios.work_ratio(point.work.ratio)}{CHAINED if point.work.through else ''}"
 
 
 def _origin(point: Point) -> list[str]:

@@ -9,6 +9,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from slowdust.ratios import ratio
+
 
 @dataclass(frozen=True)
 class TimeUnit:
@@ -45,18 +47,6 @@ def significant(value: float, digits: int = 3) -> str:
 def count(value: float) -> str:
     """Return a whole number with thousands separators."""
     return f"{value:,.0f}"
-
-
-def ratio(value: float) -> str:
-    """Return a relative value: two decimals around 1, fewer for large ones, more for tiny ones."""
-    if 0 < abs(value) < 0.095:
-        return significant(value, 2)
-    return f"{value:.2f}" if abs(value) < 10 else significant(value)
-
-
-def work_ratio(value: float) -> str:
-    """Return a ratio of instructions: three decimals, which they are exact enough for."""
-    return f"{value:.3f}" if value < 10 else significant(value)
 
 
 def interval(low: float, high: float) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from textwrap import wrap
 
 from slowdust.analysis.model import FrontierPoint, Report
+from slowdust.ratios import interval, ratio
 from slowdust.report.beside import FRONTIER, INTRODUCTION, BesideRow, rows_of
-from slowdust.report.markdown.table import ABSENT, interval, or_absent, rate, ratio, table
+from slowdust.report.markdown.table import ABSENT, or_absent, rate, table
 
 _WIDTH = 100
 """Characters of a line of sentences."""

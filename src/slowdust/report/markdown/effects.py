@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from slowdust.analysis.model import Report
 from slowdust.analysis.results.main_effects import main_effects
+from slowdust.ratios import ratio
 from slowdust.report.markdown.table import table
 
 ABOUT = (
@@ -19,9 +20,9 @@ def effects(report: Report) -> list[str]:
         [
             f"{effect.axis}={effect.value}",
             effect.first,
-            f"{effect.ratio:.2f}",
-            f"{effect.lowest:.2f}",
-            f"{effect.highest:.2f}",
+            ratio(effect.ratio),
+            ratio(effect.lowest),
+            ratio(effect.highest),
             str(effect.combinations),
         ]
         for effect in main_effects(report)

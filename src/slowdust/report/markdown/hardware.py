@@ -6,9 +6,11 @@ from slowdust.analysis.metrics import HOST, METRICS
 from slowdust.analysis.model import Memory, MetricComparison, Report, Result
 from slowdust.analysis.results.results import by_step
 from slowdust.benchmarks import measured_in_steps
+from slowdust.ratios import change, interval, ratio
 from slowdust.report.absent import runs_of
-from slowdust.report.markdown.table import ABSENT, PALE, interval, or_absent, pale, ratio, table
-from slowdust.wording import TRANSACTION_RATES, change, listing, operation
+from slowdust.report.markdown.table import ABSENT, PALE, or_absent, pale, table
+from slowdust.units import known
+from slowdust.wording import TRANSACTION_RATES, listing, operation
 
 _ALWAYS = ("server", "client")
 """Probes whose metrics have a column even where nothing was measured."""
@@ -36,7 +38,8 @@ def memory(report: Report) -> list[str]:
 def _memory_row(peaks: Memory) -> list[str]:
     rqps = ABSENT
     if peaks.rqps_median is not None:
-        rqps = f"{peaks.rqps_median:.2f} ({peaks.rqps_lowest:.2f} to {peaks.rqps_highest:.2f})"
+        ends = known((peaks.rqps_lowest, peaks.rqps_highest))
+        rqps = f"{ratio(peaks.rqps_median)} ({' to '.join(map(ratio, ends))})"
     sizes = (peaks.peak_vsz_gb, peaks.peak_rss_gb, peaks.rss_per_buffer_pool)
     return [peaks.contender, rqps, *(or_absent(size, _absolute) for size in sizes)]
 

@@ -6,7 +6,8 @@ import math
 
 from slowdust.analysis.model import Explanation, Part, Report
 from slowdust.analysis.story.reasons import TITLES
-from slowdust.report.markdown.table import ABSENT, interval, ratio, table
+from slowdust.ratios import interval, ratio
+from slowdust.report.markdown.table import ABSENT, table
 
 
 def of_changes(report: Report) -> list[str]:

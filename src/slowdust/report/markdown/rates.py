@@ -6,18 +6,9 @@ from slowdust.analysis.model import Report, Result, TestConcurrency
 from slowdust.analysis.results.results import by_step
 from slowdust.analysis.sla import missed_its_sla
 from slowdust.analysis.work.results import has_work
+from slowdust.ratios import interval, ratio, work_ratio
 from slowdust.report.absent import runs_of
-from slowdust.report.markdown.table import (
-    ABSENT,
-    PALE,
-    interval,
-    or_absent,
-    pale,
-    rate,
-    ratio,
-    table,
-    work_ratio,
-)
+from slowdust.report.markdown.table import ABSENT, PALE, or_absent, pale, rate, table
 from slowdust.store.count import SYSTEM_CALLS
 from slowdust.wording import rough_duration
 

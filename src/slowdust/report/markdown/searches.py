@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from slowdust.analysis.model import AtRecall, IndexResult, Report, SearchComparison
-from slowdust.report.markdown.table import ABSENT, interval, or_absent, pale, rate, ratio, table
+from slowdust.ratios import interval, ratio
+from slowdust.report.markdown.table import ABSENT, or_absent, pale, rate, table
 from slowdust.wording import clients
 
 _ABOUT = (

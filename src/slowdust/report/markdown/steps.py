@@ -15,8 +15,9 @@ from slowdust.analysis.results.summary import (
     summary_tables,
     titles_of,
 )
+from slowdust.ratios import ratio
 from slowdust.report.absent import runs_of
-from slowdust.report.markdown.table import ABSENT, or_absent, rate, ratio, table
+from slowdust.report.markdown.table import ABSENT, or_absent, rate, table
 from slowdust.units import known
 from slowdust.wording import clients, listing
 

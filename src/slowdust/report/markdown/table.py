@@ -8,8 +8,6 @@ ABSENT = "-"
 """A cell whose value was not measured, or must not be compared."""
 PALE = "In parentheses: unsure."
 """The explanation of `pale`, for tables that have such cells."""
-_TINY = 0.095
-"""Ratios below this one have more than two decimals, as on the page."""
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> list[str]:
@@ -40,24 +38,9 @@ def rate(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def ratio(value: float) -> str:
-    """Return a relative value: two decimals, two digits of tiny ones: '0.88', '5.3e-08'."""
-    return f"{value:.2g}" if 0 < value < _TINY else f"{value:.2f}"
-
-
-def work_ratio(value: float) -> str:
-    """Return a ratio of instructions: three decimals, which they are exact enough for."""
-    return f"{value:.3f}" if value < 10 else f"{value:.1f}"
-
-
 def pale(cell: str) -> str:
     """Return the cell of an unsure result: in parentheses."""
     return f"({cell})"
-
-
-def interval(low: float | None, high: float | None) -> str:
-    """Return an interval as it follows a ratio; nothing where there is none."""
-    return "" if low is None or high is None else f" [{ratio(low)}, {ratio(high)}]"
 
 
 def _escaped(cell: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from slowdust import ratios
 from slowdust.analysis.history.chaining import Ratio
 from slowdust.analysis.history.dates import DateSeries, Trend
 from slowdust.report.html import numbers
@@ -118,7 +119,7 @@ def _bounds(ratio: Ratio) -> tuple[float | None, float | None]:
 
 
 def _ratio_text(ratio: Ratio) -> str:
-    return numbers.ratio(math.exp(ratio.log))
+    return ratios.ratio(math.exp(ratio.log))
 
 
 def _interval_text(ratio: Ratio) -> str:

@@ -9,6 +9,7 @@ from itertools import groupby
 
 from markupsafe import Markup
 
+from slowdust.ratios import work_ratio
 from slowdust.report.html.charts.history import Sign, history_chart
 from slowdust.report.html.charts.marks import Mark, marks_of
 from slowdust.report.html.charts.ratio_lines import RatioLine, RatioPoint
@@ -89,7 +90,7 @@ def _panel(anchor: str, series: Sequence[Levels], nights: Sequence[Night]) -> Pa
         legend=[(marks[each.key[2]], each.key[2]) for each in series],
         chart=history_chart(subjects, lines, signs, words_),
         turns=[
-            f"{each.key[2]}: {turn.ratio:.3f} times as much from night {turn.night} on"
+            f"{each.key[2]}: {work_ratio(turn.ratio)} times as much from night {turn.night} on"
             for each in series
             for turn in each.turns
         ],

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from slowdust.ratios import speed, with_interval, work_in_words
 from slowdust.watching.alarms import Change, Delivery, Event, Fate, State
 from slowdust.watching.decision import TIME
 from slowdust.watching.judging import Judgement, words_for
 from slowdust.watching.series import Night
-from slowdust.wording import counted, listing, speed, work_in_words
+from slowdust.wording import counted, listing
 
 FATES = {
     Fate.OPEN: "open",
@@ -30,7 +31,8 @@ def in_words(change: Change) -> str:
     """Return a change as a sentence, with the subjects between which it came."""
     low, high = change.interval
     return (
-        f"{words_for(change.key)}: {amount(change)}, {change.ratio:.3f} [{low:.3f}, {high:.3f}], "
+        f"{words_for(change.key)}: {amount(change)}, "
+        f"{with_interval(change.ratio, low, high, decimals=3)}, "
         f"with {change.subject.title} after {change.before.name}"
     )
 
@@ -50,7 +52,7 @@ def of_night(night: Night, judgement: Judgement) -> list[str]:
     subject = night.plan.subject.title
     if night.failed is not None:
         return [f"{subject} could not be measured: {night.failed}"]
-    lines = []
+    lines = [*night.failures]
     for heading, changes in (
         ("raised", judgement.raised),
         ("with it", judgement.joined),
@@ -60,8 +62,8 @@ def of_night(night: Night, judgement: Judgement) -> list[str]:
         lines += [f"{heading}: {in_words(change)}" for change in changes]
         lines += [f"  find it: {command}" for command in _commands(changes, heading)]
     tests = len({(each.test, each.clients) for each in night.measured})
-    if not lines:
-        lines = [f"{subject}: no change in {counted(tests, 'test')}"]
+    if len(lines) == len(night.failures):
+        lines.append(f"{subject}: no change in {counted(tests, 'test')}")
     return lines
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.counting import budget, sliced
-from slowdust.experiment.counting.budget import LEAST, CountBudget, advised_for, usual_budget
+from slowdust.experiment.counting.budget import LEAST, CountBudget, advised, usual_budget
 from slowdust.experiment.counting.session import REPEATS
 from slowdust.experiment.counting.sliced import SliceProcedure, operations_of
 from slowdust.experiment.counting.starts import STARTS
@@ -126,5 +126,6 @@ def test_what_took_longer_than_expected_does_so_again(clock: Clock) -> None:
 def test_counting_has_as_long_as_the_timed_part() -> None:
     assert usual_budget(600.0) == 600.0
     assert usual_budget(5.0) == LEAST
-    assert advised_for(100.0) % 60 == 0
-    assert advised_for(100.0) > 100.0
+    assert advised(100.0, had=60.0) % 60 == 0
+    assert advised(100.0, had=60.0) > 100.0
+    assert advised(100.0, had=600.0) >= 1200.0, "what was not enough is not advised"

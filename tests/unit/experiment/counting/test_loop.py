@@ -136,7 +136,8 @@ def count(
     monkeypatch.setattr(LoadedTables, "maintain_one", lambda *of: None)
     view = PlainView()
     all_ = cast("list[RunningContender]", list(servers))
-    contenders = Contenders(all_, cast("Driver", None), tmp_path, view)
+    driver = cast("Driver", SimpleNamespace(waits=SimpleNamespace()))
+    contenders = Contenders(all_, driver, tmp_path, view)
     facts = [
         ContenderFacts(
             name=server.name,

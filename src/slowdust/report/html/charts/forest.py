@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from slowdust import ratios
 from slowdust.report.html import numbers
 from slowdust.report.html.charts import svg
 from slowdust.report.html.charts.marks import Mark
@@ -130,7 +131,7 @@ def _interval(point: ForestPoint, scale: Logarithmic, y: float) -> Markup:
 
 
 def _in_words(point: ForestPoint) -> str:
-    value = numbers.ratio(point.rqps)
+    value = ratios.ratio(point.rqps)
     if point.low is None or point.high is None:
         return value
     return f"{value} ({numbers.interval(point.low, point.high)})"

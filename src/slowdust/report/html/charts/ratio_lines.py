@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from markupsafe import Markup
 
+from slowdust import ratios
 from slowdust.report.html.charts import svg
 from slowdust.report.html.charts.marks import Mark
 from slowdust.report.html.charts.scale import Logarithmic, Ratio, ratio_domain, ratio_ticks
@@ -113,7 +114,7 @@ def _line(
 ) -> Markup:
     x, y = axes.x, axes.y
     placed = [(x(point.at) + aside, y(point.rqps)) for point in line.points]
-    words = "; ".join(f"{name_of(point.at)}: {point.rqps:.2f}" for point in line.points)
+    words = "; ".join(f"{name_of(point.at)}: {ratios.ratio(point.rqps)}" for point in line.points)
     sure = [point for point in line.points if not point.unsure]
     pale = [point for point in line.points if point.unsure]
     return Markup('<g class="{}"><title>{}</title>{}{}{}</g>').format(

@@ -14,6 +14,7 @@ from itertools import accumulate
 
 from markupsafe import Markup
 
+from slowdust import ratios
 from slowdust.analysis.model import Explanation
 from slowdust.analysis.story.reasons import TITLES
 from slowdust.report.html import numbers
@@ -45,7 +46,7 @@ class Row:
     @property
     def value(self) -> str:
         """The factor with its interval: '1.25X [1.22, 1.28]'."""
-        factor = f"{numbers.ratio(math.exp(self.change))}X"
+        factor = f"{ratios.ratio(math.exp(self.change))}X"
         if self.low is None or self.high is None:
             return factor
         return f"{factor} [{numbers.interval(math.exp(self.low), math.exp(self.high))}]"

@@ -1,0 +1,92 @@
+"""Commands that a report advises: each measures the work of the experiment, and none other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from slowdust.analysis.model import Report
+from slowdust.benchmarks import BENCHMARKS, DEFAULT
+from slowdust.commands import command_line
+from slowdust.places import usual_results
+from slowdust.store.folder import WORKLOAD_FILE
+from slowdust.store.manifest import Manifest
+from slowdust.units import Second
+from slowdust.wording import short_duration
+
+_OF_BISECT = {"benchmark", "clients", "rows", "cpus", "seed", "set"}
+"""Options of `compare` that `bisect` has too."""
+
+
+def typed_name(report: Report) -> str:
+    """Return what names the experiment on a command line."""
+    return report.typed or report.experiment
+
+
+def more(
+    typed: str,
+    tests: Sequence[str] = (),
+    budget: Second | None = None,
+    options: Mapping[str, object] | None = None,
+) -> str:
+    """Return the command that measures on, for so long; `tests` are all unless named."""
+    given = {
+        "tests": ",".join(dict.fromkeys(tests)) or None,
+        "budget": None if budget is None else short_duration(budget),
+        **(options or {}),
+    }
+    return command_line(["more", typed], given)
+
+
+def resume(typed: str, fleet: str | None = None) -> str:
+    """Return the command that finishes an experiment, on a fleet if it was begun on one."""
+    return command_line(["run", typed], {"resume": True, "fleet": fleet})
+
+
+def compare(
+    manifest: Manifest,
+    typed: str,
+    contenders: Sequence[str],
+    tests: Sequence[str],
+    options: Mapping[str, object] | None = None,
+) -> str | None:
+    """Return the command that measures contenders in tests of the same work.
+
+    `options` replace those of the experiment, or are added. None where a command line cannot say
+    what was measured: contenders of a matrix, servers that ran already, and experiments of a
+    version that kept no options.
+    """
+    of_matrix = any(" " in name or "#" in name for name in contenders)
+    running = any(facts.running for facts in manifest.contenders)
+    if manifest.work_options is None or of_matrix or running:
+        return None
+    given = {"tests": ",".join(dict.fromkeys(tests)), **_workload(manifest, typed)}
+    return command_line(
+        ["compare", *contenders], {**given, **manifest.work_options, **(options or {})}
+    )
+
+
+def bisect(
+    manifest: Manifest, typed: str, range_: str, test: str, options: Mapping[str, object]
+) -> str | None:
+    """Return the command that searches a range of releases for the change of a test.
+
+    None where `bisect` cannot measure the same work.
+    """
+    work = manifest.work_options
+    if work is None or not work.keys() <= _OF_BISECT:
+        return None
+    given: dict[str, object] = {"test": test, **_workload(manifest, typed), **work}
+    benchmark = BENCHMARKS.get(str(work.get("benchmark", DEFAULT.name)))
+    has_rows = manifest.workload is None and benchmark and "rows" not in benchmark.unused_keys
+    if has_rows and manifest.method.rows is not None:
+        given["rows"] = manifest.method.rows  # it has another default
+    return command_line(["bisect", range_], {**given, **options})
+
+
+def _workload(manifest: Manifest, typed: str) -> dict[str, str]:
+    """Return the option that names the experiment's copy of the user's own workload."""
+    if manifest.workload is None:
+        return {}
+    folder = Path(typed) if "/" in typed else usual_results() / typed
+    return {"workload": str(folder / WORKLOAD_FILE)}

@@ -1,0 +1,115 @@
+"""Operations that failed or had a wrong result: from a share of 1% on, a test has no verdict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from slowdust.analysis.comparison.relative import Step
+from slowdust.analysis.model import Failures, Report, Result
+from slowdust.store.slice import Slice
+from slowdust.wording import MOST_LISTED, counted, first_line, listing, share, step_label
+
+WRONG_RESULT = "wrong-row-count"
+"""The driver's key of operations that were executed with another row count than expected."""
+MOST_FAILING = 0.01
+"""Share of all executions from which on failures leave a test without a verdict."""
+_LONGEST_TEXT = 200
+
+
+def failures_of(slices: Iterable[Slice]) -> Failures | None:
+    """Return the failures among the executions of one step and contender; None without any.
+
+    A collision that was repeated is no failure. An execution of a long step is a statement.
+    """
+    done = failed = wrong = 0
+    states: Counter[str] = Counter()
+    texts: dict[str, str] = {}
+    for record in slices:
+        measured = record.measured
+        executed = measured.operations if record.step is None else measured.statements
+        if executed is None:  # an archived run, which has only its rate
+            continue
+        errors = sum(measured.errors.values()) - measured.errors.get(WRONG_RESULT, 0)
+        done += executed
+        failed += max(0, errors - measured.retries)
+        wrong += min(executed, measured.errors.get(WRONG_RESULT, 0))
+        states.update(measured.errors)
+        texts = measured.error_texts | texts
+    if not failed + wrong:
+        return None
+    state, _ = states.most_common(1)[0]
+    return Failures(
+        executions=done + failed, failed=failed + wrong, state=state, text=texts.get(state)
+    )
+
+
+def fails(failures: Failures | None) -> bool:
+    """Return whether so many executions failed that the test has no verdict."""
+    return failures is not None and failures.failed >= MOST_FAILING * failures.executions
+
+
+def withdraw_comparisons(results: Sequence[Result], base: str) -> None:
+    """Take from the results of failing tests what relates them to the base, the work too."""
+    failing = {_step(r) for r in results if r.contender == base and fails(r.failures)}
+    for result in results:
+        if fails(result.failures) or _step(result) in failing:
+            result.compared = {}
+            if (time := result.response_time) is not None:
+                time.relative = time.low = time.high = None
+            if (work := result.work) is not None:
+                work.ratio = work.low = work.high = work.verdict = None
+
+
+def failed_wholly(report: Report) -> bool:
+    """Return whether there is a test of which a contender executed nothing with success."""
+    return any(result.failures is not None and result.failures.wholly for result in report.results)
+
+
+def sentences_about_failures(report: Report) -> list[str]:
+    """Return a sentence for each failing test and error, those that failed wholly first."""
+    levels = {result.clients for result in report.results}
+    alike: dict[tuple[str, bool, str], list[Result]] = {}
+    for result in report.results:
+        if (failures := result.failures) is not None and fails(failures):
+            label = step_label(result.test, result.clients, levels)
+            alike.setdefault((label, failures.wholly, failures.state), []).append(result)
+    found = sorted(alike.items(), key=lambda item: not item[0][1])
+    sentences = [
+        f"{sentence_about(results, label)}." for (label, *_), results in found[:MOST_LISTED]
+    ]
+    if (more := len(found) - MOST_LISTED) > 0:
+        sentences.append(f"There are failures in {counted(more, 'more test')}.")
+    return sentences
+
+
+def sentence_about(results: Sequence[Result], label: str) -> str:
+    """Return 't fails on postgres@17.6: all of 1,200 operations, 22012 division by zero'."""
+    failures = [each.failures for each in results if each.failures is not None]
+    first = failures[0]
+    names = listing([result.contender for result in results])
+    failed, executions = (
+        sum(each.failed for each in failures),
+        sum(each.executions for each in failures),
+    )
+    how_many = f"all of {counted(executions, 'operation')}"
+    if not first.wholly:
+        how_many = (
+            f"{failed:,} of {counted(executions, 'operation')} ({share(failed / executions)})"
+        )
+    verb = "has wrong results" if first.state == WRONG_RESULT else "fails"
+    return f"{label} {verb} on {names}: {how_many}, {error_in_words(first)}"
+
+
+def error_in_words(failures: Failures) -> str:
+    """Write the most frequent error: '22012 division by zero'."""
+    text = first_line(failures.text or "")[:_LONGEST_TEXT]
+    return (
+        text or failures.state
+        if failures.state == WRONG_RESULT
+        else f"{failures.state} {text}".rstrip()
+    )
+
+
+def _step(result: Result) -> Step:
+    return Step(result.benchmark, result.test, result.clients)

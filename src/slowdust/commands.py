@@ -1,0 +1,26 @@
+"""Commands of Slowdust as they are typed, for reports that advise one."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+PROGRAM = "slowdust"
+
+
+def command_line(words: Sequence[str], options: Mapping[str, object]) -> str:
+    """Return a command, quoted for a shell.
+
+    `options` are by parameter: 'rows_per_commit' is typed `--rows-per-commit`. True is a flag, a
+    list repeats its option, and None and False are left out.
+    """
+    typed = [PROGRAM, *words]
+    for parameter, value in options.items():
+        option = f"--{parameter.replace('_', '-')}"
+        if value is True:
+            typed.append(option)
+        elif isinstance(value, list):
+            typed += [part for each in value for part in (option, str(each))]
+        elif value is not None and value is not False:
+            typed += [option, str(value)]
+    return shlex.join(typed)

@@ -1,0 +1,135 @@
+"""How ratios are printed: in words by their size, in tables as numbers.
+
+A small difference is a percentage, a large one a factor, whichever side of 1 it is on: '4% slower',
+'1.6X slower', '1,600X slower'. Everything that words a ratio goes through `distance`.
+"""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+
+MULTIPLE = 1.5
+"""Factor from which a difference is told as a factor."""
+_TINY = 0.095
+"""Ratios below this one are printed with significant digits, since decimals would lose them."""
+_ROUNDING_ERROR = 1e-9
+
+
+class Rounding(Enum):
+    """The way in which the size of a difference is rounded."""
+
+    NEAREST = "nearest"
+    """As many digits as a measured rate is worth."""
+    EXACT = "exact"
+    """A digit more, for counts."""
+    DOWN = "down"
+    """Towards no difference: no more is claimed than the bound of an interval says."""
+    UP = "up"
+    """Away from no difference: no less is admitted than the bound of an interval says."""
+
+
+def distance(value: float, rounding: Rounding = Rounding.NEAREST) -> str:
+    """Write the distance of a ratio from 1: '0.4%', '7%', '1.6X', '57X', '1,600X'."""
+    if value <= 0:
+        return "\N{INFINITY}X"
+    factor = max(value, 1 / value)
+    return _multiple(factor, rounding) if factor >= MULTIPLE else _percentage(value, rounding)
+
+
+def _multiple(factor: float, rounding: Rounding) -> str:
+    if factor < 10:
+        decimals = 2 if rounding is Rounding.EXACT else 1
+        rounded = _round(factor, 10.0**-decimals, rounding)
+        return f"{rounded:.{decimals}f}X" if rounded < 10 else "10X"
+    return f"{_round(factor, 10.0 ** (math.floor(math.log10(factor)) - 1), rounding):,.0f}X"
+
+
+def _percentage(value: float, rounding: Rounding) -> str:
+    percent = abs(value - 1) * 100
+    if percent >= 10:
+        return f"{_round(percent, 1.0, rounding):g}%"
+    if rounding is Rounding.NEAREST:
+        return f"{percent:.0f}%" if percent >= 1 else f"{percent:.1f}%"
+    if rounding is Rounding.DOWN and percent < 0.1:
+        return f"{percent:.2g}%"
+    return f"{_round(percent, 0.1, rounding):.2g}%"
+
+
+def _round(value: float, step: float, rounding: Rounding) -> float:
+    steps = value / step
+    if rounding is Rounding.DOWN:
+        return math.floor(steps + _ROUNDING_ERROR) * step
+    if rounding is Rounding.UP:
+        return math.ceil(steps - _ROUNDING_ERROR) * step
+    return round(steps) * step
+
+
+def speed(value: float) -> str:
+    """Write relative throughput in words: '7% slower', '12% faster', '1,600X slower'."""
+    return f"{distance(value)} {'faster' if value > 1 else 'slower'}"
+
+
+def change(value: float) -> str:
+    """Write the ratio of an amount as a change: 'up 30%', 'down 4%', 'up 2.1X', 'flat'."""
+    if value <= 0:
+        return "down to 0"
+    if round(abs(value - 1) * 100) == 0:
+        return "flat"
+    return f"{'up' if value > 1 else 'down'} {distance(value)}"
+
+
+def throughput(value: float) -> str:
+    """Write relative throughput before a version: '20% less throughput than'."""
+    return f"{distance(value)} {'more' if value > 1 else 'less'} throughput than"
+
+
+def work_in_words(value: float) -> str:
+    """Write a ratio of instructions: '4.6% less work', '1.52X more work'."""
+    return f"{distance(value, Rounding.EXACT)} {'more' if value > 1 else 'less'} work"
+
+
+def instructions(value: float) -> str:
+    """Write a ratio of instructions before 'per query': '4.6% fewer instructions'."""
+    return f"{distance(value, Rounding.EXACT)} {'more' if value > 1 else 'fewer'} instructions"
+
+
+def at_least(bound: float) -> str:
+    """Write the bound nearer 1 of an interval: 'at least 3%', 'at least 1,600X'."""
+    return f"at least {distance(bound, Rounding.DOWN)}"
+
+
+def with_bound(words: str, bound: float | None) -> str:
+    """Return words about a ratio with the bound nearer 1 behind them, where there is one."""
+    return words if bound is None else f"{words}, {at_least(bound)}"
+
+
+def at_most(bound: float) -> str:
+    """Write how far a ratio can be from 1: '3.1% slower', '12% faster', '2.4X faster'."""
+    return f"{distance(bound, Rounding.UP)} {'faster' if bound > 1 else 'slower'}"
+
+
+def ratio(value: float, decimals: int = 2) -> str:
+    """Write a ratio as a number: '0.88', '0.00062', '12.3', '1,640'."""
+    if 0 < abs(value) < _TINY:
+        return f"{value:.{decimals}g}"
+    if abs(value) < 10:
+        return f"{value:.{decimals}f}"
+    return f"{value:,.1f}" if abs(value) < 100 else f"{value:,.0f}"
+
+
+def work_ratio(value: float) -> str:
+    """Write a ratio of instructions: three decimals, which counts are exact enough for."""
+    return ratio(value, 3)
+
+
+def with_interval(value: float, low: float | None, high: float | None, decimals: int = 2) -> str:
+    """Write a ratio with its interval, where it has one: '0.88 [0.84, 0.92]'."""
+    return f"{ratio(value, decimals)}{interval(low, high, decimals)}"
+
+
+def interval(low: float | None, high: float | None, decimals: int = 2) -> str:
+    """Write an interval as it follows a ratio: ' [0.84, 0.92]'; nothing where there is none."""
+    if low is None or high is None:
+        return ""
+    return f" [{ratio(low, decimals)}, {ratio(high, decimals)}]"

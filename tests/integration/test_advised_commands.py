@@ -1,0 +1,136 @@
+"""Commands that reports advise: each is typed as it is printed, and measures the same work."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slowdust.analysis import advised
+from tests.integration.conftest import GetBuildOf
+from tests.integration.slowdust_command import Workplace
+
+OLD, NEW = "sqlite@3.25.2", "sqlite@3.26.0"
+"""Releases that follow each other, so that a search between them has one answer."""
+WORKLOAD = """
+name = "books"
+[tables.books]
+rows = 500
+primary_key = "id"
+columns.id = { type = "int", by = "serial" }
+columns.shelf = { type = "int", by = "uniform", low = 1, high = 50 }
+[statements.shelf]
+sql = "SELECT shelf FROM books WHERE id = :id"
+parameters.id = { of = "books.id" }
+[statements.move]
+sql = "UPDATE books SET shelf = 1 WHERE id = :id"
+parameters.id = { of = "books.id" }
+[tests.look]
+group = "point"
+statements = ["shelf"]
+[tests.move]
+statements = ["move"]
+"""
+SHORT = ("--budget", "2s", "--incarnations", "2", "--slice", "25ms")
+QUOTED = re.compile(r"`(slowdust [^`]+)`")
+
+
+@pytest.fixture
+def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
+    for contender in (OLD, NEW):
+        builds(*contender.split("@"))
+    return Workplace(open_dir)
+
+
+def folder_of(workplace: Workplace) -> Path:
+    """An experiment of a user's own workload in another folder of results than the usual one."""
+    (workplace.folder / "books.toml").write_text(WORKLOAD)
+    options = ("--workload", "books.toml", "--set", "cache_size=-4000", "--seed", "3")
+    place = ("--results", "elsewhere and far", "--name", "books", "--count", "off")
+    workplace.run("compare", OLD, NEW, *options, *place, *SHORT)
+    return workplace.folder / "elsewhere and far" / "books"
+
+
+def slow_down(folder: Path, contender: str) -> None:
+    """Let the stored slices of a contender say that it did a third of its operations."""
+    lines = []
+    for line in (folder / "slices.ndjson").read_text().splitlines():
+        record = json.loads(line)
+        if record["place"]["contender"] == contender:
+            record["qps"] /= 3
+            record["measured"]["operations"] //= 3
+        lines.append(json.dumps(record))
+    (folder / "slices.ndjson").write_text("\n".join(lines) + "\n")
+
+
+def explained(workplace: Workplace, folder: Path, test: str) -> list[str]:
+    """The commands that `slowdust explain` advises for a test."""
+    text = workplace.run("explain", str(folder), test, "--json")
+    return [
+        absent["command"]
+        for one in json.loads(text)["explained"]
+        for absent in one["absent"]
+        if "command" in absent
+    ]
+
+
+def advised_by(workplace: Workplace, folder: Path) -> list[str]:
+    """The commands that the report and the explanations of an experiment advise."""
+    report = workplace.run("report", str(folder), "--md")
+    found = QUOTED.findall(report)
+    return [*found, *explained(workplace, folder, "look"), *explained(workplace, folder, "move")]
+
+
+def test_each_command_measures_the_same_work(workplace: Workplace) -> None:
+    folder = folder_of(workplace)
+    before = read_manifest(folder)
+    slow_down(folder, NEW)
+    commands = advised_by(workplace, folder)
+    relative = folder.relative_to(workplace.folder)
+    commands.append(advised.more(str(relative), ["look"], 1.0))
+    by_kind: dict[str, list[str]] = defaultdict(list)
+    for command in dict.fromkeys(commands):
+        by_kind[shlex.split(command)[1]].append(command)
+    assert by_kind["compare"]
+    assert by_kind["bisect"], commands
+    assert any(":durable" in command for command in by_kind["compare"]), commands
+
+    for number, command in enumerate(by_kind["compare"]):
+        _, *arguments = shlex.split(command)
+        workplace.run(*arguments, "--name", f"again-{number}", *SHORT)
+        again = workplace.manifest(f"again-{number}")
+        for key in ("workload", "clients", "work_options"):
+            assert again[key] == before[key], command
+        assert again["method"]["seed"] == before["method"]["seed"]
+        assert [own["settings"].get("cache_size") for own in again["contenders"]] == ["-4000"] * 2
+    for command in by_kind["bisect"][:1]:
+        _, *arguments = shlex.split(command)
+        workplace.run(*arguments, "--budget", "2s", "--metric", "time", "--name", "searched")
+    for command in by_kind["more"]:
+        _, *arguments = shlex.split(command)
+        workplace.run(*arguments, "--budget", "1s", "--yes")
+
+
+def test_a_stopped_experiment_is_finished_by_the_command_that_is_advised(
+    workplace: Workplace,
+) -> None:
+    folder = folder_of(workplace)
+    manifest = read_manifest(folder)
+    del manifest["finished"]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+    [resume] = {each for each in advised_by(workplace, folder) if "--resume" in each}
+    _, *arguments = shlex.split(resume)
+    workplace.run(*arguments)
+
+    assert "finished" in read_manifest(folder)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
+    return manifest

@@ -1,0 +1,158 @@
+"""Regressions and improvements that users have reported in public: each is found, and told rightly.
+
+The files of `cases/` are measured between the two versions where the change shows, with fewer rows
+where that keeps it. The differences are far larger than what a busy machine does to a ratio.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.conftest import GetBuildOf
+from tests.integration.slowdust_command import Workplace
+
+CASES = Path(__file__).parent / "cases"
+ALL = "SLOWDUST_ALL_REGRESSIONS"
+"""Variable that lets all cases run, also those whose builds or tables take longest."""
+SMALLEST = ("--incarnations", "2", "--budget", "4s", "--count", "off", "--yes")
+WRONG_WORDS = re.compile(r"99% (?:slower|faster)|0\.00 \[0\.00|cannot tell more|stalls|dropped out")
+"""What no report of a change by a factor says."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A workload, the versions between which a test of it changes, and by how much at least."""
+
+    file: str
+    base: str
+    other: str
+    test: str
+    verdict: str
+    factor: float
+    changes: tuple[tuple[str, str], ...] = ()
+    """Texts of the file, and what stands in their place for a smaller run."""
+    cheap: bool = False
+
+    def __str__(self) -> str:
+        return self.file
+
+
+REGRESSIONS = (
+    Case(
+        "pg-skip-scan", "postgres@17.6", "postgres@18.4", "few-leading", "faster", 2.0,
+        changes=(("1_000_000", "400_000"), ("each = 100_000", "each = 40_000")),
+        cheap=True,
+    ),
+    Case("pg-partitions", "postgres@10.23", "postgres@14.20", "update-one", "faster", 5.0),
+    Case(
+        "pg-cte", "postgres@11.20", "postgres@12.22", "cte", "slower", 1.3,
+        changes=(("rows = 50_000", "rows = 10_000"),),
+    ),
+    Case(
+        "pg-not-in", "postgres@14.20", "postgres@15.8", "not-in", "faster", 3.0,
+        changes=(("200_000", "2_000"),),
+    ),
+    Case(
+        "my-order-limit", "mysql@5.6.24", "mysql@9.7.4", "top", "slower", 1.5,
+        changes=(("10_000", "2_000"),),
+    ),
+    Case(
+        "maria-pdns", "mariadb@10.11.18", "mariadb@11.8.9", "clear", "slower", 20.0,
+        changes=(("50_000", "5_000"), ("100_000", "10_000")),
+        cheap=True,
+    ),
+)  # fmt: skip
+
+
+@pytest.fixture
+def workplace(open_dir: Path) -> Workplace:
+    return Workplace(open_dir)
+
+
+def measured(workplace: Workplace, case: Case, builds: GetBuildOf, *, expect: int = 0) -> str:
+    """Compare the two versions by the case's file; standard output, with one blank for many."""
+    for contender in (case.base, case.other):
+        builds(*contender.split("@"))
+    text = (CASES / f"{case.file}.toml").read_text()
+    for old, new in case.changes:
+        assert old in text
+        text = text.replace(old, new)
+    file = workplace.folder / f"{case.file}.toml"
+    file.write_text(text)
+    options = ("--workload", file.name, "--tests", case.test, "--name", case.file, *SMALLEST)
+    printed = workplace.run("compare", case.base, case.other, *options, expect=expect)
+    return " ".join(printed.split())
+
+
+def result_of(workplace: Workplace, case: Case) -> dict[str, Any]:
+    """The result of the case's test on the second version."""
+    results = workplace.report(case.file)["results"]
+    [result] = [each for each in results if each["contender"] == case.other]
+    found: dict[str, Any] = result
+    return found
+
+
+@pytest.mark.parametrize("case", REGRESSIONS, ids=str)
+def test_a_change_is_found_and_told_by_its_size(
+    workplace: Workplace, builds: GetBuildOf, case: Case
+) -> None:
+    if not case.cheap and ALL not in os.environ:
+        pytest.skip(f"takes long: set {ALL} to run it")
+    printed = measured(workplace, case, builds)
+
+    result = result_of(workplace, case)
+    assert result["verdict"] == case.verdict, printed
+    ratio = result["rqps"] if case.verdict == "faster" else 1 / result["rqps"]
+    assert ratio > case.factor
+    assert re.search(
+        rf"{case.test} is [\d.,]+(?:X|%) {case.verdict}, at least [\d.,]+(?:X|%)", printed
+    )
+    assert not WRONG_WORDS.search(printed), printed
+
+
+def test_plans_that_differ_in_an_alias_are_the_same(
+    workplace: Workplace, builds: GetBuildOf
+) -> None:
+    case = Case("alias-plan", "postgres@10.23", "postgres@14.20", "look", "", 1.0)
+    printed = measured(workplace, case, builds)
+
+    plans = {plan["plan"] for plan in workplace.manifest(case.file)["plans"]}
+    assert len(plans) == 2, "they are printed in two ways"
+    assert "plan differs" not in printed
+    report = workplace.report(case.file)
+    assert report["plan_differences"] == []
+    assert not any("plan" in note for each in report["results"] for note in each.get("notes", []))
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("fail", "t fails on postgres@17.6 and postgres@16.2: all of {} operations, 22012 division"
+         " by zero."),
+        ("nothing", "t has wrong results on postgres@17.6 and postgres@16.2: all of {} operations, "
+         "row count 0, expected 1."),
+    ],
+)  # fmt: skip
+def test_a_test_that_always_fails_is_told_first(
+    workplace: Workplace, builds: GetBuildOf, file: str, words: str
+) -> None:
+    case = Case(file, "postgres@17.6", "postgres@16.2", "*", "", 1.0)
+    printed = measured(workplace, case, builds, expect=1)
+
+    report = workplace.report(file)
+    results = {(each["test"], each["contender"]): each for each in report["results"]}
+    failing = [results["t", case.base], results["t", case.other]]
+    executions = sum(each["failures"]["executions"] for each in failing)
+    assert printed.startswith(f"Failed {words.format(f'{executions:,}')} Measured ")
+    assert all(each["qps"] == 0 and "verdict" not in each for each in failing)
+    assert results["ok", case.other]["qps"] > 0
+    assert "Everything is decided" not in printed or "decided but t: correct" in printed
+    slices = workplace.slice_lines(file)
+    of_failing = sum('"test":"t"' in line for line in slices)
+    assert of_failing < len(slices) - of_failing, "a failing test gets no more slices"

@@ -1,0 +1,152 @@
+"""Failures are told first, and leave a test without a verdict from 1% of the executions on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from slowdust.analysis.analyse import analyse
+from slowdust.analysis.model import Report, Result
+from slowdust.analysis.results.failures import failed_wholly, failures_of
+from slowdust.report import answer, html, terminal
+from slowdust.report.formats import REPORTS, SHORT_REPORTS, render_as
+from slowdust.store.slice import Slice
+from tests.unit.synthetic import Noise, synthetic_experiment
+from tests.unit.synthetic_counts import synthetic_counts
+
+BASE, OTHER = "postgres@15.8", "postgres@17.6"
+TESTS = ["point-query", "scan"]
+Spoil = Callable[[Slice], None]
+
+
+def fails(record: Slice) -> None:
+    """All operations of the slice fail."""
+    record.measured.errors = {"22012": record.measured.operations or 0}
+    record.measured.error_texts = {"22012": "division by zero"}
+    record.qps, record.measured.operations = 0.0, 0
+
+
+def is_wrong(record: Slice) -> None:
+    """All operations of the slice have a wrong result."""
+    record.measured.errors = {"wrong-row-count": record.measured.operations or 0}
+    record.measured.error_texts = {"wrong-row-count": "row count 0, expected 1"}
+
+
+def fails_in(share: float, *, retried: bool = False) -> Spoil:
+    """A share of the operations of the slice fails, or collides and is repeated."""
+
+    def spoil(record: Slice) -> None:
+        count = round((record.measured.operations or 0) * share)
+        record.measured.errors = {"40001": count}
+        record.measured.retries = count if retried else 0
+
+    return spoil
+
+
+def report_of(spoil: Spoil, *contenders: str) -> Report:
+    """A report of a twice as slow contender, on some of which point-query is spoiled."""
+    manifest, slices = synthetic_experiment(
+        [BASE, OTHER], TESTS, shifts={OTHER: {"point-query": 0.5}}, noise=Noise(slice=0.001)
+    )
+    for record in slices:
+        if record.place.test == "point-query" and record.place.contender in contenders:
+            spoil(record)
+    counts = synthetic_counts([BASE, OTHER], TESTS, shifts={OTHER: {"point-query": 1.2}})
+    return analyse(manifest, slices, counts=counts)
+
+
+def compared(report: Report) -> Result:
+    """The result of point-query beside the base's."""
+    [result] = [r for r in report.results if (r.test, r.contender) == ("point-query", OTHER)]
+    return result
+
+
+@pytest.mark.parametrize("contenders", [(BASE,), (OTHER,), (BASE, OTHER)])
+@pytest.mark.parametrize("spoil", [fails, is_wrong, fails_in(0.011)])
+def test_a_test_that_fails_on_either_side_has_no_verdict(
+    spoil: Spoil, contenders: tuple[str, ...]
+) -> None:
+    assert compared(report_of(spoil)).verdict == "slower"
+
+    result = compared(report_of(spoil, *contenders))
+
+    assert (result.verdict, result.judged_rqps, result.low) == (None, None, None)
+    assert result.work is not None
+    assert (result.work.ratio, result.work.verdict, result.compared) == (None, None, {})
+    assert any(note.startswith("not compared: it fails on") for note in result.notes)
+
+
+@pytest.mark.parametrize("spoil", [fails_in(0.009), fails_in(0.2, retried=True)])
+def test_few_failures_and_repeated_collisions_leave_a_verdict(spoil: Spoil) -> None:
+    report = report_of(spoil, OTHER)
+
+    assert compared(report).verdict == "slower"
+    assert report.answer is not None
+    assert report.answer.failures == ""
+
+
+def test_a_wholly_wrong_test_has_no_rate() -> None:
+    report = report_of(is_wrong, OTHER)
+
+    assert compared(report).qps == 0
+    assert failed_wholly(report)
+    assert not failed_wholly(report_of(fails_in(0.5), OTHER))
+
+
+def test_failures_count_executions_and_name_the_most_frequent_error() -> None:
+    _, slices = synthetic_experiment([BASE], ["scan"])
+    slices = slices[:2]
+    for record in slices:
+        record.measured.operations = 90
+    slices[0].measured.errors = {"40001": 6, "22012": 7, "wrong-row-count": 5}
+    slices[0].measured.retries = 3
+    slices[0].measured.error_texts = {"22012": "division by zero"}
+
+    found = failures_of(slices)
+
+    assert found is not None
+    assert (found.executions, found.failed) == (180 + 10, 10 + 5)
+    assert (found.state, found.text, found.wholly) == ("22012", "division by zero", False)
+    assert failures_of(slices[1:]) is None
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (fails, "point-query fails on postgres@17.6: all of {count} operations, 22012 division by "
+         "zero."),
+        (is_wrong, "point-query has wrong results on postgres@17.6: all of {count} operations, row "
+         "count 0, expected 1."),
+    ],
+)  # fmt: skip
+def test_every_format_tells_failures_first(spoil: Spoil, sentence: str) -> None:
+    report = report_of(spoil, OTHER)
+    failures = compared(report).failures
+    assert failures is not None
+    words = sentence.format(count=f"{failures.executions:,}")
+
+    first = answer.lines(report)[0]
+    assert (first.label, first.text) == ("Failed", words)
+    assert terminal.lines(report)[0].split() == ["Failed", *words.split()]
+    for name, formats in (("md", REPORTS), ("md", SHORT_REPORTS), ("json", REPORTS)):
+        assert words in " ".join(render_as(name, formats, report, [], []).split())
+    assert words in html.render(report, [], [])
+    assert report.answer is not None
+    assert report.answer.next == (
+        "Everything is decided but point-query: correct what fails, and measure again."
+    )
+
+
+def test_nothing_is_decided_where_every_test_fails() -> None:
+    manifest, slices = synthetic_experiment([BASE, OTHER], ["scan"])
+    for record in slices:
+        fails(record)
+
+    report = analyse(manifest, slices)
+
+    assert report.answer is not None
+    assert report.answer.next == "Nothing is decided: correct what fails, and measure again."
+    assert report.answer.failures.startswith(
+        "scan fails on postgres@15.8 and postgres@17.6: all of "
+    )
