@@ -86,7 +86,7 @@ def answering(
     def install(answer: Answer) -> list[list[str]]:
         commands: list[list[str]] = []
 
-        def run(_: Account, command: list[str], *, text: str | None = None) -> object:
+        def run(_: Account, command: list[str], *, text: str | None = None, **__: object) -> object:
             commands.append(command)
             options = dict(part.removeprefix("--").split("=", 1) for part in command[1:])
             said = answer(Path(options["config"]).read_text())

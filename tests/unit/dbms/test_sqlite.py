@@ -55,7 +55,7 @@ def report(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         lines = [f"{name} = {values[name]}\n" for name in names if name in values]
         return subprocess.CompletedProcess(command, 0, "".join(lines), "")
 
-    def run(account: Account, command: list[str], *, text: str) -> object:
+    def run(account: Account, command: list[str], *, text: str, **_: object) -> object:
         return answer(account, command, text)
 
     monkeypatch.setattr(Account, "run", run)
