@@ -97,7 +97,7 @@ group = "point"
 statements = ["customer"]
 """
 _ENDS_WITHIN: Second = 30.0
-"""For what ends by itself, such as a watchdog that had only just begun."""
+"""The time for what ends by itself, such as a watchdog that had only just begun."""
 
 
 class _After(Enum):
