@@ -6,7 +6,8 @@ Prints the tables of docs/bisect.md. Seeded searches over 65 candidates, with ch
 places; the error is that of a step before it is extended. With `wrong`, that share of all ratios
 has an error of 10% beyond their own. In the first table there are no, one or three changes, of 5%
 more, 4% less and 6% more. In the second one there is one change of each size, in half of the
-searches to less; then two or three of sizes that are drawn from these.
+searches to less; then two or three of sizes that are drawn from these. Each row of the second table
+has half as many searches.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     by_error(options.searches, options.candidates)
     print()
-    by_size(options.searches, options.candidates)
+    by_size(max(1, options.searches // 2), options.candidates)
     return 0
 
 
