@@ -37,7 +37,7 @@ class Following:
 
 
 class Announced:
-    """When the end of an experiment was announced to be, in seconds from its begin."""
+    """The end of an experiment as it was announced, in seconds from its begin."""
 
     def __init__(
         self,
