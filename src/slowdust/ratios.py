@@ -20,7 +20,7 @@ class Rounding(Enum):
     """The way in which the size of a difference is rounded."""
 
     NEAREST = "nearest"
-    """As many digits as a measured rate is worth."""
+    """The digits that a measured rate is worth."""
     EXACT = "exact"
     """A digit more, for counts."""
     DOWN = "down"

@@ -28,7 +28,7 @@ class Stored:
     profiles: Sequence[Profile] = ()
     waits: Sequence[WaitWindow] = ()
     path: Path | None = None
-    """Its folder; None of records that are in no folder."""
+    """The folder; None for records that are in none."""
     _reports: dict[tuple[str, Bands], Report] = field(
         default_factory=dict, repr=False, compare=False
     )

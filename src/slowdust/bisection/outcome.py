@@ -193,15 +193,16 @@ def _conditions(stored: Stored) -> str:
 def _command(question: Question) -> str:
     """Return the command that repeats a search, with the options that were given."""
     options = dict(question.options)
+    settings = options.pop("settings", None) or []
     given = {
         "test": options.pop("tests"),
         "repo": options.pop("repo", None),
         "good": question.good,
         "bad": question.bad,
         "metric": question.metric,
-        "set": list(options.pop("settings", None) or []),
         **options,
         "margin": None if question.margin is None else f"{question.margin:.2%}",
+        "set": list(settings),
     }
     return command_line(["bisect", question.range], given)
 
