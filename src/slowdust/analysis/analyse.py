@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from slowdust.analysis.advised import typed_name
 from slowdust.analysis.calibration.calibration import calibration_of
 from slowdust.analysis.comparison.hosts import by_host, hosts_of
 from slowdust.analysis.comparison.pairs import PairVerdicts
@@ -81,7 +82,7 @@ def analyse(
         *sentences_about_hosts(report),
         *notes_about_report(report),
         *notes_about_restarts(moves, base),
-        *notes_about_work(report.results, counts, manifest.counting, manifest.experiment),
+        *notes_about_work(report.results, counts, manifest.counting, typed_name(report)),
     ]
     failures = {each.name: each.failed for each in manifest.contenders if each.failed}
     report.tldr = tldr_of(report, failures, bands)

@@ -9,7 +9,6 @@ from pathlib import Path
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
 from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
-from slowdust.places import usual_results
 from slowdust.store.count import Count
 from slowdust.store.folder import Folder
 from slowdust.store.manifest import Manifest
@@ -40,10 +39,8 @@ class Stored:
 
     @property
     def typed(self) -> str:
-        """What names it on a command line: its name, or its folder if that is not a usual place."""
-        if self.path is None or self.path.parent == usual_results():
-            return self.name
-        return str(self.path)
+        """The word for it on a command line: its name, or its path outside the usual results."""
+        return self.name if self.path is None else Folder(self.path).typed
 
     def report(self, base: str | None = None, bands: Bands = DEFAULT_BANDS) -> Report:
         """Judge it; see `analyse`. The report is the same object every time, and not to change."""

@@ -55,7 +55,7 @@ def _bundle(file: Path, name: str | None, results: Path) -> None:
     from slowdust.store.keeping.bundle import unpack
 
     folder = unpack(file, results, name)
-    click.echo(f"{folder.name}: imported, `slowdust report {folder.name}` shows it")
+    click.echo(f"{folder.name}: imported, `slowdust report {folder.typed}` shows it")
 
 
 def _command(kind: ArchiveKind) -> click.Command:

@@ -36,7 +36,12 @@ _MEANINGS = {
 def render(
     content: msgspec.Struct, _slices: Sequence[Slice] = (), _profiles: Sequence[Profile] = ()
 ) -> str:
-    """Return one of them as JSON, indented; what is None is absent."""
+    """Return one of them as JSON, indented; what is None is absent.
+
+    Where an experiment is stored is no part of it.
+    """
+    if isinstance(content, Report):
+        content = msgspec.structs.replace(content, typed=None)
     return _pretty(msgspec.json.encode(_without_none(content)))
 
 

@@ -30,7 +30,7 @@ import msgspec
 
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.formats.text import DamagedError, read_bounded, visible_in_json
-from slowdust.places import within
+from slowdust.places import usual_results, within
 from slowdust.store.bounds import MOST_CONTENDERS
 from slowdust.store.checking import (
     check_contenders,
@@ -105,6 +105,11 @@ class Folder:
     def name(self) -> str:
         """The experiment's name."""
         return self.path.name
+
+    @property
+    def typed(self) -> str:
+        """The word for it on a command line: its name, or its path outside the usual results."""
+        return self.name if self.path.parent == usual_results() else str(self.path)
 
     @property
     def spec_file(self) -> Path:

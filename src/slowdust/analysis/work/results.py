@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from slowdust.analysis.advised import more
 from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.comparison.verdict import AMOUNTS, Judgement
@@ -79,7 +80,7 @@ def has_work(results: Sequence[Result]) -> bool:
 
 
 def notes_about_work(
-    results: Sequence[Result], counts: Sequence[Count], counting: Counting | None, experiment: str
+    results: Sequence[Result], counts: Sequence[Count], counting: Counting | None, typed: str
 ) -> list[str]:
     """Return a note for each way in which work was counted otherwise than time was measured.
 
@@ -99,10 +100,10 @@ def notes_about_work(
             f"indexes may have fewer levels, and statements other plans."
         )
     if counting is not None and (left_out := counting.left_out) is not None:
+        command = more(typed, options={"count_budget": short_duration(left_out.advised_s)})
         notes.append(
             f"The work of {shortened(left_out.tests)} was not counted within "
-            f"{format_duration(round(left_out.budget_s))}: `slowdust more {experiment} "
-            f"--count-budget {short_duration(left_out.advised_s)}` counts it."
+            f"{format_duration(round(left_out.budget_s))}: `{command}` counts it."
         )
     return notes
 
