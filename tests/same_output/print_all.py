@@ -8,6 +8,7 @@ to OUTPUT.
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -67,6 +68,7 @@ def print_experiment(name: str, results: Path, output: Path) -> None:
 def main_of_script(arguments: Sequence[str]) -> None:
     """Import, then print; see the module."""
     results, output = Path(arguments[0]), Path(arguments[1])
+    os.environ["SLOWDUST_RESULTS"] = str(results)  # so that commands in reports have no path
     output.mkdir(parents=True)
     if len(arguments) > 2:
         import_archives(results, output, Path(arguments[2]))

@@ -109,7 +109,8 @@ class Folder:
     @property
     def typed(self) -> str:
         """The word for it on a command line: its name, or its path outside the usual results."""
-        return self.name if self.path.parent == usual_results() else str(self.path)
+        is_usual = self.path.absolute().parent == usual_results().absolute()
+        return self.name if is_usual else str(self.path)
 
     @property
     def spec_file(self) -> Path:

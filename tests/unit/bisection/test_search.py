@@ -134,12 +134,12 @@ def test_the_progress_names_the_changes_that_are_known_so_far() -> None:
     assert said[0] == "step 1: measuring c0, c4, c8, c12, c16"
     assert said[1].endswith(
         "; found so far: one of c5, c6, c7 and c8: 9.8% more work, 95% sure; "
-        "one of c9, c10, c11 and c12: 0.76X the instructions, 96% sure"
+        "one of c9, c10, c11 and c12: 24% less work, 96% sure"
     )
     assert said[-3:] == [
         "found: c7: 11% more work, more than 99% sure",
         "measuring c12 beside c11",
-        "found: c12: 0.74X the instructions, more than 99% sure",
+        "found: c12: 26% less work, more than 99% sure",
     ]
 
 

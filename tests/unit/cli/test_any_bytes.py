@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -104,7 +105,7 @@ def test_a_process_gets_bytes(results: Path, locale: str, command: Sequence[str]
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert done.stderr.startswith(b"slowdust: ")
-    assert b"xff" in done.stderr, "it names what is wrong"
+    assert re.search(rb"(x|udc)ff", done.stderr), "it names what is wrong"
 
 
 def test_a_working_directory_of_any_bytes(

@@ -41,7 +41,7 @@ _COMMAND = f"{_KILLED}\nfrom slowdust.cli.main import main\nmain()\n"
 _TRIAL = f"""{_KILLED}
 from types import SimpleNamespace
 from slowdust.experiment.workload import trial
-list(trial.Trial(None, SimpleNamespace(name="check"), []).executed(None))
+list(trial.Trial(None, SimpleNamespace(name="check"), []).executed(SimpleNamespace(waiting=None)))
 """
 _JAR = f"""{_KILLED}
 from pathlib import Path

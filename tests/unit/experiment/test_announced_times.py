@@ -17,6 +17,7 @@ from slowdust.experiment import announced as announcing
 from slowdust.experiment import outlook
 from slowdust.experiment.announced import MOST, Announced
 from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.driver.patience import Waits
 from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import Ran, Stop
 from slowdust.experiment.journal import Journal, new_manifest
@@ -52,6 +53,7 @@ class World:
     done: dict[str, int] = field(default_factory=dict)
     announced: Announced | None = None
     draws: random.Random = field(default_factory=lambda: random.Random(1))
+    waits: Waits = field(default_factory=lambda: Waits(None))
 
     def monotonic(self) -> float:
         return self.now
@@ -91,6 +93,9 @@ class World:
 
     def close(self, session: str) -> None:
         del session
+
+    def advance(self, session: str, positions: list[int]) -> Ran:
+        return self.run(session, Stop(positions=positions))
 
     def run(self, session: str, stop: Stop, *_: object, **__: object) -> Ran:
         """Carry out whole operations as the driver does, one at the least."""

@@ -34,8 +34,8 @@ def verdict(low: float | None, high: float | None, word: str = "unsure") -> Inte
         (verdict(0.95, 0.99), "perhaps 5% slower"),
         (verdict(1.01, 1.05), "perhaps 5% faster"),
         (verdict(3.4, 5.0, "faster"), "faster, at least 3.4X"),
-        (verdict(0.1, 0.2, "slower"), "slower, at least 80%"),
-        (verdict(0.2, 0.5), "perhaps 80% slower"),
+        (verdict(0.1, 0.2, "slower"), "slower, at least 5.0X"),
+        (verdict(0.2, 0.5), "perhaps 5.0X slower"),
     ],
 )
 def test_what_is_known_is_told_as_bounds(given: InterimVerdict, words: str) -> None:

@@ -55,4 +55,4 @@ def test_the_page_has_a_waterfall_of_what_changed_only() -> None:
     ]
 
     assert ['class="plot waterfall"' in page for page in pages] == [True, False]
-    assert "server user CPU per operation is up 5" in pages[0]
+    assert "server user CPU per operation is up " in pages[0]
