@@ -13,6 +13,7 @@ import msgspec
 
 from slowdust.errors import SlowdustError
 from slowdust.formats.text import visible_in_json
+from slowdust.wording import cut
 
 MOST_BYTES = 64 << 20
 """Bytes of a file that is read whole.
@@ -58,7 +59,7 @@ def fault(error: Exception) -> str:
 
 def shown(text: str) -> str:
     """Return a name that anybody may have chosen for a message of one line."""
-    return repr(text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}...")
+    return repr(cut(text, _LONGEST_SHOWN))
 
 
 def read_whole(path: Path) -> bytes:
