@@ -178,6 +178,20 @@ def test_what_an_unknown_key_has_is_not_decoded(tmp_path: Path, folder: Folder, 
     assert "zzz'" in why
 
 
+def test_a_profile_that_is_damaged_is_named(tmp_path: Path, folder: Folder) -> None:
+    (folder.path / "perf").mkdir(exist_ok=True)
+    (folder.path / "perf/x.json.gz").write_bytes(b"hello")
+    pack(folder, tmp_path / "file")
+    why = refusal(tmp_path / "file", tmp_path / "results")
+    assert why == "its perf/x.json.gz: Not a gzipped file (b'he')"
+
+
+def test_a_bundle_without_a_manifest(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "file", "w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("e/slices.ndjson"))
+    assert refusal(tmp_path / "file", tmp_path / "results") == "it has no manifest.json"
+
+
 def test_experiments_of_slowdust_have_no_unknown_keys(tmp_path: Path) -> None:
     unpack_experiments(tmp_path / "made")
     for path in (tmp_path / "made").iterdir():

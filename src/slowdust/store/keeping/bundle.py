@@ -227,7 +227,7 @@ def _unpacked_bytes(path: Path, most: int) -> int:
     """Return the size of a compressed file's content, or a number above `most`.
 
     Raises:
-        SlowdustError: it is damaged.
+        DamagedFileError: it is damaged.
     """
     size = 0
     try:
@@ -235,7 +235,7 @@ def _unpacked_bytes(path: Path, most: int) -> int:
             while size <= most and (part := content.read(_PIECE)):
                 size += len(part)
     except (OSError, EOFError, zlib.error) as error:
-        raise SlowdustError(f"{path.name} is damaged: {error}") from error
+        raise DamagedFileError(path, str(error)) from error
     return size
 
 
@@ -268,7 +268,10 @@ def _read(bundle: Path, incoming: Path) -> Folder:
         raise _no_bundle(bundle, fault(error)) from error
     if len(names) != 1:
         raise _no_bundle(bundle, "it is empty")
-    return Folder.of(incoming, names.pop())
+    folder = Folder.of(incoming, names.pop())
+    if not (folder.path / MANIFEST_FILE).is_file():
+        raise _no_bundle(bundle, f"it has no {MANIFEST_FILE}")
+    return folder
 
 
 def _place_of(member: tarfile.TarInfo, bundle: Path) -> tuple[str, str]:
