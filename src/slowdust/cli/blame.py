@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from slowdust.cli import completion
-from slowdust.cli.options import WORDS, format_options, no_wait_option, results_option
+from slowdust.cli.options import (
+    WORDS,
+    format_options,
+    no_wait_option,
+    patience_of_new_option,
+    results_option,
+)
 from slowdust.cli.pages import write_page
 from slowdust.report.formats import BLAMES, render_as
 
@@ -52,6 +58,7 @@ if TYPE_CHECKING:
 @click.option("--budget", metavar="TIME", help="Wall clock for the measuring of all.  [5m]")
 @click.option("--incarnations", metavar="INTEGER", help="Planned starts of the servers.")
 @click.option("--count", metavar="HOW", help="auto, valgrind, pmu or off: how work is counted.")
+@patience_of_new_option
 @click.option("--cpus", metavar="LIST", help="CPUs to measure on: 2,3 or 2-3.  [all]")
 @click.option("--seed", metavar="INTEGER", help="Seed of the random rows and operations.  [1]")
 @click.option(

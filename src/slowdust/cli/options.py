@@ -150,6 +150,12 @@ patience_option = click.option(
     callback=amount(parse_duration),
     help="Longest wait for one operation, as `compare` has it.  [as the experiment has it]",
 )
+patience_of_new_option = click.option(
+    "--patience",
+    metavar="TIME",
+    help="Longest wait for one operation, as `compare` has it.  [the budget, 60s at least]",
+)
+"""The same for experiments that begin: text, which the specification reads."""
 
 
 def _gates(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> list[Gate]:

@@ -46,6 +46,7 @@ def test_tests_are_chosen_and_a_page_is_written(slowdust: Slowdust, results: Pat
         (("postgres@17..18", "--tests", "scan", "--suite", "quick"), "--tests and --suite both"),
         (("postgres@17..18", "--clients", "0"), "at least one client is needed"),
         (("postgres@17..18", "--budget", "long"), "budget"),
+        (("postgres@17..18", "--patience", "soon"), "--patience: 'soon' is not a duration"),
         (
             ("postgres@17..18", "--set", "work_mem=4MB", "--set", "work_mem=8MB"),
             "--set: a series of releases has one value of each setting",
