@@ -12,19 +12,12 @@ from slowdust.analysis.results.failures import failed_wholly, failures_of
 from slowdust.report import answer, html, terminal
 from slowdust.report.formats import REPORTS, SHORT_REPORTS, render_as
 from slowdust.store.slice import Slice
-from tests.unit.synthetic import Noise, synthetic_experiment
+from tests.unit.synthetic import Noise, fails, synthetic_experiment
 from tests.unit.synthetic_counts import synthetic_counts
 
 BASE, OTHER = "postgres@15.8", "postgres@17.6"
 TESTS = ["point-query", "scan"]
 Spoil = Callable[[Slice], None]
-
-
-def fails(record: Slice) -> None:
-    """All operations of the slice fail."""
-    record.measured.errors = {"22012": record.measured.operations or 0}
-    record.measured.error_texts = {"22012": "division by zero"}
-    record.qps, record.measured.operations = 0.0, 0
 
 
 def is_wrong(record: Slice) -> None:
