@@ -100,8 +100,10 @@ class PretendedSession:
         if contender.restless == step.test.name:
             self._instructions += 4 * (-1) ** start
 
-    def repeats(self, callgrind: object, data: object, windows: Windows) -> list[Repeat]:
-        del callgrind, data
+    def repeats(
+        self, callgrind: object, data: object, windows: Windows, most: float
+    ) -> list[Repeat]:
+        del callgrind, data, most
         if self._error is not None:
             raise self._error
         operations = windows.operations
