@@ -131,6 +131,23 @@ def test_every_format_tells_failures_first(spoil: Spoil, sentence: str) -> None:
     )
 
 
+def test_the_others_of_a_failing_test_are_not_the_rest_of_something() -> None:
+    manifest, slices = synthetic_experiment([BASE, OTHER], TESTS)
+    for record in slices:
+        if record.place.test == "point-query":
+            fails(record)
+    report = analyse(manifest, slices)
+    assert report.answer is not None
+    assert report.answer.rest.startswith("Nothing can be more than "), "nothing is named before it"
+
+
+def test_nothing_is_decided_without_a_result_of_the_base() -> None:
+    manifest, slices = synthetic_experiment([BASE, OTHER], TESTS)
+    report = analyse(manifest, [each for each in slices if each.place.contender == OTHER])
+    assert report.answer is not None
+    assert report.answer.next == "Nothing is decided: the base has no result."
+
+
 def test_nothing_is_decided_where_every_test_fails() -> None:
     manifest, slices = synthetic_experiment([BASE, OTHER], ["scan"])
     for record in slices:

@@ -179,7 +179,8 @@ def _rest(report: Report, compared: Sequence[Result]) -> str:
             *([f"{at_most(low)}{below}"] if low < 1 else []),
             *([f"{at_most(high)} ({whose(fastest)})"] if high > 1 else []),
         ]
-        anything = "Nothing else" if len(rest) < len(compared) else "Nothing"
+        others = any(result.verdict in DIFFERENT for result in compared)
+        anything = "Nothing else" if others else "Nothing"
         anything = "Of the others, nothing" if open_ones else anything
         text = f"{anything} can be more than {listing(sides, 'or')}: {tally}."
     if open_ones:
@@ -244,7 +245,8 @@ def _decided(report: Report) -> str:
     name = _namer(report)
     failing = [*dict.fromkeys(name(each) for each in report.results if fails(each.failures))]
     if not failing:
-        return "Everything is decided"
+        measured = any(result.contender == report.base for result in report.results)
+        return "Everything is decided" if measured else "Nothing is decided: the base has no result"
     if len(failing) == len({name(each) for each in report.results}):
         return "Nothing is decided: correct what fails, and measure again"
     return f"Everything is decided but {shortened(failing)}: correct what fails, and measure again"
