@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from xml.etree import ElementTree as ET
 
 import pytest
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.failures import failed_wholly, failures_of
+from slowdust.analysis.results.gate import parse_gate
+from slowdust.cli.options import exit_code_of
 from slowdust.report import answer, html, terminal
 from slowdust.report.formats import REPORTS, SHORT_REPORTS, render_as
 from slowdust.store.slice import Slice
@@ -160,3 +163,18 @@ def test_nothing_is_decided_where_every_test_fails() -> None:
     assert report.answer.failures.startswith(
         "scan fails on postgres@15.8 and postgres@17.6: all of "
     )
+
+
+def test_junit_has_an_error_for_a_test_that_fails() -> None:
+    suite = ET.fromstring(render_as("junit", REPORTS, report_of(fails, OTHER), [], []))
+    assert (suite.get("errors"), suite.get("failures"), suite.get("skipped")) == ("1", "0", "0")
+    [error] = suite.iter("error")
+    assert (error.text or "").startswith(f"point-query fails on {OTHER}: all of ")
+
+
+def test_a_gate_does_not_pass_a_test_that_fails_wholly() -> None:
+    gates = [parse_gate("slower")]
+    assert exit_code_of(gates, report_of(fails, OTHER)) == 1
+    assert exit_code_of(gates, report_of(fails_in(0.5), OTHER)) == 0
+    assert exit_code_of(gates, report_of(fails_in(0.0))) == 3
+    assert exit_code_of([], report_of(fails, OTHER)) == 0, "a report is not the experiment"
