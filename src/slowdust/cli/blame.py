@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     metavar="INTEGER",
     help="Most releases side by side; else several experiments share one.  [as memory allows]",
 )
-@click.option("--suite", metavar="NAME", help="quick, default or full.  [quick]")
+@click.option("--suite", metavar="NAME", help="quick, default or full.  [quick; a workload: all]")
 @click.option("--tests", metavar="LIST", help="Names or patterns, instead of a suite.")
 @click.option("--benchmark", metavar="NAME", help="The benchmark of the tests.  [micro]")
 @click.option("--workload", metavar="FILE", help="Your own workload, in place of a benchmark.")
@@ -184,7 +184,7 @@ def _prepare(range_: str, folder: Path, options: dict[str, object], *, resume: b
     from slowdust.experiment.live import watching
 
     every, together = options.pop("every"), options.pop("together")
-    if options["tests"] is None and options["suite"] is None:
+    if options["tests"] is options["suite"] is options["workload"] is None:
         options["suite"] = "quick"
     if options["budget"] is None:
         options["budget"] = "5m"

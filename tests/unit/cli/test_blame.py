@@ -14,6 +14,8 @@ from slowdust.builds import Build
 from slowdust.store.manifest import BuildFacts
 from tests.unit.cli.command import Slowdust
 
+WORKLOAD = Path(__file__).parents[2] / "cases" / "limits" / "in-table.toml"
+
 
 def test_stored_experiments_are_told_without_measuring(slowdust: Slowdust, results: Path) -> None:
     outcome = slowdust("blame", "--from", "micro")
@@ -73,8 +75,9 @@ def test_wrong_use_is_told_and_nothing_is_begun(
     assert sorted(path.name for path in results.iterdir()) == before
 
 
+@pytest.mark.parametrize("work", [(), ("--workload", str(WORKLOAD))])
 def test_a_setting_that_a_release_refuses_is_told_before_a_series_begins(
-    slowdust: Slowdust, results: Path, monkeypatch: pytest.MonkeyPatch
+    slowdust: Slowdust, results: Path, monkeypatch: pytest.MonkeyPatch, work: tuple[str, ...]
 ) -> None:
     def resolve(dbms: str, version: str, *_: object) -> Build:
         facts = BuildFacts(source="directory", version=version)
@@ -83,7 +86,7 @@ def test_a_setting_that_a_release_refuses_is_told_before_a_series_begins(
     monkeypatch.setattr("slowdust.experiment.setup.builds.resolve", resolve)
     before = sorted(path.name for path in results.iterdir())
     outcome = slowdust(
-        *("blame", "sqlite@3.24.0..3.50.2", "--every", "100", "--set", "cache_sise=1,2")
+        *("blame", "sqlite@3.24.0..3.50.2", "--every", "100", "--set", "cache_sise=1,2", *work)
     )
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.splitlines() == [outcome.complaint]

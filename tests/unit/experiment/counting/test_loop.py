@@ -157,8 +157,7 @@ def count(
     with writing(folder) as writer:
         manifest = new_manifest(SPEC, facts, method_of_slices(SPEC), "1", {})
         manifest.counting = Counting(source="valgrind")
-        for record in timed:
-            writer.append(record)
+        writer.append(*timed)
         journal = Journal(SPEC, writer, manifest)
         contenders.on_failure(lambda contender: pytest.fail(f"{contender.name} has failed"))
         contenders.on_warning(journal.warn)
