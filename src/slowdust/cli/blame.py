@@ -78,7 +78,7 @@ def command(
     results: Path,
     when_busy: WhenBusy,
     **options: object,
-) -> None:
+) -> int:
     """Show what each release cost: per group of tests, in time and in work.
 
     RELEASES is DBMS@FIRST..LAST[/ENGINE][:CONFIG][+ENV...]; a beginning stands for all its
@@ -97,10 +97,11 @@ def command(
     """
     from slowdust.report.blame import terminal
 
+    failed = False
     if from_stored:
         blame = _of_stored(names, results, options)
     else:
-        blame = _measured(names, results, when_busy, options)
+        blame, failed = _measured(names, results, when_busy, options)
     if html is not None:
         write_page(html, render_as("html", BLAMES, blame))
         click.echo(f"page: {html}", err=True)
@@ -108,6 +109,7 @@ def command(
         sys.stdout.write(render_as(form, BLAMES, blame))
     elif html is None or not from_stored:
         terminal.show(blame)
+    return 1 if failed else 0
 
 
 def _of_stored(names: Sequence[str], results: Path, options: dict[str, object]) -> Blame:
@@ -134,8 +136,12 @@ def _of_stored(names: Sequence[str], results: Path, options: dict[str, object]) 
 
 def _measured(
     names: Sequence[str], results: Path, when_busy: WhenBusy, options: dict[str, object]
-) -> Blame:
-    """Measure the releases of a range, or what is left of it, and return what they cost."""
+) -> tuple[Blame, bool]:
+    """Measure the releases of a range, or what is left of it.
+
+    Return what they cost, and whether a test failed wholly on one of them.
+    """
+    from slowdust.analysis.results.failures import failed_wholly
     from slowdust.blaming.run import run, series_in
     from slowdust.errors import UsageError
     from slowdust.experiment.live import watching
@@ -172,7 +178,7 @@ def _measured(
         replace_file(page, html.render(blame).encode())
         replace_file(note, markdown.render(blame).encode())
     click.echo(f"report: {page}, note: {note}", err=True)
-    return blame
+    return blame, any(failed_wholly(each.report()) for each in stored)
 
 
 def _prepare(range_: str, folder: Path, options: dict[str, object], *, resume: bool) -> None:
