@@ -14,6 +14,7 @@ from slowdust.analysis.results.gate import parse_gate
 from slowdust.cli.options import exit_code_of
 from slowdust.report import answer, html, terminal
 from slowdust.report.formats import REPORTS, SHORT_REPORTS, render_as
+from slowdust.store.manifest import StepFailure
 from slowdust.store.slice import Slice
 from tests.unit.synthetic import Noise, fails, synthetic_experiment
 from tests.unit.synthetic_counts import synthetic_counts
@@ -178,3 +179,24 @@ def test_a_gate_does_not_pass_a_test_that_fails_wholly() -> None:
     assert exit_code_of(gates, report_of(fails_in(0.5), OTHER)) == 0
     assert exit_code_of(gates, report_of(fails_in(0.0))) == 3
     assert exit_code_of([], report_of(fails, OTHER)) == 0, "a report is not the experiment"
+
+
+def test_a_test_that_was_ended_is_told_first_and_is_not_decided() -> None:
+    manifest, slices = synthetic_experiment([BASE, OTHER], TESTS, shifts={OTHER: {"scan": 0.5}})
+    manifest.failed_steps = [
+        StepFailure(
+            test="point-query",
+            clients=1,
+            contender=OTHER,
+            incarnation=1,
+            reason="an operation had not ended after 60 s",
+            after_s=61.0,
+        )
+    ]
+    report = analyse(manifest, [each for each in slices if each.place.test == "scan"])
+    first = answer.lines(report)[0]
+    assert first.label == "Failed"
+    assert first.text.endswith("in incarnation 1: an operation had not ended after 60 s.")
+    assert first.text not in report.tldr
+    assert report.answer is not None
+    assert report.answer.next.startswith("Everything is decided but point-query: correct ")
