@@ -160,7 +160,7 @@ def test_a_server_killed_in_a_query_step_fails_that_step_alone(workplace: Workpl
     assert 0 < failure["after_s"] < 60, "its own time: it stands still in the turns of the other"
     report = workplace.report("died")
     assert [(f["test"], f["contender"]) for f in report["failed_steps"]] == [("qr500", PAIR[1])]
-    assert any("qr500 failed on" in sentence for sentence in report["tldr"])
+    assert "qr500 failed on" in report["answer"]["failures"]
     (warning,) = (text for text in report["warnings"] if "started again" in text)
     assert warning.startswith(f"{PAIR[1]} in incarnation 1")
     assert "after qr500@1, before these steps: qp500@1" in warning

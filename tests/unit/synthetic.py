@@ -418,3 +418,10 @@ def _of_step(
 def _level(test: str) -> float:
     """QPS of a test at one client: arbitrary, but always the same for a name."""
     return 500.0 + zlib.crc32(test.encode()) % 20_000
+
+
+def fails(record: Slice) -> None:
+    """Let all operations of a slice fail."""
+    record.measured.errors = {"22012": record.measured.operations or 0}
+    record.measured.error_texts = {"22012": "division by zero"}
+    record.qps, record.measured.operations = 0.0, 0

@@ -53,8 +53,8 @@ def compare(
     """Return the command that measures contenders in tests of the same work.
 
     `options` replace those of the experiment, or are added. None where a command line cannot say
-    what was measured: contenders of a matrix, servers that ran already, and experiments of a
-    version that kept no options.
+    what was measured: contenders of a matrix or with names of their own, servers that ran already,
+    and experiments of a version that kept no options.
     """
     of_matrix = any(" " in name or "#" in name for name in contenders)
     running = any(facts.running for facts in manifest.contenders)

@@ -85,8 +85,8 @@ def analyse(
         *notes_about_work(report.results, counts, manifest.counting, typed_name(report)),
     ]
     failures = {each.name: each.failed for each in manifest.contenders if each.failed}
-    report.tldr = tldr_of(report, failures, bands)
     report.answer = answer_of(manifest, report)
+    report.tldr = tldr_of(report, failures, bands)
     return report
 
 

@@ -189,7 +189,8 @@ def _closest(trials: Sequence[Trial], sla: Sla) -> Closest:
     lowest = min(trial.rate for trial in trials)
     there = [trial for trial in trials if trial.rate <= lowest * _NEARLY]
     values = {
-        term: median(trial.values.get(term.name, math.inf) for trial in there) for term in sla.terms
+        term: median(trial.values.get(term.name, math.inf) for trial in there)
+        for term in sla.judged
     }
     term = max(values, key=lambda each: each.distance(values[each]))
     name, value = term.name, values[term]

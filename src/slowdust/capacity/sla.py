@@ -11,6 +11,7 @@ from decimal import Decimal
 
 import msgspec
 
+from slowdust.analysis.results.failures import MOST_FAILING
 from slowdust.errors import UsageError
 from slowdust.units import Second, format_duration, parse_duration, parse_percentage
 from slowdust.wording import no_such
@@ -62,6 +63,9 @@ class Term(msgspec.Struct, frozen=True):
         return value / self.limit if self.limit else float("inf")
 
 
+_ERRORS = Term("errors", MOST_FAILING)
+
+
 class Sla(msgspec.Struct, frozen=True):
     """Terms that all have to hold."""
 
@@ -81,6 +85,12 @@ class Sla(msgspec.Struct, frozen=True):
     def times(self) -> list[Term]:
         """The terms about response times."""
         return [term for term in self.terms if term.is_time]
+
+    @property
+    def judged(self) -> list[Term]:
+        """The terms, and one about errors where none is given: failing has no rate."""
+        given = any(term.name == _ERRORS.name for term in self.terms)
+        return self.terms if given else [*self.terms, _ERRORS]
 
     @property
     def operations(self) -> int:
@@ -171,4 +181,4 @@ def _share(name: str, sign: str, text: str) -> float:
 
 def missed(sla: Sla, values: dict[str, float]) -> list[Term]:
     """Return the terms that values do not meet; of a term without a value nothing is known."""
-    return [term for term in sla.terms if not term.holds(values.get(term.name, float("inf")))]
+    return [term for term in sla.judged if not term.holds(values.get(term.name, float("inf")))]

@@ -9,6 +9,7 @@ from functools import partial
 from statistics import median
 from typing import Protocol
 
+from slowdust.analysis.results.failures import WRONG_RESULT
 from slowdust.analysis.results.latency import percentile_ns
 from slowdust.capacity.record import Question, Trial
 from slowdust.capacity.search import Bench
@@ -195,6 +196,7 @@ def _trial_of(contender: str, rate: float, seconds: Second, alone: Second, ran: 
     What was due at the end is done so much later, by who keeps up as well.
     """
     failed = sum(ran.errors.values())
+    wrong = ran.errors.get(WRONG_RESULT, 0)  # which are among the operations
     late = ran.schedule.late_operations if ran.schedule else 0
     done = max(1, ran.operations)
     return Trial(
@@ -206,7 +208,7 @@ def _trial_of(contender: str, rate: float, seconds: Second, alone: Second, ran: 
         took=max(seconds, ran.seconds),
         operations=ran.operations,
         times=times_of(ran.latency),
-        errors=failed / max(1, ran.operations + failed),
+        errors=failed / max(1, ran.operations + failed - wrong),
         late=min(1.0, late / done),
         kept_up=seconds / max(seconds, ran.seconds - _LAST * alone) if ran.seconds else 0.0,
         busiest_client=None if ran.client is None else ran.client.busiest_thread,

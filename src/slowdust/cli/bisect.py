@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from slowdust.cli import completion
-from slowdust.cli.options import WORDS, amount, no_wait_option, results_option
+from slowdust.cli.options import (
+    WORDS,
+    amount,
+    no_wait_option,
+    patience_of_new_option,
+    results_option,
+)
 from slowdust.cli.series import checksum_of, given_options, name_of_series, write_reports
 from slowdust.units import parse_count, parse_percentage
 
@@ -72,6 +78,7 @@ if TYPE_CHECKING:
     metavar="TIME",
     help="Wall clock for the counting of a step or a change.  [1m for each of its candidates]",
 )
+@patience_of_new_option
 @click.option("--cpus", metavar="LIST", help="CPUs to measure on: 2,3 or 2-3.  [all]")
 @click.option("--seed", metavar="INTEGER", help="Seed of the random rows and operations.  [1]")
 @click.option(

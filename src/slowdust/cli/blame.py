@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from slowdust.cli import completion
-from slowdust.cli.options import WORDS, format_options, no_wait_option, results_option
+from slowdust.cli.options import (
+    WORDS,
+    format_options,
+    no_wait_option,
+    patience_of_new_option,
+    results_option,
+)
 from slowdust.cli.pages import write_page
 from slowdust.report.formats import BLAMES, render_as
 
@@ -43,7 +49,7 @@ if TYPE_CHECKING:
     metavar="INTEGER",
     help="Most releases side by side; else several experiments share one.  [as memory allows]",
 )
-@click.option("--suite", metavar="NAME", help="quick, default or full.  [quick]")
+@click.option("--suite", metavar="NAME", help="quick, default or full.  [quick; a workload: all]")
 @click.option("--tests", metavar="LIST", help="Names or patterns, instead of a suite.")
 @click.option("--benchmark", metavar="NAME", help="The benchmark of the tests.  [micro]")
 @click.option("--workload", metavar="FILE", help="Your own workload, in place of a benchmark.")
@@ -52,6 +58,7 @@ if TYPE_CHECKING:
 @click.option("--budget", metavar="TIME", help="Wall clock for the measuring of all.  [5m]")
 @click.option("--incarnations", metavar="INTEGER", help="Planned starts of the servers.")
 @click.option("--count", metavar="HOW", help="auto, valgrind, pmu or off: how work is counted.")
+@patience_of_new_option
 @click.option("--cpus", metavar="LIST", help="CPUs to measure on: 2,3 or 2-3.  [all]")
 @click.option("--seed", metavar="INTEGER", help="Seed of the random rows and operations.  [1]")
 @click.option(
@@ -71,7 +78,7 @@ def command(
     results: Path,
     when_busy: WhenBusy,
     **options: object,
-) -> None:
+) -> int:
     """Show what each release cost: per group of tests, in time and in work.
 
     RELEASES is DBMS@FIRST..LAST[/ENGINE][:CONFIG][+ENV...]; a beginning stands for all its
@@ -90,10 +97,11 @@ def command(
     """
     from slowdust.report.blame import terminal
 
+    failed = False
     if from_stored:
         blame = _of_stored(names, results, options)
     else:
-        blame = _measured(names, results, when_busy, options)
+        blame, failed = _measured(names, results, when_busy, options)
     if html is not None:
         write_page(html, render_as("html", BLAMES, blame))
         click.echo(f"page: {html}", err=True)
@@ -101,6 +109,7 @@ def command(
         sys.stdout.write(render_as(form, BLAMES, blame))
     elif html is None or not from_stored:
         terminal.show(blame)
+    return 1 if failed else 0
 
 
 def _of_stored(names: Sequence[str], results: Path, options: dict[str, object]) -> Blame:
@@ -127,8 +136,12 @@ def _of_stored(names: Sequence[str], results: Path, options: dict[str, object]) 
 
 def _measured(
     names: Sequence[str], results: Path, when_busy: WhenBusy, options: dict[str, object]
-) -> Blame:
-    """Measure the releases of a range, or what is left of it, and return what they cost."""
+) -> tuple[Blame, bool]:
+    """Measure the releases of a range, or what is left of it.
+
+    Return what they cost, and whether a test failed wholly on one of them.
+    """
+    from slowdust.analysis.results.failures import failed_wholly
     from slowdust.blaming.run import run, series_in
     from slowdust.errors import UsageError
     from slowdust.experiment.live import watching
@@ -165,7 +178,7 @@ def _measured(
         replace_file(page, html.render(blame).encode())
         replace_file(note, markdown.render(blame).encode())
     click.echo(f"report: {page}, note: {note}", err=True)
-    return blame
+    return blame, any(failed_wholly(each.report()) for each in stored)
 
 
 def _prepare(range_: str, folder: Path, options: dict[str, object], *, resume: bool) -> None:
@@ -177,7 +190,7 @@ def _prepare(range_: str, folder: Path, options: dict[str, object], *, resume: b
     from slowdust.experiment.live import watching
 
     every, together = options.pop("every"), options.pop("together")
-    if options["tests"] is None and options["suite"] is None:
+    if options["tests"] is options["suite"] is options["workload"] is None:
         options["suite"] = "quick"
     if options["budget"] is None:
         options["budget"] = "5m"

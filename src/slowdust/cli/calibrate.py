@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from slowdust.cli.completion import builds
-from slowdust.cli.options import no_wait_option, results_option
+from slowdust.cli.options import no_wait_option, patience_of_new_option, results_option
 
 if TYPE_CHECKING:
     from slowdust.analysis.calibration.model import Calibration
@@ -45,6 +45,7 @@ _DBMS = "postgres"
     metavar="TIME",
     help="Budget for each contender in a test, from which one verdict is made.  [60s]",
 )
+@patience_of_new_option
 @click.option("--cpus", metavar="LIST", help="CPUs to measure on: 2,3 or 2-3.  [all]")
 @click.option("--seed", metavar="INTEGER", help="Seed of the random rows and operations.  [1]")
 @click.option("--name", metavar="NAME", help="Name of the experiment.  [from the time]")

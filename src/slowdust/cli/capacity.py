@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from slowdust.cli import completion
-from slowdust.cli.options import WORDS, amount, no_wait_option, results_option
+from slowdust.cli.options import (
+    WORDS,
+    amount,
+    no_wait_option,
+    patience_of_new_option,
+    results_option,
+)
 from slowdust.cli.series import checksum_of, given_options, name_of_series, write_reports
 from slowdust.units import parse_duration, parse_percentage
 
@@ -81,6 +87,7 @@ _CLIENTS = "4"
     metavar="INTEGER",
     help="Starts of the servers.  [3 to 6, by the budget; 1 with running servers]",
 )
+@patience_of_new_option
 @click.option("--cpus", metavar="LIST", help="CPUs to measure on: 2,3 or 2-3.  [all]")
 @click.option("--memory", metavar="SIZE", help="Limit the memory of each server: 256MB.  [none]")
 @click.option("--repo", metavar="DIRECTORY|URL", help="The repository of DBMS@git:REF.")

@@ -150,6 +150,12 @@ patience_option = click.option(
     callback=amount(parse_duration),
     help="Longest wait for one operation, as `compare` has it.  [as the experiment has it]",
 )
+patience_of_new_option = click.option(
+    "--patience",
+    metavar="TIME",
+    help="Longest wait for one operation, as `compare` has it.  [the budget, 60s at least]",
+)
+"""The same for experiments that begin: text, which the specification reads."""
 
 
 def _gates(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> list[Gate]:
@@ -173,14 +179,20 @@ fail_on_option = click.option(
 
 
 def exit_code_of(gates: Sequence[Gate], report: Report) -> int:
-    """Say on standard error what the gates catch; return 3 if one catches anything, else 0."""
+    """Say on standard error what the gates catch; return 3 if one catches anything, else 0.
+
+    It is 1 where a test failed wholly, of which no gate can say anything.
+    """
     if not gates:
         return 0
+    from slowdust.analysis.results.failures import failed_wholly
     from slowdust.analysis.results.gate import caught_by
 
     caught = [text for gate in gates if (text := caught_by(gate, report))]
     for text in caught:
         click.echo(f"failed by --fail-on {text}", err=True)
+    if failed_wholly(report):
+        return 1
     return 3 if caught else 0
 
 

@@ -115,7 +115,7 @@ def _tell(watch: Watch, folder: Path, outcome: Outcome) -> int:
     if outcome.untold:
         return _REGRESSION
     night = outcome.night
-    return 1 if night is not None and (night.failed is not None or night.failures) else 0
+    return 1 if night is not None and (night.failed is not None or night.failed_wholly) else 0
 
 
 def _show_status(watch: Watch, folder: Path) -> int:

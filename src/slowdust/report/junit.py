@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
 from slowdust.analysis.model import Report, Result
+from slowdust.analysis.results.failures import fails, sentence_about
 from slowdust.ratios import interval, ratio, work_ratio
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
@@ -15,17 +16,19 @@ from slowdust.wording import step_label
 def render(report: Report, _slices: Sequence[Slice] = (), _profiles: Sequence[Profile] = ()) -> str:
     """Return a suite of test cases: slower is a failure, unsure and not compared are skipped.
 
+    A test that fails on the contender is an error.
     The class of a case is its contender, its time what was measured of it.
     """
     compared = [result for result in report.results if result.contender != report.base]
     failures = sum(result.verdict == "slower" for result in compared)
-    skipped = sum(result.verdict in ("unsure", None) for result in compared)
+    errors = sum(fails(result.failures) for result in compared)
+    skipped = sum(result.verdict in ("unsure", None) for result in compared) - errors
     suite = ET.Element(
         "testsuite",
         name=report.experiment,
         tests=str(len(compared)),
         failures=str(failures),
-        errors="0",
+        errors=str(errors),
         skipped=str(skipped),
     )
     if report.started:
@@ -48,6 +51,9 @@ def _case(result: Result, levels: set[int], base: str) -> ET.Element:
     if result.verdict == "slower":
         message = f"slower than {base}: {_rate(result)}"
         ET.SubElement(case, "failure", type="slower", message=message).text = message
+    elif fails(result.failures):
+        message = sentence_about([result], case.get("name", ""))
+        ET.SubElement(case, "error", type="failing", message=message).text = message
     elif result.verdict is None:
         ET.SubElement(case, "skipped", message="not compared")
     elif result.verdict == "unsure":

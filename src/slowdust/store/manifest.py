@@ -329,7 +329,8 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     """How work was counted; absent from experiments that did not try to."""
     work_options: dict[str, str | bool | list[str]] | None = None
     """Options of `slowdust compare` that measure the same work, by parameter, but for tests and
-    contenders; absent where an earlier version measured, of archived runs, and of joined ones."""
+    contenders; absent where contenders have names or settings of their own or an earlier version
+    measured, of archived runs, and of joined ones."""
     aged_to: dict[str, list[int]] = {}
     """`TEST@CLIENTS` -> operations per client that every contender's data has seen."""
 

@@ -89,14 +89,17 @@ class Experiments:
         good = None if tonight.good is None else stored.manifest.contenders[-2].name
         host = self._host(stored.manifest)
         measured = _measured(stored, subject.name, good)
+        failures = sentences_about_failures(report)
         if not measured:
-            return Night(plan=tonight, failed="no test of it can be compared with the base")
+            failed = " ".join(failures) or "no test of it can be compared with the base"
+            return Night(plan=tonight, failed=failed)
         return Night(
             plan=tonight,
             host=host,
             segment=_segment(host, stored.manifest),
             measured=measured,
-            failures=sentences_about_failures(report) if failed_wholly(report) else [],
+            failures=failures,
+            failed_wholly=failed_wholly(report),
         )
 
     def _host(self, manifest: Manifest) -> str:

@@ -74,7 +74,9 @@ class Night(msgspec.Struct, kw_only=True, omit_defaults=True, frozen=True):
     failed: str | None = None
     """The reason why the subject could not be measured."""
     failures: list[str] = []
-    """Sentences about the tests that fail; empty unless no execution of one succeeded."""
+    """Sentences about the tests that fail, and so are not compared."""
+    failed_wholly: bool = False
+    """Whether no execution of one of them succeeded."""
 
     @property
     def number(self) -> int:

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from xml.etree import ElementTree as ET
 
 import pytest
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.failures import failed_wholly, failures_of
+from slowdust.analysis.results.gate import parse_gate
+from slowdust.cli.options import exit_code_of
 from slowdust.report import answer, html, terminal
 from slowdust.report.formats import REPORTS, SHORT_REPORTS, render_as
+from slowdust.store.manifest import StepFailure
 from slowdust.store.slice import Slice
-from tests.unit.synthetic import Noise, synthetic_experiment
+from tests.unit.synthetic import Noise, fails, synthetic_experiment
 from tests.unit.synthetic_counts import synthetic_counts
 
 BASE, OTHER = "postgres@15.8", "postgres@17.6"
 TESTS = ["point-query", "scan"]
 Spoil = Callable[[Slice], None]
-
-
-def fails(record: Slice) -> None:
-    """All operations of the slice fail."""
-    record.measured.errors = {"22012": record.measured.operations or 0}
-    record.measured.error_texts = {"22012": "division by zero"}
-    record.qps, record.measured.operations = 0.0, 0
 
 
 def is_wrong(record: Slice) -> None:
@@ -138,6 +135,23 @@ def test_every_format_tells_failures_first(spoil: Spoil, sentence: str) -> None:
     )
 
 
+def test_the_others_of_a_failing_test_are_not_the_rest_of_something() -> None:
+    manifest, slices = synthetic_experiment([BASE, OTHER], TESTS)
+    for record in slices:
+        if record.place.test == "point-query":
+            fails(record)
+    report = analyse(manifest, slices)
+    assert report.answer is not None
+    assert report.answer.rest.startswith("Nothing can be more than "), "nothing is named before it"
+
+
+def test_nothing_is_decided_without_a_result_of_the_base() -> None:
+    manifest, slices = synthetic_experiment([BASE, OTHER], TESTS)
+    report = analyse(manifest, [each for each in slices if each.place.contender == OTHER])
+    assert report.answer is not None
+    assert report.answer.next == "Nothing is decided: the base has no result."
+
+
 def test_nothing_is_decided_where_every_test_fails() -> None:
     manifest, slices = synthetic_experiment([BASE, OTHER], ["scan"])
     for record in slices:
@@ -150,3 +164,39 @@ def test_nothing_is_decided_where_every_test_fails() -> None:
     assert report.answer.failures.startswith(
         "scan fails on postgres@15.8 and postgres@17.6: all of "
     )
+
+
+def test_junit_has_an_error_for_a_test_that_fails() -> None:
+    suite = ET.fromstring(render_as("junit", REPORTS, report_of(fails, OTHER), [], []))
+    assert (suite.get("errors"), suite.get("failures"), suite.get("skipped")) == ("1", "0", "0")
+    [error] = suite.iter("error")
+    assert (error.text or "").startswith(f"point-query fails on {OTHER}: all of ")
+
+
+def test_a_gate_does_not_pass_a_test_that_fails_wholly() -> None:
+    gates = [parse_gate("slower")]
+    assert exit_code_of(gates, report_of(fails, OTHER)) == 1
+    assert exit_code_of(gates, report_of(fails_in(0.5), OTHER)) == 0
+    assert exit_code_of(gates, report_of(fails_in(0.0))) == 3
+    assert exit_code_of([], report_of(fails, OTHER)) == 0, "a report is not the experiment"
+
+
+def test_a_test_that_was_ended_is_told_first_and_is_not_decided() -> None:
+    manifest, slices = synthetic_experiment([BASE, OTHER], TESTS, shifts={OTHER: {"scan": 0.5}})
+    manifest.failed_steps = [
+        StepFailure(
+            test="point-query",
+            clients=1,
+            contender=OTHER,
+            incarnation=1,
+            reason="an operation had not ended after 60 s",
+            after_s=61.0,
+        )
+    ]
+    report = analyse(manifest, [each for each in slices if each.place.test == "scan"])
+    first = answer.lines(report)[0]
+    assert first.label == "Failed"
+    assert first.text.endswith("in incarnation 1: an operation had not ended after 60 s.")
+    assert first.text not in report.tldr
+    assert report.answer is not None
+    assert report.answer.next.startswith("Everything is decided but point-query: correct ")

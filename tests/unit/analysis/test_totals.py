@@ -338,3 +338,15 @@ def test_a_report_has_the_ratio_of_totals() -> None:
     assert other.all_time.low < other.all_time.rqps < other.all_time.high
     assert other.all_time.rqps == pytest.approx(0.8, rel=0.02)
     assert other.basis == "typical"
+
+
+@pytest.mark.parametrize(("of_slice", "told"), [(1, False), (2, True)])
+def test_an_operation_longer_than_a_slice_does_not_stall(of_slice: int, *, told: bool) -> None:
+    slices = stalling(0.1, every=10)
+    for record in slices:
+        record.measured.operations = of_slice * record.place.clients
+    manifest, _ = synthetic_experiment(["a", "b"], ["point-query"])
+    report = analyse(manifest, slices)
+    [result] = [each for each in report.results if each.contender == "b"]
+    assert result.outlasts_slices is not told
+    assert any("stalls" in note for note in result.notes) is told

@@ -77,7 +77,10 @@ def test_a_difference_that_many_tests_produce_by_chance_is_unsure() -> None:
     dull = [estimate((0.9, 1.1), p_value=0.5) for _ in range(20)]
 
     assert judge_estimates([lucky], MARGIN)[0].verdict == "faster"
-    assert judge_estimates([lucky, *dull], MARGIN)[0].verdict == "unsure"
+    [judged, *others] = judge_estimates([lucky, *dull], MARGIN)
+    assert judged.verdict == "unsure"
+    assert judged.doubt == "unsure after the correction for 21 tests"
+    assert {each.doubt for each in others} == {""}, "their intervals include 1"
 
 
 def around(center: float, reach: float, p_value: float) -> Estimate:

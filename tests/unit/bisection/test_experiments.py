@@ -21,7 +21,9 @@ from slowdust.experiment.setup import RefusedError
 from slowdust.experiment.spec.errors import AtKeysError
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
+from slowdust.store.folder import Folder, writing
 from tests.unit.analysis.results import a_result
+from tests.unit.synthetic import fails, synthetic_experiment
 from tests.unit.synthetic_search import record_of
 
 
@@ -116,3 +118,31 @@ def test_a_candidate_that_refuses_the_settings_is_unfit(
     with pytest.raises(UnfitError, match=r"^postgres 1 has no setting 'jit'$") as raised:
         laboratory.measure(0, Step(places=[0, 1, 2]))
     assert raised.value.place == 1
+
+
+@pytest.mark.parametrize("failing", [0, 1, 2])
+def test_a_candidate_on_which_the_test_fails_is_unfit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    names = [f"postgres@{number}" for number in range(3)]
+
+    def store(spec: Spec, results: Path, *_: object) -> None:
+        manifest, slices = synthetic_experiment(names, ["point-query"])
+        manifest.experiment = spec.name
+        for record in slices:
+            if record.place.contender == names[failing]:
+                fails(record)
+        folder = Folder.of(results, spec.name)
+        with writing(folder) as writer:
+            writer.write_manifest(manifest)
+            writer.append(*slices)
+        folder.spec_file.write_text(f"contenders = {names}\n")
+
+    monkeypatch.setattr(experiments, "why_not_built", lambda *_: None)
+    monkeypatch.setattr(experiments, "run_or_finish", store)
+    laboratory = Experiments(tmp_path, record_of(3), WhenBusy.FAIL, watching)
+    with pytest.raises(
+        UnfitError, match=r"^point-query fails on .*22012 division by zero$"
+    ) as raised:
+        laboratory.measure(0, Step(places=[0, 1, 2]))
+    assert raised.value.place == failing

@@ -18,7 +18,7 @@ from slowdust.analysis.stored import Stored
 from slowdust.report import json as data
 from slowdust.report.blame import html, markdown, terminal
 from slowdust.store.archived import Archived, Classic
-from tests.unit.synthetic import QUIET, Noise
+from tests.unit.synthetic import QUIET, Noise, fails
 from tests.unit.synthetic_counts import synthetic_counts
 from tests.unit.synthetic_history import Levels, choice, measured, single_runs
 
@@ -258,3 +258,14 @@ def test_the_cost_of_a_step_has_one_sign_in_time_and_in_work() -> None:
     assert work == pytest.approx(math.log(2), abs=0.02)
     low, high = part.cost_interval("time")
     assert low is not None and high is not None and low <= time <= high
+
+
+def test_tests_that_fail_are_named() -> None:
+    stored = series(SPEEDS)
+    [test, *others] = stored.manifest.tests
+    assert others
+    for record in stored.slices:
+        if (record.place.test, record.place.contender) == (test, "mysql@8.2"):
+            fails(record)
+    note = blame_of([stored], choice()).notes[0]
+    assert note.startswith(f"{test} fails on mysql@8.2: all of ")

@@ -76,6 +76,14 @@ def test_all_terms_have_to_hold() -> None:
     assert missed(sla, {"errors": 0.0}) == [sla.terms[0]], "nothing is known of it"
 
 
+def test_operations_that_fail_miss_every_sla() -> None:
+    sla = parse_sla("p99<5ms")
+    assert missed(sla, {"p99": 0.001, "errors": 0.009}) == []
+    assert [term.name for term in missed(sla, {"p99": 0.001, "errors": 0.01})] == ["errors"]
+    own = parse_sla("p99<5ms,errors<5%")
+    assert missed(own, {"p99": 0.001, "errors": 0.04}) == [], "as its user wants it"
+
+
 def test_a_trial_needs_as_many_operations_as_the_highest_percentile() -> None:
     assert parse_sla("p50<1ms,p99<5ms").operations == 2000
     assert parse_sla("p999<5ms").operations == 20_000

@@ -38,6 +38,7 @@ TEST = ("--test", "point-query")
         ),
         (("postgres@17..18", *TEST, "--metric", "beside_rate"), "--metric: "),
         (("postgres@17..18", *TEST, "--count-budget", "soon"), "--count-budget"),
+        (("postgres@17..18", *TEST, "--patience", "soon"), "--patience: 'soon' is not a duration"),
         (("postgres@17..18", *TEST, "--name", "a/b"), "is not a valid name"),
         (("postgres@17..18", *TEST, "--name", "x", "--resume"), "no search 'x' in"),
     ],

@@ -14,6 +14,8 @@ from slowdust.builds import Build
 from slowdust.store.manifest import BuildFacts
 from tests.unit.cli.command import Slowdust
 
+WORKLOAD = Path(__file__).parents[2] / "cases" / "limits" / "in-table.toml"
+
 
 def test_stored_experiments_are_told_without_measuring(slowdust: Slowdust, results: Path) -> None:
     outcome = slowdust("blame", "--from", "micro")
@@ -46,6 +48,7 @@ def test_tests_are_chosen_and_a_page_is_written(slowdust: Slowdust, results: Pat
         (("postgres@17..18", "--tests", "scan", "--suite", "quick"), "--tests and --suite both"),
         (("postgres@17..18", "--clients", "0"), "at least one client is needed"),
         (("postgres@17..18", "--budget", "long"), "budget"),
+        (("postgres@17..18", "--patience", "soon"), "--patience: 'soon' is not a duration"),
         (
             ("postgres@17..18", "--set", "work_mem=4MB", "--set", "work_mem=8MB"),
             "--set: a series of releases has one value of each setting",
@@ -72,8 +75,9 @@ def test_wrong_use_is_told_and_nothing_is_begun(
     assert sorted(path.name for path in results.iterdir()) == before
 
 
+@pytest.mark.parametrize("work", [(), ("--workload", str(WORKLOAD))])
 def test_a_setting_that_a_release_refuses_is_told_before_a_series_begins(
-    slowdust: Slowdust, results: Path, monkeypatch: pytest.MonkeyPatch
+    slowdust: Slowdust, results: Path, monkeypatch: pytest.MonkeyPatch, work: tuple[str, ...]
 ) -> None:
     def resolve(dbms: str, version: str, *_: object) -> Build:
         facts = BuildFacts(source="directory", version=version)
@@ -82,7 +86,7 @@ def test_a_setting_that_a_release_refuses_is_told_before_a_series_begins(
     monkeypatch.setattr("slowdust.experiment.setup.builds.resolve", resolve)
     before = sorted(path.name for path in results.iterdir())
     outcome = slowdust(
-        *("blame", "sqlite@3.24.0..3.50.2", "--every", "100", "--set", "cache_sise=1,2")
+        *("blame", "sqlite@3.24.0..3.50.2", "--every", "100", "--set", "cache_sise=1,2", *work)
     )
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.splitlines() == [outcome.complaint]

@@ -37,6 +37,7 @@ POSTGRES = ("postgres@17.6", *SLA)
         ((*POSTGRES, "--test", "point*"), "--test point* means 5 tests: name one"),
         ((*POSTGRES, *TEST, "--clients", "1,4"), "--clients: a search has one number"),
         ((*POSTGRES, "--test", "delete"), "each operation uses up a row"),
+        ((*POSTGRES, *TEST, "--patience", "soon"), "--patience: 'soon' is not a duration"),
         ((*POSTGRES, *TEST, "--name", "a/b"), "is not a valid name"),
         ((*POSTGRES, *TEST, "--name", "x", "--resume"), "no search 'x' in"),
         ((*POSTGRES, "--benchmark", "insert", "--test", "l.i0"), "only the steps with queries"),

@@ -27,12 +27,13 @@ POSTGRES, MYSQL = "postgres@17.6", "mysql@9.7.4"
 
 
 def test_a_build_stands_beside_itself_and_itself_slowed() -> None:
-    (spec,) = calibration_specs([POSTGRES], {"name": "night"})
+    (spec,) = calibration_specs([POSTGRES], {"name": "night", "patience": "2m"})
     planned = spec.planned_contenders()
     assert [contender.slowed for contender in planned] == [0.0, 0.0, 0.03, 0.05, 0.10]
     titles = [contender.title(None) for contender in planned]
     assert titles == [POSTGRES, POSTGRES, *(f"{POSTGRES} slowed={p}%" for p in (3, 5, 10))]
     assert (spec.name, spec.suite, spec.budget, spec.incarnations) == ("night", "quick", 300, 3)
+    assert spec.patience == 120
     assert spec.is_calibration
 
 

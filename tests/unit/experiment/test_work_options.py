@@ -10,7 +10,7 @@ from slowdust.analysis import advised
 from slowdust.cli.compare import command as compare
 from slowdust.commands import command_line
 from slowdust.experiment.spec.options import spec_from_options
-from slowdust.experiment.spec.spec import Spec
+from slowdust.experiment.spec.spec import Spec, parse_spec
 from slowdust.experiment.spec.work_options import work_options
 from slowdust.store.manifest import WorkloadFacts
 from tests.unit.synthetic import synthetic_experiment
@@ -31,7 +31,9 @@ def specified(*arguments: str) -> Spec:
 
 def typed(spec: Spec) -> list[str]:
     """The arguments that its options are, as a shell would pass them."""
-    _, *words = command_line([], work_options(spec)).split(" ")
+    options = work_options(spec)
+    assert options is not None
+    _, *words = command_line([], options).split(" ")
     return [word.strip("'") for word in words]
 
 
@@ -92,3 +94,16 @@ def test_nothing_is_advised_that_would_measure_other_work() -> None:
     manifest.work_options = None  # as an earlier version left it
     assert advised.compare(manifest, "pg17", CONTENDERS, ["scan"]) is None
     assert advised.bisect(manifest, "pg17", "postgres@15.8..17.6", "scan", {}) is None
+
+
+@pytest.mark.parametrize(
+    "contender",
+    [
+        {"contender": "postgres@17.6", "name": "nojit"},
+        {"contender": "postgres@17.6", "set": {"jit": "off"}},
+        "./pg-patched",
+    ],
+)
+def test_contenders_that_a_command_line_cannot_name_are_in_no_command(contender: object) -> None:
+    spec = parse_spec({"name": "x", "contenders": ["postgres@15.8", contender]})
+    assert work_options(spec) is None

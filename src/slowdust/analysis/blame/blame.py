@@ -17,6 +17,7 @@ from slowdust.analysis.history.chaining import Experiment
 from slowdust.analysis.history.history import Choice, history_of
 from slowdust.analysis.history.model import History, LineHistory, Point, PointWork, Series
 from slowdust.analysis.history.series import verdict_between
+from slowdust.analysis.results.failures import sentences_about_failures
 from slowdust.analysis.stored import Stored
 from slowdust.analysis.story.answer import unfinished
 from slowdust.analysis.work.estimate import WORK_MARGIN
@@ -58,7 +59,9 @@ def blame_of(stored: Sequence[Stored], choice: Choice) -> Blame:
                 notes=line.notes,
             )
         )
-    return Blame(unfinished=_unfinished(stored), lines=lines, notes=first.notes)
+    with_errors = [each for each in stored if any(r.measured.errors for r in each.slices)]
+    failures = [text for each in with_errors for text in sentences_about_failures(each.report())]
+    return Blame(unfinished=_unfinished(stored), lines=lines, notes=[*failures, *first.notes])
 
 
 def _unfinished(stored: Sequence[Stored]) -> list[str]:

@@ -8,7 +8,15 @@ from collections.abc import Iterable, Sequence
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model import Failures, Report, Result
 from slowdust.store.slice import Slice
-from slowdust.wording import MOST_LISTED, counted, first_line, listing, share, step_label
+from slowdust.wording import (
+    MOST_LISTED,
+    counted,
+    first_line,
+    listing,
+    share,
+    short_names,
+    step_label,
+)
 
 WRONG_RESULT = "wrong-row-count"
 """The driver's key of operations that were executed with another row count than expected."""
@@ -81,6 +89,26 @@ def sentences_about_failures(report: Report) -> list[str]:
     if (more := len(found) - MOST_LISTED) > 0:
         sentences.append(f"There are failures in {counted(more, 'more test')}.")
     return sentences
+
+
+def sentences_about_failed_steps(report: Report) -> list[str]:
+    """Return a sentence for each of the first tests that a contender did not finish."""
+    names = short_names(report.contenders)
+    levels = levels_of(report)
+    sentences = [
+        f"{step_label(failed.test, failed.clients, levels)} failed on {names[failed.contender]} "
+        f"in incarnation {failed.incarnation}: {first_line(failed.reason)}."
+        for failed in report.failed_steps[:MOST_LISTED]
+    ]
+    if (more := len(report.failed_steps) - MOST_LISTED) > 0:
+        sentences.append(f"{more} more steps failed.")
+    return sentences
+
+
+def levels_of(report: Report) -> set[int]:
+    """Return the numbers of clients of all tests, those that were not finished included."""
+    measured = {result.clients for result in report.results}
+    return measured | {failed.clients for failed in report.failed_steps}
 
 
 def sentence_about(results: Sequence[Result], label: str) -> str:

@@ -15,7 +15,12 @@ from slowdust.analysis import advised
 from slowdust.analysis.advised import typed_name
 from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.model import Answer, Report, Result, Verdict
-from slowdust.analysis.results.failures import fails, sentences_about_failures
+from slowdust.analysis.results.failures import (
+    fails,
+    levels_of,
+    sentences_about_failed_steps,
+    sentences_about_failures,
+)
 from slowdust.analysis.results.needed import time_to_decide
 from slowdust.analysis.story.conditions import commits_waiting, conditions_of
 from slowdust.benchmarks.model import Group
@@ -46,7 +51,7 @@ def answer_of(manifest: Manifest, report: Report) -> Answer | None:
     if report.imported is not None or report.calibration is not None:
         return None
     conditions = conditions_of(manifest, report.noise)
-    failures = " ".join(sentences_about_failures(report))
+    failures = " ".join([*sentences_about_failures(report), *sentences_about_failed_steps(report)])
     if len(report.contenders) < 2:
         return Answer(failures=failures, conditions=conditions)
     compared = [result for result in report.results if result.contender != report.base]
@@ -179,7 +184,8 @@ def _rest(report: Report, compared: Sequence[Result]) -> str:
             *([f"{at_most(low)}{below}"] if low < 1 else []),
             *([f"{at_most(high)} ({whose(fastest)})"] if high > 1 else []),
         ]
-        anything = "Nothing else" if len(rest) < len(compared) else "Nothing"
+        others = any(result.verdict in DIFFERENT for result in compared)
+        anything = "Nothing else" if others else "Nothing"
         anything = "Of the others, nothing" if open_ones else anything
         text = f"{anything} can be more than {listing(sides, 'or')}: {tally}."
     if open_ones:
@@ -242,10 +248,15 @@ def _next_of_joined(report: Report, compared: Sequence[Result]) -> str:
 def _decided(report: Report) -> str:
     """Say what is decided: of a test that fails, nothing is."""
     name = _namer(report)
-    failing = [*dict.fromkeys(name(each) for each in report.results if fails(each.failures))]
+    failing = [name(each) for each in report.results if fails(each.failures)]
+    levels = levels_of(report)
+    ended = [step_label(each.test, each.clients, levels) for each in report.failed_steps]
+    judged = {name(each) for each in report.results if each.verdict is not None}
+    failing = [*dict.fromkeys([*failing, *(label for label in ended if label not in judged)])]
     if not failing:
-        return "Everything is decided"
-    if len(failing) == len({name(each) for each in report.results}):
+        measured = any(result.contender == report.base for result in report.results)
+        return "Everything is decided" if measured else "Nothing is decided: the base has no result"
+    if {*failing} >= {name(each) for each in report.results}:
         return "Nothing is decided: correct what fails, and measure again"
     return f"Everything is decided but {shortened(failing)}: correct what fails, and measure again"
 

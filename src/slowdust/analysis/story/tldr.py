@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from slowdust.analysis.advised import typed_name
 from slowdust.analysis.model import Report, Result, StepRun, TestConcurrency
+from slowdust.analysis.results.failures import levels_of, sentences_about_failed_steps
 from slowdust.analysis.results.notes import OPEN_LOOP
 from slowdust.analysis.sla import achieved_rates
 from slowdust.analysis.story.absolute import describe_alone
@@ -25,7 +26,7 @@ from slowdust.analysis.story.searches import sentences_about_searches
 from slowdust.analysis.story.storage import sentences_about_storage
 from slowdust.analysis.story.unsure import why_so_little
 from slowdust.analysis.story.work import MOST_DETAILED, sentences_about_work
-from slowdust.wording import MOST_LISTED, first_line, listing, short_names, shortened, step_label
+from slowdust.wording import first_line, listing, short_names, shortened, step_label
 
 _SIZES_ONLY = (
     "One run of each contender: this says how large changes are, and not whether another run "
@@ -41,7 +42,7 @@ def tldr_of(report: Report, failures: Mapping[str, str], bands: Bands) -> list[s
     sizes_only = has_no_interval(report.results) and report.group_changes
     return [
         *leading_sentences(report),
-        *_failed_steps(report),
+        *([] if report.answer else sentences_about_failed_steps(report)),
         *([_SIZES_ONLY, *(c.sentence for c in report.group_changes)] if sizes_only else []),
         *describe_contenders(
             report.results,
@@ -125,25 +126,11 @@ def _common_limits(comparisons: Sequence[ContenderComparison]) -> list[str]:
     return sentences
 
 
-def _failed_steps(report: Report) -> list[str]:
-    """Return a sentence for each of the first steps that a contender did not finish."""
-    names = short_names(report.contenders)
-    levels = _levels(report)
-    sentences = [
-        f"{step_label(failed.test, failed.clients, levels)} failed on {names[failed.contender]} "
-        f"in incarnation {failed.incarnation}: {first_line(failed.reason)}."
-        for failed in report.failed_steps[:MOST_LISTED]
-    ]
-    if (more := len(report.failed_steps) - MOST_LISTED) > 0:
-        sentences.append(f"{more} more steps failed.")
-    return sentences
-
-
 def _missed_slas(report: Report) -> list[str]:
     """Return a sentence about the steps that are not compared for their writers' sake."""
-    names = short_names(report.contenders)
+    names, levels = short_names(report.contenders), levels_of(report)
     missed = [
-        f"{step_label(result.test, result.clients, _levels(report))} on {names[result.contender]} "
+        f"{step_label(result.test, result.clients, levels)} on {names[result.contender]} "
         f"({achieved_rates(writers)})"
         for result in report.results
         if (writers := result.writers) is not None and not writers.sla_met
@@ -154,11 +141,6 @@ def _missed_slas(report: Report) -> list[str]:
         f"Not compared, because the writers beside the queries missed their SLA, 95% of the "
         f"rate: {shortened(missed)}."
     ]
-
-
-def _levels(report: Report) -> set[int]:
-    measured = {result.clients for result in report.results}
-    return measured | {failed.clients for failed in report.failed_steps}
 
 
 def _stalls(runs: Sequence[StepRun], names: Mapping[str, str]) -> list[str]:

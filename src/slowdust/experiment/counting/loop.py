@@ -20,7 +20,7 @@ from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.counting.budget import CountBudget, advised
 from slowdust.experiment.counting.procedure import CountedServer, CountStep, Procedure
 from slowdust.experiment.counting.session import TOLD_TREND, trend_of
-from slowdust.experiment.counting.starts import STARTS, planned_starts
+from slowdust.experiment.counting.starts import STARTS, failing_tests, planned_starts
 from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.experiment.journal import Journal
@@ -70,15 +70,15 @@ class CountingLoop:
         self._journal = journal
         self._view = view
         self._lock = threading.Lock()
-        self._failed: set[tuple[str, str]] = set()
-        """Contender and test that failed once: after another start they would again."""
+        self._failed = failing_tests(journal)
+        """Contender and test that failed, in the timed part or since: they would again."""
 
     def run(self) -> None:
         """Count what has not been counted yet; a step that cannot be counted is a warning.
 
         Steps for which there is no time are left out, and named.
         """
-        every = self._procedure.steps
+        every = [step for step in self._procedure.steps if self._is_countable(step)]
         self._procedure.plan(every, self._budget.left / (STARTS * max(1, len(every))))
         tried: list[PlannedStep] = []
         while steps := self._fitting(tried):
@@ -161,6 +161,10 @@ class CountingLoop:
         return having.issuperset(names) and not any(
             (name, step.test.name) in self._failed for name in names
         )
+
+    def _is_countable(self, step: PlannedStep) -> bool:
+        names = [contender.name for contender in self._contenders.running()]
+        return any(self._countable(name, step) for name in names)
 
     def _count(self, tasks: Sequence[_Task]) -> None:
         """Count several contenders at the same time, as many as there are CPUs."""

@@ -12,7 +12,7 @@ from slowdust.experiment.counting.budget import CountBudget, advised
 from slowdust.experiment.counting.incarnation import UntimedIncarnations
 from slowdust.experiment.counting.perf import PerfError
 from slowdust.experiment.counting.pmu import PmuCounter, usable_groups
-from slowdust.experiment.counting.starts import STARTS, counted_steps, planned_starts
+from slowdust.experiment.counting.starts import STARTS, counted_steps, failing_tests, planned_starts
 from slowdust.experiment.driver.protocol import Ran, Stop
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
@@ -41,7 +41,8 @@ class PmuLoop:
         budget: CountBudget,
     ) -> None:
         self._incarnations = UntimedIncarnations(spec, contenders, journal, view)
-        self._steps = counted_steps(spec)
+        failing = {test for _, test in failing_tests(journal)}
+        self._steps = [step for step in counted_steps(spec) if step.test.name not in failing]
         self._contenders = contenders
         self._journal = journal
         self._view = view

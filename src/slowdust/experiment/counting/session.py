@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -15,6 +16,7 @@ from slowdust.formats.callgrind import INSTRUCTIONS as IR
 from slowdust.formats.callgrind import read_totals
 from slowdust.instances.callgrind import ANY_THREAD, Callgrind
 from slowdust.store.count import INSTRUCTIONS, SIMULATED, SYSTEM_CALLS, CountedRun, Events
+from slowdust.units import Second
 
 REPEATS = 4
 """Windows of a step in one incarnation."""
@@ -26,6 +28,8 @@ before them as behind."""
 _MORE_WARM_UP = 32
 """The same, for a server that was found not to be warm."""
 _MOST_WARM_UPS = 6
+_LONGER = 1.5
+"""How long a warm-up and its windows take, as a multiple of those before: more of it is warm-up."""
 _LEVEL = 0.003
 """Largest |ln ratio| of the later windows to the first one of a server that is warm."""
 TOLD_TREND = 0.01
@@ -96,11 +100,14 @@ class CountedSession:
         self._first = first
         self._thread = ANY_THREAD
 
-    def repeats(self, callgrind: Callgrind, data: Data, windows: Windows) -> list[Repeat]:
+    def repeats(
+        self, callgrind: Callgrind, data: Data, windows: Windows, most: Second = math.inf
+    ) -> list[Repeat]:
         """Connect, warm up, and return the repeats that are planned.
 
         A server that reads costs less, or more, while its caches and hash indexes fill: it is
-        warmed up until its windows are level. Writes go on changing what they write to. A single
+        warmed up until its windows are level, or until more would take longer than `most` in all:
+        operations of other work each never are. Writes go on changing what they write to. A single
         window shows nothing of that.
 
         Raises:
@@ -123,19 +130,21 @@ class CountedSession:
             self._run(_WARM_UP * operations)
             if self._step.test.writes:
                 return self._count(callgrind, operations, REPEATS)
-            return self._count_when_warm(callgrind, operations)
+            return self._count_when_warm(callgrind, operations, most)
         finally:
             self._driver.close(self._name)
 
-    def _count_when_warm(self, callgrind: Callgrind, operations: int) -> list[Repeat]:
+    def _count_when_warm(self, callgrind: Callgrind, operations: int, most: Second) -> list[Repeat]:
+        begun = before = time.monotonic()
         repeats = self._count(callgrind, operations, 1)
         between = _PROOF
         for _ in range(_MOST_WARM_UPS):
             self._run(between * operations)
             repeats = [repeats[-1], *self._count(callgrind, operations, REPEATS - 1)]
-            if abs(trend_of(repeats)) <= _LEVEL:
+            now = time.monotonic()
+            if abs(trend_of(repeats)) <= _LEVEL or now - begun + _LONGER * (now - before) > most:
                 break
-            between = _MORE_WARM_UP
+            between, before = _MORE_WARM_UP, now
         return repeats
 
     def _count(self, callgrind: Callgrind, operations: int, windows: int) -> list[Repeat]:

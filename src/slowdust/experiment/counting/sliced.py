@@ -5,6 +5,7 @@ The tables are loaded by servers as usual, which are then started again under ca
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -57,6 +58,7 @@ class SliceProcedure(Procedure):
         self._journal = journal
         self._view = view
         self._windows: dict[str, Windows] = {}
+        self._time_of_each: Second = math.inf
 
     def repeats(self, step: PlannedStep) -> int:
         """Return the number of windows: fewer of a test with very slow operations."""
@@ -68,6 +70,7 @@ class SliceProcedure(Procedure):
 
     def plan(self, steps: Sequence[PlannedStep], time_of_each: Second) -> None:
         """Plan as many operations as fit, at least one; contenders do the same ones."""
+        self._time_of_each = time_of_each
         for step in steps:
             operations = self._operations(step)
             choices = [Windows(operations), Windows(1), Windows(1, repeats=1)]
@@ -150,7 +153,9 @@ class SliceProcedure(Procedure):
         session = CountedSession(
             server.driver, server.contender, step, server.start, self._age_of(step)
         )
-        return session.repeats(server.callgrind, self._tables.data, self._windows_of(step))
+        return session.repeats(
+            server.callgrind, self._tables.data, self._windows_of(step), self._time_of_each
+        )
 
     def _operations(self, step: PlannedStep) -> int:
         """Return the operations of a window: the same for all contenders and incarnations.

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
 from slowdust.analysis.comparison.relative import Step
+from slowdust.analysis.results.failures import fails, failures_of
 from slowdust.analysis.work.estimate import counts_by_step, undecided_steps
 from slowdust.benchmarks.model import Test
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec
+from slowdust.store.slice import Slice
 from slowdust.units import Second
 
 STARTS = 2
@@ -35,6 +38,23 @@ def counted_steps(spec: Spec) -> list[PlannedStep]:
 def is_counted(test: Test, clients: int) -> bool:
     """Return whether a test can be counted: with one client, beside which nobody else works."""
     return test.countable and clients == 1 and test.beside is None
+
+
+def failing_tests(journal: Journal) -> set[tuple[str, str]]:
+    """Return contender and test of which so many timed operations failed that work says nothing.
+
+    One client, which counting has, may succeed where some of many fail.
+    """
+    failing = set()
+    for step in journal.steps:
+        by_contender: dict[str, list[Slice]] = defaultdict(list)
+        for record in step.slices:
+            by_contender[record.place.contender].append(record)
+        for contender, slices in by_contender.items():
+            failures = failures_of(slices)
+            if failures and (failures.wholly or (step.clients == 1 and fails(failures))):
+                failing.add((contender, step.test.name))
+    return failing
 
 
 def planned_starts(

@@ -43,8 +43,7 @@ def calibration_specs(contenders: Sequence[str], options: Mapping[str, str | Non
         data["tests"] = split_list(tests)
     if (clients := options.get("clients")) is not None:
         data["clients"] = read_numbers("--clients", clients)
-    if (cpus := options.get("cpus")) is not None:
-        data["cpus"] = cpus
+    data |= {key: options[key] for key in ("cpus", "patience") if options.get(key) is not None}
     for name in ("rows", "tables", "seed"):
         if (text := options.get(name)) is not None:
             data[name] = read_number(f"--{name}", text)

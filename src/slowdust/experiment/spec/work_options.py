@@ -11,12 +11,15 @@ _PLAIN = ("tables", "memory", "pool", "seed", "repo")
 """Keys whose values are typed as they are."""
 
 
-def work_options(spec: Spec) -> dict[str, str | bool | list[str]]:
+def work_options(spec: Spec) -> dict[str, str | bool | list[str]] | None:
     """Return the options by parameter, as `command_line` takes them.
 
     Tests, contenders and the user's own workload are not among them, and neither is what has its
-    default: an experiment has a copy of its workload, and a command names tests of its own.
+    default: an experiment has a copy of its workload, and a command names tests of its own. None
+    where a contender has a name or settings of its own, which a command line cannot say.
     """
+    if any(each.name or each.set or each.matrix or each.slowed for each in spec.contenders):
+        return None
     benchmark = spec.configured_benchmark()
     options: dict[str, str | bool | list[str]] = {}
     if spec.workload is None and spec.benchmark != Spec.model_fields["benchmark"].default:

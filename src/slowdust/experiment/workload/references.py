@@ -1,4 +1,4 @@
-"""The names that statements and indexes use: columns that are not there, and names given twice."""
+"""The names of statements and indexes: missing columns, names given twice, and aggregates."""
 
 from __future__ import annotations
 
@@ -96,6 +96,21 @@ def _columns(tree: exp.Expression, dialect: str) -> Iterator[tuple[str, str]]:
         is_text = dialect == "sqlite" and column.this.args.get("quoted")
         if isinstance(column.this, exp.Identifier) and not column.args.get("db") and not is_text:
             yield column.table.lower(), column.name.lower()
+
+
+def aggregates(parsed: Parsed, dialect: str) -> bool:
+    """Return whether a statement returns aggregates: a sum or a count of rows, with groups or not.
+
+    False where sqlglot cannot tell.
+    """
+    tree = syntax_tree("1".join(parsed.parts), dialect)
+    if not isinstance(tree, exp.Select):
+        return False
+    found = [each for column in tree.selects for each in column.find_all(exp.AggFunc)]
+    return any(
+        each.find_ancestor(exp.Select) is tree and not isinstance(each.parent, exp.Window)
+        for each in found
+    )
 
 
 def check_names(tables: Mapping[str, TableTable], dialect: str) -> None:

@@ -19,7 +19,7 @@ from slowdust.experiment.workload.file import (
     TestTable,
     WorkloadFile,
 )
-from slowdust.experiment.workload.references import check_columns, check_names
+from slowdust.experiment.workload.references import aggregates, check_columns, check_names
 from slowdust.experiment.workload.reserved import reserved_name
 from slowdust.experiment.workload.sql import CONTROL, Hole, Parsed, check_single, parse_statement
 from slowdust.experiment.workload.types import CONVERTED, DIALECTS, SqlType, for_dialect
@@ -156,9 +156,11 @@ class Workload:
         return SqlType("int")
 
     def group(self, test: str) -> Group:
-        """Return the group of a test: that of its file, or of writes if it writes."""
+        """Return the group of a test: that of its file, else of writes or of aggregation."""
         given = self.file.tests[test].group
-        return Group.WRITE if given is None else Group(given)
+        if given is not None:
+            return Group(given)
+        return Group.AGGREGATION if self.writing(test) is None else Group.WRITE
 
     def writing(self, test: str) -> str | None:
         """Return the name of the first statement of a test that writes; None if none does."""
@@ -167,6 +169,17 @@ class Workload:
                 if any(parsed.writes for _, parsed in self._in_all_dialects(entry.statement)):
                     return entry.statement
         return None
+
+    def _aggregates(self, test: str) -> bool:
+        """Return whether all statements of a test are seen to return aggregates."""
+        entries = [entry for each in self.transactions(test) for entry in each.entries]
+        seen = [
+            aggregates(parsed, dialect)
+            for entry in entries
+            if entry.statement not in CONTROL
+            for dialect, parsed in self._in_all_dialects(entry.statement)
+        ]
+        return bool(seen) and all(seen)
 
     def _in_all_dialects(self, statement: str) -> Iterator[tuple[str, Parsed]]:
         for dialect in DIALECTS:
@@ -296,7 +309,7 @@ class Workload:
             raise AtKeysError(
                 f'{writes} writes, so the group is "write": leave it out', (*keys, "group")
             )
-        if writes is None and test.group is None:
+        if writes is None and test.group is None and not self._aggregates(name):
             raise AtKeysError(
                 f"its statements write nothing: write {_READ_GROUPS}, what they are most like",
                 (*keys, "group"),

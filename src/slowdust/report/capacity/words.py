@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from slowdust.analysis.results.failures import MOST_FAILING
 from slowdust.capacity.outcome import BUSY, OFFERED, Capacity, Closest, Outcome, Ratio
 from slowdust.capacity.search import PRECISION
 from slowdust.capacity.sla import KEPT_UP, SHARES, format_time
@@ -81,8 +82,11 @@ def certainty(outcome: Outcome) -> list[str]:
         f"{counted(len(outcome.trials), 'trial')} in {counted(starts, 'start')} of the servers, "
         f"{spent}: {why}."
     ]
+    implied = outcome.sla.judged != outcome.sla.terms
+    failing = f", or {share(MOST_FAILING)} of the operations failed" if implied else ""
     lines.append(
-        f"A trial also misses the SLA if less than {share(KEPT_UP)} of the offered rate was done."
+        f"A trial also misses the SLA if less than {share(KEPT_UP)} of the offered rate was "
+        f"done{failing}."
     )
     if outcome.lapse is not None:
         stalls = (

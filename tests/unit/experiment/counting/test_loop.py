@@ -35,6 +35,8 @@ from slowdust.instances.programs import InstanceError
 from slowdust.store.count import INSTRUCTIONS, CountedRun
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Counting, LeftOut
+from slowdust.store.measured import Measured
+from slowdust.store.slice import Place, Slice
 
 TESTS = ("point-query", "delete", "insert")
 SPEC = parse_spec(
@@ -98,8 +100,10 @@ class PretendedSession:
         if contender.restless == step.test.name:
             self._instructions += 4 * (-1) ** start
 
-    def repeats(self, callgrind: object, data: object, windows: Windows) -> list[Repeat]:
-        del callgrind, data
+    def repeats(
+        self, callgrind: object, data: object, windows: Windows, most: float
+    ) -> list[Repeat]:
+        del callgrind, data, most
         if self._error is not None:
             raise self._error
         operations = windows.operations
@@ -128,6 +132,7 @@ def count(
     monkeypatch: pytest.MonkeyPatch,
     *servers: PretendedServer,
     budget: float = 600.0,
+    timed: Sequence[Slice] = (),
 ) -> Outcome:
     monkeypatch.setattr(sliced, "CountedSession", PretendedSession)
     monkeypatch.setattr(counting_loop, "Driver", pretended_driver)
@@ -152,6 +157,7 @@ def count(
     with writing(folder) as writer:
         manifest = new_manifest(SPEC, facts, method_of_slices(SPEC), "1", {})
         manifest.counting = Counting(source="valgrind")
+        writer.append(*timed)
         journal = Journal(SPEC, writer, manifest)
         contenders.on_failure(lambda contender: pytest.fail(f"{contender.name} has failed"))
         contenders.on_warning(journal.warn)
@@ -291,3 +297,23 @@ def test_a_failure_outside_of_the_servers_is_a_warning_too(tmp_path: Path) -> No
         raise SlowdustError("perf is gone")
     assert warnings == ["sampling the functions failed: perf is gone"]
     assert server.failed is None
+
+
+def timed_slice(contender: str, test: str, failed: int) -> Slice:
+    """A timed slice of a thousand executions."""
+    return Slice(
+        place=Place(benchmark="micro", test=test, clients=1, contender=contender),
+        qps=1000.0,
+        measured=Measured(operations=1000 - failed, errors={"22012": failed} if failed else {}),
+    )
+
+
+@pytest.mark.parametrize(("failed", "counted"), [(9, ["insert"]), (10, []), (1000, [])])
+def test_a_test_that_failed_in_the_timed_part_is_not_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failed: int, counted: list[str]
+) -> None:
+    timed = [timed_slice(BASE, "insert", failed), timed_slice(OTHER, "insert", 0)]
+    outcome = count(tmp_path, monkeypatch, *map(PretendedServer, NAMES), timed=timed)
+    expected = after_each_start("point-query", *counted, "delete")
+    assert outcome.counted == dict.fromkeys(NAMES, expected)
+    assert outcome.left_out is None, "that is for tests that time was lacking for"

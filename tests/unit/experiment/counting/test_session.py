@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
@@ -105,7 +107,7 @@ def step_of(name: str) -> PlannedStep:
     return PlannedStep(test, 1)
 
 
-def count_windows(test: str, warm_after: float) -> tuple[list[Repeat], int]:
+def count_windows(test: str, warm_after: float, most: float = math.inf) -> tuple[list[Repeat], int]:
     """Return the repeats of a hundred operations, and the operations that were carried out."""
     driver = PretendedDriver()
     contender = SimpleNamespace(name="a", target=None, refuse_fatal_errors=lambda *of: None)
@@ -113,7 +115,8 @@ def count_windows(test: str, warm_after: float) -> tuple[list[Repeat], int]:
         cast("Driver", driver), cast("RunningContender", contender), step_of(test), 1, 0
     )
     callgrind = cast("Callgrind", WarmingServer(driver, warm_after))
-    return session.repeats(callgrind, Data(1, 1000, 1, "sbtest"), Windows(100)), driver.position
+    data = Data(1, 1000, 1, "sbtest")
+    return session.repeats(callgrind, data, Windows(100), most), driver.position
 
 
 def test_a_server_that_reads_is_counted_when_it_is_warm() -> None:
@@ -134,6 +137,17 @@ def test_a_server_that_never_becomes_level_is_counted_all_the_same() -> None:
     writing, done = count_windows("update-index", warm_after=60_000.0)
     assert len(writing) == REPEATS
     assert done < 1000, "writes change what they write to, as they do where they are timed"
+
+
+def test_a_server_that_never_becomes_level_is_warmed_up_while_there_is_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    moments = itertools.count()  # each warm-up with its windows takes a second
+    clock = SimpleNamespace(monotonic=lambda: float(next(moments)))
+    monkeypatch.setattr("slowdust.experiment.counting.session.time", clock)
+    restless, done = count_windows("point-query", warm_after=60_000.0, most=3.0)
+    assert len(restless) == REPEATS
+    assert 4_000 < done < 8_000, "a warm-up of 8 windows, and one of 32"
 
 
 def test_caches_are_not_simulated_without_valgrind() -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
 import pytest
 
+from slowdust.benchmarks.model import Group
 from slowdust.experiment.driver.process import Data
 from slowdust.experiment.workload.described import DescribedWorkload
 from slowdust.experiment.workload.made_before import tables_made
@@ -40,27 +40,41 @@ def test_they_are_maintained_with_those_of_the_file() -> None:
 
 def test_a_table_of_the_file_is_named_once(tmp_path: Path) -> None:
     path = tmp_path / "w.toml"
-    text = (CASES / "in-table.toml").read_text().replace("statements = [", 'group = "range"\n$&[')
-    text = text.replace("$&[", "statements = [")
+    text = (CASES / "in-table.toml").read_text()
     path.write_text(f'before = ["CREATE TABLE edge (a int)", "DROP TABLE edge"]\n{text}')
     assert DescribedWorkload(read_workload(path)).made_before("sqlite") == []
 
 
-def test_sqlite_has_tables_behind_in(tmp_path: Path) -> None:
-    table = tomllib.loads((CASES / "in-table.toml").read_text())
-    sql = table["statements"]["s"]["sql"]["sqlite"]
-    with pytest.raises(Exception, match=r"tests\.s\.group: its statements write nothing"):
-        read_workload(CASES / "in-table.toml")  # and nothing about a column `chosen`
-    path = tmp_path / "in-table.toml"
-    path.write_text((CASES / "in-table.toml").read_text() + 'group = "aggregation"\n')
-    workload = read_workload(path)
+def test_sqlite_has_tables_behind_in() -> None:
+    workload = read_workload(CASES / "in-table.toml")
     assert workload.dialects == ["sqlite"]
-    assert workload.parsed("s", "sqlite").parts == (sql,)
+    (sql,) = workload.parsed("s", "sqlite").parts
+    assert sql == "SELECT count(*) FROM edge WHERE a IN chosen"
+    assert workload.group("s") is Group.AGGREGATION
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT a FROM edge",
+        "SELECT count(*) OVER () FROM edge",
+        "SELECT a FROM edge WHERE a = (SELECT max(id) FROM chosen)",
+        "SELECT (SELECT max(id) FROM chosen), a FROM edge",
+    ],
+)
+def test_a_group_is_asked_for_unless_all_that_is_read_are_aggregates(
+    tmp_path: Path, sql: str
+) -> None:
+    path = tmp_path / "in-table.toml"
+    text = (CASES / "in-table.toml").read_text()
+    path.write_text(text.replace("SELECT count(*) FROM edge WHERE a IN chosen", sql))
+    with pytest.raises(Exception, match=r"tests\.s\.group: its statements write nothing"):
+        read_workload(path)
 
 
 def test_a_column_that_is_not_there_is_still_found(tmp_path: Path) -> None:
     path = tmp_path / "in-table.toml"
-    text = (CASES / "in-table.toml").read_text() + 'group = "aggregation"\n'
+    text = (CASES / "in-table.toml").read_text()
     path.write_text(text.replace("a IN chosen", "wrong IN chosen"))
     with pytest.raises(Exception, match="no column of edge 'wrong'"):
         read_workload(path)
