@@ -139,6 +139,11 @@ def first_line(text: str) -> str:
     return text.strip().partition("\n")[0].rstrip(".")
 
 
+def cut(text: str, most: int) -> str:
+    """Return a text for a message, cut behind so many characters: 'SELECT a FROM...'."""
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
 def listing(parts: Sequence[str], conjunction: str = "and") -> str:
     """Join the parts of a list: 'a', 'a and b', 'a, b and c'."""
     return f" {conjunction} ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))

@@ -6,27 +6,20 @@ executed. More of them: `SLOWDUST_EXAMPLES=100 pytest tests/integration/test_any
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tomli_w
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from slowdust.experiment.workload.reading import read_workload
 from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import Workplace
+from tests.unit.cli.any_input import examples
 
 PAIR = ("sqlite@3.45.0", "sqlite@3.50.2")
-_FEW = settings(
-    max_examples=int(os.environ.get("SLOWDUST_EXAMPLES", "3")),
-    deadline=None,
-    derandomize="SLOWDUST_EXAMPLES" not in os.environ,
-    phases=[Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
 _READS = (
     "SELECT a FROM t WHERE id = :id",
     "SELECT count(*), max(b) FROM t WHERE a > :id",
@@ -102,7 +95,7 @@ def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
 def test_any_workload_is_measured_or_its_failure_told(workplace: Workplace) -> None:
     number = 0
 
-    @_FEW
+    @examples(3)
     @given(workloads())
     def check(workload: dict[str, Any]) -> None:
         nonlocal number

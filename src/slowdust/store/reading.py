@@ -13,12 +13,15 @@ import msgspec
 
 from slowdust.errors import SlowdustError
 from slowdust.formats.text import visible_in_json
+from slowdust.wording import cut
 
-MOST_BYTES = 128 << 20
-"""Bytes of a file that is read whole, and of a line of records.
+MOST_BYTES = 64 << 20
+"""Bytes of a file that is read whole.
 
 A manifest has some 10 kB; with plans of hundreds of contenders tens of megabytes.
 """
+MOST_OF_LINE = 8 << 20
+"""Bytes of a line of records; those of an insert have some 20 kB."""
 _LONGEST_SHOWN = 100
 """Characters."""
 FAULTS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -56,7 +59,7 @@ def fault(error: Exception) -> str:
 
 def shown(text: str) -> str:
     """Return a name that anybody may have chosen for a message of one line."""
-    return repr(text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}...")
+    return repr(cut(text, _LONGEST_SHOWN))
 
 
 def read_whole(path: Path) -> bytes:
@@ -78,37 +81,42 @@ def complete_lines(path: Path) -> Iterator[bytes]:
     ignored.
 
     Raises:
-        DamagedFileError: one is longer than `MOST_BYTES`.
+        DamagedFileError: one is longer than `MOST_OF_LINE`.
     """
     try:
         file = path.open("rb")
     except FileNotFoundError:
         return
     with file:
-        while line := file.readline(MOST_BYTES):
+        while line := file.readline(MOST_OF_LINE):
             if line.endswith(b"\n"):
                 yield visible_in_json(line)
-            elif len(line) == MOST_BYTES:
-                raise DamagedFileError(path, f"a line has more than {MOST_BYTES >> 20} MB")
+            elif len(line) == MOST_OF_LINE:
+                raise DamagedFileError(path, f"a line has more than {MOST_OF_LINE >> 20} MB")
 
 
-def unknown_keys(record: object, source: object, place: str = "$") -> Iterator[str]:
+def unknown_keys(record: object, source: bytes | msgspec.Raw, place: str = "$") -> Iterator[str]:
     """Yield the places of keys in JSON that the record decoded from it does not have.
 
-    `source` is the JSON as plain lists and dicts.
+    What an unknown key has is not decoded: a megabyte of it would take forty.
     """
-    if isinstance(record, msgspec.Struct) and isinstance(source, Mapping):
+    if isinstance(record, msgspec.Struct) and not record.__struct_config__.array_like:
         known = dict(zip(record.__struct_encode_fields__, record.__struct_fields__, strict=True))
         tag = record.__struct_config__.tag_field
-        for key, value in source.items():
+        for key, value in msgspec.json.decode(source, type=dict[str, msgspec.Raw]).items():
             if key in known:
                 yield from unknown_keys(getattr(record, known[key]), value, f"{place}.{key}")
             elif key != tag:
                 yield f"{place}.{key}"
-    elif isinstance(record, list) and isinstance(source, list):
-        for number, pair in enumerate(zip(record, source, strict=False)):
-            yield from unknown_keys(*pair, f"{place}[{number}]")
-    elif isinstance(record, Mapping) and isinstance(source, Mapping):
-        for key, value in source.items():
+    elif isinstance(record, list) and any(_has_keys(item) for item in record):
+        sources = msgspec.json.decode(source, type=list[msgspec.Raw])
+        for number, (item, value) in enumerate(zip(record, sources, strict=False)):
+            yield from unknown_keys(item, value, f"{place}[{number}]")
+    elif isinstance(record, Mapping) and any(_has_keys(item) for item in record.values()):
+        for key, value in msgspec.json.decode(source, type=dict[str, msgspec.Raw]).items():
             if key in record:
                 yield from unknown_keys(record[key], value, f"{place}.{key}")
+
+
+def _has_keys(value: object) -> bool:
+    return isinstance(value, msgspec.Struct | list | Mapping)

@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 
 from slowdust.store.folder import Folder
 from slowdust.store.keeping.bundle import pack
-from tests.unit.cli.any_input import FEW, check
+from tests.unit.cli.any_input import BYTES, FEW, READ, TEXTS, change, check
 from tests.unit.cli.command import Slowdust
-from tests.unit.cli.test_any_input import _BYTES, _READ, _TEXTS, _change
+
+pytestmark = pytest.mark.usefixtures("no_hang")
 
 Member = tuple[tarfile.TarInfo, bytes]
 _TYPES = [
@@ -59,12 +60,12 @@ def _members(folder: Folder) -> list[Member]:
 
 def _damaged_member(data: st.DataObject, member: tarfile.TarInfo) -> bytes:
     """Return a header that was changed, with one of attributes before it where these are."""
-    for change in data.draw(st.lists(st.sampled_from(["name", "type", "size", "pax"]), max_size=3)):
-        if change == "name":
+    for part in data.draw(st.lists(st.sampled_from(["name", "type", "size", "pax"]), max_size=3)):
+        if part == "name":
             member.name = data.draw(st.sampled_from(_NAMES))
-        elif change == "type":
+        elif part == "type":
             member.type = data.draw(st.sampled_from(_TYPES))
-        elif change == "size":
+        elif part == "size":
             member.size = data.draw(st.sampled_from(_SIZES))
         else:
             word = data.draw(st.sampled_from(sorted(_KEYWORDS)))
@@ -81,10 +82,10 @@ def _damaged_records(data: st.DataObject, name: str, content: bytes) -> bytes:
     place = data.draw(st.integers(0, len(lines) - 1))
     if action == "value":
         value = json.loads(lines[place])
-        _change(data, value)
+        change(data, value)
         lines[place] = json.dumps(value).encode()
     elif action == "line":
-        lines.insert(place, data.draw(st.one_of(_BYTES, st.sampled_from(_TEXTS))))
+        lines.insert(place, data.draw(st.one_of(BYTES, st.sampled_from(TEXTS))))
     else:
         key, added = {
             "deep": (b"zzz", b"[" * 3000 + b"]" * 3000),
@@ -104,7 +105,7 @@ def _written(data: st.DataObject, members: Sequence[Member]) -> bytes:
         "records": lambda pair: _with_content(
             pair[0], _damaged_records(data, pair[0].name, pair[1])
         ),
-        "any": lambda pair: _with_content(pair[0], data.draw(st.sampled_from(_TEXTS))),
+        "any": lambda pair: _with_content(pair[0], data.draw(st.sampled_from(TEXTS))),
         "missing": lambda _: b"",
         "twice": lambda pair: 2 * (pair[0].tobuf() + _padded(pair[1])),
     }
@@ -120,7 +121,7 @@ def _written(data: st.DataObject, members: Sequence[Member]) -> bytes:
     whole = b"".join(parts) + bytes(1024)
     if data.draw(st.integers(0, 5)) == 0:
         start = data.draw(st.integers(0, len(whole)))
-        whole = whole[:start] + data.draw(_BYTES) + whole[start + data.draw(st.integers(0, 600)) :]
+        whole = whole[:start] + data.draw(BYTES) + whole[start + data.draw(st.integers(0, 600)) :]
     packed = gzip.compress(whole, 1)
     cut = data.draw(st.one_of(st.just(len(packed)), st.integers(0, len(packed))))
     return packed[:cut] if data.draw(st.integers(0, 5)) == 0 else packed
@@ -158,7 +159,7 @@ def test_damaged_bundles(slowdust: Slowdust, results: Path, experiment: str) -> 
             assert not [*results.glob(".slowdust-tmp-*")]
             return
         Path("e.slowdust").unlink()
-        for command in data.draw(st.lists(st.sampled_from(_READ), min_size=2, max_size=2)):
+        for command in data.draw(st.lists(st.sampled_from(READ), min_size=2, max_size=2)):
             check(slowdust, *command)
 
     damaged()

@@ -6,13 +6,10 @@ Each example is a valid file, or command line, of which a part was replaced. Mor
 
 from __future__ import annotations
 
-import copy
 import json
 import shutil
 import tomllib
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 import tomli_w
@@ -21,60 +18,10 @@ from hypothesis import strategies as st
 
 from tests.unit.archive.insert_files import write_runs
 from tests.unit.archive.sysbench_files import RUN_A, RUN_B, Written, write_archive
-from tests.unit.cli.any_input import FEW, check
+from tests.unit.cli.any_input import BYTES, FEW, READ, TEXTS, VALUES, change, check
 from tests.unit.cli.command import Slowdust
 
 pytestmark = pytest.mark.usefixtures("no_hang")
-
-_VALUES: list[Any] = [
-    *(-1, 0, 1, 0.5, 10**25, 1e300, -1e300, 1e-300, True, None),
-    *("", "x", "x" * 300, "../../x", "\x1b[31m<b>", "nan", "postgres@17.6"),
-    *([], [[]], ["x"], {}, {"x": 1}),
-]
-_READ: Sequence[Sequence[str]] = (
-    ("report", "e", "--md"),
-    ("report", "e", "--html", "page.html", "--junit", "units.xml"),
-    ("report", "e", "--json"),
-    ("report", "e", "--csv"),
-    ("report", "e", "--classic", "classic"),
-    ("report", "e", "--md", "--short", "--fail-on", "slower:1%"),
-    ("show", "e"),
-    ("list",),
-    ("history",),
-    ("diff", "e", "slap"),
-    ("bundle", "e", "-o", "e.slowdust"),
-    ("site", "pages"),
-    ("more", "e", "--tests", "nothing"),
-)
-"""Commands that read the experiment `e`."""
-
-
-def _places(value: object, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the places in a JSON value, of long lists those of the first elements."""
-    if place:
-        yield place
-    pairs: Sequence[tuple[Any, object]] = ()
-    if isinstance(value, dict):
-        pairs = list(value.items())
-    elif isinstance(value, list):
-        pairs = list(enumerate(value[:4]))
-    for key, part in pairs:
-        yield from _places(part, (*place, key))
-
-
-def _change(data: st.DataObject, value: dict[str, Any]) -> None:
-    """Replace, remove or repeat a part of a JSON value."""
-    *path, last = data.draw(st.sampled_from(list(_places(value))))
-    inside: Any = value
-    for key in path:
-        inside = inside[key]
-    action = data.draw(st.sampled_from(["replace", "remove", "repeat"]))
-    if action == "repeat" and isinstance(inside, list):
-        inside.append(copy.deepcopy(inside[last]))
-    elif action == "remove":
-        del inside[last]
-    else:
-        inside[last] = copy.deepcopy(data.draw(st.sampled_from(_VALUES)))
 
 
 @pytest.mark.parametrize("experiment", ["micro", "insert", "slap"])
@@ -92,20 +39,15 @@ def test_damaged_stores(slowdust: Slowdust, results: Path, experiment: str, file
         shutil.copytree(results / experiment, results / "e")
         parts = [whole] if file == "manifest.json" else whole.splitlines()
         lines = [json.loads(part) for part in parts]
-        _change(data, data.draw(st.sampled_from(lines)))
+        change(data, data.draw(st.sampled_from(lines)))
         text = "".join(json.dumps(line) + "\n" for line in lines)
         (results / "e" / file).write_text(text)
-        for command in data.draw(st.lists(st.sampled_from(_READ), min_size=3, max_size=3)):
+        for command in data.draw(st.lists(st.sampled_from(READ), min_size=3, max_size=3)):
             check(slowdust, *command)
 
     damaged()
 
 
-_BYTES = st.binary(max_size=200)
-_TEXTS = [
-    *(b"", b"\0", b"\xff\xfe", b"[" * 5000, b"{}", b"null", b"\x1f\x8bnothing", b"PK\x03\x04"),
-    *(b"a = " + b"[" * 5000, b'contenders = ["x@1"]\n', b'contenders = ["postgres@17.6"]\nrows = '),
-]
 _SPEC = """\
 contenders = ["nothing@1", "nothing@2"]
 tests = ["point-query"]
@@ -128,11 +70,11 @@ def test_any_experiment_file(slowdust: Slowdust, data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(lines) - 1))
     key = lines[place].partition(" = ")[0]
     text = data.draw(
-        st.one_of(st.sampled_from([json.dumps(value) for value in _VALUES]), st.text(max_size=30))
+        st.one_of(st.sampled_from([json.dumps(value) for value in VALUES]), st.text(max_size=30))
     )
     lines[place] = f"{key} = {text}"
     content = "\n".join(lines).encode(errors="replace")
-    whole = data.draw(st.one_of(st.just(content), st.sampled_from(_TEXTS), _BYTES))
+    whole = data.draw(st.one_of(st.just(content), st.sampled_from(TEXTS), BYTES))
     Path("any.toml").write_bytes(whole)
     check(slowdust, "run", "any.toml", "--yes")
 
@@ -187,13 +129,13 @@ def test_any_workload(slowdust: Slowdust, data: st.DataObject) -> None:
     if data.draw(st.booleans()):
         value["statements"]["find"]["sql"] = data.draw(_SQL)
     for _ in range(data.draw(st.integers(0, 2))):
-        _change(data, value)
+        change(data, value)
     try:
         text = tomli_w.dumps(value)
     except (TypeError, ValueError):  # what TOML cannot have, such as null
         text = data.draw(st.text(max_size=30))
     content = text.encode(errors="replace")
-    whole = data.draw(st.one_of(st.just(content), st.sampled_from(_TEXTS)))
+    whole = data.draw(st.one_of(st.just(content), st.sampled_from(TEXTS)))
     Path("any.toml").write_bytes(whole)
     check(slowdust, "workloads", "check", "any.toml", "--dbms", "postgres")
     check(slowdust, "tests", "--workload", "any.toml")
@@ -221,7 +163,7 @@ _LOGGED = (
 @FEW
 @given(
     lines=st.lists(st.one_of(st.sampled_from(_LOGGED), st.text(max_size=20)), max_size=12),
-    whole=st.one_of(st.none(), st.sampled_from(_TEXTS), _BYTES),
+    whole=st.one_of(st.none(), st.sampled_from(TEXTS), BYTES),
 )
 def test_any_log(slowdust: Slowdust, lines: list[str], whole: bytes | None) -> None:
     content = "\n".join(lines).encode(errors="replace")
@@ -243,7 +185,7 @@ _FILES = (
 
 
 @FEW
-@given(content=st.one_of(_BYTES, st.sampled_from(_TEXTS)), name=st.sampled_from(_FILES))
+@given(content=st.one_of(BYTES, st.sampled_from(TEXTS)), name=st.sampled_from(_FILES))
 def test_any_file_where_a_file_is_expected(slowdust: Slowdust, content: bytes, name: str) -> None:
     if name.startswith("any"):
         Path(name).write_bytes(content)
@@ -285,11 +227,11 @@ def test_any_archive(slowdust: Slowdust, tmp_path: Path, kind: str) -> None:
             content = path.read_bytes()
             start = data.draw(st.integers(0, len(content)))
             end = data.draw(st.integers(start, len(content)))
-            part = data.draw(st.one_of(_BYTES, st.sampled_from(_TEXTS)))
+            part = data.draw(st.one_of(BYTES, st.sampled_from(TEXTS)))
             damaged_path = tmp_path / "b" / path.relative_to(archive)
             damaged_path.write_bytes(content[:start] + part + content[end:])
         check(slowdust, "import", kind, "b", "--name", "b")
-        for command in data.draw(st.lists(st.sampled_from(_READ[:8]), min_size=2, max_size=2)):
+        for command in data.draw(st.lists(st.sampled_from(READ[:8]), min_size=2, max_size=2)):
             check(slowdust, *("b" if word == "e" else word for word in command))
 
     damaged()

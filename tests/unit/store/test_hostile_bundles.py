@@ -160,6 +160,38 @@ def test_unknown_keys_are_named(
     assert "as a newer Slowdust may write it" in why
 
 
+@pytest.mark.parametrize("file", ["manifest.json", "slices.ndjson"])
+def test_what_an_unknown_key_has_is_not_decoded(tmp_path: Path, folder: Folder, file: str) -> None:
+    if file == "slices.ndjson":
+        records = [msgspec.json.encode(each) for each in folder.read_slices()]
+        (folder.path / file).write_bytes(b"".join(record + b"\n" for record in records))
+    old = {"manifest.json": "{", "slices.ndjson": '"measured":{'}[file]
+    long = f'{old}"zzz":[{"[]," * 2_400_000}[]],'
+    _changed(folder.path / file, lambda text: text.replace(old, long, 1))
+    pack(folder, tmp_path / "file")
+    tracemalloc.start()
+    try:
+        why = refusal(tmp_path / "file", tmp_path / "results")
+        assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    finally:
+        tracemalloc.stop()
+    assert "zzz'" in why
+
+
+def test_a_profile_that_is_damaged_is_named(tmp_path: Path, folder: Folder) -> None:
+    (folder.path / "perf").mkdir(exist_ok=True)
+    (folder.path / "perf/x.json.gz").write_bytes(b"hello")
+    pack(folder, tmp_path / "file")
+    why = refusal(tmp_path / "file", tmp_path / "results")
+    assert why == "its perf/x.json.gz: Not a gzipped file (b'he')"
+
+
+def test_a_bundle_without_a_manifest(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "file", "w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("e/slices.ndjson"))
+    assert refusal(tmp_path / "file", tmp_path / "results") == "it has no manifest.json"
+
+
 def test_experiments_of_slowdust_have_no_unknown_keys(tmp_path: Path) -> None:
     unpack_experiments(tmp_path / "made")
     for path in (tmp_path / "made").iterdir():
@@ -174,6 +206,7 @@ def test_a_record_of_megabytes_is_no_record(
     monkeypatch.setattr(reading, "MOST_BYTES", 500)
     why = refusal(tmp_path / "file", tmp_path / "results")
     assert why == "its manifest.json: it has more than 0 MB"
+    monkeypatch.setattr(reading, "MOST_OF_LINE", 500)
     with pytest.raises(SlowdustError, match="a line has more than 0 MB"):
         list(reading.complete_lines(folder.path / "slices.ndjson"))
 

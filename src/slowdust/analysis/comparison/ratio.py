@@ -100,12 +100,6 @@ class Estimate(Relative):
     hosts: tuple[HostRatio, ...] = ()
     """The ratio on each host; empty unless it was measured on several."""
 
-    @property
-    def host_spread(self) -> float | None:
-        """Standard deviation between the hosts' ln ratios; None of one host."""
-        ratios = [math.log(each.typical.ratio) for each in self.hosts if each.typical.ratio]
-        return float(np.std(ratios, ddof=1)) if len(ratios) > 1 else None
-
 
 @dataclass(frozen=True, kw_only=True)
 class HostRatio:

@@ -17,7 +17,7 @@ from itertools import pairwise
 from statistics import geometric_mean, median
 
 from slowdust.analysis.model import ChangeCounts, GroupChanges, Result, Verdict
-from slowdust.ratios import throughput
+from slowdust.ratios import ratio, throughput
 from slowdust.units import Second, known
 from slowdust.wording import beside_hold, counted, group_title, listing
 from slowdust.wording import clients as number_of_clients
@@ -338,7 +338,7 @@ def _common(step: ChangeCounts, mean: float | None) -> str:
         return f"there is no common result: {by_side}"
     same = sides["similar"] * 2 > step.tests
     if not same and mean is not None and _opposed(step.median, mean):
-        return f"there is no common result: {by_side}, yet the geometric mean is {mean:.2f}"
+        return f"there is no common result: {by_side}, yet the geometric mean is {ratio(mean)}"
     about = "the same throughput as" if same else throughput(step.median)
     return f"the {'common ' if step.tests > 1 else ''}result is about {about} {step.before}"
 

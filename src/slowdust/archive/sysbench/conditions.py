@@ -93,17 +93,16 @@ def by_condition(directory: Directory, runs: Sequence[RunDirectory]) -> list[Dir
     if len(conditions) < 2:
         return [directory]
     titles = _titles(conditions)
-    names = [f"{directory.name}-{title}" if title else directory.name for title in titles]
-    parts = _parts(directory, conditions)
-    for part, name, condition in zip(parts[1:], names[1:], conditions[1:], strict=True):
+    name, parts = directory.name, _parts(directory, conditions)
+    for title, condition in zip(titles[1:], conditions[1:], strict=True):
         files = listing([table.path.name for table in condition.tables])
         parts[0].assumed.append(
-            f"{files}: other rates of the same tests, so of another condition: imported as {name}"
+            f"{files}: other rates of the same tests, so of another condition: imported by itself, "
+            f"under a name that ends with '-{title}'"
         )
-        part.name = name
-    parts[0].name = names[0]
     for part, title in zip(parts, titles, strict=True):
         part.condition = title
+        part.name = f"{name}-{title}" if title else name
     return parts
 
 

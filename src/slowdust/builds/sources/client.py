@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePath
@@ -11,6 +10,7 @@ from pathlib import Path, PurePath
 from slowdust.accounts import ends_with_this_process
 from slowdust.addresses import without_secrets
 from slowdust.errors import SlowdustError
+from slowdust.wording import cut
 
 FETCH_TIMEOUT_S = 1800.0
 _MESSAGE_CHARACTERS = 300
@@ -65,8 +65,7 @@ def run_client(
 
 def one_line(text: str) -> str:
     """Return a text without line breaks, short enough for a message."""
-    line = re.sub(r"\s+", " ", text).strip()
-    return line if len(line) <= _MESSAGE_CHARACTERS else line[:_MESSAGE_CHARACTERS] + "..."
+    return cut(" ".join(text.split()), _MESSAGE_CHARACTERS)
 
 
 def _last_line(output: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from slowdust.experiment.driver import protocol
 from slowdust.units import Second, format_duration
+from slowdust.wording import cut
 
 LEAST: Second = 60.0
 """The time that an operation of a test may take, whatever the budget."""
@@ -87,8 +88,8 @@ def _awaited(command: protocol.Command) -> str:
         return "an operation to end"
     if isinstance(command, protocol.Sql):
         statement = " ".join(command.statements[0].split())
-        shown = statement if len(statement) <= _SHOWN else f"{statement[: _SHOWN - 3]}..."
-        return shown if len(command.statements) == 1 else f"{len(command.statements)} statements"
+        alone = len(command.statements) == 1
+        return cut(statement, _SHOWN) if alone else f"{len(command.statements)} statements"
     if isinstance(command, protocol.Load):
         return "its tables to be loaded"
     if isinstance(command, protocol.Perform):

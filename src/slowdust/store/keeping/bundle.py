@@ -170,12 +170,12 @@ def _check_texts(folder: Folder, name: str, record: msgspec.Struct, bundle: Path
         SlowdustError: there are such, or the file is damaged.
     """
     path = folder.path / name
+    content = path.read_bytes()
     with naming_damage(path):
-        content = msgspec.json.decode(path.read_bytes())
         unknown = next(unknown_keys(record, content), None)
-        if any(_CONTROL.search(text) for text in _texts(content)):
-            raise _no_bundle(bundle, f"its {name} has control characters")
     _refuse_key(unknown, f"its {name}", bundle)
+    if any(_CONTROL.search(text) for text in _texts(msgspec.json.decode(content))):
+        raise _no_bundle(bundle, f"its {name} has control characters")
 
 
 def _check_keys(path: Path, kind: type[msgspec.Struct], bundle: Path) -> None:
@@ -189,8 +189,7 @@ def _check_keys(path: Path, kind: type[msgspec.Struct], bundle: Path) -> None:
         if not line.strip() or (kind is Slice and not line.startswith(BEGINNING_OF_RECORD)):
             continue  # a slice of an earlier schema was flat
         with naming_damage(path):
-            record, content = decoder.decode(line), msgspec.json.decode(line)
-            unknown = next(unknown_keys(record, content), None)
+            unknown = next(unknown_keys(decoder.decode(line), line), None)
         _refuse_key(unknown, f"line {number} of its {path.name}", bundle)
 
 
@@ -228,7 +227,7 @@ def _unpacked_bytes(path: Path, most: int) -> int:
     """Return the size of a compressed file's content, or a number above `most`.
 
     Raises:
-        SlowdustError: it is damaged.
+        DamagedFileError: it is damaged.
     """
     size = 0
     try:
@@ -236,7 +235,7 @@ def _unpacked_bytes(path: Path, most: int) -> int:
             while size <= most and (part := content.read(_PIECE)):
                 size += len(part)
     except (OSError, EOFError, zlib.error) as error:
-        raise SlowdustError(f"{path.name} is damaged: {error}") from error
+        raise DamagedFileError(path, str(error)) from error
     return size
 
 
@@ -269,7 +268,10 @@ def _read(bundle: Path, incoming: Path) -> Folder:
         raise _no_bundle(bundle, fault(error)) from error
     if len(names) != 1:
         raise _no_bundle(bundle, "it is empty")
-    return Folder.of(incoming, names.pop())
+    folder = Folder.of(incoming, names.pop())
+    if not (folder.path / MANIFEST_FILE).is_file():
+        raise _no_bundle(bundle, f"it has no {MANIFEST_FILE}")
+    return folder
 
 
 def _place_of(member: tarfile.TarInfo, bundle: Path) -> tuple[str, str]:

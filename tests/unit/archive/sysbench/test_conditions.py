@@ -33,10 +33,11 @@ def test_tables_of_two_conditions_are_two_experiments(tmp_path: Path, slowdust: 
     (folder / "qps.abs.io.dop8.tsv").write_text(io)
     (folder / "qps.abs.mem.dop8.tsv").write_text(mem)
     printed = slowdust("import", "sysbench", folder)
-    assert (
-        "qps.abs.mem.dop8.tsv: other rates of the same tests, so of another condition: imported as "
-        "a-mem" in printed
+    told = (
+        "qps.abs.mem.dop8.tsv: other rates of the same tests, so of another condition: imported by "
+        "itself, under a name that ends with '-mem'"
     )
+    assert told in printed
     assert ratios(slowdust, "a-io")["insert.range100", "17.4"] == pytest.approx(1.1)
     assert ("hot-points.range100", "17.4") not in ratios(slowdust, "a-io")
     assert ratios(slowdust, "a-mem")["hot-points.range100", "17.4"] == pytest.approx(1.1)
