@@ -26,6 +26,7 @@ from tests.integration.servers import new_instance
 from tests.integration.slowdust_command import Workplace, stop_after_slices
 
 VERSION = "1.24.2"
+WITHOUT_PASSWORDS = "1.19.0"
 PASSWORD = "MONGODB_PASSWORD"
 QUICK = ("--tests", "point-query", "--rows", "300", "--budget", "2s")
 
@@ -133,6 +134,19 @@ def test_running_servers_and_a_build_take_turns(workplace: Workplace, ferretdb: 
     for file in (workplace.folder / "results").rglob("*"):
         assert not file.is_file() or ferretdb.password.encode() not in file.read_bytes()
     assert ferretdb.schemas() == []
+
+
+def test_a_build_that_asks_for_no_password_has_its_socket_alone(
+    workplace: Workplace, ferretdb: Running
+) -> None:
+    tests = ("--tests", "point-query", "--rows", "300", "--budget", "2s", "--incarnations", "1")
+    run = ("compare", ferretdb.url(), f"ferretdb@{WITHOUT_PASSWORDS}", *tests)
+    workplace.run(*run, "--name", "old", "--count", "off")
+
+    report = workplace.report("old")
+    assert all(result["qps"] > 0 and not result["errors"] for result in report["results"])
+    [warning] = [text for text in report["warnings"] if "private socket" in text]
+    assert warning.startswith(f"ferretdb@{WITHOUT_PASSWORDS} cannot ask for a password")
 
 
 def test_database_with_collections_of_others_is_refused(

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::retry_on_intr;
@@ -17,7 +17,8 @@ use super::tls::{self, TlsStream};
 use super::{Failure, Traffic};
 use crate::protocol::target::Target;
 
-/// The longest wait for a connection, and for each answer of a server of others while it begins.
+/// The longest wait for a connection, and for all answers together with which a server of others
+/// begins.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub struct Socket {
@@ -25,8 +26,9 @@ pub struct Socket {
     traffic: Traffic,
     /// The longest wait for bytes outside of measured operations; None: for ever.
     patience: Option<Duration>,
-    /// Whether the server has not answered as the target's kind of server would.
-    beginning: bool,
+    /// The time of the connection, until the server has answered as the target's kind of server
+    /// would. Its patience is for all these answers: their bytes may come one by one.
+    beginning: Option<Instant>,
     interrupt: Arc<Interrupt>,
 }
 
@@ -54,14 +56,14 @@ impl Socket {
             true => Some(CONNECT_TIMEOUT),
             false => target.patience()?,
         })?;
-        socket.beginning = true;
+        socket.beginning = Some(Instant::now());
         Ok(socket)
     }
 
     /// Wait so long at most for the server's bytes, and for room for ours, from now on.
     pub fn be_patient(&mut self, patience: Option<Duration>) -> Result<(), Failure> {
         self.patience = patience;
-        self.beginning = false;
+        self.beginning = None;
         match &self.stream {
             Stream::Unix(stream) => stream.set_write_timeout(patience),
             Stream::Tcp(stream) => stream.set_write_timeout(patience),
@@ -128,7 +130,7 @@ impl Socket {
             stream,
             traffic: Traffic::default(),
             patience: None,
-            beginning: false,
+            beginning: None,
             interrupt: Arc::new(Interrupt::of(peer)),
         }
     }
@@ -197,17 +199,21 @@ impl Socket {
         let Some(patience) = self.patience else {
             return Ok(());
         };
-        let timeout = Timespec::try_from(patience).map_err(Failure::usage)?;
+        let spent = self
+            .beginning
+            .map_or(Duration::ZERO, |start| start.elapsed());
+        let left = patience.saturating_sub(spent);
+        let timeout = Timespec::try_from(left).map_err(Failure::usage)?;
         let mut descriptors = [PollFd::new(self, PollFlags::IN)];
         let ready = retry_on_intr(|| poll(&mut descriptors, Some(&timeout)));
-        if ready.map_err(Failure::connection)? > 0 {
+        if ready.map_err(Failure::connection)? > 0 && !left.is_zero() {
             return Ok(());
         }
         self.interrupt.fire();
         let seconds = patience.as_secs_f64();
         Err(Failure::timeout(match self.beginning {
-            true => format!("no first answer within {seconds} s: is it a server of this kind?"),
-            false => format!("no answer within {seconds} s"),
+            Some(_) => format!("no first answer within {seconds} s: is it a server of this kind?"),
+            None => format!("no answer within {seconds} s"),
         }))
     }
 
@@ -272,4 +278,21 @@ fn connect_to_any(host: &str, port: u16) -> io::Result<TcpStream> {
         }
     }
     Err(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_byte_after_the_other_is_no_answer() {
+        let (mut socket, mut server) = Socket::pair();
+        server.write_all(b"R").unwrap();
+        socket.be_patient(Some(CONNECT_TIMEOUT)).unwrap();
+        assert!(socket.wait_patiently().is_ok());
+        socket.beginning = Instant::now().checked_sub(CONNECT_TIMEOUT);
+        let failure = socket.wait_patiently().unwrap_err();
+        let message = "no first answer within 10 s: is it a server of this kind?";
+        assert_eq!(failure, Failure::timeout(message));
+    }
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import importlib
 import io
@@ -32,8 +33,10 @@ _LONGEST_COMPLAINT = 2000
 """Characters of an error."""
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 """Stand for bytes of an argument, a variable or a path that are not UTF-8."""
-_BYTES = re.compile(r"[\udc80-\udcff]")
-"""The surrogates of single bytes (PEP 383)."""
+_QUOTED_BYTE = re.compile(r"\\udc(?=[89a-f][0-9a-f])")
+"""The beginning of a single byte (PEP 383) as `repr` writes it."""
+_UNPRINTABLE = "slowdust-unprintable"
+"""The name of what is done with characters that cannot be encoded."""
 _COMPLETING = "_SLOWDUST_COMPLETE"
 """The variable by which a shell asks for completions."""
 _MODULES = {"import": "import_", **{name: f"keeping.{name}" for name in _KEEPING}}
@@ -101,13 +104,24 @@ def _reopen_closed() -> None:
 
 
 def _write_utf8() -> None:
-    """Print UTF-8 into files and pipes in every locale, and what a terminal cannot show as '?'."""
+    """Print UTF-8 into files and pipes in every locale, and what a terminal cannot show as '?'.
+
+    Bytes of arguments and paths that are not UTF-8 are printed as `\\xff`.
+    """
+    codecs.register_error(_UNPRINTABLE, _printable)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            if stream.isatty():
-                stream.reconfigure(errors="replace")
-            else:
-                stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+            encoding = stream.encoding if stream.isatty() else "utf-8"
+            stream.reconfigure(encoding=encoding, errors=_UNPRINTABLE)
+
+
+def _printable(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Return what is printed for the first character of an error, and where to go on."""
+    assert isinstance(error, UnicodeEncodeError)
+    letter = error.object[error.start]
+    if "\udc80" <= letter <= "\udcff":  # PEP 383
+        return f"\\x{ord(letter) - 0xDC00:02x}", error.start + 1
+    return "?", error.start + 1
 
 
 def _run() -> int:
@@ -163,8 +177,7 @@ def _complain(text: str) -> None:
 def _print(message: str) -> None:
     """Print an error, without the secrets of addresses wherever it has them from."""
     text = without_secrets_of(message, sys.argv[1:])
-    text = _BYTES.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", text)
-    print(text, file=sys.stderr)
+    print(_QUOTED_BYTE.sub(r"\\x", text), file=sys.stderr)
 
 
 def _not_utf8() -> str:

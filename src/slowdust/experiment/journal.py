@@ -310,6 +310,9 @@ def open_journal(
 
     contenders.on_failure(report)
     contenders.on_warning(journal.warn)
+    for contender in contenders.all:
+        if (advantage := contender.shorter_way) is not None:
+            contenders.warn(advantage)
     return journal
 
 
