@@ -57,8 +57,9 @@ def site_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         manifest, slices = measured(f"night-{day}", {"8.0.28": 1.0, "8.0.40": 0.9}, seed=day)
         manifest.started = f"2026-11-0{day}T02:00:00Z"
         keep(results, manifest, slices)
-    publish(results, results / "site")
-    return results / "site"
+    directory = tmp_path_factory.mktemp("site")
+    publish(results, directory)
+    return directory
 
 
 @pytest.fixture(scope="module")

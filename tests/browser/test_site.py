@@ -21,15 +21,16 @@ PAGES = ("index.html", "dates.html", "diff/night-1/night-2.html", "experiments/n
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    results = tmp_path_factory.mktemp("results")
+    results = tmp_path_factory.mktemp("site") / "results"
     for day in (1, 2, 3):
         manifest, slices = measured(f"night-{day}", {"8.0.28": 1.0, "8.0.40": 0.9}, seed=day)
         manifest.started = f"2026-11-0{day}T02:00:00Z"
         keep(results, manifest, slices)
     annotation = Annotation(note="the Kernel is new", tags=["kernel"])
     write_annotation(Folder(results / "night-2"), annotation)
-    publish(results, results / "site")
-    return results / "site"
+    directory = results.with_name("pages")
+    publish(results, directory)
+    return directory
 
 
 def shown(chrome: Chrome) -> list[str]:
@@ -75,7 +76,7 @@ def test_two_experiments_lead_to_their_difference(chrome: Chrome, site: Path) ->
 
 
 def test_a_served_site_leads_to_the_difference_of_any_two(chrome: Chrome, site: Path) -> None:
-    with Server(site.parent, 0) as server:
+    with Server(site.with_name("results"), 0) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
