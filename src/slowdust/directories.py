@@ -17,7 +17,7 @@ import stat
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from slowdust.accounts import Account
 from slowdust.errors import SlowdustError
@@ -148,15 +148,21 @@ def file_below(root: Path, path: Path, account: Account) -> Iterator[int]:
 
 
 def files_below(root: Path, pattern: str) -> list[Path]:
-    """Return the files below a directory whose last parts match a pattern: 'base/*/*'.
+    """Return the files below a directory at places that match a pattern: 'base/*/*', '**/*.wt'.
 
     Links to directories are not followed. Empty where there is no such directory.
     """
+    last = pattern.removeprefix("**/")
+    depth = None if last != pattern else len(PurePath(pattern).parts)
     found: list[Path] = []
     with suppress(FileNotFoundError):
         for folder, _, names, _ in os.fwalk(root):
-            paths = (Path(folder, name) for name in names)
-            found += [path for path in paths if path.match(pattern)]
+            places = (Path(folder, name).relative_to(root) for name in names)
+            found += [
+                root / place
+                for place in places
+                if place.match(last) and depth in (None, len(place.parts))
+            ]
     return found
 
 

@@ -51,9 +51,13 @@ def temporary_folder(parent: Path | None = None, mode: int = _PRIVATE) -> Iterat
             path.chmod(mode)  # independent of the umask
         yield content
     finally:
-        with suppress(OSError), _opened(folder) as descriptor:  # the next run tries again
-            _remove(folder, descriptor)
-        os.close(lock)
+        try:
+            _remove_own(folder)
+        except BaseException:  # a signal came meanwhile
+            _remove_own(folder)
+            raise
+        finally:
+            os.close(lock)
 
 
 @contextmanager
@@ -133,9 +137,16 @@ def _opened(folder: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
+def _remove_own(folder: Path) -> None:
+    """Remove a folder of this process, as far as that is possible: the next run tries again."""
+    with suppress(OSError), _opened(folder) as descriptor:
+        _remove(folder, descriptor)
+
+
 def _remove(folder: Path, descriptor: int) -> None:
     """Remove a folder, its lock last: what an interrupted removal leaves can be recognised."""
     with suppress(FileNotFoundError):
         shutil.rmtree(_CONTENT, dir_fd=descriptor)
-    os.unlink(_LOCK, dir_fd=descriptor)
+    with suppress(FileNotFoundError):
+        os.unlink(_LOCK, dir_fd=descriptor)
     folder.rmdir()

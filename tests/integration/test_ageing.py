@@ -55,7 +55,7 @@ def run_two_blocks(contenders: Contenders, test: str, clients: int) -> dict[str,
 
     run.open()
     run.warm_up()
-    assert run.record_speed(0.05) is not None
+    run.record_speed(0.05)  # None where one contender is much slower than the other
     for number in range(2):
         run.block(number, 0.05, random.Random(1), keep)
     run.close()

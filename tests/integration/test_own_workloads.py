@@ -126,7 +126,8 @@ def test_wrong_results_are_errors(workplace: Workplace, builds: GetBuildOf) -> N
     builds("postgres", "17.6")
     shop(workplace, ("result = { rows = 3 }", "result = { rows = 4 }"))
     options = ("--tests", "lines", "--budget", "1s", "--slice", "50ms", "--count", "off")
-    workplace.run("compare", "postgres@17.6", "--workload", "shop.toml", *options, "--name", "w")
+    arguments = ("postgres@17.6", "--workload", "shop.toml", *options, "--name", "w")
+    workplace.run("compare", *arguments, expect=1)
     [result] = workplace.report("w")["results"]
     assert result["errors"] > 100
     assert result["errors_by_state"] == {"wrong-row-count": result["errors"]}

@@ -165,6 +165,9 @@ def test_links_on_the_way_to_a_file_are_refused(
     (place / "base").symlink_to(secret)
     assert files_below(place, "base/*") == []
     assert files_below(place / "gone", "base/*") == []
+    assert files_below(place, "*/1") == [place / "other" / "1"]
+    assert files_below(place / "other", "*/1") == [], "as deep as the pattern, from there"
+    assert files_below(place, "**/1") == [place / "other" / "1"]
     with (
         pytest.raises(ReplacedError, match="base is not a directory any more"),
         file_below(place, place / "base" / "file", account),

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
@@ -182,3 +183,25 @@ def test_a_file_appears_whole_or_not_at_all(parent: Path) -> None:
         raise KeyboardInterrupt
     assert place.read_text() == "first"
     assert [path.name for path in parent.iterdir()] == ["page.html"]
+
+
+@pytest.mark.parametrize("name", ["shutil.rmtree", "os.unlink", "pathlib.Path.rmdir"])
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_signal_during_its_removal_leaves_nothing(
+    parent: Path, monkeypatch: pytest.MonkeyPatch, name: str, moment: str
+) -> None:
+    remove = resolve_name(name)
+    signals = iter([KeyboardInterrupt])
+
+    def interrupted(*arguments: object, **keywords: object) -> None:
+        if moment == "after":
+            remove(*arguments, **keywords)
+        for each in signals:
+            raise each
+        if moment == "before":
+            remove(*arguments, **keywords)
+
+    with pytest.raises(KeyboardInterrupt), temporary_folder(parent) as folder:
+        (folder / "file").touch()
+        monkeypatch.setattr(name, interrupted)
+    assert list(parent.iterdir()) == []

@@ -170,7 +170,7 @@ class Mongodb(DocumentFamily):
 
     def data_files(self, site: Served) -> list[Path]:
         """Return the files of collections and indexes."""
-        return [] if site.files is None else files_below(site.files, "*.wt")
+        return [] if site.files is None else files_below(site.files, "**/*.wt")
 
     def page_size_statement(self, site: Served) -> None:
         """Return none: WiredTiger's pages are compressed, and so of any size."""

@@ -209,7 +209,7 @@ class Postgres(Family):
 
     def data_files(self, site: Served) -> list[Path]:
         """Return the files of all databases."""
-        return [] if site.files is None else files_below(site.files / "base", "base/*/*")
+        return [] if site.files is None else files_below(site.files / "base", "*/*")
 
     def page_size_statement(self, site: Served) -> str:
         """Return the statement for the size that the server was compiled with."""
