@@ -89,6 +89,7 @@ _KILLS = [
     Killed("bundle micro -o out/m", "tarfile:TarFile.addfile", "out", "out/m", call=3),
     Killed("report micro --html out/page.html", "os:fsync", "out", "out/page.html"),
     Killed("report micro --classic out/new", "os:fsync", "out/new", "out/new/qps.abs.c1.tsv"),
+    Killed("site out", "os:fsync", "out/experiments", "out/index.html", call=3),
     Killed(
         "import bundle m.slowdust --name again",
         "slowdust.store.keeping.bundle:put_in_place",

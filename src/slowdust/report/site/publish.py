@@ -18,6 +18,8 @@ from slowdust.store.reading import FAULTS
 RECORD = ".slowdust-site.json"
 """What is in a site's directory because of Slowdust."""
 _SCHEMA = 1
+_NOT_YET = ""
+"""The fingerprint of no page."""
 
 
 class _Record(msgspec.Struct, kw_only=True):
@@ -64,11 +66,19 @@ def publish(results: Path, directory: Path) -> Published:
     outcome = Published()
     kept = record.pages
     damaged: set[str] = set()
+    changed = {
+        path: page
+        for path, page in pages.items()
+        if kept.get(path) != page.fingerprint or not (directory / path).is_file()
+    }
+    outcome.unchanged = len(pages) - len(changed)
     try:
-        for path, page in pages.items():
-            if kept.get(path) == page.fingerprint and (directory / path).is_file():
-                outcome.unchanged += 1
-                continue
+        if changed:
+            directory.mkdir(parents=True, exist_ok=True)
+            # A page is Slowdust's before it is there, so that a killed run can be repeated.
+            named = kept | dict.fromkeys(changed, _NOT_YET)
+            _write_record(directory, _Record(pages=named, entries=record.entries))
+        for path, page in changed.items():
             try:
                 content = page.render().encode()
             except SlowdustError:
