@@ -2,10 +2,14 @@
 PYTHON ?= python3
 # The revision that `make same` compares with.
 REVISION ?= HEAD
+# The commit that chooses the tests of `make quarter`.
+COMMIT ?= $(shell git rev-parse HEAD)
+# Most tests wait for servers, budgets and timeouts.
+JOBS ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test unit integration browser lint audit same bench charts clean
+.PHONY: setup demo check unit test full quarter golden slowest tools lint audit same bench charts clean
 
 setup: $(VENV)/.ready
 
@@ -20,22 +24,41 @@ demo: setup
 	$(BIN)/slowdust compare postgres@15.8 postgres@17.6 --suite quick --budget 150s
 	$(BIN)/slowdust report --html report.html
 
-test: unit integration browser
+# Long files begin first; a file stays in one process, which keeps the servers that its tests share.
+PYTEST := $(BIN)/pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+
+check: lint unit
 
 unit: setup
 	cargo test --quiet --locked
-	$(BIN)/pytest -n auto --dist loadfile tests/unit
+	$(BIN)/pytest -n $(JOBS) --dist loadfile -m "not full" tests/unit
 
-integration: setup
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 40 tests/integration
+test: setup
+	cargo test --quiet --locked
+	$(PYTEST) -m "not full"
 
-browser: setup
-	$(BIN)/pytest tests/browser
+full: setup
+	cargo test --quiet --locked
+	$(PYTEST)
+
+# A quarter of what only `make full` has, chosen by the commit.
+quarter: setup
+	$(PYTEST) --quarter $(COMMIT)
+
+golden: setup
+	$(BIN)/pytest tests/unit --snapshot-update
+
+slowest: setup
+	$(BIN)/python -m tests.tiers.durations
+
+tools:
+	$(PYTHON) -m tests.tiers.programs --install
 
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 	$(BIN)/python -m tests.lint.docstrings src bench tests
 	$(BIN)/hadolint Containerfile
 	cargo fmt --check

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ("tests.tiers.durations", "tests.tiers.selection")
+
 
 @pytest.fixture
 def open_dir() -> Iterator[Path]:

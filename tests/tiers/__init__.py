@@ -1,0 +1,1 @@
+"""What every run of the tests records, and which of the tests it runs."""

@@ -1,0 +1,105 @@
+"""Which tests run: the marker `full`, a quarter of the tests that have it, and missing programs.
+
+`make test` runs all tests but those marked `full`; `make full` runs all. CI adds to `make test` a
+quarter of the others, chosen by the commit.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from typing import TypeVar
+
+import pytest
+
+from tests.tiers import programs
+
+full = pytest.mark.full
+"""Marks a test, or a parameter, that only `make full` runs."""
+_QUARTERS = 4
+_NEEDS = "needs "
+T = TypeVar("T")
+
+
+def ends_first(values: Sequence[T]) -> list[T | object]:
+    """Return parameters, oldest to newest: the first and the last in `make test`, all in `full`."""
+    between = [pytest.param(value, marks=full) for value in values[1:-1]]
+    return [values[0], *between, *values[1:][-1:]]
+
+
+def needs(*names: str) -> pytest.MarkDecorator:
+    """Skip a test on a machine without these programs."""
+    return pytest.mark.needs(*names)
+
+
+def require(*names: str) -> None:
+    """Skip the test that calls this on a machine without these programs."""
+    if lacking := programs.missing(*names):
+        pytest.skip(f"{_NEEDS}{', '.join(lacking)}")
+
+
+def in_quarter(test: str, commit: str) -> bool:
+    """Return whether a test belongs to the quarter of a commit (its hash, hexadecimal)."""
+    return zlib.crc32(test.encode()) % _QUARTERS == int(commit, 16) % _QUARTERS
+
+
+class MissingPrograms:
+    """Says in the last line which programs were missing, and what brings them."""
+
+    def __init__(self) -> None:
+        self._tests = 0
+        self._programs: set[str] = set()
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        for marker in item.iter_markers("needs"):
+            require(*marker.args)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.skipped and isinstance(report.longrepr, tuple):
+            reason = report.longrepr[2].removeprefix("Skipped: ")
+            if reason.startswith(_NEEDS):
+                self._tests += 1
+                self._programs.update(reason.removeprefix(_NEEDS).split(", "))
+
+    def line(self) -> str | None:
+        """Return the line, None if nothing was missing."""
+        if not self._tests:
+            return None
+        tests = "1 test" if self._tests == 1 else f"{self._tests} tests"
+        names = ", ".join(sorted(self._programs))
+        return f"skipped {tests} without {names}: `{programs.COMMAND}` installs what is missing"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--quarter",
+        metavar="COMMIT",
+        help="run only the quarter of the tests marked `full` that belongs to this commit's hash",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "full: runs in `make full` alone")
+    config.addinivalue_line("markers", "needs(programs): skipped without them")
+    config.pluginmanager.register(MissingPrograms(), "missing-programs")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    missing = config.pluginmanager.getplugin("missing-programs")
+    terminal = config.pluginmanager.getplugin("terminalreporter")
+    if isinstance(missing, MissingPrograms) and (line := missing.line()) and terminal:
+        terminal.write_line(line)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    commit = config.getoption("--quarter")
+    if not commit:
+        return
+    chosen = [
+        item
+        for item in items
+        if item.get_closest_marker("full") and in_quarter(item.nodeid, commit)
+    ]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    items[:] = chosen
