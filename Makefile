@@ -9,6 +9,9 @@ JOBS ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# Without bytecode, every program compiles its modules at each start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup demo check unit test full quarter golden slowest tools lint audit same bench charts clean
 
 setup: $(VENV)/.ready
