@@ -34,7 +34,7 @@ check: lint unit
 
 unit: setup
 	cargo test --quiet --locked
-	$(BIN)/pytest -n $(JOBS) --dist loadfile -m "not full" tests/unit
+	$(BIN)/pytest -n logical --dist loadfile -m "not full" tests/unit
 
 test: setup
 	cargo test --quiet --locked
@@ -59,6 +59,7 @@ tools:
 
 lint: setup
 	$(BIN)/ruff check .
+	$(BIN)/ruff check --quiet --preview --select PLC2701 .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports

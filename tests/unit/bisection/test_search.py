@@ -30,7 +30,7 @@ def search(record: Record, laboratory: SimulatedLaboratory) -> list[Belief]:
     return Search(record, laboratory, lambda record: None, lambda text: None).run()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_three_exact_changes_of_64_commits_are_found_in_at_most_20_builds(seed: int) -> None:
     places = random.Random(seed).sample(range(1, 65), 3)
     changes = dict(zip(places, (0.05, -0.04, 0.02), strict=True))
