@@ -9,6 +9,9 @@ JOBS ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# Without bytecode, every program compiles its modules at each start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup demo check unit test full quarter golden slowest tools lint audit same bench charts clean
 
 setup: $(VENV)/.ready
@@ -31,7 +34,7 @@ check: lint unit
 
 unit: setup
 	cargo test --quiet --locked
-	$(BIN)/pytest -n $(JOBS) --dist loadfile -m "not full" tests/unit
+	$(BIN)/pytest -n logical --dist loadfile -m "not full" tests/unit
 
 test: setup
 	cargo test --quiet --locked
@@ -56,6 +59,7 @@ tools:
 
 lint: setup
 	$(BIN)/ruff check .
+	$(BIN)/ruff check --quiet --preview --select PLC2701 .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports

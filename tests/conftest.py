@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,11 @@ from pathlib import Path
 import pytest
 
 pytest_plugins = ("tests.tiers.durations", "tests.tiers.selection")
+
+# Some environments forbid bytecode: each worker and each command under test would compile all
+# modules, which takes longer than most tests.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_configure() -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 PACKAGES = {
     "cc": "build-essential",
     "make": "make",
+    "cmake": "cmake",
     "npm": "npm",
     "mvn": "maven",
     "go": "golang-go",

@@ -135,13 +135,13 @@ def _measure(
                 spec, contenders, journal_of, view, record.question, length=record.length
             )
         say(f"search {folder.name} in {folder}")
-        running = _Running(folder, record, spec, laboratory, contenders, view, say)
+        running = RunningSearch(folder, record, spec, laboratory, contenders, view, say)
         running.to_the_end()
         laboratory.journal.finish()
 
 
 @dataclass
-class _Running:
+class RunningSearch:
     """A search on servers that are set up."""
 
     folder: Path

@@ -9,7 +9,7 @@ from typing import Any
 
 from slowdust.probes.probe import AnyProbe, attempt, use_between
 from slowdust.store.measured import Use
-from slowdust.units import Second
+from slowdust.units import Second, known
 
 STATES = {"vsz_bytes", "rss_bytes", "processes", "cpus", "threads"}
 """Quantities that are a state at the end of a window, and not an amount."""
@@ -36,6 +36,18 @@ class WindowUse:
             seconds=self.seconds + later.seconds,
             skipped=sorted({*self.skipped, *later.skipped}),
         )
+
+    def take_switches(self, samples: Sequence[float | None]) -> None:
+        """Take the server's context switches from samples if a process ended and lost its own.
+
+        In a window of many seconds some processes always end: autovacuum's, parallel workers of an
+        index. The sum of the samples lacks only their last second. None is a sample that failed.
+        """
+        server = self.uses.get("server")
+        if server is None or "context_switches" in server or None in samples:
+            return
+        server["context_switches"] = sum(known(samples))
+        self.skipped.remove("server.switches")
 
 
 def _added(use: Use, later: Use) -> Use:

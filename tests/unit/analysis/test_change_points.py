@@ -4,12 +4,15 @@ import math
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from itertools import combinations
+from pathlib import Path
+from types import ModuleType
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
-from slowdust.analysis.history import partition
 from slowdust.analysis.history.change_points import (
     FALSE_ALARM,
     Noise,
@@ -19,7 +22,6 @@ from slowdust.analysis.history.change_points import (
     noise_of_scatter,
     penalty_of,
 )
-from slowdust.analysis.history.partition import ChangePointsUnavailableError
 from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
 
 KNOWN = float("inf")
@@ -245,23 +247,46 @@ def test_the_library_is_loaded_without_what_takes_a_second() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.usefixtures("library_not_loaded")
-def test_a_library_that_is_built_otherwise_is_loaded_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partition, "_NOT_LOADED", {"ruptures": (), "ruptures.detection": ("x",)})
-
-    assert places([0.0, -0.5], known(0.01, 2)) == [1]
-
-
 @pytest.fixture
-def library_not_loaded() -> Iterator[None]:
-    partition._pelt.cache_clear()
-    yield
-    partition._pelt.cache_clear()
+def first_use() -> Iterator[ModuleType]:
+    """The module of change points before it has loaded the library."""
+    history = "slowdust.analysis.history"
+    modules = [import_module(f"{history}.{name}") for name in ("partition", "change_points")]
+    with patch.dict(sys.modules):
+        for name in [*sys.modules]:
+            if name.partition(".")[0] == "ruptures":
+                del sys.modules[name]
+        for module in modules:
+            del sys.modules[module.__name__]
+        yield import_module(modules[-1].__name__)
+    for module in modules:
+        setattr(sys.modules[history], module.__name__.rpartition(".")[2], module)
 
 
-@pytest.mark.usefixtures("library_not_loaded")
-def test_without_the_library_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_of_other_modules_is_loaded_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first_use: ModuleType
+) -> None:
+    package = tmp_path / "ruptures"
+    package.mkdir()
+    (package / "base.py").write_text("class BaseCost: ...\n")
+    (package / "__init__.py").write_text(
+        "class Pelt:\n"
+        "    def __init__(self, **options): ...\n"
+        "    def fit(self, values): return self\n"
+        "    def predict(self, pen): return [1, 2]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+
+    (change,) = first_use.find_changes([0.0, -0.5], known(0.01, 2), 1)
+
+    assert change.place == 1
+
+
+def test_without_the_library_it_says_so(
+    monkeypatch: pytest.MonkeyPatch, first_use: ModuleType
+) -> None:
     monkeypatch.setitem(sys.modules, "ruptures", None)
+    unavailable = sys.modules["slowdust.analysis.history.partition"].ChangePointsUnavailableError
 
-    with pytest.raises(ChangePointsUnavailableError):
-        find_changes([0.0, 1.0], known(0.1, 2), 1)
+    with pytest.raises(unavailable):
+        first_use.find_changes([0.0, 1.0], known(0.1, 2), 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -10,9 +9,8 @@ import pytest
 from slowdust.bisection.ranges import committed, released
 from slowdust.builds.revisions.history import diff_stat
 from slowdust.errors import UsageError
+from tests.tiers.selection import needs
 from tests.unit.builds.source_projects import commit, git, write
-
-needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is needed")
 
 
 def test_releases_of_a_range_are_all_of_its_series_in_order() -> None:
@@ -73,7 +71,7 @@ def repository(open_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@needs_git
+@needs("git")
 def test_commits_are_those_of_the_first_parents(repository: Path) -> None:
     candidates = committed("postgres:small", str(repository), "begin", "last", print)
     assert [each.subject for each in candidates.listed] == [
@@ -93,7 +91,7 @@ def test_commits_are_those_of_the_first_parents(repository: Path) -> None:
     assert "2 files changed" in stat
 
 
-@needs_git
+@needs("git")
 def test_commits_at_a_url_have_their_whole_history(repository: Path) -> None:
     url = f"file://{repository}"
     candidates = committed("postgres", url, "begin", "trunk", print)
@@ -101,7 +99,7 @@ def test_commits_at_a_url_have_their_whole_history(repository: Path) -> None:
     assert len(committed("postgres", url, "begin", "changed", print).listed) == 2
 
 
-@needs_git
+@needs("git")
 @pytest.mark.parametrize(
     ("good", "bad", "complaint"),
     [
@@ -116,7 +114,7 @@ def test_wrong_ends_are_refused(repository: Path, good: str, bad: str, complaint
         committed("postgres", str(repository), good, bad, print)
 
 
-@needs_git
+@needs("git")
 def test_subjects_may_have_any_character(repository: Path) -> None:
     write(repository, {"a": "4"})
     commit(repository, "Turn\x0cthe page, and\u2028go on", "odd")
@@ -125,7 +123,7 @@ def test_subjects_may_have_any_character(repository: Path) -> None:
     assert "a | 2 +-" in diff_stat(repository, str(last.commit))
 
 
-@needs_git
+@needs("git")
 def test_releases_and_commits_are_not_mixed(repository: Path) -> None:
     with pytest.raises(UsageError, match="choose one"):
         committed("postgres@15..16", str(repository), "begin", "last", print)

@@ -30,7 +30,7 @@ def search(record: Record, laboratory: SimulatedLaboratory) -> list[Belief]:
     return Search(record, laboratory, lambda record: None, lambda text: None).run()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_three_exact_changes_of_64_commits_are_found_in_at_most_20_builds(seed: int) -> None:
     places = random.Random(seed).sample(range(1, 65), 3)
     changes = dict(zip(places, (0.05, -0.04, 0.02), strict=True))
@@ -160,10 +160,10 @@ def test_a_noisy_change_is_measured_until_it_is_clear() -> None:
 
 def test_wrong_answers_are_survived() -> None:
     right = 0
-    for seed in range(20):
+    for seed in range(6):
         laboratory = SimulatedLaboratory(costs_with({9: 0.08}, 17), 0.01, seed=seed, wrong=0.05)
         right += found(search(record_of(17), laboratory)) == [9]
-    assert right >= 17
+    assert right >= 5
 
 
 def test_the_ratio_on_both_sides_of_a_change_has_an_error() -> None:
@@ -218,12 +218,12 @@ def test_an_end_without_a_ratio_ends_the_search() -> None:
 def test_a_change_that_is_refuted_is_looked_for_elsewhere() -> None:
     """Counted work, whose steps are not extended, has wrong answers, which are found out."""
     right = 0
-    for seed in range(20):
+    for seed in range(6):
         laboratory = SimulatedLaboratory(
             costs_with({9: 0.08}, 33), EXACT, seed=seed, wrong=0.05, extends=False
         )
         right += found(search(record_of(33, margin=0.01), laboratory)) == [9]
-    assert right >= 16
+    assert right >= 5
 
 
 def test_the_next_candidates_are_built_while_others_are_measured() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-NPM = """#!{python}
+NPM = """#!{python} -IS
 import json, pathlib, shutil, sys
 home = pathlib.Path({home!r})
 with (home / "calls").open("a") as calls:
@@ -31,7 +31,7 @@ else:
     shutil.copy(home / "package.tgz", destination)
 """
 
-MVN = """#!{python}
+MVN = """#!{python} -IS
 import pathlib, shutil, sys
 home = pathlib.Path({home!r})
 with (home / "calls").open("a") as calls:
@@ -44,7 +44,7 @@ if not (home / "artifact.jar").exists():
 shutil.copy(home / "artifact.jar", option.partition("=")[2])
 """
 
-APT = """#!{python}
+APT = """#!{python} -IS
 import pathlib, shutil, sys
 home = pathlib.Path({home!r})
 program = pathlib.Path(sys.argv[0]).name

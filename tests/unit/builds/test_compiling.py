@@ -19,6 +19,7 @@ from slowdust.builds.compiling.flags import FLAG_SETS
 from slowdust.builds.sizes.build import sizes_of
 from slowdust.builds.sizes.selection import chosen_builds
 from slowdust.errors import SlowdustError, UsageError
+from tests.tiers.selection import ends_first, needs
 from tests.unit.builds.source_projects import (
     CONFIGURE,
     VERSION,
@@ -28,11 +29,7 @@ from tests.unit.builds.source_projects import (
     write,
 )
 
-needs_compiler = pytest.mark.skipif(
-    not all(map(shutil.which, ("gcc", "g++", "make", "cmake", "git"))),
-    reason="compilers, make, cmake and git are needed",
-)
-pytestmark = needs_compiler
+pytestmark = needs("cc", "make", "cmake", "git")
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +37,7 @@ def own_places(open_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cache and a data directory of the test's own."""
     monkeypatch.setenv("SLOWDUST_CACHE", str(open_dir / "cache"))
     monkeypatch.setenv("SLOWDUST_DATA", str(open_dir / "data"))
-    monkeypatch.setattr("slowdust.builds.compiling.running._SHOWN_EVERY", 0.5)
+    monkeypatch.setattr("slowdust.builds.compiling.running._SHOWN_EVERY", 0.1)
 
 
 @pytest.fixture
@@ -82,14 +79,19 @@ def test_commit_is_built_with_its_provenance(repository: Path) -> None:
     assert phases[-1] == "installing"
 
 
-def test_next_commit_compiles_what_changed(repository: Path) -> None:
+def test_next_commit_compiles_what_changed_in_a_configured_tree(
+    repository: Path,
+) -> None:
     first = build(repository, "one")
     second = build(repository, "two")
     assert (first.facts.version, second.facts.version) == ("15.18", "15.19")
     assert first.facts.sha256 != second.facts.sha256
     compiled = re.findall(r"gcc -O2 -c -o (\S+)", log_of(second))
-    assert compiled == ["version.o"]
+    assert compiled == ["version.o"], "nor does the log of another build stay in it"
     assert re.findall(r"gcc -O2 -c -o (\S+)", log_of(first)) == ["main.o", "version.o"]
+    configured = next(line for line in log_of(first).splitlines() if "/configure " in line)
+    assert log_of(second).startswith(configured)
+    assert log_of(second).count(configured) == 1
 
 
 def test_binaries_do_not_depend_on_what_was_compiled_before(repository: Path) -> None:
@@ -110,10 +112,15 @@ def test_content_is_compiled_once(repository: Path) -> None:
     assert (same.facts.compiled.ref, same.facts.compiled.subject) == ("three", "Say no more")
 
 
-def test_flags_are_other_builds(repository: Path) -> None:
+def test_flags_are_other_builds_each_with_its_size(repository: Path) -> None:
     plain, vectors = build(repository, "one"), build(repository, "one", "o3")
     assert plain.root != vectors.root
     assert "gcc -O3 -c" in log_of(vectors)
+    chosen = chosen_builds(["postgres@git:*"])
+    assert [choice.name for choice in chosen] == ["postgres@git:one", "postgres@git:one+o3"]
+    sizes = [sizes_of(choice.build(print)) for choice in chosen]
+    assert [each.version for each in sizes] == ["git:one", "git:one+o3"]
+    assert all(each.server.stripped_bytes > 0 for each in sizes)
     with pytest.raises(UsageError, match="unknown flags 'o9': choose o2, o2nofp"):
         build(repository, "one", "o9")
 
@@ -135,31 +142,12 @@ def test_another_compiler_of_either_language_is_another_build(
         build(repository, "one")
 
 
-@pytest.mark.parametrize("flags", FLAG_SETS.values(), ids=FLAG_SETS)
-def test_all_sets_of_flags_build(repository: Path, flags: object) -> None:
-    name = getattr(flags, "name", "")
+@pytest.mark.parametrize("name", ends_first([*FLAG_SETS]))
+def test_all_sets_of_flags_build(repository: Path, name: str) -> None:
     built = build(repository, "one", name)
     facts = built.facts.compiled
     assert facts is not None
     assert f"gcc {' '.join(facts.options)} -c" in log_of(built)
-
-
-def test_compiled_builds_have_sizes(repository: Path) -> None:
-    build(repository, "one"), build(repository, "one", "o3")
-    chosen = chosen_builds(["postgres@git:*"])
-    assert [choice.name for choice in chosen] == ["postgres@git:one", "postgres@git:one+o3"]
-    sizes = [sizes_of(choice.build(print)) for choice in chosen]
-    assert [each.version for each in sizes] == ["git:one", "git:one+o3"]
-    assert all(each.server.stripped_bytes > 0 for each in sizes)
-
-
-def test_the_log_of_every_build_has_the_command_that_configured_its_tree(repository: Path) -> None:
-    first, second = log_of(build(repository, "one")), log_of(build(repository, "two"))
-    configured = next(line for line in first.splitlines() if "/configure " in line)
-    assert second.startswith(configured)
-    assert second.count(configured) == 1
-    assert " -o main.o" in first
-    assert " -o main.o" not in second, "the log of another build does not stay in it"
 
 
 def test_failure_shows_the_end_of_the_log(repository: Path) -> None:
@@ -302,9 +290,9 @@ esac
 """
 NINJA = """#!/bin/sh
 echo "[1/1200] Compiling C object a.o"
-sleep 1.5
+sleep 0.5
 echo "[900/1200] Compiling C object b.o"
-sleep 1.5
+sleep 0.5
 """
 SERVER = "#!/bin/sh\necho 'postgres (PostgreSQL) 18.4'\n"
 

@@ -12,14 +12,12 @@ from slowdust.builds.compiling.compile import LOG
 from slowdust.builds.handed_on import VARIABLE, HandedOn, encoded, known
 from slowdust.errors import SlowdustError
 from slowdust.fleet.building.handing import handed_on, packed, put
+from tests.tiers.selection import needs
 from tests.unit.builds.source_projects import commit, postgres_sources
 
 NAME = "postgres@git:main"
 
-pytestmark = pytest.mark.skipif(
-    not all(map(shutil.which, ("gcc", "g++", "make", "git"))),
-    reason="compilers, make and git are needed",
-)
+pytestmark = needs("cc", "make", "git")
 
 
 @pytest.fixture

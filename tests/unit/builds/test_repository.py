@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,10 @@ from slowdust.builds.revisions.repository import commit_of
 from slowdust.builds.revisions.revision import Revision
 from slowdust.builds.revisions.tree import update
 from slowdust.errors import SlowdustError, UsageError
+from tests.tiers.selection import needs
 from tests.unit.builds.source_projects import commit, git, write
 
-pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is needed")
+pytestmark = needs("git")
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from slowdust.formats.elf import is_static, read_sizes
 from slowdust.report.formats import SIZES, render_as
 from slowdust.report.sizes.markdown import brief
 from slowdust.store.sizes import BuildSizes, ServerSizes
+from tests.tiers.selection import needs, require
 
 SOURCE = """
 int table[1000];
@@ -31,8 +31,7 @@ int main(void) { return used(); }
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small program with symbols and debug information, beside its object file."""
-    if shutil.which("cc") is None:
-        pytest.skip("there is no C compiler")
+    require("cc")
     folder = tmp_path_factory.mktemp("tree")
     (folder / "a.c").write_text(SOURCE)
     (folder / "sub").mkdir()
@@ -41,9 +40,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "program"
 
 
+@needs("strip")
 def test_sizes_are_those_that_binutils_tell(program: Path, tmp_path: Path) -> None:
-    if shutil.which("strip") is None or shutil.which("size") is None:
-        pytest.skip("there are no binutils")
     sizes = read_sizes(program)
     stripped = tmp_path / "stripped"
     subprocess.run(["strip", "--strip-all", "-o", stripped, program], check=True)

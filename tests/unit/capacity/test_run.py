@@ -3,43 +3,46 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, cast
 
 import msgspec
 import pytest
 
 from slowdust.capacity import run as capacity_run
-from slowdust.capacity.record import SERVERS, Record, read_record, read_trials
-from slowdust.capacity.run import _command, _Running, spec_of, take_up
+from slowdust.capacity.outcome import Outcome
+from slowdust.capacity.record import (
+    SERVERS,
+    Record,
+    Trial,
+    read_record,
+    read_trials,
+    write_record,
+)
+from slowdust.capacity.run import RunningSearch, spec_of, take_up
 from slowdust.capacity.search import BUDGET, PRECISION, Bench
 from slowdust.experiment.claims.claim import WhenBusy
+from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.view import View
+from slowdust.experiment.driver.process import Driver
+from slowdust.experiment.live import PlainView, watching
 from slowdust.store.folder import Folder, writing
+from slowdust.units import Second
 from tests.unit.synthetic import synthetic_manifest
 from tests.unit.synthetic_capacity import Machine, SimulatedServers, question_of
+from tests.unit.synthetic_contenders import contender
 
 NAMES = ["postgres@15.8", "postgres@17.6"]
 QUESTION = question_of(NAMES, precision=0.001, clients="4", rows=10_000, budget="15s")
-
-
-class _Contender:
-    """A contender as far as a search looks at it."""
-
-    def __init__(self, name: str, failed: str | None = None) -> None:
-        self.name = name
-        self.failed = failed
 
 
 class _Laboratory:
     """Simulated servers, the last of which fails in every turn from one on."""
 
     unit = "operations/s"
-    length = 0.5
 
-    def __init__(self, contenders: list[_Contender], fails_in: int | None) -> None:
+    def __init__(self, contenders: list[RunningContender], fails_in: int | None) -> None:
+        self.length: Second | None = 0.5
         machine = Machine(start=0.005, drift=0.01, noise=0.05, stalls=0.0)
         self._servers = SimulatedServers(dict.fromkeys(NAMES, 100e-6), machine)
         self._contenders = contenders
@@ -50,9 +53,9 @@ class _Laboratory:
     def start(self, number: int, measure: Callable[[Bench], None]) -> None:
         self._servers.start()
         self._servers.start_number = number
-        measure(cast(Bench, self))
+        measure(self)
 
-    def turn(self, number: int, rates: dict[str, float]) -> list[Any]:
+    def turn(self, number: int, rates: Mapping[str, float]) -> list[Trial]:
         last = self._contenders[-1]
         if self._fails_in is not None and number >= self._fails_in:
             last.failed = "it crashed"
@@ -62,25 +65,29 @@ class _Laboratory:
         )
 
 
-class _Quiet:
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda *_: None
-
-
 def run(folder: Path, record: Record, *, fails_in: int | None) -> Record:
     """Run a search with simulated servers; return its record as it is on disk."""
-    contenders = [_Contender(name) for name in NAMES]
-    running = _Running(
-        folder,
-        record,
-        spec_of(record.question),
-        cast(Any, _Laboratory(contenders, fails_in)),
-        cast(Contenders, type("All", (), {"all": contenders})()),
-        cast(View, _Quiet()),
-        lambda _: None,
-    )
-    running.to_the_end()
+    view, each = PlainView(), [contender(name) for name in NAMES]
+    with Driver() as driver:
+        running = RunningSearch(
+            folder,
+            record,
+            spec_of(record.question),
+            _Laboratory(each, fails_in),
+            Contenders(each, driver, folder, view),
+            view,
+            lambda _: None,
+        )
+        running.to_the_end()
     return read_record(folder)
+
+
+def found(folder: Path, record: Record) -> Outcome:
+    """Write the record of a search that has ended, and its servers; return its outcome."""
+    write_record(folder, record)
+    with writing(Folder(folder / SERVERS)) as writer:
+        writer.write_manifest(synthetic_manifest(NAMES, ["point-query"]))
+    return capacity_run.run(folder, WhenBusy.WAIT, watching, lambda _: None)
 
 
 def test_who_dropped_out_is_remembered_and_measured_again(tmp_path: Path) -> None:
@@ -96,17 +103,17 @@ def test_who_dropped_out_is_remembered_and_measured_again(tmp_path: Path) -> Non
     assert added.count(NAMES[1]) == added.count(NAMES[0]) > 3
 
 
-def test_the_command_that_repeats_a_search_can_be_pasted_into_a_shell() -> None:
+def test_the_command_that_repeats_a_search_can_be_pasted_into_a_shell(tmp_path: Path) -> None:
     options = {
         **QUESTION.options,
-        "workload": "/my files/shop.toml",
+        "repo": "/my files/postgres",
         "settings": ["work_mem=64MB", "search_path=a, b"],
     }
     asked = msgspec.structs.replace(QUESTION, trial=12.5, options=options)
-    command = _command(asked)
+    command = found(tmp_path, Record(question=asked, contenders=NAMES, ended=BUDGET)).command
     assert "--sla 'p99<5ms' --test point-query --trial 12.5s" in command
     words = shlex.split(command)
-    assert words[words.index("--workload") + 1] == "/my files/shop.toml"
+    assert words[words.index("--repo") + 1] == "/my files/postgres"
     assert words[words.index("--set") :][:4] == [
         "--set", "work_mem=64MB", "--set", "search_path=a, b",
     ]  # fmt: skip
@@ -115,16 +122,15 @@ def test_the_command_that_repeats_a_search_can_be_pasted_into_a_shell() -> None:
 def test_a_coarser_precision_that_is_reached_ends_a_search_without_servers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = {**QUESTION.options, "budget": "40s"}
+    options = {**QUESTION.options, "budget": "30s"}
     fine = msgspec.structs.replace(QUESTION, options=options)
     begun = Record(question=fine, contenders=NAMES, starts=3, length=0.5)
     assert run(tmp_path, begun, fails_in=None).ended == BUDGET
     trials = read_trials(tmp_path)
-    with writing(Folder(tmp_path / SERVERS)) as writer:
-        writer.write_manifest(synthetic_manifest(NAMES, ["point-query"]))
-    monkeypatch.setattr("slowdust.capacity.run._measure", pytest.fail)
+    assert found(tmp_path, read_record(tmp_path)).ended == BUDGET
+    monkeypatch.setattr(capacity_run, "resolve_contenders", lambda *_: pytest.fail())
     for precision, ended in ((0.5, PRECISION), (0.001, BUDGET)):
         take_up(tmp_path, msgspec.structs.replace(fine, precision=precision))
-        outcome = capacity_run.run(tmp_path, WhenBusy.WAIT, cast(Any, None), lambda _: None)
+        outcome = capacity_run.run(tmp_path, WhenBusy.WAIT, watching, lambda _: None)
         assert (outcome.ended, outcome.trials) == (ended, trials)
         assert read_record(tmp_path).ended == ended

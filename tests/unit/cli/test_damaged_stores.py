@@ -30,7 +30,7 @@ def test_bundles_of_an_attack_end_with_one_line(slowdust: Slowdust) -> None:
         ("counts.ndjson", b'{"zzz":' + b"[" * 100_000 + b"\n", "it is nested too deeply"),
         ("waits.ndjson", b'{"place":{"test":"\xb8"}}\n', "it is not UTF-8"),
         ("annotation.json", b'{"zzz":' + b"[" * 100_000, "it is nested too deeply"),
-        ("perf/a.json.gz", gzip.compress(b'{"unit": "\xb8"}'), "it is not UTF-8"),
+        ("perf/a.json.gz", gzip.compress(b'{"unit": "\xb8"}', mtime=0), "it is not UTF-8"),
     ],
 )
 def test_stored_experiments_that_were_damaged_are_named(

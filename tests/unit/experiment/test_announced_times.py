@@ -28,6 +28,7 @@ from slowdust.store.folder import Folder, Writer, writing
 from slowdust.store.manifest import Method
 from slowdust.store.slice import Place, Slice
 from tests.unit.synthetic import synthetic_manifest, synthetic_slice
+from tests.unit.synthetic_contenders import ran
 
 NAMES = ["sqlite@3.17.0", "sqlite@3.26.0"]
 KEPT = 1.25
@@ -107,15 +108,7 @@ class World:
             count = left if stop.seconds is None else min(count, left)
         self.done[session] = first + count
         self.now += count * took + 0.001
-        ran = SimpleNamespace(
-            operations=count,
-            seconds=count * took,
-            qps=1 / took,
-            positions=[first + count],
-            beside=[],
-            errors={},
-        )
-        return cast("Ran", ran)
+        return ran(count, count * took, [first + count])
 
 
 @dataclass
@@ -138,10 +131,10 @@ class Server:
         del errors, what
 
 
-def slice_in(place: Place, ran: Ran, *_: object, **__: object) -> Slice:
-    record = synthetic_slice(contender=place.contender, test=place.test, qps=ran.qps)
+def slice_in(place: Place, run: Ran, *_: object, **__: object) -> Slice:
+    record = synthetic_slice(contender=place.contender, test=place.test, qps=run.qps)
     record.place = place
-    record.measured.operations, record.measured.seconds = ran.operations, ran.seconds
+    record.measured.operations, record.measured.seconds = run.operations, run.seconds
     return record
 
 
@@ -223,8 +216,8 @@ def spec_of(budget: float, *tests: str) -> Spec:
 def cases() -> Iterator[tuple[World, Spec]]:
     """Draw experiments: how far speeds differ, how slow operations are, how long loading takes."""
     draw = random.Random(7)
-    for ratio in (1.0, 1.0, 2.0, 5.0, 30.0, 1000.0):
-        for slow in (0.001, 0.02, 0.3, 2.0, 8.0, 30.0):
+    for ratio in (1.0, 2.0, 30.0, 1000.0):
+        for slow in (0.001, 0.3, 2.0, 30.0):
             loading = 10 ** draw.uniform(-0.5, 0.7)
             tests = draw.choice(
                 [["scan"], ["update-index"], ["scan", "update-index", "hot-points"]]

@@ -1,22 +1,11 @@
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, cast
-
 import pytest
 
-from slowdust.benchmarks.model import Test as BenchmarkTest
 from slowdust.benchmarks.vector import VECTOR
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.slices.lacking import leave_out_what_is_lacking
-
-
-def contender(name: str) -> SimpleNamespace:
-    def lacks(test: BenchmarkTest) -> str | None:
-        return test.absent_on.get(name.partition("@")[0])
-
-    return SimpleNamespace(name=name, lacks=lacks)
-
+from tests.unit.synthetic_contenders import contender
 
 ALL = ["exact", "hnsw.ef10", "ivfflat.probes1"]
 WITHOUT_IVFFLAT = ["exact", "hnsw.ef10"]
@@ -41,7 +30,7 @@ def test_steps_in_which_nobody_could_be_compared_are_left_out(
 ) -> None:
     tests = VECTOR.matching(["exact", "hnsw.ef10", "ivfflat.probes1"])
     steps = [PlannedStep(test, 1) for test in tests]
-    sentences = leave_out_what_is_lacking(steps, cast(Any, [contender(name) for name in names]))
+    sentences = leave_out_what_is_lacking(steps, [contender(name) for name in names])
     assert sorted(step.test.name for step in steps if step.is_open) == left
     told = ["mariadb@11.8 lacks ivfflat: MariaDB has no IVFFlat"]
     assert sentences == (told if "mariadb@11.8" in names else [])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
-from rich.console import Console
+from rich.text import Text
 
-from slowdust.experiment.live import PlainView, _LiveView, describe
+from slowdust.experiment.live import PlainView, describe, watching
 from slowdust.experiment.slices.remaining import Remaining
 from slowdust.experiment.view import InterimVerdict, Status
 
@@ -60,15 +60,17 @@ def test_a_line_has_the_place_of_the_test_and_the_wall_time(
     )
 
 
-def test_the_terminal_has_the_same() -> None:
-    console = Console(width=200)
-    view = _LiveView(console)
-    view.block(STATUS)
-    with console.capture() as captured:
-        console.print(view)
-    assert "test 3 of 12" in captured.get()
-    assert "1 decided" in captured.get()
-    assert "about 4m05s left, 40s of them after the timed part" in captured.get()
+def test_the_terminal_has_the_same(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "200"}.items():
+        monkeypatch.setenv(name, value)
+    with watching() as view:
+        view.block(STATUS)
+    shown = Text.from_ansi(capsys.readouterr().err).plain
+    assert "test 3 of 12" in shown
+    assert "1 decided" in shown
+    assert "about 4m05s left, 40s of them after the timed part" in shown
 
 
 def test_wall_time_has_what_the_budget_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,11 +9,7 @@ from slowdust.experiment.plan import plan
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.experiment.steps.forecast import Forecast
 from slowdust.experiment.steps.loop import turn_order
-from slowdust.experiment.steps.measurement import _complete
 from slowdust.experiment.steps.turn import Tables, level_of
-from slowdust.probes.window import WindowUse
-from slowdust.store.measured import Use
-from slowdust.store.step import Sample
 
 
 def test_turns_alternate_by_step_and_by_incarnation() -> None:
@@ -51,26 +47,3 @@ def test_tables_keep_their_size_and_count_what_was_ever_inserted(
         held.grow(StepWork({}, inserted_rows, deleted_rows, None), 2)
     assert held.rows == 400
     assert held.inserted == inserted
-
-
-def window_without_switches() -> WindowUse:
-    return WindowUse(uses={"server": {"cpu_s": 1.0}}, seconds=2.0, skipped=["server.switches"])
-
-
-def samples_of(*switches: int | None) -> list[Sample]:
-    uses = ({} if count is None else {"server": Use(seen_switches=count)} for count in switches)
-    return [Sample(start=0.0, seconds=1.0, uses=use) for use in uses]
-
-
-def test_switches_of_processes_that_ended_come_from_the_samples() -> None:
-    window = window_without_switches()
-    _complete(window, samples_of(3, 4))
-    assert window.uses["server"]["context_switches"] == 7
-    assert window.skipped == []
-
-
-def test_switches_are_absent_where_a_second_could_not_be_read() -> None:
-    window = window_without_switches()
-    _complete(window, samples_of(3, None))
-    assert "context_switches" not in window.uses["server"]
-    assert window.skipped == ["server.switches"]

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import cast
-
 import pytest
 
-from slowdust.experiment.driver.protocol import Ran
 from slowdust.experiment.slices.positions import LEAD, Positions
-
-
-def ran(positions: list[int], operations: int, seconds: float) -> Ran:
-    run = SimpleNamespace(positions=positions, operations=operations, seconds=seconds)
-    return cast("Ran", run)
+from tests.unit.synthetic_contenders import ran
 
 
 @pytest.fixture
 def positions() -> Positions:
     """A contender with 500 operations per second and client, and one with 5."""
     made = Positions()
-    made.note("quick", ran([40, 60], 100, 0.1))
-    made.note("slow", ran([2, 1], 3, 0.3))
+    made.note("quick", ran(100, 0.1, [40, 60]))
+    made.note("slow", ran(3, 0.3, [2, 1]))
     return made
 
 
@@ -37,7 +29,7 @@ def test_everybody_always_has_something_to_do(positions: Positions) -> None:
 
 def test_a_stall_shortens_the_runs_of_nobody(positions: Positions) -> None:
     before = positions.limit("quick", 0.5)
-    positions.note("slow", ran([2, 1], 1, 100.0))
+    positions.note("slow", ran(1, 100.0, [2, 1]))
     assert positions.limit("quick", 0.5) == before
 
 
@@ -50,5 +42,5 @@ def test_a_contender_that_failed_limits_nobody(positions: Positions) -> None:
 def test_without_a_speed_there_is_no_limit(positions: Positions) -> None:
     assert positions.limit("new", 1.0) is None
     unknown = Positions()
-    unknown.note("idle", ran([0], 0, 0.1))
+    unknown.note("idle", ran(0, 0.1, [0]))
     assert unknown.limit("idle", 1.0) is None

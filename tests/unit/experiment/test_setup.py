@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import pytest
 
 from slowdust.errors import UsageError
-from slowdust.experiment.contender import ResolvedContender
+from slowdust.experiment.live import PlainView
 from slowdust.experiment.setup import named_as_before, resolve_contenders
 from slowdust.experiment.spec.spec import parse_spec
-from slowdust.experiment.view import View
 from slowdust.store.folder import Folder, writing
 from tests.unit.synthetic import synthetic_manifest
+from tests.unit.synthetic_contenders import resolved
 
 
 @pytest.mark.parametrize(
@@ -29,27 +27,16 @@ def test_an_engine_behind_a_directory_is_told_from_a_missing_directory(
 ) -> None:
     spec = parse_spec({"name": "x", "contenders": [str(tmp_path / name)]})
     with pytest.raises(UsageError, match=why):
-        resolve_contenders(spec, cast("View", None))  # nothing is fetched that could be shown
-
-
-@dataclass(frozen=True)
-class Named:
-    """The part of a contender that its name is of."""
-
-    name: str
-
-
-def named(*names: str) -> list[ResolvedContender]:
-    return cast("list[ResolvedContender]", [Named(name) for name in names])
+        resolve_contenders(spec, PlainView())
 
 
 def test_an_experiment_that_goes_on_keeps_the_spelling_of_its_names(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "x")
-    now = named("a work_mem=1MB", "a work_mem=2MB")
+    now = [resolved(f"mysql@8.4 work_mem={size}") for size in ("1MB", "2MB")]
     assert named_as_before(now, folder) == now
-    before = ["a work_mem=1mb", "a work_mem=2mb"]
+    before = ["mysql@8.4 work_mem=1mb", "mysql@8.4 work_mem=2mb"]
     with writing(folder) as writer:
         writer.write_manifest(synthetic_manifest(before, ["scan"], (1,), 3, 1))
     assert [contender.name for contender in named_as_before(now, folder)] == before
-    others = named("a work_mem=1MB", "a work_mem=4MB")
+    others = [now[0], resolved("mysql@8.4 work_mem=4MB")]
     assert named_as_before(others, folder) == others, "which is refused afterwards"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import struct
 import time
 from collections.abc import Callable
@@ -15,10 +14,9 @@ from slowdust.accounts import server_account
 from slowdust.instances import callgrind
 from slowdust.instances.callgrind import Callgrind, CallgrindError
 from slowdust.instances.programs import InstanceError
+from tests.tiers.selection import needs
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("valgrind") is None, reason="valgrind is not installed"
-)
+pytestmark = needs("valgrind")
 
 
 def instrument(folder: Path, check_alive: Callable[[], None]) -> Callgrind:

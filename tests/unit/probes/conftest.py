@@ -36,6 +36,7 @@ class FakeProc:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.files = FreshFiles(root)
         self._clocks: dict[tuple[int, int], int] = {}
 
     def put(
@@ -113,7 +114,7 @@ class FakeProc:
 
     def probe(self, pid: int) -> ServerProbe:
         """A probe of the server whose main process is `pid`."""
-        return ServerProbe(pid, files=FreshFiles(self.root), clock=self.clock)
+        return ServerProbe(pid, files=self.files, clock=self.clock)
 
 
 @pytest.fixture

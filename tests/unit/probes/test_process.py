@@ -282,6 +282,6 @@ def test_a_failure_of_ours_does_not_pass_for_the_end_of_a_process(
     def no_descriptors(*_: object) -> bytes:
         raise OSError(errno.EMFILE, "Too many open files")
 
-    monkeypatch.setattr(type(probe._files), "read", no_descriptors)
+    monkeypatch.setattr(fake_proc.files, "read", no_descriptors)
     with pytest.raises(OSError, match="Too many"):
         probe.read()

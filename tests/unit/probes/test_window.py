@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 
 from slowdust import probes
+from slowdust.probes.host import others
 from slowdust.probes.host.use import HostProbe, HostReadings
 from slowdust.probes.probe import Subject
 from slowdust.probes.server.process import IdleServer
-from slowdust.probes.window import Window
+from slowdust.probes.window import Window, WindowUse
 
 if TYPE_CHECKING:
     from tests.unit.probes.conftest import FakeProc
@@ -115,32 +116,20 @@ def test_a_window_is_not_closed_twice() -> None:
         window.close()
 
 
-class Forbidden:
-    """A module of a probe that this host does not allow."""
-
-    __name__ = "slowdust.probes.host.forbidden"
-
-    @staticmethod
-    def probe_of(subject: Subject) -> NoReturn:
-        raise PermissionError(subject)
-
-
 def test_a_probe_that_cannot_be_opened_is_skipped_and_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    modules = probes._modules
-    monkeypatch.setattr(
-        probes,
-        "_modules",
-        lambda room: [*modules(room), *([Forbidden()] if room == "host" else [])],
-    )
+    def forbidden(subject: Subject) -> NoReturn:
+        raise PermissionError(subject)
+
+    monkeypatch.setattr(others, "probe_of", forbidden)
     opened = probes.probes_of(Subject(os.getpid(), tmp_path))
     window = Window(opened)
     window.open()
     use = window.close()
 
-    assert use.uses.keys() == {"server", "host", "others"}
-    assert "forbidden" in use.skipped
+    assert use.uses.keys() == {"server", "host"}
+    assert "others" in use.skipped
 
 
 def test_a_probe_whose_readings_do_not_fit_is_skipped_and_named(tmp_path: Path) -> None:
@@ -152,3 +141,21 @@ def test_a_probe_whose_readings_do_not_fit_is_skipped_and_named(tmp_path: Path) 
     window.open()
 
     assert window.close().skipped == ["host"]
+
+
+def window_without_switches() -> WindowUse:
+    return WindowUse(uses={"server": {"cpu_s": 1.0}}, seconds=2.0, skipped=["server.switches"])
+
+
+def test_switches_of_processes_that_ended_come_from_the_samples() -> None:
+    use = window_without_switches()
+    use.take_switches([3, 4])
+    assert use.uses["server"]["context_switches"] == 7
+    assert use.skipped == []
+
+
+def test_switches_are_absent_if_a_sample_failed() -> None:
+    use = window_without_switches()
+    use.take_switches([3, None])
+    assert "context_switches" not in use.uses["server"]
+    assert use.skipped == ["server.switches"]

@@ -62,11 +62,11 @@ class SliceProcedure(Procedure):
 
     def repeats(self, step: PlannedStep) -> int:
         """Return the number of windows: fewer of a test with very slow operations."""
-        return self._windows_of(step).repeats
+        return self.windows_of(step).repeats
 
     def expected(self, step: PlannedStep) -> Second:
         """Return how long the windows take that are planned, by what operations took before."""
-        return self._time_of(step, self._windows_of(step))
+        return self._time_of(step, self.windows_of(step))
 
     def plan(self, steps: Sequence[PlannedStep], time_of_each: Second) -> None:
         """Plan as many operations as fit, at least one; contenders do the same ones."""
@@ -77,7 +77,8 @@ class SliceProcedure(Procedure):
             fitting = (each for each in choices if self._time_of(step, each) <= time_of_each)
             self._windows[step.key] = next(fitting, choices[-1])
 
-    def _windows_of(self, step: PlannedStep) -> Windows:
+    def windows_of(self, step: PlannedStep) -> Windows:
+        """Return the windows of a step that are planned, or would be with unlimited time."""
         return self._windows.get(step.key) or Windows(self._operations(step))
 
     def _time_of(self, step: PlannedStep, windows: Windows) -> Second:
@@ -154,7 +155,7 @@ class SliceProcedure(Procedure):
             server.driver, server.contender, step, server.start, self._age_of(step)
         )
         return session.repeats(
-            server.callgrind, self._tables.data, self._windows_of(step), self._time_of_each
+            server.callgrind, self._tables.data, self.windows_of(step), self._time_of_each
         )
 
     def _operations(self, step: PlannedStep) -> int:

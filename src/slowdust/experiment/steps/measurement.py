@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
 
 from slowdust.benchmarks.steps import Counted, LongStep
 from slowdust.experiment.driver.process import STANDSTILL, Driver, OnProgress
@@ -93,7 +92,9 @@ class Measurement:
         turn, performed, use = self.turn, self._performed, self._use
         assert performed is not None
         assert use is not None
-        _complete(use, self._samples)
+        use.take_switches(
+            [sample.uses.get("server", {}).get("seen_switches") for sample in self._samples]
+        )
         self._driver.close(turn.session)
         totals = self._totals(performed)
         turn.contender.refuse_fatal_errors(totals.errors, "statements of a step")
@@ -153,21 +154,6 @@ class Measurement:
         if self._chunks:
             seconds = self.seconds
         return count, count / seconds if seconds else 0.0
-
-
-def _complete(window: WindowUse, samples: Sequence[Sample]) -> None:
-    """Take the context switches from the samples where a process ended and its own are lost.
-
-    In a step of many seconds some always end: autovacuum's, parallel workers of an index. Then only
-    the last second of those that ended is missing.
-    """
-    server = window.uses.get("server")
-    if server is None or "context_switches" in server:
-        return
-    seen = [sample.uses.get("server", {}).get("seen_switches") for sample in samples]
-    if None not in seen:
-        server["context_switches"] = sum(known(seen))
-        window.skipped.remove("server.switches")
 
 
 def _per_second(test: LongStep, main: RoleUse) -> list[PerSecond]:

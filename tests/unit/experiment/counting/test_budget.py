@@ -73,8 +73,9 @@ def test_the_slowest_contender_says_how_many_operations_there_are(
         "scan": dict(zip(NAMES, (fast, slow), strict=True)),
     }
     procedure = procedure_of(monkeypatch, both)
-    assert procedure._operations(step_of(procedure, "point-query")) == operations_of(1e6 * fast)
-    assert procedure._operations(step_of(procedure, "scan")) == operations_of(1e6 * slow)
+    for name, seconds in (("point-query", fast), ("scan", slow)):
+        windows = procedure.windows_of(step_of(procedure, name))
+        assert windows.operations == operations_of(1e6 * seconds)
     assert operations_of(1e6 * slow) < operations_of(1e6 * fast) / 10
 
 
@@ -89,7 +90,7 @@ def test_one_operation_is_counted_if_that_is_what_fits(
     procedure = procedure_of(monkeypatch, cpu_s)
     procedure.plan(procedure.steps, seconds)
     step = step_of(procedure, "scan")
-    windows = procedure._windows_of(step)
+    windows = procedure.windows_of(step)
     assert (windows.operations, windows.repeats) == (operations, repeats)
     assert procedure.expected(step) <= seconds
 

@@ -24,6 +24,7 @@ from slowdust.experiment.driver.process import Data
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.run import counting_of
 from slowdust.experiment.spec.spec import parse_spec
+from tests.unit.synthetic_contenders import ran
 
 if TYPE_CHECKING:
     from slowdust.experiment.contender import RunningContender
@@ -69,7 +70,7 @@ class PretendedDriver:
         del name
         assert stop.positions is not None
         (self.position,) = stop.positions
-        return cast("Ran", SimpleNamespace(errors={}))
+        return ran(1, 1.0, stop.positions)
 
 
 class WarmingServer:

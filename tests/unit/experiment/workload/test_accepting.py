@@ -52,7 +52,7 @@ def statements(draw: st.DrawFn) -> str:
 
 @pytest.mark.parametrize("dialect", ["postgres", "mysql"])
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     texts=st.lists(statements(), min_size=1, max_size=8),

@@ -52,7 +52,7 @@ def test_numbers_that_a_type_rounds_are_no_key() -> None:
     st.lists(st.tuples(st.integers(1, 12), st.integers(1, 12)), min_size=1, max_size=3),
     st.integers(1, 150),
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_no_key_that_is_accepted_has_two_rows_alike(
     cycles: list[tuple[int, int]], rows: int
 ) -> None:
