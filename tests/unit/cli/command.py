@@ -41,3 +41,8 @@ def call(
         main()
     assert isinstance(exit_info.value.code, int)
     return Outcome(exit_info.value.code, *capsys.readouterr())
+
+
+def spoken(value: object) -> str | None:
+    """The words of a command as the name of its case, which stays as cases are added before it."""
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else None
