@@ -33,7 +33,7 @@ NOWHERE = "127.0.0.1:1"
         (
             GOOD.replace("sqlite@3.17.0", "postgresql://a@127.0.0.1/x"),
             ("--fleet", NOWHERE),
-            "127.0.0.1",
+            "--fleet",
         ),
         (GOOD + "rows = 7\n", ("--fleet", NOWHERE), "spec.toml:3: rows"),
     ],

@@ -80,8 +80,8 @@ def test_page_is_told_beside_other_formats_on_standard_error(
     ("arguments", "named"),
     [
         (["--benchmark", "tpcc"], "--benchmark"),
-        (["--host", "Xeon"], "Xeon"),
-        (["--config", "small"], "small"),
+        (["--host", "Xeon"], "3 experiments"),
+        (["--config", "small"], "3 experiments"),
         (["--test", "no-such-test"], "'no-such-test'"),
         (["--base", "9.6"], "9.6"),
         (["macro"], "'macro'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,11 @@ def watched(tmp_path: Path) -> Path:
     return tmp_path / "results"
 
 
+def undated(text: str) -> str:
+    """The text without the day on which the test runs."""
+    return re.sub(r"\bon \d{4}-\d\d-\d\d", "on DAY", text)
+
+
 def test_the_status_shows_alarms_and_nights(
     slowdust: Slowdust, watched: Path, snapshot: SnapshotAssertion
 ) -> None:
@@ -85,15 +91,14 @@ def test_alarms_are_acknowledged_by_test(
     assert outcome.complaint == snapshot
     outcome = slowdust("ack", "w", "scan", "--note", "known", "--results", watched)
     assert outcome.code == 0
-    assert "acknowledged on " in outcome.out
-    assert ": known" in outcome.out
+    assert undated(outcome.out) == snapshot
     status = slowdust("watch", "w.toml", "--status", "--results", watched).out
-    assert status == snapshot
+    assert undated(status) == snapshot
     outcome = slowdust("ack", "w", "--as-new-level", "--results", watched)
-    assert outcome.out == snapshot
+    assert undated(outcome.out) == snapshot
     assert slowdust("ack", "w", "--results", watched).code == 2
     status = slowdust("watch", "w.toml", "--status", "--results", watched).out
-    assert status == snapshot
+    assert undated(status) == snapshot
 
 
 def test_a_watch_that_was_not_begun_is_refused(

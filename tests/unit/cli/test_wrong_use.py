@@ -20,7 +20,7 @@ from tests.unit.synthetic import synthetic_experiment
         (["compare", "postgres@99.9"], "99.9"),
         (["compare", "postgres"], "postgres"),
         (["compare", "postgres@17.6", "--tests", "no-such-test"], "no-such-test"),
-        (["compare", "postgres@17.6", "--clients", "0"], "'--clients'"),
+        (["compare", "postgres@17.6", "--clients", "0"], "--clients"),
         (["compare", "postgres@17.6", "--budget", "banana"], "banana"),
         (["compare", "./empty"], "empty"),
         (["compare", "postgres@17.6", "--set", "fsync"], "KEY=VALUE"),

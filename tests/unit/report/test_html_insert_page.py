@@ -112,6 +112,8 @@ def test_a_failed_sla_is_told_in_numbers_and_greyed_instead_of_compared(
     assert words(base) == snapshot
     section = _section(page, "qp1000")
     assert words(section.partition("</summary>")[0]) == snapshot
+    assert 'class="bar missed k1"' in section
+    assert section.startswith('<details class="test" id="test-qp1000-c1" open>')
 
 
 def test_a_failed_step_is_told_with_its_log_and_a_long_one_is_folded(
@@ -119,9 +121,12 @@ def test_a_failed_step_is_told_with_its_log_and_a_long_one_is_folded(
 ) -> None:
     head = page.partition('<section id="summary">')[0]
 
-    failures = re.findall(r'<section class="note failed".*?</section>', head, re.DOTALL)
-    assert [words(failure) for failure in failures] == snapshot
+    assert "FATAL:  &lt;out&gt; of memory" in head
     for part in (head, _section(page, "qr500")):
+        failures = re.findall(
+            r'<(?:section|div) class="note failed".*?</(?:section|div)>', part, re.DOTALL
+        )
+        assert [words(failure) for failure in failures] == snapshot
         assert re.search(r"<details><summary>[^<]*</summary><pre[^>]*>LOG: ", part)
     assert words(row_of(page, "qp500")) == snapshot
     assert words(row_of(page, "qr500")) == snapshot
@@ -332,5 +337,5 @@ def test_a_page_of_slices_says_nothing_of_steps() -> None:
     page = html.render(*plain_experiment())
 
     assert 'id="summary"' not in page
-    assert 'class="graphs"' not in page
+    assert '-seconds"' not in page
     assert "<dt>SLA</dt>" not in page

@@ -136,8 +136,8 @@ def test_the_same_warning_of_all_contenders_is_said_once(
 ) -> None:
     section = re.search(r'id="test-point-query-c1".*?</details>', troubled_page, re.DOTALL)
     assert section
-    warnings = re.findall(r'<section class="note.*?</section>', section[0], re.DOTALL)
-    assert [words(each) for each in warnings] == snapshot
+    [notes] = re.findall(r'<ul class="notes">.*?</ul>', section[0], re.DOTALL)
+    assert words(notes) == snapshot
 
 
 def test_settings_that_differ_come_first(troubled_page: str) -> None:
