@@ -83,7 +83,7 @@ def test_a_note_of_any_bytes(slowdust: Slowdust, content: bytes) -> None:
         content.decode()
     except UnicodeDecodeError:
         assert outcome.code == 2
-        assert "UTF-8" in outcome.complaint
+        assert "UTF-8" in outcome.err
     else:
         assert outcome.code == 0
 

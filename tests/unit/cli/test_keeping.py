@@ -87,14 +87,14 @@ def test_a_bundle_is_opened_by_another_slowdust(
 def test_diff_in_every_format(
     slowdust: Slowdust, results: Path, tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
-    slowdust("bundle", "micro")
-    slowdust("import", "bundle", "micro.slowdust", "--name", "again")
-    said = slowdust("diff", "micro", "again").out
+    slowdust("bundle", "slap")
+    slowdust("import", "bundle", "slap.slowdust", "--name", "again")
+    said = slowdust("diff", "slap", "again").out
     assert said == snapshot
-    diff = json.loads(slowdust("diff", "micro", "again", "--json").out)
+    diff = json.loads(slowdust("diff", "slap", "again", "--json").out)
     assert {test["ratio"] for test in diff["tests"]} == {1.0}
-    assert slowdust("diff", "micro", "again", "--md").out.startswith("# ")
-    outcome = slowdust("diff", "micro", "again", "--html", "diff.html")
+    assert slowdust("diff", "slap", "again", "--md").out.startswith("# ")
+    outcome = slowdust("diff", "slap", "again", "--html", "diff.html")
     assert outcome.out == "diff: diff.html\n"
     assert (tmp_path / "diff.html").read_text().startswith("<!doctype html>")
 

@@ -124,7 +124,9 @@ def test_the_folder_of_an_experiment_is_known_from_within(
     assert sorted(path.name for path in results.iterdir()) == ["insert", "night", "slap"]
 
 
-def test_a_profile_of_another_machine_stays_in_its_folder(tmp_path: Path) -> None:
+def test_a_profile_of_another_machine_stays_in_its_folder(
+    tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     profile = Profile(
         benchmark="micro",
         test="../../../x",
@@ -136,10 +138,11 @@ def test_a_profile_of_another_machine_stays_in_its_folder(tmp_path: Path) -> Non
         functions=[],
     )
     with (
-        pytest.raises(UsageError, match="cannot be the name of a file"),
+        pytest.raises(UsageError) as error,
         writing(Folder(tmp_path / "results/a")) as writer,
     ):
         writer.write_profile(profile, 1, None)
+    assert str(error.value) == snapshot
     assert not list(tmp_path.rglob("*.json.gz"))
 
 
@@ -164,13 +167,14 @@ def test_another_machine_names_no_folder_elsewhere(
         with pytest.raises(UsageError) as error:
             call()
         assert str(error.value) == snapshot
-    with known([pushed]), pytest.raises(UsageError, match="cannot be the name of a file"):
+    with known([pushed]), pytest.raises(UsageError) as error:
         find("postgres", "17.6", None)
+    assert str(error.value) == snapshot
     assert contents(laboratory) == before
 
 
 def test_a_description_in_the_cache_names_no_server_elsewhere(
-    slowdust: Slowdust, laboratory: Path
+    slowdust: Slowdust, laboratory: Path, snapshot: SnapshotAssertion
 ) -> None:
     del slowdust
     record = Record(
@@ -183,8 +187,9 @@ def test_a_description_in_the_cache_names_no_server_elsewhere(
     )
     place = laboratory / "cache/builds/postgres/17.6/build.json"
     place.write_bytes(msgspec.json.encode(record))
-    with pytest.raises(SlowdustError, match="unsafe path"):
+    with pytest.raises(SlowdustError) as error:
         load("postgres", "17.6")
+    assert str(error.value) == snapshot
 
 
 def test_plain_names_are_joined(tmp_path: Path) -> None:

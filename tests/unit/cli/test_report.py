@@ -55,11 +55,11 @@ def test_the_page_beside_another_base_has_a_name_of_its_own(
 def test_a_page_that_replaces_another_says_so(
     slowdust: Slowdust, results: Path, snapshot: SnapshotAssertion
 ) -> None:
-    assert slowdust("report", "micro", "--html", "page.html").err == ""
-    assert slowdust("report", "micro", "--html", "page.html").err == "", "the same page again"
-    outcome = slowdust("report", "micro", "--base", "17.6", "--html", "page.html")
+    assert slowdust("report", "slap", "--html", "page.html").err == ""
+    assert slowdust("report", "slap", "--html", "page.html").err == "", "the same page again"
+    outcome = slowdust("report", "slap", "--base", "17.6", "--html", "page.html")
     assert outcome.err == snapshot
-    outcome = slowdust("report", "slap", "--html", "page.html")
+    outcome = slowdust("report", "micro", "--html", "page.html")
     assert outcome.err == snapshot
 
 
@@ -168,9 +168,9 @@ def test_page_goes_where_it_is_asked_for(slowdust: Slowdust, results: Path) -> N
 def test_page_beside_another_format_is_told_on_standard_error(
     slowdust: Slowdust, results: Path
 ) -> None:
-    outcome = slowdust("report", "micro", "--json", "--html", "page.html")
+    outcome = slowdust("report", "slap", "--json", "--html", "page.html")
     assert (outcome.code, outcome.err) == (0, "report: page.html\n")
-    assert report_of(outcome.out) == report_of(slowdust("report", "micro", "--json").out)
+    assert report_of(outcome.out) == report_of(slowdust("report", "slap", "--json").out)
     assert Path("page.html").is_file()
 
 
@@ -256,7 +256,7 @@ def test_a_gate_that_catches_something_ends_with_3(
     ]
     caught = slowdust("report", "micro", "--md", "--fail-on", "slower")
     passed = slowdust("report", "micro", "--md", "--fail-on", "slower:99%")
-    wrong = slowdust("report", "micro", "--fail-on", "slowly")
+    wrong = slowdust("report", "slap", "--fail-on", "slowly")
 
     assert slower
     assert (caught.code, passed.code, wrong.code) == (3, 0, 2)
@@ -269,12 +269,12 @@ def test_a_gate_that_catches_something_ends_with_3(
 def test_a_comment_and_junit(
     slowdust: Slowdust, results: Path, tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
-    comment = slowdust("report", "micro", "--md", "--short")
+    comment = slowdust("report", "slap", "--md", "--short")
     file = tmp_path / "micro.xml"
-    outcome = slowdust("report", "micro", "--junit", str(file))
+    outcome = slowdust("report", "slap", "--junit", str(file))
 
     assert comment.out.splitlines()[0] == snapshot
-    assert len(comment.out) < len(slowdust("report", "micro", "--md").out)
+    assert len(comment.out) < len(slowdust("report", "slap", "--md").out)
     assert outcome.out == ""
     assert file.read_text().startswith("<?xml")
-    assert slowdust("report", "micro", "--short").complaint == snapshot
+    assert slowdust("report", "slap", "--short").complaint == snapshot
