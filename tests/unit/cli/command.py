@@ -36,6 +36,8 @@ def call(
 ) -> Outcome:
     """Run the command line with these arguments."""
     monkeypatch.setattr(sys, "argv", ["slowdust", *map(str, arguments)])
+    # In `python -m pytest` too, texts of usage have the command's own name.
+    monkeypatch.setattr(sys.modules["__main__"], "__package__", None, raising=False)
     capsys.readouterr()
     with pytest.raises(SystemExit) as exit_info:
         main()
