@@ -13,6 +13,7 @@ from selenium.webdriver.chrome.service import Service
 from slowdust.analysis.history.history import history_of
 from slowdust.report import html
 from slowdust.report.html import history
+from tests.tiers.selection import require
 from tests.unit.report.sample import (
     counted_experiment,
     disk_experiment,
@@ -56,8 +57,7 @@ def headless_chromium(profile: Path) -> Chrome:
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
-    if not (_CHROMIUM and _DRIVER):
-        pytest.skip("needs chromium and chromedriver: apt-get install chromium chromium-driver")
+    require("chromium", "chromedriver")
     with headless_chromium(tmp_path_factory.mktemp("profile")) as driver:
         yield driver
 

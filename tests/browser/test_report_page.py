@@ -159,7 +159,7 @@ def test_a_row_of_the_table_leads_to_its_unfolded_test(chrome: Chrome, plain_url
 
 
 @every_page
-def test_a_telephone_never_scrolls_the_page_sideways(
+def test_a_page_fits_a_telephone_with_the_marks_of_contenders_beside_their_names(
     phone: Chrome, page: str, request: pytest.FixtureRequest
 ) -> None:
     phone.get(request.getfixturevalue(page))
@@ -167,22 +167,6 @@ def test_a_telephone_never_scrolls_the_page_sideways(
 
     assert phone.execute_script("return innerWidth") == 380
     assert phone.execute_script("return document.documentElement.scrollWidth") <= 380
-
-
-def test_a_laptop_shows_whole_tables_of_the_storage(laptop: Chrome, disk_url: str) -> None:
-    laptop.get(disk_url)
-    hidden = """return [...document.querySelectorAll("#storage .scroll")].map(
-        (table) => table.scrollWidth - table.clientWidth)"""
-    assert laptop.execute_script(hidden) == [0, 0]
-
-
-@every_page
-def test_on_a_telephone_a_contenders_mark_stands_beside_its_name(
-    phone: Chrome, page: str, request: pytest.FixtureRequest
-) -> None:
-    phone.get(request.getfixturevalue(page))
-    phone.execute_script("document.querySelectorAll('details').forEach((el) => el.open = true)")
-
     apart = phone.execute_script(
         """const marked = [...document.querySelectorAll(".marked")]
             .filter((mark) => mark.getClientRects().length);
@@ -196,6 +180,13 @@ def test_on_a_telephone_a_contenders_mark_stands_beside_its_name(
     )
     assert apart[0] > 0
     assert apart[1] == []
+
+
+def test_a_laptop_shows_whole_tables_of_the_storage(laptop: Chrome, disk_url: str) -> None:
+    laptop.get(disk_url)
+    hidden = """return [...document.querySelectorAll("#storage .scroll")].map(
+        (table) => table.scrollWidth - table.clientWidth)"""
+    assert laptop.execute_script(hidden) == [0, 0]
 
 
 def test_the_axis_of_a_long_history_stays_in_sight(phone: Chrome, history_url: str) -> None:
@@ -230,25 +221,16 @@ def test_dark_mode_turns_the_page_and_the_charts(chrome: Chrome, plain_url: str)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(
-    "selector", ["td.rel.slower", "td.rel.faster", ".chip.slower", ".chip.faster", ".chip.unsure"]
-)
-def test_bands_are_legible(chrome: Chrome, plain_url: str, scheme: str, selector: str) -> None:
-    prefer(chrome, scheme)
-    chrome.get(plain_url)
-
-    ink, fill = chrome.execute_script(COLOURS, selector)
-
-    assert len(channels(fill)) == 3, "a band is opaque"
-    assert contrast(ink, fill) >= 4.5
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_contender_stands_out_from_the_page(
+def test_bands_are_legible_and_every_contender_stands_out_from_the_page(
     chrome: Chrome, plain_url: str, scheme: str
 ) -> None:
     prefer(chrome, scheme)
     chrome.get(plain_url)
+
+    for band in ("td.rel.slower", "td.rel.faster", ".chip.slower", ".chip.faster", ".chip.unsure"):
+        ink, fill = chrome.execute_script(COLOURS, band)
+        assert len(channels(fill)) == 3, f"{band} is opaque"
+        assert contrast(ink, fill) >= 4.5, band
     _, paper = chrome.execute_script(COLOURS, "body")
 
     for number in range(8):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report, Result
@@ -56,7 +57,9 @@ def test_steps_are_in_the_order_in_which_they_had_to_run_whatever_their_rates() 
     assert {r.group for r in results} == {"write", "index creation", "range", "point"}
 
 
-def test_queries_whose_writers_missed_their_sla_are_not_compared() -> None:
+def test_queries_whose_writers_missed_their_sla_are_not_compared(
+    snapshot: SnapshotAssertion,
+) -> None:
     report = analyse(*insert_experiment([A, B], overloaded=[MISSED]))
 
     missed = the(report, "qp1000", B)
@@ -65,15 +68,12 @@ def test_queries_whose_writers_missed_their_sla_are_not_compared() -> None:
     assert (missed.rqps, missed.low, missed.high, missed.verdict) == (None, None, None, None)
     assert missed.per_op_relative is None
     assert missed.qps == pytest.approx(6000, rel=0.05)
-    assert missed.notes == [
-        "SLA missed, not compared: 700 inserts/s and 1,000 deletes/s instead of 1,000; "
-        "rows that were due and not written: 6,000 to insert, 0 to delete"
-    ]
+    assert missed.notes == snapshot
     assert the(report, "qp1000", A).rqps == 1
     assert the(report, "qr1000", B).rqps is not None
 
 
-def test_nothing_is_compared_with_a_base_that_missed_its_sla() -> None:
+def test_nothing_is_compared_with_a_base_that_missed_its_sla(snapshot: SnapshotAssertion) -> None:
     report = analyse(
         *insert_experiment([A, B, "postgres@18.1"], overloaded=[Overload(A, "qr500", deletes=0.5)])
     )
@@ -82,21 +82,19 @@ def test_nothing_is_compared_with_a_base_that_missed_its_sla() -> None:
     for name in (B, "postgres@18.1"):
         result = the(report, "qr500", name)
         assert (result.rqps, result.verdict, result.per_op_relative) == (None, None, None)
-        assert result.notes == [f"not compared: the writers of {A} missed their SLA"]
+        assert result.notes == snapshot
 
 
-def test_rows_that_were_lost_are_noted() -> None:
+def test_rows_that_were_lost_are_noted(snapshot: SnapshotAssertion) -> None:
     manifest, slices = insert_experiment([A, B], ["l.i1"], incarnations=2)
     detail = next(p for p in slices if (p.place.contender, p.place.incarnation) == (B, 2)).step
     assert detail is not None
     detail.rows_counted = 499_950
 
-    assert the(analyse(manifest, slices), "l.i1", B).notes == [
-        "rows in incarnation 2: 499,950 were counted, 500,000 were expected"
-    ]
+    assert the(analyse(manifest, slices), "l.i1", B).notes == snapshot
 
 
-def test_a_failed_step_costs_its_pair_and_no_other() -> None:
+def test_a_failed_step_costs_its_pair_and_no_other(snapshot: SnapshotAssertion) -> None:
     report = analyse(
         *insert_experiment([A, B], ["l.i0", "l.i1", "qr100"], broken=[Break(B, "l.i1", 2)])
     )
@@ -104,7 +102,7 @@ def test_a_failed_step_costs_its_pair_and_no_other() -> None:
     result = the(report, "l.i1", B)
     assert (result.slices, the(report, "l.i1", A).slices) == (2, 3)
     assert result.rqps is not None
-    assert "incarnations left out in which one of the two failed: 1" in result.notes
+    assert result.notes == snapshot
     assert the(report, "qr100", B).notes == []
 
 
@@ -117,23 +115,23 @@ def test_a_step_that_always_failed_has_no_result_and_says_so() -> None:
     assert len(report.failed_steps) == 3
 
 
-def test_one_incarnation_has_rates_and_no_verdicts() -> None:
+def test_one_incarnation_has_rates_and_no_verdicts(snapshot: SnapshotAssertion) -> None:
     report = analyse(*insert_experiment([A, B], ["l.i0", "qr100"], incarnations=1))
 
     result = the(report, "l.i0", B)
     assert result.rqps == pytest.approx(1, abs=0.03)
     assert (result.low, result.verdict) == (None, "unsure")
-    assert result.notes == ["one pair: how far another would be from it is not known"]
+    assert result.notes == snapshot
     assert any(note.startswith("One incarnation:") for note in report.notes)
 
 
-def test_incarnations_that_disagree_are_noted() -> None:
+def test_incarnations_that_disagree_are_noted(snapshot: SnapshotAssertion) -> None:
     report = analyse(*insert_experiment([A, B], ["l.i0"], noise=0.2, incarnations=3, seed=2))
 
-    assert any("incarnations disagree" in note for note in the(report, "l.i0", B).notes)
+    assert the(report, "l.i0", B).notes == snapshot
 
 
-def test_the_method_says_how_steps_ran_and_nothing_of_slices() -> None:
+def test_the_method_says_how_steps_ran_and_nothing_of_slices(snapshot: SnapshotAssertion) -> None:
     manifest, slices = insert_experiment([A, B], ["l.i0"])
     assert manifest.method.steps is not None
     manifest.method.steps.partitions = 8
@@ -141,16 +139,13 @@ def test_the_method_says_how_steps_ran_and_nothing_of_slices() -> None:
 
     method = analyse(manifest, slices).method
 
-    assert method["workload"] == "quick"
-    assert method["rows per commit"] == "l.i0 100, l.i1 50, l.i2 5, q 50"
-    assert method["steps with queries"] == "20 s"
-    assert method["partitions of each table"] == "8"
-    held = method["transactions held open beside the work"]
-    assert held == "none, 30 s (a sequence of steps each)"
-    assert not {"slice", "budget", "rows per table"} & set(method)
+    assert [f"{what}: {value}" for what, value in method.items()] == snapshot
+    assert not {"slice", "budget"} & set(method)
 
 
-def test_the_tldr_says_what_rates_mean_what_failed_and_what_stood_still() -> None:
+def test_the_tldr_says_what_rates_mean_what_failed_and_what_stood_still(
+    snapshot: SnapshotAssertion,
+) -> None:
     report = analyse(
         *insert_experiment(
             [A, B],
@@ -163,35 +158,24 @@ def test_the_tldr_says_what_rates_mean_what_failed_and_what_stood_still() -> Non
 
     sentences = report.tldr
     assert report.answer is not None
-    assert report.answer.failures == (
-        "l.i2 failed on 17.6 in incarnation 2: the server ended: signal 9."
-    )
+    assert report.answer.failures == snapshot
     assert sentences[0].startswith("From 15.8 to 17.6: ")
-    assert sentences[0].endswith("1 not comparable.")
+    assert sentences[0] == snapshot
     assert any(sentence.startswith("Writes (inserts/s): ") for sentence in sentences)
-    assert any(sentence.startswith("Index creation (indexed rows/s): ") for sentence in sentences)
-    assert any(sentence.startswith("Range queries (range queries/s): ") for sentence in sentences)
-    assert any(sentence.startswith("Point queries (point queries/s): ") for sentence in sentences)
-    assert any("% slower in range queries/s, at least " in sentence for sentence in sentences)
-    assert sentences[-2:] == [
-        "Not compared, because the writers beside the queries missed their SLA, 95% of the rate: "
-        "qp1000 on 17.6 (700 inserts/s and 1,000 deletes/s instead of 1,000).",
-        "Stalls, seconds under a tenth of a step's median: 3 on 15.8 (l.i1 3) and none on 17.6.",
-    ]
+    assert sentences == snapshot
+    assert sentences[-2:] == snapshot
 
 
-def test_unsure_steps_want_incarnations_not_slices() -> None:
+def test_unsure_steps_want_incarnations_not_slices(snapshot: SnapshotAssertion) -> None:
     report = analyse(*insert_experiment([A, B], ["l.i0", "l.x"], noise=0.1, incarnations=2))
 
     assert report.tldr[-1].startswith("Unsure: l.x (about ")
-    assert " more would decide it: `slowdust more synthetic --tests l.x" in report.tldr[-1]
-    assert report.tldr[-1].endswith(
-        " 2 incarnations decide only large differences: 6 narrow the intervals, "
-        "and so may longer steps (--rows and --seconds)."
-    )
+    assert report.tldr[-1] == snapshot
 
 
-def test_where_something_was_decided_or_incarnations_are_many_no_remedy_is_named() -> None:
+def test_where_something_was_decided_or_incarnations_are_many_no_remedy_is_named(
+    snapshot: SnapshotAssertion,
+) -> None:
     shifted = {B: {"l.i0": 0.2}}
     decided = analyse(
         *insert_experiment([A, B], ["l.i0", "l.x"], noise=0.1, incarnations=2, shifts=shifted)
@@ -202,11 +186,11 @@ def test_where_something_was_decided_or_incarnations_are_many_no_remedy_is_named
     assert decided.tldr[-1].startswith("Unsure: l.x (about ")
     assert decided.tldr[-1].endswith("m`).")
     assert many.tldr[-1].startswith("Unsure: ")
-    assert "narrows the intervals" not in many.tldr[-1]
-    assert "1 incarnation decides nothing: 6 narrow the intervals" in once.tldr[-1]
+    assert many.tldr[-1] == snapshot
+    assert once.tldr[-1] == snapshot
 
 
-def test_one_incarnation_beside_busy_idlers_is_noted_and_named() -> None:
+def test_one_incarnation_beside_busy_idlers_is_noted_and_named(snapshot: SnapshotAssertion) -> None:
     manifest, slices = insert_experiment([A, B], ["l.i0"], incarnations=3)
     for record in slices:
         busy = record.place.incarnation == 2 and record.place.contender == B
@@ -220,11 +204,11 @@ def test_one_incarnation_beside_busy_idlers_is_noted_and_named() -> None:
 
     result = the(report, "l.i0", B)
     assert result.idle_cpu_share == pytest.approx(0.082 / 3)
-    assert "idle contenders were busy: 8% of a CPU in incarnation 2" in result.notes
+    assert result.notes == snapshot
     assert not any("idle" in note for note in the(report, "l.i0", A).notes)
 
 
-def test_many_failed_steps_are_counted() -> None:
+def test_many_failed_steps_are_counted(snapshot: SnapshotAssertion) -> None:
     broken = [
         Break(B, test, incarnation)
         for test in ("l.i1", "l.i2", "qr100")
@@ -234,8 +218,7 @@ def test_many_failed_steps_are_counted() -> None:
     answer = analyse(*insert_experiment([A, B], broken=broken)).answer
     assert answer is not None
 
-    assert answer.failures.count("failed on 17.6") == 6
-    assert answer.failures.endswith("3 more steps failed.")
+    assert answer.failures == snapshot
 
 
 def test_a_calm_experiment_tells_of_no_stalls_and_no_sla() -> None:

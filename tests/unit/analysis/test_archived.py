@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.metrics import PerOperation
@@ -70,20 +71,15 @@ def test_what_was_not_measured_is_absent() -> None:
     assert set(report.method) == {"clients", "incarnations", "margin", "slowdust"}
 
 
-def test_results_are_counted_by_bands_where_there_are_no_verdicts() -> None:
+def test_results_are_counted_by_bands_where_there_are_no_verdicts(
+    snapshot: SnapshotAssertion,
+) -> None:
     rates = {"hot-points.range100": 1.2, "insert.range100": 1.0, "scan.range100": 0.8}
     report = judged(
         *(archived(OLD, test, 100.0) for test in rates),
         *(archived(NEW, test, 100.0 * rate, cpu=10.0 / rate) for test, rate in rates.items()),
     )
-    text = " ".join(report.tldr)
-    assert (
-        "From 10.23 to 17.4 no verdict is possible: "
-        "1 faster by 5% or more, 1 within 5%, 1 slower by 5% or more."
-    ) in report.tldr
-    assert "Range queries (1 test): from 10.23 to 17.4 there is a big regression;" in text
-    assert "Writes (1 test): from 10.23 to 17.4 there is no change of 5% or more." in text
-    assert text.casefold().count("one run of each") == 1
+    assert report.tldr == snapshot
     assert not any(result.verdict for result in report.results)
 
 
@@ -97,7 +93,7 @@ def test_results_are_counted_by_bands_where_there_are_no_verdicts() -> None:
     ],
 )
 def test_the_time_of_an_archived_operation_is_of_what_its_rate_counts(
-    test: str, unit: str, qps: float, event_us: float, counted: str
+    test: str, unit: str, qps: float, event_us: float, counted: str, *, snapshot: SnapshotAssertion
 ) -> None:
     cpu = 0.3 * 40 * 1e6 / qps
     slices = [
@@ -110,20 +106,17 @@ def test_the_time_of_an_archived_operation_is_of_what_its_rate_counts(
 
     text = " ".join(judged(*slices).tldr)
 
-    assert f"host CPU per {counted} is up 9%, which points to more CPU overhead" in text
-    assert "nothing measured here explains it" not in text
+    assert text == snapshot
 
 
-def test_rates_in_different_units_are_not_compared() -> None:
+def test_rates_in_different_units_are_not_compared(snapshot: SnapshotAssertion) -> None:
     report = judged(
         archived(OLD, "scan.range100", 2800.0, "thousand rows/s of one thread"),
         archived(NEW, "scan.range100", 112_500.0, "thousand rows/s"),
     )
     result = of(report, NEW, "scan.range100")
     assert (result.rqps, result.per_op_relative, result.verdict) == (None, None, None)
-    assert result.notes == [
-        "not compared: thousand rows/s here, thousand rows/s of one thread of the base"
-    ]
+    assert result.notes == snapshot
 
 
 def test_hardware_per_operation_is_taken_as_it_is() -> None:
@@ -131,7 +124,9 @@ def test_hardware_per_operation_is_taken_as_it_is() -> None:
     assert use == PerOperation(host_cpu_us=10.0, host_cs=2.0)
 
 
-def test_counters_are_relative_per_operation_and_ratios_as_they_are() -> None:
+def test_counters_are_relative_per_operation_and_ratios_as_they_are(
+    snapshot: SnapshotAssertion,
+) -> None:
     base = Counters(per_operation={"cycles": 100.0, "faults": 0.0, "a": 1.0}, ratios={"GHz": 2.7})
     ours = Counters(per_operation={"cycles": 210.0, "faults": 1.0, "b": 1.0}, ratios={"GHz": 2.7})
     relative = relative_counters(base, ours)
@@ -139,9 +134,7 @@ def test_counters_are_relative_per_operation_and_ratios_as_they_are() -> None:
     assert list(relative.items()) == [("GHz", 1.0), ("cycles", 2.1)]
     assert relative_counters(base, None) is None
     assert notes_about_clock(relative) == []
-    assert notes_about_clock({"GHz": 0.9}) == [
-        "clock rate down 10% from the base's: rates and counters are of other clocks"
-    ]
+    assert notes_about_clock({"GHz": 0.9}) == snapshot
 
 
 def test_what_stands_behind_all_versions_alike_is_left_out() -> None:
@@ -150,7 +143,7 @@ def test_what_stands_behind_all_versions_alike_is_left_out() -> None:
     assert list(short_names(allocators).values()) == ["8.0.40:a+je", "8.0.40:a+tc"]
 
 
-def test_steps_between_versions_need_no_test_of_the_base() -> None:
+def test_steps_between_versions_need_no_test_of_the_base(snapshot: SnapshotAssertion) -> None:
     """Only units that differ cannot be compared."""
     newest = "postgres@17.7:x10a+o2"
     slices = [
@@ -166,8 +159,5 @@ def test_steps_between_versions_need_no_test_of_the_base() -> None:
     report = judged(*slices, others=[newest])
 
     (changes,) = report.group_changes
-    assert changes.title == "Point queries (2 tests)"
-    assert changes.clauses[:2] == [
-        "from 10.23 to 17.4 (1 of 2 tests) there is no change of 5% or more",
-        "from 17.4 to 17.7 there is no change for 1 test and a big regression for 1 test",
-    ]
+    assert changes.title == snapshot
+    assert changes.clauses[:2] == snapshot

@@ -1,4 +1,5 @@
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import GroupChanges, Verdict
@@ -57,15 +58,11 @@ def test_bands_are_parameters() -> None:
     assert narrow.of(1.01) is Change.NONE
 
 
-def test_a_step_is_told_as_the_posts_tell_it() -> None:
+def test_a_step_is_told_as_the_posts_tell_it(snapshot: SnapshotAssertion) -> None:
     changed = changes("5.6 5.7", *["1 1.3"] * 5, *["1 1.01"] * 2, *["1 0.92"] * 2)
 
-    assert changed.title == "Point queries (9 tests)"
-    assert changed.clauses == [
-        "from 5.6 to 5.7 there are big improvements for 5 tests, no changes for 2 tests and small "
-        "regressions for 2 tests",
-        "for 5.7 the common result is about 30% more throughput than 5.6",
-    ]
+    assert changed.title == snapshot
+    assert changed.clauses == snapshot
     (step,) = changed.steps
     assert (step.tests, step.big_improvements, step.no_changes, step.small_regressions) == (
         9,
@@ -75,33 +72,31 @@ def test_a_step_is_told_as_the_posts_tell_it() -> None:
     )
 
 
-def test_the_common_result_is_the_median_test_of_the_last_version_against_the_first() -> None:
+def test_the_common_result_is_the_median_test_of_the_last_version_against_the_first(
+    snapshot: SnapshotAssertion,
+) -> None:
     changed = changes("5.6 5.7 8.0", "1 0.9 0.79", "1 0.9 0.80", "1 0.9 0.82", "1 3 0.95")
 
-    assert changed.clauses[-1] == "for 8.0 the common result is about 19% less throughput than 5.6"
+    assert changed.clauses[-1] == snapshot
     assert changed.overall is not None
     assert changed.overall.median == pytest.approx(0.81)
 
 
-def test_where_tests_disagree_there_is_no_common_result() -> None:
+def test_where_tests_disagree_there_is_no_common_result(snapshot: SnapshotAssertion) -> None:
     changed = changes("5.6 9.5", *["1 0.8"] * 5, *["1 1"] * 3, *["1 1.2"] * 2)
 
-    assert changed.clauses[-1] == (
-        "for 9.5 there is no common result: 5 slower, 3 similar and 2 faster"
-    )
+    assert changed.clauses[-1] == snapshot
 
 
-def test_versions_without_a_change_are_told_together() -> None:
+def test_versions_without_a_change_are_told_together(snapshot: SnapshotAssertion) -> None:
     changed = changes("5.7 8.0 8.4 9.5", "1 0.7 0.7 0.69", "1 0.7 0.71 0.7")
 
-    assert changed.clauses == [
-        "from 5.7 to 8.0 there are big regressions for all tests",
-        "from 8.0 through 9.5 there is no change of 5% or more",
-        "for 9.5 the common result is about 31% less throughput than 5.7",
-    ]
+    assert changed.clauses == snapshot
 
 
-def test_throughput_is_stable_only_where_every_verdict_is_the_same() -> None:
+def test_throughput_is_stable_only_where_every_verdict_is_the_same(
+    snapshot: SnapshotAssertion,
+) -> None:
     rates = {"t": {"5.7": 1.0, "8.0": 1.01}, "u": {"5.7": 1.0, "8.0": 0.99}}
 
     def said(*verdicts: Verdict) -> list[str]:
@@ -113,55 +108,39 @@ def test_throughput_is_stable_only_where_every_verdict_is_the_same() -> None:
         return changed.clauses
 
     none = "from 5.7 to 8.0 there is no change of 5% or more"
-    assert said("same", "same") == ["from 5.7 to 8.0 throughput is stable"]
+    assert said("same", "same") == snapshot
     assert said("same", "faster") == [none]
-    assert said("same", "unsure") == [f"{none} (1 of 2 unsure)"]
+    assert said("same", "unsure") == snapshot
     assert said("unsure", "unsure") == [f"{none} (unsure)"]
 
 
-def test_small_steps_that_add_up_are_not_called_stable() -> None:
+def test_small_steps_that_add_up_are_not_called_stable(snapshot: SnapshotAssertion) -> None:
     changed = changes("a b c", "1 0.97 0.94", "1 0.97 0.94")
 
-    assert changed.clauses == [
-        "from a to b there is no change of 5% or more",
-        "from b to c there is no change of 5% or more",
-        "for c the common result is about 6% less throughput than a",
-    ]
+    assert changed.clauses == snapshot
 
 
-def test_nothing_is_said_twice_where_nothing_changed() -> None:
-    assert changes("a b c", "1 1.01 1").clauses == [
-        "from a through c there is no change of 5% or more"
-    ]
+def test_nothing_is_said_twice_where_nothing_changed(snapshot: SnapshotAssertion) -> None:
+    assert changes("a b c", "1 1.01 1").clauses == snapshot
 
 
-def test_a_step_counts_the_tests_that_have_both_versions() -> None:
+def test_a_step_counts_the_tests_that_have_both_versions(snapshot: SnapshotAssertion) -> None:
     changed = changes("a b c", "1 0.5 0.5", "1 - 0.5", "- 1 1")
 
     assert [step.tests for step in changed.steps] == [1, 2]
-    assert changed.clauses[:2] == [
-        "from a to b (1 of 3 tests) there is a big regression",
-        "from b to c (2 of 3 tests) there is no change of 5% or more",
-    ]
+    assert changed.clauses[:2] == snapshot
 
 
-def test_versions_without_a_test_in_common_are_told() -> None:
+def test_versions_without_a_test_in_common_are_told(snapshot: SnapshotAssertion) -> None:
     changed = changes("a b c d", "1 0.5 - -", "1 0.5 - -", "- - 1 1")
 
-    assert changed.clauses == [
-        "from a to b (2 of 3 tests) there are big regressions for all of these",
-        "b and c have no test in common",
-        "from c to d (1 of 3 tests) there is no change of 5% or more",
-    ]
+    assert changed.clauses == snapshot
 
 
-def test_steps_of_other_tests_are_not_told_together() -> None:
+def test_steps_of_other_tests_are_not_told_together(snapshot: SnapshotAssertion) -> None:
     changed = changes("a b c", "1 1 1", "1 1 -")
 
-    assert changed.clauses[:2] == [
-        "from a to b there is no change of 5% or more",
-        "from b to c (1 of 2 tests) there is no change of 5% or more",
-    ]
+    assert changed.clauses[:2] == snapshot
 
 
 @pytest.mark.parametrize(
@@ -175,21 +154,21 @@ def test_steps_of_other_tests_are_not_told_together() -> None:
         ("0.0004", "about 2,500X less throughput than a"),
     ],
 )
-def test_large_changes_are_told_as_factors(rate: str, words: str) -> None:
-    assert changes("a b", f"1 {rate}").clauses[-1] == f"for b the result is {words}"
+def test_large_changes_are_told_as_factors(
+    rate: str, words: str, snapshot: SnapshotAssertion
+) -> None:
+    assert changes("a b", f"1 {rate}").clauses[-1] == snapshot
 
 
-def test_contenders_that_are_no_versions_are_told_beside_the_first() -> None:
+def test_contenders_that_are_no_versions_are_told_beside_the_first(
+    snapshot: SnapshotAssertion,
+) -> None:
     rates = {"t": {"glibc": 1.0, "jemalloc": 1.2, "tcmalloc": 1.01}}
 
     changed = changes_against("point", 8, ["glibc", "jemalloc", "tcmalloc"], rates, DEFAULT_BANDS)
 
     assert changed is not None
-    assert changed.sentence == (
-        "Point queries (1 test) at 8 clients: with jemalloc instead of glibc there is a big "
-        "improvement, and the result is about 20% more throughput than glibc; with tcmalloc "
-        "instead of glibc there is no change of 5% or more."
-    )
+    assert changed.sentence == snapshot
 
 
 def test_names_are_told_apart_by_what_they_do_not_share() -> None:
@@ -199,7 +178,9 @@ def test_names_are_told_apart_by_what_they_do_not_share() -> None:
     assert list(distinct_names(["pg@1", "pg@1+jemalloc"]).values()) == ["1", "1+jemalloc"]
 
 
-def test_measured_versions_have_their_changes_beside_the_verdicts() -> None:
+def test_measured_versions_have_their_changes_beside_the_verdicts(
+    snapshot: SnapshotAssertion,
+) -> None:
     report = analyse(
         *synthetic_experiment(
             ["mysql@8.0.28", "mysql@5.6.51"],
@@ -209,25 +190,21 @@ def test_measured_versions_have_their_changes_beside_the_verdicts() -> None:
     )
 
     titles = [changes.title for changes in report.group_changes]
-    assert titles == ["Point queries (2 tests)", "Range queries (1 test)"]
+    assert titles == snapshot
     # In the order of versions, whatever the base is.
-    assert report.group_changes[0].clauses[0] == (
-        "from 5.6.51 to 8.0.28 there are big regressions for all tests"
-    )
+    assert report.group_changes[0].clauses[0] == snapshot
     assert changes_beside_tldr(report) == report.group_changes
 
 
-def test_holds_are_described_apart() -> None:
+def test_holds_are_described_apart(snapshot: SnapshotAssertion) -> None:
     shifts = {"mysql@9.7.4": {"l.i1.hold60": 0.5}}
     report = analyse(
         *insert_experiment(["mysql@5.6.24", "mysql@9.7.4"], ["l.i1", "l.i1.hold60"], shifts=shifts)
     )
 
     alone, beside = report.group_changes
-    assert (alone.title, alone.hold_s) == ("Writes (1 test)", None)
-    assert (beside.title, beside.hold_s) == ("Writes (1 test) beside a hold of 60 s", 60.0)
-    assert alone.clauses[0].endswith("there is no change of 5% or more (unsure)")
-    assert "big regression" in beside.clauses[0]
+    assert (alone.hold_s, beside.hold_s) == (None, 60.0)
+    assert [alone.title, *alone.clauses, beside.title, *beside.clauses] == snapshot
 
 
 def test_there_is_no_common_result_where_the_mean_is_on_the_other_side_of_it() -> None:
@@ -250,13 +227,13 @@ def test_there_is_no_common_result_where_the_mean_is_on_the_other_side_of_it() -
     assert beside.clauses[-1].endswith(opposed)
 
 
-def test_the_mean_is_of_the_tests_that_all_versions_have() -> None:
+def test_the_mean_is_of_the_tests_that_all_versions_have(snapshot: SnapshotAssertion) -> None:
     changed = changes("5.6 5.7 8.0", "1 1 0.9", "1 1 0.9", "1 1 0.9", "1 - 3")
 
-    assert changed.clauses[-1] == "for 8.0 the common result is about 10% less throughput than 5.6"
+    assert changed.clauses[-1] == snapshot
 
 
-def test_the_tldr_of_single_runs_is_told_in_bands() -> None:
+def test_the_tldr_of_single_runs_is_told_in_bands(snapshot: SnapshotAssertion) -> None:
     names = ["mysql@5.6.51", "mysql@5.7.44", "mysql@8.0.28"]
     slices = [
         synthetic_slice(contender=name, test=test, qps=qps)
@@ -266,21 +243,17 @@ def test_the_tldr_of_single_runs_is_told_in_bands() -> None:
 
     report = analyse(synthetic_manifest(names, ["point-query", "hot-points"]), slices)
 
-    assert report.tldr[0].startswith("This host cannot tell more today: none of 4 results")
-    assert report.tldr[1].startswith("One run of each contender")
-    assert report.tldr[2] == (
-        "Point queries (2 tests): from 5.6.51 to 5.7.44 there are big improvements for all tests; "
-        "from 5.7.44 to 8.0.28 there are big regressions for all tests; for 8.0.28 the common "
-        "result is about 20% less throughput than 5.6.51."
-    )
+    assert report.tldr[0] == snapshot
+    assert report.tldr[1] == snapshot
+    assert report.tldr[2] == snapshot
     assert changes_beside_tldr(report) == []
 
 
-def test_what_limits_single_runs_is_told_behind() -> None:
+def test_what_limits_single_runs_is_told_behind(snapshot: SnapshotAssertion) -> None:
     names = ["mysql@5.6.51", "mysql@5.7.44"]
     slices = [synthetic_slice(contender=name, test="point-query") for name in names]
     slices[1].measured.errors = {"40001": 3}
 
     report = analyse(synthetic_manifest(names, ["point-query"]), slices)
 
-    assert report.tldr[-1] == "There were errors: point-query."
+    assert report.tldr[-1] == snapshot

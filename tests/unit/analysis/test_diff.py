@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.comparison.ratio import Interval, Relative
 from slowdust.analysis.diff.diff import diff_of
@@ -38,7 +39,7 @@ def by_test(diff: Diff) -> dict[str, TestDifference]:
     return {test.test: test for test in diff.tests}
 
 
-def test_what_changed_is_told_from_what_did_not() -> None:
+def test_what_changed_is_told_from_what_did_not(snapshot: SnapshotAssertion) -> None:
     slower = {"8.0.40": {"point-query": 0.9, "hot-points": 1.0, "scan": 1.0, "update-index": 1.0}}
     diff = diff_of(night("last"), night("tonight", slower, seed=2))
     tests = by_test(diff)
@@ -51,19 +52,19 @@ def test_what_changed_is_told_from_what_did_not() -> None:
     assert point.after is not None
     assert point.ratio == pytest.approx(point.after.ratio / point.before.ratio)
     assert {tests[name].verdict for name in TESTS[1:]} <= {"same", "unsure"}
-    assert "1 slower than before, none faster" in diff.summary[0]
-    assert diff.summary[1].startswith("point-query has lost ")
-    assert diff.summary[2].startswith("Nothing else can have lost more than ")
+    assert diff.summary[0] == snapshot
+    assert diff.summary[1] == snapshot
+    assert diff.summary[2] == snapshot
 
 
-def test_a_verdict_may_differ_where_no_change_is_sure() -> None:
+def test_a_verdict_may_differ_where_no_change_is_sure(snapshot: SnapshotAssertion) -> None:
     """Two nights of one truth, 4% slower: sure in one, unsure in the other."""
     levels = {"8.0.40": 0.97}
     diffs = [diff_of(night("a", levels, seed=s), night("b", levels, seed=s + 50)) for s in range(6)]
     changed = [test for diff in diffs for test in diff.tests if test.verdict_changed]
     assert changed, "no night of these decided otherwise than the other"
     assert {test.verdict for test in changed} <= {"same", "unsure"}
-    assert any("Another verdict without a sure change" in " ".join(d.summary) for d in diffs)
+    assert diffs == snapshot
 
 
 def test_equal_nights_seldom_differ() -> None:
@@ -104,7 +105,7 @@ def test_half_widths_add_up_in_squares() -> None:
     assert alike.p_value == 1
 
 
-def test_other_bases_are_replaced_by_one_that_both_have() -> None:
+def test_other_bases_are_replaced_by_one_that_both_have(snapshot: SnapshotAssertion) -> None:
     before = night("a", {"8.0.28": 1.0, "8.0.40": 0.9}, base="5.7.44")
     diff = diff_of(before, night("b", {"8.0.40": 0.9}, seed=3))
     assert diff.base == "mysql@8.0.28"
@@ -112,14 +113,14 @@ def test_other_bases_are_replaced_by_one_that_both_have() -> None:
     assert {test.verdict for test in diff.tests} <= {"same", "unsure"}
     notes = " ".join(diff.notes)
     assert "Only a has mysql@5.7.44." in notes
-    assert "relative to mysql@8.0.28, which is not the base of both" in notes
+    assert notes == snapshot
 
 
-def test_without_a_common_contender_nothing_is_compared() -> None:
+def test_without_a_common_contender_nothing_is_compared(snapshot: SnapshotAssertion) -> None:
     diff = diff_of(night("a"), Stored(*measured("b", {"9.0.1": 1.0, "9.4.0": 1.0})))
     assert (diff.base, diff.tests) == (None, [])
-    assert diff.summary[0] == "No test of the one experiment can be compared with one of the other."
-    assert "rates of two experiments never are" in diff.notes[-1]
+    assert diff.summary[0] == snapshot
+    assert diff.notes[-1] == snapshot
 
 
 def test_conditions_that_differ_are_listed() -> None:
@@ -144,7 +145,9 @@ def test_conditions_that_differ_are_listed() -> None:
     assert ("host", "Load average") not in conditions
 
 
-def test_values_in_force_are_compared_where_the_given_ones_are_alike() -> None:
+def test_values_in_force_are_compared_where_the_given_ones_are_alike(
+    snapshot: SnapshotAssertion,
+) -> None:
     before, after = night("a"), night("b")
     for stored, value in ((before, "2GB"), (after, "1GB")):
         facts = stored.manifest.contenders[1]
@@ -152,16 +155,14 @@ def test_values_in_force_are_compared_where_the_given_ones_are_alike() -> None:
         facts.settings_in_force = {"buffers": value}
     after.manifest.contenders[0].settings_in_force = {"jit": "on"}
     conditions = diff_of(before, after).conditions
-    assert [(each.label, each.before, each.after) for each in conditions] == [
-        ("buffers, in force", "2GB", "1GB")
-    ]
+    assert [(each.label, each.before, each.after) for each in conditions] == snapshot
 
 
-def test_tests_of_only_one_are_named() -> None:
+def test_tests_of_only_one_are_named(snapshot: SnapshotAssertion) -> None:
     before = Stored(*measured("a", {"8.0.28": 1.0, "8.0.40": 1.0}, tests=["scan", "hot-points"]))
     after = Stored(*measured("b", {"8.0.28": 1.0, "8.0.40": 1.0}, tests=["scan", "point-query"]))
     notes = diff_of(before, after).notes
-    assert notes[1:] == ["Only a has the test hot-points.", "Only b has the test point-query."]
+    assert notes[1:] == snapshot
 
 
 def counted(name: str, ratio: float, seed: int) -> Stored:
@@ -171,7 +172,7 @@ def counted(name: str, ratio: float, seed: int) -> Stored:
     return replace(stored, counts=synthetic_counts(contenders, TESTS, shifts=shifts, seed=seed))
 
 
-def test_work_is_compared_apart_from_time() -> None:
+def test_work_is_compared_apart_from_time(snapshot: SnapshotAssertion) -> None:
     diff = diff_of(counted("a", 1.0, 1), counted("b", 1.2, 2))
     works = {test.test: test.work for test in diff.tests}
     scan = works["scan"]
@@ -180,7 +181,7 @@ def test_work_is_compared_apart_from_time() -> None:
     assert scan.ratio == pytest.approx(1.2, rel=0.02)
     others = [work for name, work in works.items() if name != "scan"]
     assert all(work is not None and work.verdict in ("same", "unsure") for work in others)
-    assert any("Work beside the base changed in 1 of 4: scan" in each for each in diff.summary)
+    assert diff.summary == snapshot
     assert by_test(diff)["scan"].verdict in ("same", "unsure")
 
 
@@ -191,14 +192,15 @@ def test_work_of_two_counters_is_not_compared() -> None:
     assert all(test.work is None for test in diff_of(before, after).tests)
 
 
-def test_an_unfinished_experiment_is_said_to_be_one() -> None:
+def test_an_unfinished_experiment_is_said_to_be_one(snapshot: SnapshotAssertion) -> None:
     before, after = night("a"), night("b", seed=2)
     after.manifest.finished = None
     diff = diff_of(before, after)
     assert not diff.after.finished
-    assert "b is not finished: what it has is compared." in diff.notes
+    assert diff.notes == snapshot
 
 
-def test_an_experiment_has_no_difference_to_itself() -> None:
-    with pytest.raises(UsageError, match="'a' is compared with itself"):
+def test_an_experiment_has_no_difference_to_itself(snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(UsageError) as error:
         diff_of(night("a"), night("a"))
+    assert str(error.value) == snapshot

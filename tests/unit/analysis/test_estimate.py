@@ -12,6 +12,7 @@ from scipy import stats
 from slowdust.analysis.comparison.estimate import estimate_all
 from slowdust.analysis.comparison.ratio import Estimate, Interval
 from slowdust.analysis.comparison.relative import BlockRatios, Step
+from tests.tiers.selection import full
 from tests.unit.synthetic import Noise, synthetic_rates, synthetic_ratios
 
 
@@ -64,8 +65,22 @@ def covered(experiments: Iterator[list[Estimate]], truth: float = 1.0) -> float:
     return sum(held) / len(held)
 
 
-@pytest.mark.parametrize("restart", [0.0, 0.005, 0.01])
-@pytest.mark.parametrize(("tests", "incarnations"), [(3, 2), (8, 3)])
+@pytest.mark.parametrize(
+    ("restart", "tests", "incarnations"),
+    [
+        (0.01, 3, 2),
+        (0.0, 8, 3),
+        *(
+            pytest.param(restart, tests, incarnations, marks=full)
+            for restart, tests, incarnations in (
+                (0.0, 3, 2),
+                (0.005, 3, 2),
+                (0.005, 8, 3),
+                (0.01, 8, 3),
+            )
+        ),
+    ],
+)
 def test_intervals_hold_under_drift_tails_and_restarts(
     restart: float, tests: int, incarnations: int
 ) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.metrics import Cause, PerOperation
 from slowdust.analysis.model import Writers
@@ -69,7 +70,9 @@ def test_without_probes_nothing_is_explained() -> None:
     assert explain(a_result("b", rqps=0.5), a_result("a")) == []
 
 
-def test_the_time_of_a_long_step_is_of_one_row_not_of_a_statement_of_many() -> None:
+def test_the_time_of_a_long_step_is_of_one_row_not_of_a_statement_of_many(
+    snapshot: SnapshotAssertion,
+) -> None:
     base = PerOperation(cs=0.1)
     ours = PerOperation(cs=0.4)
     results = [
@@ -83,7 +86,7 @@ def test_the_time_of_a_long_step_is_of_one_row_not_of_a_statement_of_many() -> N
     [explanation] = explain(results[1], results[0])
 
     assert explanation.cause is Cause.WAITING
-    assert explanation.metric == "context switches per insert"
+    assert explanation.metric == snapshot
 
 
 def test_what_the_writers_beside_queries_write_explains_no_query() -> None:

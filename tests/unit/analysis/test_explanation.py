@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import math
-import re
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.explanation.parts import add_explanations
@@ -59,7 +59,7 @@ def test_parts_add_up_to_the_change(
     assert sum(part.change for part in explanation.parts) == pytest.approx(explanation.change)
 
 
-def test_more_instructions_are_the_cause() -> None:
+def test_more_instructions_are_the_cause(snapshot: SnapshotAssertion) -> None:
     explanation = explain_synthetic(Spent(user=75.0), instructions=(1.5, 1.49, 1.51))
 
     # L(75, 50) / L(125, 100) * ln 1.5: all of ln(125 / 100)
@@ -67,29 +67,32 @@ def test_more_instructions_are_the_cause() -> None:
     assert part is not None
     assert part.change == pytest.approx(math.log(1.25), abs=0.01)
     assert explanation.main == ["instructions"]
-    assert explanation.words.startswith("1.50X more instructions per operation (")
-    assert explanation.words.endswith("% of the change), and waiting is no large part of it")
+    assert explanation.words == snapshot
 
 
-def test_instructions_of_other_clients_are_not_those_of_the_cpu_time() -> None:
+def test_instructions_of_other_clients_are_not_those_of_the_cpu_time(
+    snapshot: SnapshotAssertion,
+) -> None:
     manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(user=75.0)})
 
     _, result = explained(manifest, slices, instructions=(1.0, 0.998, 1.002), counted_clients=8)
 
     names = [part.name for part in explanation_of(result).parts]
-    assert names == ["instructions", "other server CPU", "client CPU", "waiting"]
-    assert "each instruction" not in explanation_of(result).words
+    assert names == snapshot
+    assert explanation_of(result).words == snapshot
 
 
-def test_a_test_that_writes_has_a_background_beside_the_counted_session() -> None:
+def test_a_test_that_writes_has_a_background_beside_the_counted_session(
+    snapshot: SnapshotAssertion,
+) -> None:
     manifest, slices = parts_experiment(
         {BASE: Spent(), OTHER: Spent(user=75.0)}, test="update-index"
     )
 
     _, result = explained(manifest, slices, instructions=(1.0, 0.998, 1.002))
 
-    assert explanation_of(result).main == ["other server CPU"]
-    assert "each instruction" not in explanation_of(result).words
+    assert explanation_of(result).main == snapshot
+    assert explanation_of(result).words == snapshot
 
 
 @pytest.mark.parametrize("instructions", [(1.005, 1.004, 1.006), (1.0, 0.99, 1.01)])
@@ -134,7 +137,7 @@ def test_a_function_that_may_be_a_renamed_one_is_not_named(went: float) -> None:
 
     # What grew may have taken in what went, too, where that cost half as much.
     words = explanation_of(result).words
-    assert ("60% of the difference in planner" in words) is (went > -0.4)
+    assert ("planner" in words) is (went > -0.4)
     assert ("ExecInterpExprNew" in words) is (went > -0.2)
 
 
@@ -171,13 +174,14 @@ def words_of_functions(changes: dict[tuple[str, Fate], float]) -> str:
     return explanation_of(result).words
 
 
-def test_functions_whose_changes_cancel_have_instructions_and_no_shares() -> None:
+def test_functions_whose_changes_cancel_have_instructions_and_no_shares(
+    snapshot: SnapshotAssertion,
+) -> None:
     words = words_of_functions({("parse", "grew"): 6000.0, ("plan", "shrank"): -4000.0})
-    assert "1.50X more instructions per operation, +6,000 in parse and -4,000 in plan (" in words
-    assert "of the difference" not in words
+    assert words == snapshot
 
 
-def test_a_function_that_was_split_is_not_named() -> None:
+def test_a_function_that_was_split_is_not_named(snapshot: SnapshotAssertion) -> None:
     words = words_of_functions(
         {
             ("AllocSetAlloc", "shrank"): -20_000.0,
@@ -187,25 +191,26 @@ def test_a_function_that_was_split_is_not_named() -> None:
     )
     assert "AllocSetAlloc," not in words
     assert "-20,000" not in words
-    assert "+4,000 in parse" in words
+    assert words == snapshot
 
 
-def test_instructions_that_are_sure_are_told_before_a_wait_that_is_longer() -> None:
+def test_instructions_that_are_sure_are_told_before_a_wait_that_is_longer(
+    snapshot: SnapshotAssertion,
+) -> None:
     manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(user=55.0, waiting=40.0)})
     _, result = explained(manifest, slices, instructions=(1.1, 1.09, 1.11))
     words = explanation_of(result).words
-    assert words.startswith("10% more instructions per operation (")
-    assert "it waits" in words
-    assert "such as the network or a CPU that others use" in words, "a read waits for no flush"
+    assert words == snapshot
 
 
-def test_instructions_that_are_sure_are_told_where_no_part_is_large_enough() -> None:
+def test_instructions_that_are_sure_are_told_where_no_part_is_large_enough(
+    snapshot: SnapshotAssertion,
+) -> None:
     fifths = Spent(user=60.0, system=15.0, client=20.0, waiting=30.0)
     explanation = explain_synthetic(fifths, instructions=(1.1, 1.09, 1.11))
 
     assert explanation.main == []
-    assert explanation.words.startswith("10% more instructions per operation (")
-    assert explanation.words.endswith("% of the change), and no other part is both large and sure")
+    assert explanation.words == snapshot
 
 
 def test_noise_of_time_hardly_widens_the_part_of_the_instructions() -> None:
@@ -219,7 +224,7 @@ def test_noise_of_time_hardly_widens_the_part_of_the_instructions() -> None:
     assert 0 < part.high - part.low < 0.002
 
 
-def test_other_programs_that_were_busy_are_named_beside_a_wait() -> None:
+def test_other_programs_that_were_busy_are_named_beside_a_wait(snapshot: SnapshotAssertion) -> None:
     manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(waiting=60.0)})
     for record in slices:
         record.measured.uses["others"] = {"cpu_s": 0.5 * SLICE_S, "cpus": 2}
@@ -227,11 +232,12 @@ def test_other_programs_that_were_busy_are_named_beside_a_wait() -> None:
     _, result = explained(manifest, slices)
 
     words = explanation_of(result).words
-    assert "while other programs used 0.50 CPUs beside it in 100% of the slices (" in words
-    assert "not measured here" not in words
+    assert words == snapshot
 
 
-def test_functions_with_a_good_share_of_the_instructions_are_named() -> None:
+def test_functions_with_a_good_share_of_the_instructions_are_named(
+    snapshot: SnapshotAssertion,
+) -> None:
     manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(user=75.0)})
     functions = FunctionChanges(
         benchmark="micro",
@@ -253,20 +259,16 @@ def test_functions_with_a_good_share_of_the_instructions_are_named() -> None:
     _, result = explained(manifest, slices, instructions=(1.5, 1.49, 1.51), functions=[functions])
 
     words = explanation_of(result).words
-    assert "instructions per operation, 41% of the difference in planner and 12% in hash" in words
+    assert words == snapshot
     assert "palloc" not in words
 
 
-def test_a_slower_clock_moves_all_cpu_time_and_no_instructions() -> None:
+def test_a_slower_clock_moves_all_cpu_time_and_no_instructions(snapshot: SnapshotAssertion) -> None:
     slower = Spent(user=60.0, system=12.0, client=18.0)
     explanation = explain_synthetic(slower, instructions=(1.0, 0.998, 1.002))
 
-    assert explanation.main == ["time per instruction"]
-    assert re.fullmatch(
-        r"each instruction took more time: clock rate, caches or other load on the machine "
-        r"\(6\d% of the change\)",
-        explanation.words,
-    )
+    assert explanation.main == snapshot
+    assert explanation.words == snapshot
     for name in ("system CPU", "client CPU"):
         part = explanation.part(name)
         assert part is not None
@@ -274,42 +276,38 @@ def test_a_slower_clock_moves_all_cpu_time_and_no_instructions() -> None:
         assert part.is_certain
 
 
-def test_user_cpu_that_grows_without_instructions_is_time_per_instruction() -> None:
+def test_user_cpu_that_grows_without_instructions_is_time_per_instruction(
+    snapshot: SnapshotAssertion,
+) -> None:
     explanation = explain_synthetic(Spent(user=65.0), instructions=(1.0, 0.998, 1.002))
 
-    assert explanation.main == ["time per instruction"]
-    assert (
-        "each instruction took more time: clock rate, caches or other load on the machine"
-        in explanation.words
-    )
+    assert explanation.main == snapshot
+    assert explanation.words == snapshot
 
 
-def test_without_counts_cpu_time_is_stated_and_proves_nothing() -> None:
+def test_without_counts_cpu_time_is_stated_and_proves_nothing(snapshot: SnapshotAssertion) -> None:
     explanation = explain_synthetic(Spent(user=75.0))
 
     assert explanation.main == ["user CPU"]
-    assert "server user CPU per operation is up 1.5X" in explanation.words
-    assert explanation.words.endswith("which on a shared machine proves no cause")
+    assert explanation.words == snapshot
 
 
-def test_a_lock_is_waiting_with_context_switches() -> None:
+def test_a_lock_is_waiting_with_context_switches(snapshot: SnapshotAssertion) -> None:
     explanation = explain_synthetic(Spent(waiting=60.0, switches=3.5))
 
     assert explanation.main == ["waiting"]
-    assert explanation.words.startswith("it waits 3")
-    assert " µs more per operation (" in explanation.words
-    assert explanation.words.endswith("of the change), with context switches per operation up 1.7X")
+    assert explanation.words == snapshot
 
 
-def test_a_slower_flush_is_waiting_with_what_is_written() -> None:
+def test_a_slower_flush_is_waiting_with_what_is_written(snapshot: SnapshotAssertion) -> None:
     explanation = explain_synthetic(Spent(waiting=80.0, written_kb=4.0), Spent(written_kb=2.0))
 
     assert explanation.main == ["waiting"]
-    assert "KB written per operation up 2.0X" in explanation.words
+    assert explanation.words == snapshot
     assert "more IO" in explanation.words
 
 
-def test_observed_waits_say_what_the_waiting_is_for() -> None:
+def test_observed_waits_say_what_the_waiting_is_for(snapshot: SnapshotAssertion) -> None:
     manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(waiting=60.0)})
     windows = synthetic_waits(
         {BASE: {"IO/WalSync": 100.0}, OTHER: {"IO/WalSync": 2100.0}},
@@ -322,39 +320,34 @@ def test_observed_waits_say_what_the_waiting_is_for() -> None:
     explanation = explanation_of(result)
 
     assert explanation.main == ["waiting"]
-    assert (
-        "is waiting for the disk (IO/WalSync), one fdatasync takes 2.1 ms, 9" in explanation.words
-    )
-    assert "proves no cause" not in explanation.words
-    assert "not measured" not in explanation.words
+    assert explanation.words == snapshot
 
 
-def test_waiting_that_nothing_else_moves_with_proves_no_cause() -> None:
+def test_waiting_that_nothing_else_moves_with_proves_no_cause(snapshot: SnapshotAssertion) -> None:
     explanation = explain_synthetic(Spent(waiting=60.0))
 
     assert explanation.main == ["waiting"]
-    assert "contention" not in explanation.words
-    assert explanation.words.endswith("which on a shared machine proves no cause")
+    assert explanation.words == snapshot
 
 
-def test_what_takes_back_a_part_of_the_change_is_told() -> None:
+def test_what_takes_back_a_part_of_the_change_is_told(snapshot: SnapshotAssertion) -> None:
     explanation = explain_synthetic(Spent(user=90.0, waiting=10.0))
 
     assert explanation.main == ["user CPU"]
-    assert re.search(r"; against it waiting \(-(59|60|61)%\)$", explanation.words)
+    assert explanation.words == snapshot
 
 
-def test_stalls_lead_and_no_part_is_named() -> None:
+def test_stalls_lead_and_no_part_is_named(snapshot: SnapshotAssertion) -> None:
     manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(stalled_share=0.15)})
 
     _, result = explained(manifest, slices)
 
     assert result.basis == "all time"
     assert explanation_of(result).main == []
-    assert "stalls" in explanation_of(result).words
+    assert explanation_of(result).words == snapshot
 
 
-def test_another_plan_leads_and_no_part_is_named() -> None:
+def test_another_plan_leads_and_no_part_is_named(snapshot: SnapshotAssertion) -> None:
     manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(user=75.0)})
     manifest.plans[1] = Plan(test=TEST, contender=OTHER, statement="SELECT", plan="Seq Scan")
     manifest.plans[0] = Plan(test=TEST, contender=BASE, statement="SELECT", plan="Index Scan")
@@ -362,8 +355,8 @@ def test_another_plan_leads_and_no_part_is_named() -> None:
     report, result = explained(manifest, slices)
 
     assert explanation_of(result).main == []
-    assert "plan differs" in explanation_of(result).words
-    assert any("; its plan differs, so this compares plans" in each for each in report.tldr)
+    assert explanation_of(result).words == snapshot
+    assert report.tldr == snapshot
 
 
 def test_where_nothing_changed_nothing_is_named() -> None:
@@ -395,18 +388,18 @@ def test_counted_instructions_stay_a_part_where_ticks_split_badly() -> None:
     assert explanation.part("other server CPU") is not None
 
 
-def test_kernel_time_beside_equal_instructions_is_server_cpu_beside_them() -> None:
+def test_kernel_time_beside_equal_instructions_is_server_cpu_beside_them(
+    snapshot: SnapshotAssertion,
+) -> None:
     explanation = explain_synthetic(
         Spent(system=25.0), instructions=(1.0, 0.999, 1.001), tick_noise=0.5
     )
 
-    assert explanation.main == ["other server CPU"]
-    assert explanation.words.startswith(
-        "server CPU that the session's instructions do not explain per operation grew ("
-    )
+    assert explanation.main == snapshot
+    assert explanation.words == snapshot
 
 
-def test_a_sentence_says_what_many_changes_consist_of() -> None:
+def test_a_sentence_says_what_many_changes_consist_of(snapshot: SnapshotAssertion) -> None:
     manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(user=75.0)}, test="scan")
     for test, other in (("point-query", Spent(waiting=60.0)), ("delete", Spent(waiting=60.0))):
         more, added = parts_experiment({BASE: Spent(), OTHER: other}, test=test)
@@ -417,18 +410,17 @@ def test_a_sentence_says_what_many_changes_consist_of() -> None:
 
     report, _ = explained(manifest, slices)
 
-    assert (
-        "Of 3 tests that changed, the largest part of the change is user CPU in 1 (scan) and "
-        "waiting in 1 (point-query); another plan in 1 (delete)."
-    ) in report.tldr
+    assert report.tldr == snapshot
 
 
-def test_threads_beside_the_session_leave_cpu_time_and_waiting_in_one() -> None:
+def test_threads_beside_the_session_leave_cpu_time_and_waiting_in_one(
+    snapshot: SnapshotAssertion,
+) -> None:
     explanation = explain_synthetic(Spent(user=75.0, waiting=5.0, beside=30.0), Spent(waiting=5.0))
 
     assert [part.name for part in explanation.parts] == ["server", "client CPU"]
     assert explanation.main == ["server"]
-    assert "(server CPU and waiting together)" in explanation.words
+    assert explanation.words == snapshot
 
 
 def test_clients_that_wait_for_a_cpu_do_not_make_waiting_a_cause() -> None:

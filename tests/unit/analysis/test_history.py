@@ -1,8 +1,10 @@
 """Histories of experiments whose true throughput is known."""
 
 import math
+import re
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.history.chaining import Ratio, combined
 from slowdust.analysis.history.circumstances import UNRECORDED, is_host
@@ -52,7 +54,9 @@ def test_versions_are_in_their_order_whatever_was_measured_first() -> None:
     assert rqps(series_of(line, "scan")) == {"5.6.51": 1.0, "9.5.0": 0.5, "10.1": 0.55}
 
 
-def test_ratios_are_chained_through_the_version_that_experiments_share() -> None:
+def test_ratios_are_chained_through_the_version_that_experiments_share(
+    snapshot: SnapshotAssertion,
+) -> None:
     line = only_line(EARLY, LATE)
 
     points = {point.version: point for point in series_of(line, "hot-points").points}
@@ -62,10 +66,7 @@ def test_ratios_are_chained_through_the_version_that_experiments_share() -> None
     assert points["9.5.0"].rqps == pytest.approx(0.4, abs=0.01)
     assert points["9.5.0"].through == ["5.7.44"]
     assert points["9.5.0"].experiments == ["early", "late"]
-    assert (
-        "Chained through 5.7.44, for lack of an experiment with both: 8.0.28 and 9.5.0."
-        in line.notes
-    )
+    assert line.notes == snapshot
 
 
 def test_a_chained_interval_is_wider_than_its_links() -> None:
@@ -127,16 +128,15 @@ def test_a_contender_without_results_is_no_version() -> None:
     assert [version.label for version in line.versions] == ["5.6.51", "5.7.44"]
 
 
-def test_tests_that_the_base_does_not_have_are_left_out_and_named() -> None:
+def test_tests_that_the_base_does_not_have_are_left_out_and_named(
+    snapshot: SnapshotAssertion,
+) -> None:
     early = measured("early", {"5.6.51": 1.0, "5.7.44": 0.8}, tests=["scan"])
 
     line = only_line(early, LATE)
 
     assert [series.name for series in line.tests] == ["scan"]
-    assert (
-        "Left out, because nothing there can be compared with 5.6.51: point-query, hot-points and "
-        "update-index." in line.notes
-    )
+    assert line.notes == snapshot
 
 
 @pytest.mark.parametrize(
@@ -152,14 +152,16 @@ def test_notes_say_in_how_many_tests_a_version_is_chained(direct: list[str], wor
     assert any(words in note for note in only_line(EARLY, LATE, both).notes)
 
 
-def test_a_rebuilt_directory_is_named_by_its_version_its_name_or_its_digits() -> None:
+def test_a_rebuilt_directory_is_named_by_its_version_its_name_or_its_digits(
+    snapshot: SnapshotAssertion,
+) -> None:
     pairs = [
         as_build(measured(name, {"17.6": 1.0, "18": level}), "18", "mybuild", sha256)
         for name, level, sha256 in (("mon", 0.5, "bbbb0"), ("tue", 1.5, "aaaa0"))
     ]
 
     bases = [only_line(*pairs, base=base).base for base in ("18", "18 mybuild", "18 mybuild aaaa")]
-    assert bases == ["18 mybuild bbbb", "18 mybuild bbbb", "18 mybuild aaaa"]
+    assert bases == snapshot
 
 
 def test_only_experiments_of_the_host_that_is_chosen_are_in_it() -> None:
@@ -170,14 +172,14 @@ def test_only_experiments_of_the_host_that_is_chosen_are_in_it() -> None:
     assert line.experiments == ["other"]
 
 
-def test_another_version_can_be_the_base() -> None:
+def test_another_version_can_be_the_base(snapshot: SnapshotAssertion) -> None:
     line = only_line(LATE, base="8.0.28")
 
     assert line.base == "8.0.28"
     assert rqps(series_of(line, "scan")) == {"5.7.44": 2.0, "8.0.28": 1.0, "9.5.0": 1.0}
     missing = only_line(LATE, base="8.1.0")
     assert missing.base == "5.7.44"
-    assert "It has no version 8.1.0: the first one, 5.7.44, is the base." in missing.notes
+    assert missing.notes == snapshot
 
 
 def test_a_group_is_the_geometric_mean_of_the_tests_that_all_versions_have() -> None:
@@ -195,7 +197,7 @@ def test_a_group_is_the_geometric_mean_of_the_tests_that_all_versions_have() -> 
     assert series_of(only_line(both, more, third), "point").tests == ["point-query"]
 
 
-def test_a_group_has_a_mean_for_each_hold() -> None:
+def test_a_group_has_a_mean_for_each_hold(snapshot: SnapshotAssertion) -> None:
     shifts = {"mysql@8.0.28": {"l.i1.hold60": 0.5}}
     steps = ["l.i1", "l.i1.hold60"]
     line = only_line(insert_experiment(["mysql@5.6.51", "mysql@8.0.28"], steps, shifts=shifts))
@@ -206,11 +208,11 @@ def test_a_group_has_a_mean_for_each_hold() -> None:
     assert [group.points[-1].rqps for group in line.groups] == [
         pytest.approx(1.0, rel=0.02), pytest.approx(0.5, rel=0.02),
     ]  # fmt: skip
-    assert label_of(line.groups[1]) == "Writes beside a hold of 60 s (1)"
+    assert label_of(line.groups[1]) == snapshot
     assert [changes.hold_s for changes in line.changes] == [None, 60.0]
 
 
-def test_a_true_step_is_marked_and_noise_is_not() -> None:
+def test_a_true_step_is_marked_and_noise_is_not(snapshot: SnapshotAssertion) -> None:
     levels = {"5.6.51": 1.0, "5.7.44": 1.0, "8.0.28": 0.8, "8.4.6": 0.8, "9.5.0": 0.8}
     noise = Noise(drift=0.05)
 
@@ -221,11 +223,13 @@ def test_a_true_step_is_marked_and_noise_is_not() -> None:
         (change,) = series_of(line, name).change_points
         assert (change.version, change.before) == ("8.0.28", "5.7.44")
         assert change.ratio == pytest.approx(0.8, abs=0.02)
-        assert change.words == "20% slower from 8.0.28 on"
+        assert change.words == snapshot
     assert [series.name for series in (*flat.tests, *flat.groups) if series.change_points] == []
 
 
-def test_few_single_runs_have_no_interval_and_change_points_by_size_alone() -> None:
+def test_few_single_runs_have_no_interval_and_change_points_by_size_alone(
+    snapshot: SnapshotAssertion,
+) -> None:
     levels: Levels = {"5.6": 1.0, "5.7": 1.02, "8.0": {"scan": 0.5, "hot-points": 1.04}}
 
     line = only_line(single_runs("few", levels, tests=["scan", "hot-points"]))
@@ -235,30 +239,27 @@ def test_few_single_runs_have_no_interval_and_change_points_by_size_alone() -> N
     assert [point.rqps for point in points] == pytest.approx([1.0, 1.02, 0.5])
     (change,) = series_of(line, "scan").change_points
     assert change.by_size_alone
-    assert (change.version, change.words) == (
-        "8.0",
-        "on average 2.0X slower from 8.0 on (by size alone)",
-    )
+    assert [change.version, change.words] == snapshot
     assert series_of(line, "hot-points").change_points == []
-    assert any("fewer than 6 versions" in note for note in line.notes)
+    assert line.notes == snapshot
 
 
-def test_by_size_alone_the_bands_say_what_is_a_change() -> None:
+def test_by_size_alone_the_bands_say_what_is_a_change(snapshot: SnapshotAssertion) -> None:
     runs = single_runs("few", {"5.6": 1.0, "8.0": 0.88}, tests=["scan"])
 
     assert len(series_of(only_line(runs), "scan").change_points) == 1
     wide = only_line(runs, bands=Bands(0.2, 0.3))
     assert series_of(wide, "scan").change_points == []
-    assert any("from 20% on" in note for note in wide.notes)
+    assert wide.notes == snapshot
 
 
-def test_what_stands_above_noise_is_never_by_size_alone() -> None:
+def test_what_stands_above_noise_is_never_by_size_alone(snapshot: SnapshotAssertion) -> None:
     line = only_line(LATE)
 
     changes = [c for series in (*line.tests, *line.groups) for c in series.change_points]
     assert changes
     assert not any(change.by_size_alone for change in changes)
-    assert not any("by size alone" in note for note in line.notes)
+    assert line.notes == snapshot
 
 
 def test_many_single_runs_say_themselves_how_noisy_they_are() -> None:
@@ -286,24 +287,22 @@ def test_rates_of_different_units_are_not_compared() -> None:
     assert [series.name for series in line.tests] == ["hot-points"]
 
 
-def test_changes_are_told_in_bands() -> None:
+def test_changes_are_told_in_bands(snapshot: SnapshotAssertion) -> None:
     line = only_line(LATE)
 
-    assert line.changes[0].title == "Point queries (2 tests)"
-    assert line.changes[0].clauses == [
-        "from 5.7.44 to 8.0.28 there are big regressions for all tests",
-        "from 8.0.28 to 9.5.0 there is no change of 5% or more",
-        "for 9.5.0 the common result is about 2.0X less throughput than 5.7.44",
-    ]
+    assert line.changes[0].title == snapshot
+    assert line.changes[0].clauses == snapshot
 
 
-def test_a_group_that_some_versions_do_not_have_is_told_from_one_that_has_it_to_the_next() -> None:
+def test_a_group_that_some_versions_do_not_have_is_told_from_one_that_has_it_to_the_next(
+    snapshot: SnapshotAssertion,
+) -> None:
     both = measured("both", {"5.6": 1.0, "8.0": 0.5}, tests=["scan"])
     other = measured("other", {"5.6": 1.0, "5.7": 1.0, "8.0": 1.0}, tests=["update-index"], seed=2)
 
     (scan,) = [changes for changes in only_line(both, other).changes if changes.group == "range"]
 
-    assert scan.clauses[0] == "from 5.6 to 8.0 there is a big regression"
+    assert scan.clauses[0] == snapshot
 
 
 def test_only_what_was_chosen_is_in_it() -> None:
@@ -320,12 +319,12 @@ def test_dbms_have_histories_of_their_own() -> None:
     assert [(line.line, line.base) for line in lines] == [("mysql", "5.6.51"), ("postgres", "15.8")]
 
 
-def test_what_has_one_version_is_named() -> None:
+def test_what_has_one_version_is_named(snapshot: SnapshotAssertion) -> None:
     alone = measured("alone", {"11.4": 1.0}, dbms="mariadb", seed=9)
 
     history = history_of(experiments(EARLY, alone), choice())
 
-    assert history.notes == ["Without two versions that can be compared: mariadb."]
+    assert history.notes == snapshot
 
 
 @pytest.mark.parametrize(
@@ -347,14 +346,11 @@ def test_what_makes_hosts_the_same(changed: dict[str, str], same: bool) -> None:
     assert len(lines) == (1 if same else 2)
 
 
-def test_it_is_told_what_of_a_host_has_changed() -> None:
+def test_it_is_told_what_of_a_host_has_changed(snapshot: SnapshotAssertion) -> None:
     early = measured("early", {"5.6.51": 1.0, "5.7.44": 0.8}, host=HOST | {"Kernel": "6.1"})
     late = measured("late", {"5.7.44": 1.0, "9.5.0": 0.5}, host=HOST | {"Kernel": "6.9"})
 
-    assert (
-        "The host's kernel was not always the same: 6.1 (early) and 6.9 (late)."
-        in only_line(early, late).notes
-    )
+    assert only_line(early, late).notes == snapshot
 
 
 def test_hosts_that_nobody_recorded_are_one_only_on_the_users_word() -> None:
@@ -402,14 +398,15 @@ def test_experiments_with_other_amounts_of_data_are_apart() -> None:
 
     lines = history_of(experiments(EARLY, (manifest, slices)), choice()).lines
 
-    assert {line.data for line in lines} == {"1 table of 100,000 rows", "1 table of 5,000,000 rows"}
+    rows = [re.findall(r"[\d,]{4,}", line.data) for line in lines]
+    assert sorted(rows) == [["100,000"], ["5,000,000"]]
 
 
-def test_one_row_or_partition_is_not_told_in_the_plural() -> None:
+def test_one_row_or_partition_is_not_told_in_the_plural(snapshot: SnapshotAssertion) -> None:
     manifest, slices = measured("late", {"5.7.44": 1.0, "9.5.0": 0.5}, seed=2)
     manifest.method.tables, manifest.method.rows = 2, 1
 
-    assert only_line((manifest, slices)).data == "2 tables of 1 row"
+    assert only_line((manifest, slices)).data == snapshot
 
 
 def test_the_same_ratio_of_several_experiments_is_weighted_by_its_intervals() -> None:

@@ -12,6 +12,7 @@ from slowdust.analysis.comparison.estimate import estimate_all
 from slowdust.analysis.comparison.ratio import Estimate
 from slowdust.analysis.comparison.relative import BlockRatios, Step, block_ratios
 from slowdust.analysis.comparison.verdict import DIFFERENT, judge_estimates
+from tests.tiers.selection import full
 from tests.unit.synthetic import Noise, synthetic_rates, synthetic_ratios
 from tests.unit.synthetic_pairs import PairNoise, synthetic_pairs
 from tests.unit.synthetic_steps import Overload, insert_experiment
@@ -57,8 +58,8 @@ def together(experiments: list[list[Estimate]]) -> list[Estimate]:
     return [estimate for experiment in experiments for estimate in experiment]
 
 
-@pytest.mark.parametrize("incarnations", [2, 3, 4])
-@pytest.mark.parametrize("scatter", [0.01, 0.03, 0.10])
+@pytest.mark.parametrize("incarnations", [2, pytest.param(3, marks=full), 4])
+@pytest.mark.parametrize("scatter", [0.01, pytest.param(0.03, marks=full), 0.10])
 def test_intervals_hold_however_far_pairs_scatter(scatter: float, incarnations: int) -> None:
     experiments = simulated(120, PairNoise(scatter), incarnations)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.model import Stall
 from slowdust.analysis.results.steps import stalls_of
@@ -31,7 +32,9 @@ def places(stalls: list[Stall]) -> list[tuple[str, int]]:
     return [(stall.role, stall.second) for stall in stalls]
 
 
-def test_a_second_without_work_is_a_stall_with_what_the_probes_saw() -> None:
+def test_a_second_without_work_is_a_stall_with_what_the_probes_saw(
+    snapshot: SnapshotAssertion,
+) -> None:
     [stall] = stalls_of(a_step("l.i1", Standstill("a", "l.i1", "insert", 5)))
 
     assert (stall.role, stall.second, stall.rate) == ("insert", 5, 0)
@@ -41,7 +44,7 @@ def test_a_second_without_work_is_a_stall_with_what_the_probes_saw() -> None:
     assert stall.steal == pytest.approx(0.01)
     assert stall.server_cpu is not None
     assert stall.server_cpu < 0.05
-    assert stall.log == ["LOG:  checkpoint starting: wal"]
+    assert stall.log == snapshot
 
 
 def test_a_calm_experiment_has_none() -> None:
@@ -124,7 +127,7 @@ def test_without_a_sample_of_that_second_nothing_is_known_of_it() -> None:
     assert (stall.server_cpu, stall.iowait, stall.log) == (None, None, [])
 
 
-def test_the_sample_that_covers_most_of_the_second_is_shown() -> None:
+def test_the_sample_that_covers_most_of_the_second_is_shown(snapshot: SnapshotAssertion) -> None:
     record = a_step("l.i1", Standstill("a", "l.i1", "insert", 5))
     assert record.step is not None
     for sample in record.step.samples:
@@ -132,4 +135,4 @@ def test_the_sample_that_covers_most_of_the_second_is_shown() -> None:
 
     [stall] = stalls_of(record)
 
-    assert stall.log == ["LOG:  checkpoint starting: wal"]
+    assert stall.log == snapshot

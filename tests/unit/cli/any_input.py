@@ -6,6 +6,7 @@ More examples: `SLOWDUST_EXAMPLES=2000 pytest tests/unit/cli/test_any_input.py`.
 from __future__ import annotations
 
 import copy
+import math
 import os
 import signal
 from collections.abc import Iterator, Sequence
@@ -23,9 +24,14 @@ _LONGEST_S = 60
 
 
 def examples(usually: int) -> settings:
-    """Return the settings of a test that usually tries so many examples, always the same ones."""
+    """Return the settings of a test that tries so many examples, always the same ones.
+
+    A profile of Hypothesis with fewer than 100 examples has that share of them.
+    """
+    share = settings.default.max_examples / 100 if settings.default else 1.0
+    tried = max(2, math.ceil(usually * share))
     return settings(
-        max_examples=int(os.environ.get("SLOWDUST_EXAMPLES", usually)),
+        max_examples=int(os.environ.get("SLOWDUST_EXAMPLES", tried)),
         deadline=None,
         derandomize="SLOWDUST_EXAMPLES" not in os.environ,
         phases=[Phase.generate],

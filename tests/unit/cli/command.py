@@ -36,8 +36,15 @@ def call(
 ) -> Outcome:
     """Run the command line with these arguments."""
     monkeypatch.setattr(sys, "argv", ["slowdust", *map(str, arguments)])
+    # In `python -m pytest` too, texts of usage have the command's own name.
+    monkeypatch.setattr(sys.modules["__main__"], "__package__", None, raising=False)
     capsys.readouterr()
     with pytest.raises(SystemExit) as exit_info:
         main()
     assert isinstance(exit_info.value.code, int)
     return Outcome(exit_info.value.code, *capsys.readouterr())
+
+
+def spoken(value: object) -> str | None:
+    """The words of a command as the name of its case, which stays as cases are added before it."""
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else None

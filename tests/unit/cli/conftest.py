@@ -20,7 +20,9 @@ def slowdust(
 ) -> Iterator[Slowdust]:
     """The command line, called in an empty directory, with no builds in the cache."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SLOWDUST_RESULTS", raising=False)
+    for variable in ("SLOWDUST_RESULTS", "FORCE_COLOR"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("SLOWDUST_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("SLOWDUST_DATA", str(tmp_path / "data"))
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}

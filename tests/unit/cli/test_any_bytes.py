@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from tests.unit.cli.any_input import FEW, check
 from tests.unit.cli.command import Slowdust
@@ -82,16 +83,14 @@ def test_a_note_of_any_bytes(slowdust: Slowdust, content: bytes) -> None:
         content.decode()
     except UnicodeDecodeError:
         assert outcome.code == 2
-        assert "the argument '" in outcome.complaint
-        assert "is not UTF-8" in outcome.complaint
+        assert "UTF-8" in outcome.err
     else:
         assert outcome.code == 0
 
 
-@pytest.mark.parametrize("locale", ["C.UTF-8", "POSIX"])
 @pytest.mark.parametrize(
-    "command",
-    [["note", "micro", "BYTES"], ["report", "BYTES"], ["run", "BYTES"], ["show", "BYTES"]],
+    ("locale", "command"),
+    [("C.UTF-8", ["note", "micro", "BYTES"]), ("POSIX", ["run", "BYTES"])],
 )
 def test_a_process_gets_bytes(results: Path, locale: str, command: Sequence[str]) -> None:
     code = "from slowdust.cli.main import main; main()"
@@ -140,14 +139,16 @@ def test_a_working_directory_of_any_bytes(
     ],
 )
 def test_a_password_in_a_variable(
-    slowdust: Slowdust, monkeypatch: pytest.MonkeyPatch, variable: str, url: str
+    slowdust: Slowdust,
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+    url: str,
+    snapshot: SnapshotAssertion,
 ) -> None:
     monkeypatch.setenv(variable, os.fsdecode(b"pencil\xff"))
     outcome = check(slowdust, "workloads", "from", url, "-o", "made.toml")
     assert outcome.code == 2
-    assert outcome.complaint == (
-        f"slowdust: the environment variable {variable} is not UTF-8: byte 6"
-    )
+    assert outcome.complaint == snapshot
 
 
 @pytest.mark.parametrize(
@@ -171,7 +172,13 @@ def test_other_variables(
     ],
 )
 def test_a_file_with_passwords(
-    slowdust: Slowdust, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes, url: str
+    slowdust: Slowdust,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    content: bytes,
+    url: str,
+    *,
+    snapshot: SnapshotAssertion,
 ) -> None:
     file = Path.cwd() / name
     monkeypatch.setenv("HOME", str(file.parent))
@@ -181,8 +188,7 @@ def test_a_file_with_passwords(
     file.chmod(0o600)
     outcome = check(slowdust, "workloads", "from", url, "-o", "made.toml")
     assert outcome.code == 2
-    place = content.index(b"\xff")
-    assert outcome.complaint == f"slowdust: {file} is not text in UTF-8: byte {place}"
+    assert outcome.complaint == snapshot
 
 
 @pytest.mark.parametrize("name", ["a.toml", "catalog/postgres.toml"])

@@ -6,49 +6,56 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.bisection.metrics import metric_called, words_for
 from slowdust.bisection.record import read_record, write_record
 from slowdust.bisection.run import take_up
-from tests.unit.cli.command import Slowdust
+from tests.unit.cli.command import Slowdust, spoken
 from tests.unit.synthetic_search import record_of
 
 TEST = ("--test", "point-query")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "complaint"),
+    ("arguments", "named"),
     [
-        (("postgres@17.6", *TEST), "'postgres@17.6' is no range"),
-        (("postgres@18..17", *TEST), "has no release of postgres"),
-        (("postgres@15..16", *TEST, "--resume"), "--resume needs the --name"),
-        (("postgres", *TEST, "--good", "a"), "--repo, --good and --bad belong together"),
-        (("postgres@15..16", *TEST, "--repo", "."), "belong together"),
+        (("postgres@17.6", *TEST), "'postgres@17.6'"),
+        (("postgres@18..17", *TEST), "postgres"),
+        (("postgres@15..16", *TEST, "--resume"), "--resume"),
+        (("postgres", *TEST, "--good", "a"), "--repo"),
+        (("postgres@15..16", *TEST, "--repo", "."), "--repo"),
         (
             ("postgres@17..18", "--test", "nothing"),
-            "no test is called 'nothing' in micro",
+            "'nothing'",
         ),
-        (("postgres@17..18", "--test", "point*"), "--test point* means 5 tests: name one"),
+        (("postgres@17..18", "--test", "point*"), "--test"),
         (("postgres@17..18", *TEST, "--metric", "speed"), "--metric: "),
-        (("postgres@17..18", *TEST, "--clients", "0"), "at least one client is needed"),
-        (("postgres@17..18", *TEST, "--clients", "1,4"), "--clients: a search has one number"),
+        (("postgres@17..18", *TEST, "--clients", "0"), "client"),
+        (("postgres@17..18", *TEST, "--clients", "1,4"), "--clients"),
         (
             ("postgres@17..18", *TEST, "--set", "work_mem=4MB", "--set", "work_mem=8MB"),
-            "--set: a search has one value of each setting",
+            "--set",
         ),
         (("postgres@17..18", *TEST, "--metric", "beside_rate"), "--metric: "),
         (("postgres@17..18", *TEST, "--count-budget", "soon"), "--count-budget"),
-        (("postgres@17..18", *TEST, "--patience", "soon"), "--patience: 'soon' is not a duration"),
-        (("postgres@17..18", *TEST, "--name", "a/b"), "is not a valid name"),
-        (("postgres@17..18", *TEST, "--name", "x", "--resume"), "no search 'x' in"),
+        (("postgres@17..18", *TEST, "--patience", "soon"), "--patience"),
+        (("postgres@17..18", *TEST, "--name", "a/b"), "a/b"),
+        (("postgres@17..18", *TEST, "--name", "x", "--resume"), "'x'"),
     ],
+    ids=spoken,
 )
 def test_wrong_use_is_told_in_one_line(
-    slowdust: Slowdust, tmp_path: Path, arguments: tuple[str, ...], complaint: str
+    slowdust: Slowdust,
+    tmp_path: Path,
+    arguments: tuple[str, ...],
+    named: str,
+    snapshot: SnapshotAssertion,
 ) -> None:
     outcome = slowdust("bisect", *arguments, "--results", tmp_path / "results")
     assert outcome.code == 2
-    assert complaint in outcome.complaint
+    assert named in outcome.complaint
+    assert outcome.complaint == snapshot
     assert not (tmp_path / "results").exists(), "nothing was begun"
 
 
@@ -59,31 +66,37 @@ def test_amounts_that_are_none_are_refused(slowdust: Slowdust, option: str) -> N
     assert option in outcome.err
 
 
-def test_a_taken_name_is_refused(slowdust: Slowdust, tmp_path: Path) -> None:
+def test_a_taken_name_is_refused(
+    slowdust: Slowdust, tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     folder = tmp_path / "results" / "taken"
     folder.mkdir(parents=True)
     (folder / "bisection.json").write_text("{")
     arguments = ("bisect", "postgres@17..18", *TEST, "--name", "taken", "--results")
     outcome = slowdust(*arguments, tmp_path / "results")
     assert outcome.code == 2
-    assert "there is a search named 'taken' already" in outcome.complaint
+    assert outcome.complaint == snapshot
     outcome = slowdust(*arguments, tmp_path / "results", "--resume")
     assert outcome.code == 1
     assert "is damaged" in outcome.complaint
 
 
-def test_the_name_of_an_experiment_is_refused(slowdust: Slowdust, tmp_path: Path) -> None:
+def test_the_name_of_an_experiment_is_refused(
+    slowdust: Slowdust, tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     folder = tmp_path / "results" / "taken"
     folder.mkdir(parents=True)
     (folder / "manifest.json").write_text("{}")
     arguments = ("bisect", "postgres@17..18", *TEST, "--name", "taken", "--results")
     outcome = slowdust(*arguments, tmp_path / "results")
     assert outcome.code == 2
-    assert "there is an experiment named 'taken' already" in outcome.complaint
+    assert outcome.complaint == snapshot
     assert [path.name for path in folder.iterdir()] == ["manifest.json"]
 
 
-def test_a_search_goes_on_with_the_same_question_only(slowdust: Slowdust, tmp_path: Path) -> None:
+def test_a_search_goes_on_with_the_same_question_only(
+    slowdust: Slowdust, tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     folder = tmp_path / "results" / "begun"
     folder.mkdir(parents=True)
     options = {"tests": "scan", "rows": 10_000, "budget": "60s", "settings": ["a=b"]}
@@ -96,9 +109,8 @@ def test_a_search_goes_on_with_the_same_question_only(slowdust: Slowdust, tmp_pa
 
     outcome = slowdust(*same, "--budget", "2m")
     assert outcome.code == 2
-    assert "cannot resume 'begun': its budget was 60s, and is now 2m" in outcome.complaint
+    assert outcome.complaint == snapshot
     outcome = slowdust(*same, "--builds", "30")
-    assert "cannot resume" not in outcome.err
     assert read_record(folder).question.most_candidates == 30
 
 
@@ -109,7 +121,5 @@ def test_metrics_have_plain_names(name: str, metric: str) -> None:
     assert metric_called(name) == metric
 
 
-def test_metrics_are_told_in_words() -> None:
-    assert words_for("cs") == "context switches of the server's processes per operation"
-    assert "99" in words_for("p99_us")
-    assert "per operation" not in words_for("p99_us")
+def test_metrics_are_told_in_words(snapshot: SnapshotAssertion) -> None:
+    assert [words_for("cs"), words_for("p99_us")] == snapshot

@@ -7,20 +7,23 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.bisection.ranges import released
 from slowdust.blaming.run import Question, Record, series_in
 from slowdust.builds import Build
 from slowdust.store.manifest import BuildFacts
-from tests.unit.cli.command import Slowdust
+from tests.unit.cli.command import Slowdust, spoken
 
 WORKLOAD = Path(__file__).parents[2] / "cases" / "limits" / "in-table.toml"
 
 
-def test_stored_experiments_are_told_without_measuring(slowdust: Slowdust, results: Path) -> None:
+def test_stored_experiments_are_told_without_measuring(
+    slowdust: Slowdust, results: Path, snapshot: SnapshotAssertion
+) -> None:
     outcome = slowdust("blame", "--from", "micro")
     assert (outcome.code, outcome.err) == (0, "")
-    assert outcome.out.splitlines()[0] == "postgres: 15.8 to 17.6"
+    assert outcome.out.splitlines()[0] == snapshot
     [line] = json.loads(slowdust("blame", "--from", "micro", "--json").out)["lines"]
     assert [step["after"] for step in line["steps"]] == ["17.6"]
     tests = {test["name"] for test in line["steps"][0]["tests"]}
@@ -32,52 +35,62 @@ def test_tests_are_chosen_and_a_page_is_written(slowdust: Slowdust, results: Pat
     outcome = slowdust("blame", "--from", "micro", *chosen)
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "page: blame.html\n")
     page = (results.parent / "blame.html").read_text()
-    assert "Range queries (1 test)" in page
-    assert "Point queries" not in page
+    assert ">scan<" in page
+    assert ">point-query<" not in page
 
 
 @pytest.mark.parametrize(
-    ("arguments", "complaint"),
+    ("arguments", "named"),
     [
-        ((), "Missing argument 'RELEASES"),
-        (("postgres@17.6",), "'postgres@17.6' is no range"),
-        (("postgres@15..16", "mysql@5.6..9.7"), "one range is measured at a time"),
-        (("postgres@17..18", "--every", "minor"), "--every minor: write major"),
-        (("postgres@17.0..17.9",), "has one such release, 17.9: two are needed"),
-        (("postgres@17..18", "--tests", "nothing"), "no test is called 'nothing' in micro"),
-        (("postgres@17..18", "--tests", "scan", "--suite", "quick"), "--tests and --suite both"),
-        (("postgres@17..18", "--clients", "0"), "at least one client is needed"),
+        ((), "RELEASES"),
+        (("postgres@17.6",), "'postgres@17.6'"),
+        (("postgres@15..16", "mysql@5.6..9.7"), "mysql"),
+        (("postgres@17..18", "--every", "minor"), "--every"),
+        (("postgres@17.0..17.9",), "17.9"),
+        (("postgres@17..18", "--tests", "nothing"), "'nothing'"),
+        (("postgres@17..18", "--tests", "scan", "--suite", "quick"), "--tests"),
+        (("postgres@17..18", "--clients", "0"), "client"),
         (("postgres@17..18", "--budget", "long"), "budget"),
-        (("postgres@17..18", "--patience", "soon"), "--patience: 'soon' is not a duration"),
+        (("postgres@17..18", "--patience", "soon"), "--patience"),
         (
             ("postgres@17..18", "--set", "work_mem=4MB", "--set", "work_mem=8MB"),
-            "--set: a series of releases has one value of each setting",
+            "--set",
         ),
-        (("postgres@17..18", "--name", "a/b"), "is not a valid name"),
-        (("postgres@17..18", "--resume"), "--resume needs the --name of the series"),
-        (("postgres@17..18", "--name", "x", "--resume"), "no series of releases 'x' in"),
-        (("--from", "nothing"), "no experiment 'nothing' in"),
-        (("--from", "micro", "--budget", "5m"), "--budget is of measuring"),
-        (("--from", "micro", "--tests", "scam"), "--tests: no test is called 'scam'"),
-        (("--from", "micro", "--benchmark", "insert"), "there is no benchmark 'insert': there are"),
-        (("--from", "micro", "--benchmark", "mirco"), "'mirco': did you mean micro?"),
-        (("--from", "micro", "--tests", ""), "--tests is empty: write names or patterns"),
-        (("--from", "micro", "--tests", " ,"), "--tests is empty: write names or patterns"),
+        (("postgres@17..18", "--name", "a/b"), "a/b"),
+        (("postgres@17..18", "--resume"), "--resume"),
+        (("postgres@17..18", "--name", "x", "--resume"), "'x'"),
+        (("--from", "nothing"), "'nothing'"),
+        (("--from", "micro", "--budget", "5m"), "--budget"),
+        (("--from", "micro", "--tests", "scam"), "--tests"),
+        (("--from", "micro", "--benchmark", "insert"), "'insert'"),
+        (("--from", "micro", "--benchmark", "mirco"), "'mirco'"),
+        (("--from", "micro", "--tests", ""), "--tests"),
+        (("--from", "micro", "--tests", " ,"), "--tests"),
     ],
+    ids=spoken,
 )
 def test_wrong_use_is_told_and_nothing_is_begun(
-    slowdust: Slowdust, results: Path, arguments: tuple[str, ...], complaint: str
+    slowdust: Slowdust,
+    results: Path,
+    arguments: tuple[str, ...],
+    named: str,
+    snapshot: SnapshotAssertion,
 ) -> None:
     before = sorted(path.name for path in results.iterdir())
     outcome = slowdust("blame", *arguments)
     assert (outcome.code, outcome.out) == (2, "")
-    assert complaint in outcome.err
+    assert named in outcome.err
+    assert outcome.err == snapshot
     assert sorted(path.name for path in results.iterdir()) == before
 
 
 @pytest.mark.parametrize("work", [(), ("--workload", str(WORKLOAD))])
 def test_a_setting_that_a_release_refuses_is_told_before_a_series_begins(
-    slowdust: Slowdust, results: Path, monkeypatch: pytest.MonkeyPatch, work: tuple[str, ...]
+    slowdust: Slowdust,
+    results: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    work: tuple[str, ...],
+    snapshot: SnapshotAssertion,
 ) -> None:
     def resolve(dbms: str, version: str, *_: object) -> Build:
         facts = BuildFacts(source="directory", version=version)
@@ -90,11 +103,13 @@ def test_a_setting_that_a_release_refuses_is_told_before_a_series_begins(
     )
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.splitlines() == [outcome.complaint]
-    assert "3.24.0 has no setting 'cache_sise': did you mean cache_size?" in outcome.complaint
+    assert outcome.complaint == snapshot
     assert sorted(path.name for path in results.iterdir()) == before
 
 
-def test_a_series_goes_on_with_the_same_question_only(slowdust: Slowdust, results: Path) -> None:
+def test_a_series_goes_on_with_the_same_question_only(
+    slowdust: Slowdust, results: Path, snapshot: SnapshotAssertion
+) -> None:
     listed = released("postgres@17.0..17.2").listed
     question = Question(
         range="postgres@17.0..17.2",
@@ -107,10 +122,10 @@ def test_a_series_goes_on_with_the_same_question_only(slowdust: Slowdust, result
     series_in(results / "begun").write(record)
     same = ("--every", "1", "--rows", "1000", "--tests", "scan", "--name", "begun")
     outcome = slowdust("blame", "postgres@17.0..17.2", *same)
-    assert "there is a series of releases named 'begun' already" in outcome.complaint
+    assert outcome.complaint == snapshot
     outcome = slowdust("blame", "postgres@17.0..17.2", *same, "--resume")
     assert outcome.code == 2
-    assert "cannot resume 'begun': its budget was 2s, and is now 5m" in outcome.complaint
+    assert outcome.complaint == snapshot
     (results / "begun" / "blame.json").write_text("{")
     outcome = slowdust("blame", "postgres@17.0..17.2", *same, "--resume")
     assert (outcome.code, "is damaged" in outcome.complaint) == (1, True)

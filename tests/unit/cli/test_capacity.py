@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.capacity.record import (
     Record,
@@ -16,7 +17,7 @@ from slowdust.capacity.record import (
     write_record,
 )
 from slowdust.capacity.run import take_up
-from tests.unit.cli.command import Slowdust
+from tests.unit.cli.command import Slowdust, spoken
 from tests.unit.synthetic_capacity import question_of
 
 SLA = ("--sla", "p99<5ms")
@@ -25,68 +26,80 @@ POSTGRES = ("postgres@17.6", *SLA)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "complaint"),
+    ("arguments", "named"),
     [
         (
             ("postgres@17.6", "--sla", "p98<5ms", *TEST),
-            "--sla: there is no term 'p98': did you mean p99?",
+            "--sla",
         ),
-        ((*POSTGRES, *TEST, "--resume"), "--resume needs the --name"),
-        ((*POSTGRES, *TEST, "--precision", "0%"), "--precision 0%: no search ends there"),
-        ((*POSTGRES, "--test", "nothing"), "no test is called 'nothing' in micro"),
-        ((*POSTGRES, "--test", "point*"), "--test point* means 5 tests: name one"),
-        ((*POSTGRES, *TEST, "--clients", "1,4"), "--clients: a search has one number"),
-        ((*POSTGRES, "--test", "delete"), "each operation uses up a row"),
-        ((*POSTGRES, *TEST, "--patience", "soon"), "--patience: 'soon' is not a duration"),
-        ((*POSTGRES, *TEST, "--name", "a/b"), "is not a valid name"),
-        ((*POSTGRES, *TEST, "--name", "x", "--resume"), "no search 'x' in"),
-        ((*POSTGRES, "--benchmark", "insert", "--test", "l.i0"), "only the steps with queries"),
+        ((*POSTGRES, *TEST, "--resume"), "--resume"),
+        ((*POSTGRES, *TEST, "--precision", "0%"), "--precision"),
+        ((*POSTGRES, "--test", "nothing"), "'nothing'"),
+        ((*POSTGRES, "--test", "point*"), "--test"),
+        ((*POSTGRES, *TEST, "--clients", "1,4"), "--clients"),
+        ((*POSTGRES, "--test", "delete"), "delete"),
+        ((*POSTGRES, *TEST, "--patience", "soon"), "--patience"),
+        ((*POSTGRES, *TEST, "--name", "a/b"), "a/b"),
+        ((*POSTGRES, *TEST, "--name", "x", "--resume"), "'x'"),
+        ((*POSTGRES, "--benchmark", "insert", "--test", "l.i0"), "l.i0"),
         (
             (*POSTGRES, "--benchmark", "insert", "--test", "qr100", "--trial", "1s"),
-            "--trial 1s: a trial of qr100 takes at least 2s, in which each writer commits 4 times",
+            "--trial",
         ),
         (
             (*POSTGRES, "--benchmark", "insert", "--test", "qr100", "--trial", "4s"),
-            "--trial 4s: a trial takes at most a fortieth of --budget 2m00s, here 3s",
+            "--trial",
         ),
         (
             (*POSTGRES, *TEST, "--trial", "1h"),
-            "--trial 1h00m: a trial takes at most a fortieth of --budget 2m00s, here 3s",
+            "--trial",
         ),
         ((*POSTGRES, "--workload", "absent.toml", *TEST), "absent.toml"),
     ],
+    ids=spoken,
 )
 def test_wrong_use_is_told_in_one_line(
-    slowdust: Slowdust, tmp_path: Path, arguments: tuple[str, ...], complaint: str
+    slowdust: Slowdust,
+    tmp_path: Path,
+    arguments: tuple[str, ...],
+    named: str,
+    snapshot: SnapshotAssertion,
 ) -> None:
     outcome = slowdust("capacity", *arguments, "--results", tmp_path / "results")
     assert outcome.code == 2
-    assert complaint in outcome.complaint
+    assert named in outcome.complaint
+    assert outcome.complaint == snapshot
     assert not (tmp_path / "results").exists(), "nothing was begun"
 
 
 @pytest.mark.parametrize(
-    ("contenders", "complaint"),
+    ("contenders", "named"),
     [
-        (("nosuch@1",), "unknown dbms 'nosuch'"),
-        (("sqlite@9.9.9",), "sqlite@9.9.9 is not in the catalog"),
+        (("nosuch@1",), "'nosuch'"),
+        (("sqlite@9.9.9",), "sqlite@9.9.9"),
         (("/nowhere/at/all",), "/nowhere/at/all"),
     ],
+    ids=spoken,
 )
 def test_contenders_that_there_are_not_leave_the_name_free(
-    slowdust: Slowdust, tmp_path: Path, contenders: tuple[str, ...], complaint: str
+    slowdust: Slowdust,
+    tmp_path: Path,
+    contenders: tuple[str, ...],
+    named: str,
+    snapshot: SnapshotAssertion,
 ) -> None:
     results = tmp_path / "results"
     arguments = ("capacity", *contenders, *SLA, *TEST, "--name", "x", "--results", results)
     outcome = slowdust(*arguments)
     assert outcome.code == 2
-    assert complaint in outcome.complaint
+    assert named in outcome.complaint
+    assert outcome.complaint == snapshot
     assert outcome.err.splitlines() == [outcome.complaint]
     assert not results.exists()
 
 
 def test_a_failure_says_that_trials_are_kept_where_there_are_any(
-    slowdust: Slowdust, tmp_path: Path
+    slowdust: Slowdust, tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     folder = tmp_path / "results" / "x"
     folder.mkdir(parents=True)
@@ -99,8 +112,8 @@ def test_a_failure_says_that_trials_are_kept_where_there_are_any(
     append_trials(folder, [trial])
     arguments = ("capacity", "nosuch@1", *SLA, *TEST, "--name", "x", "--resume")
     outcome = slowdust(*arguments, "--results", folder.parent)
-    assert "unknown dbms 'nosuch'" in outcome.complaint
-    assert "the trials are kept" in outcome.err
+    assert outcome.complaint == snapshot
+    assert outcome.err == snapshot
     assert read_trials(folder) == [trial]
 
 
@@ -112,15 +125,16 @@ def test_amounts_that_are_none_are_refused(slowdust: Slowdust, option: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("file", "complaint"),
+    ("file", "named"),
     [
-        ("capacity.json", "there is a search named 'taken' already"),
-        ("bisection.json", "there is something else named 'taken' already"),
-        ("manifest.json", "there is an experiment named 'taken' already"),
+        ("capacity.json", "'taken'"),
+        ("bisection.json", "'taken'"),
+        ("manifest.json", "'taken'"),
     ],
+    ids=spoken,
 )
 def test_a_taken_name_is_refused(
-    slowdust: Slowdust, tmp_path: Path, file: str, complaint: str
+    slowdust: Slowdust, tmp_path: Path, file: str, named: str, snapshot: SnapshotAssertion
 ) -> None:
     folder = tmp_path / "results" / "taken"
     folder.mkdir(parents=True)
@@ -128,11 +142,14 @@ def test_a_taken_name_is_refused(
     arguments = ("capacity", *POSTGRES, *TEST, "--name", "taken", "--results", folder.parent)
     outcome = slowdust(*arguments)
     assert outcome.code == 2
-    assert complaint in outcome.complaint
+    assert named in outcome.complaint
+    assert outcome.complaint == snapshot
     assert file in {path.name for path in folder.iterdir()}
 
 
-def test_a_search_goes_on_with_the_same_question_only(slowdust: Slowdust, tmp_path: Path) -> None:
+def test_a_search_goes_on_with_the_same_question_only(
+    slowdust: Slowdust, tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     folder = tmp_path / "results" / "begun"
     folder.mkdir(parents=True)
     question = question_of(["postgres@17.6"], clients="4", rows=10_000, budget="2m")
@@ -146,4 +163,4 @@ def test_a_search_goes_on_with_the_same_question_only(slowdust: Slowdust, tmp_pa
     same = ("capacity", "postgres@17.6", *TEST, "--name", "begun", "--resume")
     outcome = slowdust(*same, "--sla", "p99<6ms", "--results", folder.parent)
     assert outcome.code == 2
-    assert "cannot resume 'begun': its sla was p99<5ms, and is now p99<6ms" in outcome.complaint
+    assert outcome.complaint == snapshot

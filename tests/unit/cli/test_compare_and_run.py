@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.cli import conduct
 from slowdust.errors import SlowdustError, UsageError
@@ -27,7 +28,7 @@ from slowdust.experiment.outlook import Outlook
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.store.folder import Folder
-from tests.unit.cli.command import Slowdust
+from tests.unit.cli.command import Slowdust, spoken
 
 OLD, NEW = "postgres@15.8", "postgres@17.6"
 
@@ -137,13 +138,13 @@ def test_compare_of_the_insert_benchmark(slowdust: Slowdust, runs: Runs) -> None
 
 
 def test_compare_begins_afresh_under_a_name_made_from_contenders_and_time(
-    slowdust: Slowdust, runs: Runs
+    slowdust: Slowdust, runs: Runs, snapshot: SnapshotAssertion
 ) -> None:
     outcome = slowdust("compare", OLD, NEW, "--results", "elsewhere")
     [(spec, results, mode)] = runs.calls
     assert re.fullmatch(r"postgres-15\.8-vs-postgres-17\.6-\d{8}-\d{6}", spec["name"])
     assert (results, mode) == (Path("elsewhere"), StartMode.FRESH)
-    assert outcome.err.splitlines()[0] == f"experiment {spec['name']} in elsewhere/{spec['name']}"
+    assert outcome.err.splitlines()[0].replace(spec["name"], "NAME") == snapshot
 
 
 def test_it_ends_with_the_tldr_and_a_page(slowdust: Slowdust, runs: Runs) -> None:
@@ -181,14 +182,13 @@ def keep_a_slice(folder: Path) -> KeyboardInterrupt:
     return KeyboardInterrupt()
 
 
-def test_a_stopped_experiment_says_how_to_go_on(slowdust: Slowdust, runs: Runs) -> None:
+def test_a_stopped_experiment_says_how_to_go_on(
+    slowdust: Slowdust, runs: Runs, snapshot: SnapshotAssertion
+) -> None:
     runs.failure = keep_a_slice
     outcome = slowdust("compare", NEW, "--name", "stopped")
     assert (outcome.code, outcome.out) == (1, "")
-    assert (
-        "the slices are kept; continue with: "
-        "slowdust run results/stopped --resume" in outcome.err.splitlines()
-    )
+    assert outcome.err.splitlines() == snapshot
     assert outcome.complaint == "slowdust: stopped"
 
 
@@ -201,63 +201,65 @@ def test_an_experiment_without_a_slice_cannot_go_on(
     runs.failure = lambda _: error
     outcome = slowdust("compare", NEW, "--name", "stopped")
     assert outcome.code == code
-    assert "continue with" not in outcome.err
+    assert "--resume" not in outcome.err
     assert outcome.complaint == f"slowdust: {error}"
 
 
-@pytest.mark.parametrize(
-    ("settings", "warned"), [([], True), (["--set", "fsync=on", "--set", "fsync=off"], False)]
-)
 def test_one_contender_without_several_values_is_not_compared(
-    slowdust: Slowdust, runs: Runs, settings: list[str], *, warned: bool
+    slowdust: Slowdust, runs: Runs, snapshot: SnapshotAssertion
 ) -> None:
-    outcome = slowdust("compare", NEW, *settings)
-    assert len(runs.calls) == 1
-    assert ("an absolute measurement, with nothing to compare" in outcome.err) is warned
+    alone, both = (
+        slowdust("compare", NEW, *settings).err.splitlines()[1:-1]
+        for settings in ([], ["--set", "fsync=on", "--set", "fsync=off"])
+    )
+    assert len(runs.calls) == 2
+    assert [line for line in alone if line not in both] == snapshot
 
 
 @pytest.mark.parametrize(
-    ("options", "complaint"),
+    ("options", "named"),
     [
-        (["--clients", "one"], "--clients: 'one' is not a whole number: write 5000, 20k"),
-        (["--clients", "1,1"], "--clients: the same number of clients is given twice"),
-        (["--margin", "banana"], "--margin: 'banana' is not a percentage: write 3%"),
-        (["--rows", "5"], "--rows: 5 is out of range: write at least 100"),
-        (["--rows", "many"], "--rows: 'many' is not a whole number"),
-        (["--rows", "1,2"], "--rows: '1,2' is not a whole number"),
-        (["--tests", ","], "--tests ,: name a test, see `slowdust tests`"),
-        (["--tests", "scan", "--suite", "quick"], "--tests and --suite both say what to run"),
+        (["--clients", "one"], "--clients"),
+        (["--clients", "1,1"], "--clients"),
+        (["--margin", "banana"], "--margin"),
+        (["--rows", "5"], "--rows"),
+        (["--rows", "many"], "--rows"),
+        (["--rows", "1,2"], "--rows"),
+        (["--tests", ","], "--tests"),
+        (["--tests", "scan", "--suite", "quick"], "--tests"),
         (
             ["--suite", "nope"],
-            "--suite: there is no suite 'nope': there are full",
+            "--suite",
         ),
-        (["--benchmark", "tpcc"], "--benchmark: there is no benchmark 'tpcc'"),
-        (["--arrivals", "poisson"], "--arrivals needs --rate: it is the distribution"),
-        (["--name", "a/b"], "--name: 'a/b' cannot be a name"),
-        (["--slice", "5x"], "--slice: '5x' is not a duration"),
-        (["--workload", "cached"], "--workload: there is no file cached"),
-        (["--shared-table"], "--shared-table applies only to the benchmark insert"),
+        (["--benchmark", "tpcc"], "--benchmark"),
+        (["--arrivals", "poisson"], "--arrivals"),
+        (["--name", "a/b"], "--name"),
+        (["--slice", "5x"], "--slice"),
+        (["--workload", "cached"], "--workload"),
+        (["--shared-table"], "--shared-table"),
         (
             ["--benchmark", "insert", "--tables", "2"],
-            "--tables: does not apply to the benchmark insert",
+            "--tables",
         ),
         (
             ["--benchmark", "insert", "--workload", "nope"],
-            "there is no workload 'nope'",
+            "'nope'",
         ),
-        (["--benchmark", "insert", "--rates", "100,fast"], "'fast' is not a whole number"),
+        (["--benchmark", "insert", "--rates", "100,fast"], "'fast'"),
         (
             ["--benchmark", "insert", "--rows-per-commit", "1,2"],
-            "the list has 2 values",
+            "2",
         ),
     ],
+    ids=spoken,
 )
 def test_options_that_mean_nothing_are_wrong_use(
-    slowdust: Slowdust, runs: Runs, options: list[str], complaint: str
+    slowdust: Slowdust, runs: Runs, options: list[str], named: str, snapshot: SnapshotAssertion
 ) -> None:
     outcome = slowdust("compare", OLD, NEW, *options)
     assert (outcome.code, outcome.out, runs.calls) == (2, "", [])
-    assert complaint in outcome.complaint
+    assert named in outcome.complaint
+    assert outcome.complaint == snapshot
 
 
 @pytest.mark.parametrize(
@@ -271,11 +273,11 @@ def test_options_that_mean_nothing_are_wrong_use(
     ],
 )
 def test_values_of_another_kind_are_wrong_use(
-    slowdust: Slowdust, runs: Runs, options: list[str], complaint: str
+    slowdust: Slowdust, runs: Runs, options: list[str], complaint: str, snapshot: SnapshotAssertion
 ) -> None:
     outcome = slowdust("compare", NEW, *options)
     assert (outcome.code, outcome.out, runs.calls) == (2, "", [])
-    assert f"Invalid value for '{options[0]}': {complaint}" in outcome.err
+    assert outcome.err == snapshot
 
 
 @pytest.mark.parametrize(
@@ -318,25 +320,29 @@ def test_resume_goes_on_where_the_file_is(slowdust: Slowdust, runs: Runs, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("content", "complaint"),
+    ("content", "named"),
     [
-        ("x = [", "bad.toml:1: this is not TOML: "),
-        ("", "bad.toml: contenders: the key is missing: write contenders = ["),
-        (f'contenders = ["{NEW}"]\ncolour = 3', "bad.toml:2: colour: there is no key 'colour'"),
+        ("x = [", "bad.toml:1:"),
+        ("", "bad.toml: contenders"),
+        (f'contenders = ["{NEW}"]\ncolour = 3', "bad.toml:2: colour"),
         (f'contenders = ["{NEW}"]\ntests = ["nope"]', "nope"),
     ],
+    ids=spoken,
 )
 def test_run_of_a_wrong_file_is_wrong_use(
-    slowdust: Slowdust, runs: Runs, content: str, complaint: str
+    slowdust: Slowdust, runs: Runs, content: str, named: str, snapshot: SnapshotAssertion
 ) -> None:
     Path("bad.toml").write_text(content, encoding="utf-8")
     outcome = slowdust("run", "bad.toml")
     assert (outcome.code, outcome.out, runs.calls) == (2, "", [])
-    assert complaint in outcome.complaint
+    assert named in outcome.complaint
+    assert outcome.complaint == snapshot
 
 
-def test_run_of_a_directory_is_wrong_use(slowdust: Slowdust, results: Path) -> None:
-    assert slowdust("run", "results").complaint == "slowdust: results is a directory: name a file"
+def test_run_of_a_directory_is_wrong_use(
+    slowdust: Slowdust, results: Path, snapshot: SnapshotAssertion
+) -> None:
+    assert slowdust("run", "results").complaint == snapshot
 
 
 @pytest.mark.parametrize(
@@ -358,6 +364,7 @@ def test_a_budget_that_decides_nothing_is_asked_back(
     answer: str,
     asked: bool,
     code: int,
+    snapshot: SnapshotAssertion,
 ) -> None:
     short = Outlook(60.0, 90.0, 0.2, "2026-11-20", "this budget decides little")
     monkeypatch.setattr(conduct, "outlook_of", lambda *_: short)
@@ -377,16 +384,15 @@ def test_a_budget_that_decides_nothing_is_asked_back(
     assert outcome.code == code
     assert bool(questions) == asked
     assert len(runs.calls) == (code == 0)
-    assert "expected: 90 seconds in all, 60 seconds of them measuring" in outcome.err
-    assert "this budget decides little: a longer --budget or fewer --tests" in outcome.err
+    assert outcome.err == snapshot
 
 
-def test_compare_resumes_what_has_a_name(slowdust: Slowdust, runs: Runs) -> None:
+def test_compare_resumes_what_has_a_name(
+    slowdust: Slowdust, runs: Runs, snapshot: SnapshotAssertion
+) -> None:
     slowdust("compare", OLD, NEW, "--name", "mine", "--resume")
     nameless = slowdust("compare", OLD, NEW, "--resume")
 
     [(spec, _, mode)] = runs.calls
     assert (spec["name"], mode) == ("mine", StartMode.RESUME)
-    assert nameless.complaint == (
-        "slowdust: --resume needs the --name of the experiment that goes on"
-    )
+    assert nameless.complaint == snapshot

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.cli import conduct_fleet
 from slowdust.errors import UsageError
@@ -78,16 +79,19 @@ def run(slowdust: Slowdust, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     return FleetCommand(slowdust, monkeypatch, tmp_path)
 
 
-def test_the_name_of_what_a_fleet_has_begun_is_taken(run: FleetCommand, slowdust: Slowdust) -> None:
+def test_the_name_of_what_a_fleet_has_begun_is_taken(
+    run: FleetCommand, slowdust: Slowdust, snapshot: SnapshotAssertion
+) -> None:
     run(run.spec, *PULL, after=8.0)
     assert not (run.results / "ci").exists(), "nothing is joined yet"
     outcome = slowdust("run", run.spec, "--yes", "--results", run.results)
     assert outcome.code == 2
-    assert "a fleet measures 'ci': choose another --name" in outcome.complaint
+    assert outcome.complaint == snapshot
 
 
 def test_results_of_another_experiment_are_found_before_anything_is_measured(
     run: FleetCommand,
+    snapshot: SnapshotAssertion,
 ) -> None:
     run(run.spec, *PULL, after=8.0)
     (run.results / "ci").mkdir()
@@ -95,7 +99,7 @@ def test_results_of_another_experiment_are_found_before_anything_is_measured(
     before = run.record()
     code, complaint = run("ci", "--resume")
     assert code == 2
-    assert f"there is a 'ci' in {run.results} already" in complaint
+    assert complaint == snapshot
     assert run.record() == before
 
 
@@ -114,31 +118,33 @@ def test_a_name_is_free_again_where_nothing_was_measured(
         raise UsageError("there is no postgres@17.99")
 
     with monkeypatch.context() as patch:
-        patch.setattr(conduct_fleet, "_hand_on_builds", fail)
+        patch.setattr(conduct_fleet, "compile_builds", fail)
         code, complaint = run(run.spec)
-    assert (code, "continue with" in complaint) == (2, False)
+    assert (code, "--resume" in complaint) == (2, False)
     assert not (run.results / "ci.fleet").exists()
     assert run(run.spec, *PULL)[0] == 0
 
 
-def test_a_refused_name_leaves_nothing_behind(run: FleetCommand) -> None:
+def test_a_refused_name_leaves_nothing_behind(
+    run: FleetCommand, snapshot: SnapshotAssertion
+) -> None:
     (run.results / "ci").mkdir(parents=True)
     (run.results / "ci" / "x").touch()
     code, complaint = run(run.spec, *PULL)
     assert code == 2
-    assert "choose another name" in complaint
+    assert complaint == snapshot
     assert not (run.results / "ci.fleet").exists()
 
 
-def test_what_is_not_said_is_as_before_when_the_experiment_goes_on(run: FleetCommand) -> None:
+def test_what_is_not_said_is_as_before_when_the_experiment_goes_on(
+    run: FleetCommand, snapshot: SnapshotAssertion
+) -> None:
     _, complaint = run(run.spec, *PULL, "--hosts", 1, "--unfit", "--fail-on", "slower", after=8.0)
-    options = "--hosts 1 --builds pull --unfit --fail-on slower"
-    hint = f"slowdust run ci --resume --fleet {ADDRESS} {options} --results {run.results}"
-    assert f"continue with: {hint}\n" in complaint
+    assert complaint == snapshot
     wanted = run.record().wanted
     code, complaint = run("ci", "--resume", "--replicate", 3)
     assert code == 2
-    assert "cannot resume 'ci' with other copies: it was begun with --spread" in complaint
+    assert complaint == snapshot
     assert run("ci", "--resume", "--spread")[0] == 0
     assert run.record().wanted == wanted
     assert len({each.host for each in run.record().placements}) == 1
@@ -151,12 +157,12 @@ def test_an_experiment_goes_on_by_the_path_of_its_folder(run: FleetCommand, file
     assert all(each.state is not State.RUNNING for each in run.record().placements)
 
 
-def test_what_a_fleet_measured_goes_on_where_it_can(run: FleetCommand, slowdust: Slowdust) -> None:
+def test_what_a_fleet_measured_goes_on_where_it_can(
+    run: FleetCommand, slowdust: Slowdust, snapshot: SnapshotAssertion
+) -> None:
     run(run.spec, *PULL, after=30.0)
     outcome = slowdust("run", "ci", "--resume", "--results", run.results)
-    assert "go on with it by `slowdust run ci --resume --fleet ADDRESS`" in outcome.complaint
+    assert outcome.complaint == snapshot
     assert run("ci", "--resume")[0] == 0
     outcome = slowdust("more", "ci", "--results", run.results)
-    assert outcome.complaint == (
-        "slowdust: 'ci' was measured by a fleet: more needs a new experiment"
-    )
+    assert outcome.complaint == snapshot

@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.store.folder import Folder
-from tests.unit.cli.command import Slowdust
+from tests.unit.cli.command import Slowdust, spoken
 from tests.unit.synthetic_hosts import NEW, keep_parts, part_of
 
 
@@ -23,35 +24,31 @@ def parts(results: Path) -> list[str]:
 
 
 def test_experiments_are_joined_by_name_folder_and_bundle(
-    slowdust: Slowdust, results: Path, parts: list[str], tmp_path: Path
+    slowdust: Slowdust, results: Path, parts: list[str], tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     bundle = tmp_path / "alpha.slowdust"
     assert slowdust("bundle", parts[0], "-o", bundle).code == 0
     outcome = slowdust("merge", bundle, results / parts[1], "--name", "both", "--replicate")
-    assert outcome == (
-        0,
-        "alpha  synthetic: 3 starts, 384 slices, 4 tests\n"
-        "beta   synthetic: 3 starts, 384 slices, 4 tests\n"
-        "joined: results/both\n",
-        "",
-    )
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out == snapshot
     first, second = Folder(results / "both").read_manifest().hosts
     assert first.parts[0].path == str(bundle.absolute())
     assert second.parts[0].experiment == parts[1]
 
 
-def test_a_part_given_twice_is_named(slowdust: Slowdust, parts: list[str]) -> None:
+def test_a_part_given_twice_is_named(
+    slowdust: Slowdust, parts: list[str], snapshot: SnapshotAssertion
+) -> None:
     outcome = slowdust("merge", *parts, parts[0], "--name", "both")
-    assert outcome.err == "'on-alpha' is given twice: it counts once\n"
+    assert outcome.err == snapshot
 
 
 def test_reports_of_joined_experiments_in_all_formats(
-    slowdust: Slowdust, results: Path, parts: list[str]
+    slowdust: Slowdust, results: Path, parts: list[str], snapshot: SnapshotAssertion
 ) -> None:
     slowdust("merge", *parts, "--name", "both")
     shown = slowdust("report", "both").out
-    assert "2 hosts (synthetic)" in shown
-    assert "Next      Everything is decided" in shown
+    assert shown == snapshot
     page = (results / "both/report.html").read_text(encoding="utf-8")
     assert '<section id="hosts">' in page
     assert "## By host" in slowdust("report", "both", "--md").out
@@ -65,13 +62,11 @@ def test_reports_of_joined_experiments_in_all_formats(
 
 
 def test_joined_experiments_are_listed_shown_bundled_and_renamed(
-    slowdust: Slowdust, results: Path, parts: list[str], tmp_path: Path
+    slowdust: Slowdust, results: Path, parts: list[str], tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     slowdust("merge", *parts, "--name", "both")
-    assert "2 hosts, finished" in slowdust("list").out
-    assert f"host beta: synthetic; 3 starts; of {results.absolute() / 'on-beta'}" in (
-        slowdust("show", "both").out
-    )
+    assert slowdust("list").out == snapshot
+    assert slowdust("show", "both").out == snapshot
     bundle = tmp_path / "both.slowdust"
     assert slowdust("bundle", "both", "-o", bundle).code == 0
     assert slowdust("import", "bundle", bundle, "--name", "again").code == 0
@@ -79,67 +74,80 @@ def test_joined_experiments_are_listed_shown_bundled_and_renamed(
     assert len(Folder(results / "twice").read_manifest().hosts) == 2
 
 
-def test_a_joined_experiment_does_not_go_on(slowdust: Slowdust, parts: list[str]) -> None:
+def test_a_joined_experiment_does_not_go_on(
+    slowdust: Slowdust, parts: list[str], snapshot: SnapshotAssertion
+) -> None:
     slowdust("merge", *parts, "--name", "both")
     for command in (("more", "both"), ("run", "both", "--resume")):
         outcome = slowdust(*command)
         assert outcome.code == 2
-        assert outcome.complaint == (
-            "slowdust: 'both' was joined of on-alpha and on-beta: go on with those where they were "
-            "measured, and `slowdust merge` them again"
-        )
+        assert outcome.complaint == snapshot
 
 
-def test_a_difference_to_its_own_part_is_refused(slowdust: Slowdust, parts: list[str]) -> None:
+def test_a_difference_to_its_own_part_is_refused(
+    slowdust: Slowdust, parts: list[str], snapshot: SnapshotAssertion
+) -> None:
     slowdust("merge", *parts, "--name", "both")
     outcome = slowdust("diff", "on-alpha", "both")
     assert outcome.code == 2
-    assert "both have the slices of on-alpha" in outcome.complaint
+    assert outcome.complaint == snapshot
 
 
 def test_a_difference_between_two_sets_of_hosts_names_them(
-    slowdust: Slowdust, results: Path, parts: list[str]
+    slowdust: Slowdust, results: Path, parts: list[str], snapshot: SnapshotAssertion
 ) -> None:
     others = keep_parts(results, part_of("gamma", {NEW: 0.9}, seed=3))
     slowdust("merge", *parts, "--name", "both")
     shown = slowdust("diff", "both", others[0].folder.name, "--md").out
-    assert "alpha (synthetic), beta (synthetic)" in shown
+    assert shown == snapshot
 
 
 def test_a_history_has_sets_of_hosts_apart_from_their_hosts(
-    slowdust: Slowdust, parts: list[str]
+    slowdust: Slowdust, parts: list[str], snapshot: SnapshotAssertion
 ) -> None:
     slowdust("merge", *parts, "--name", "both")
     shown = slowdust("history", "--md").out
-    assert "Hosts alpha (synthetic), beta (synthetic)" in shown
-    assert "host alpha" in shown
+    assert [line for line in shown.splitlines() if "alpha" in line] == snapshot
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "named"),
     [
-        (("--replicate", "--spread"), "--replicate and --spread contradict each other"),
+        (("--replicate", "--spread"), "--replicate"),
         (("--spread",), "--spread: "),
-        (("--host", "on-alpha"), "--host on-alpha: write RESULT=NAME"),
-        (("--host", "on-alfa=a"), "--host on-alfa=a: 'on-alfa' is none of RESULTS"),
+        (("--host", "on-alpha"), "--host"),
+        (("--host", "on-alfa=a"), "'on-alfa'"),
     ],
+    ids=spoken,
 )
 def test_wrong_use_is_one_line(
-    slowdust: Slowdust, results: Path, parts: list[str], arguments: tuple[str, ...], said: str
+    slowdust: Slowdust,
+    results: Path,
+    parts: list[str],
+    arguments: tuple[str, ...],
+    named: str,
+    *,
+    snapshot: SnapshotAssertion,
 ) -> None:
     outcome = slowdust("merge", *parts, "--name", "both", *arguments)
     assert outcome.code == 2
-    assert said in outcome.complaint
+    assert named in outcome.complaint
+    assert outcome.complaint == snapshot
     assert not (results / "both").exists()
 
 
-def test_an_unknown_part_and_a_taken_name_are_refused(slowdust: Slowdust, parts: list[str]) -> None:
-    assert "no experiment 'on-alfa'" in slowdust("merge", "on-alfa", "--name", "x").complaint
+def test_an_unknown_part_and_a_taken_name_are_refused(
+    slowdust: Slowdust, parts: list[str], snapshot: SnapshotAssertion
+) -> None:
+    assert slowdust("merge", "on-alfa", "--name", "x").complaint == snapshot
     outcome = slowdust("merge", *parts, "--name", "slap")
-    assert (outcome.code, "there is a 'slap'" in outcome.complaint) == (2, True)
+    assert outcome.code == 2
+    assert outcome.complaint == snapshot
 
 
-def test_a_report_is_about_the_hosts_of_one_model(slowdust: Slowdust, results: Path) -> None:
+def test_a_report_is_about_the_hosts_of_one_model(
+    slowdust: Slowdust, results: Path, snapshot: SnapshotAssertion
+) -> None:
     parts = keep_parts(
         results,
         part_of("alpha", {NEW: 0.8}),
@@ -159,5 +167,6 @@ def test_a_report_is_about_the_hosts_of_one_model(slowdust: Slowdust, results: P
     assert slowdust("report", "three", "--group", "epyc").code == 0
     assert (results / "three/report-on-epyc.html").is_file()
     refused = slowdust("report", "three", "--group", "sparc")
-    assert (refused.code, "no model of CPU of 'three'" in refused.complaint) == (2, True)
-    assert "was measured on one host" in slowdust("report", "slap", "--group", "x").complaint
+    assert refused.code == 2
+    assert refused.complaint == snapshot
+    assert slowdust("report", "slap", "--group", "x").complaint == snapshot

@@ -13,8 +13,13 @@ from slowdust.store.keeping.experiments import free_name
 _MAIN = "from slowdust.cli.main import main; main()"
 
 
-@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "<&- >&- 2>&-"])
-@pytest.mark.parametrize("command", ["list", "--help", "report micro", "report micro --json"])
+@pytest.mark.parametrize(
+    ("command", "closed"),
+    [
+        *(("list", closed) for closed in (">&-", ">&- 2>&-", "<&- >&- 2>&-")),
+        *((command, "<&- >&- 2>&-") for command in ("--help", "report slap", "report slap --json")),
+    ],
+)
 def test_closed_streams_are_no_error(results: Path, closed: str, command: str) -> None:
     line = f'"$0" -c "$1" {command} {closed}'
     done = subprocess.run(

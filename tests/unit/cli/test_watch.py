@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.watching.alarms import State, write_state
 from slowdust.watching.series import append_night
-from tests.unit.cli.command import Slowdust
+from tests.unit.cli.command import Slowdust, spoken
 from tests.unit.watching.synthetic_watch import RELEASES, judged, nights_of
 
 WATCH = '[watch]\nname = "w"\n'
@@ -17,36 +19,38 @@ OF_RELEASES = WATCH + 'releases = "postgres@15.0..15.9"\n'
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "named"),
     [
-        ("rows = 1000\n", "w.toml: watch: the table is missing"),
-        (WATCH, "w.toml:1: watch: nothing is watched"),
-        (OF_RELEASES + "color = 1\n", "w.toml:4: watch.color: there is no key 'color'"),
-        (WATCH + 'releases = "postgres"\n', "w.toml:3: watch.releases: 'postgres': write DBMS@"),
-        (WATCH + 'releases = "postgres@18..17"\n', "has no release of postgres"),
-        (OF_RELEASES + 'ref = "master"\n', "w.toml:4: watch.ref: releases are watched, or"),
-        (WATCH + 'repo = "."\ndbms = "postgres"\nref = "a"\n', "base is missing"),
+        ("rows = 1000\n", "w.toml: watch"),
+        (WATCH, "w.toml:1: watch"),
+        (OF_RELEASES + "color = 1\n", "w.toml:4: watch.color"),
+        (WATCH + 'releases = "postgres"\n', "w.toml:3: watch.releases"),
+        (WATCH + 'releases = "postgres@18..17"\n', "postgres"),
+        (OF_RELEASES + 'ref = "master"\n', "w.toml:4: watch.ref"),
+        (WATCH + 'repo = "."\ndbms = "postgres"\nref = "a"\n', "base"),
         (OF_RELEASES + 'base = "postgres@99"\n', "w.toml:4: watch.base: "),
         (
             OF_RELEASES + 'base = "postgres://a@b/c"\n',
-            "watch.base: 'postgres://a@b/c' runs already",
+            "watch.base",
         ),
-        (OF_RELEASES + 'webhook = "$NO_SUCH_URL"\n', "variable NO_SUCH_URL is not set"),
-        (OF_RELEASES + 'webhook = "example"\n', "w.toml:4: watch.webhook: this is no address: it"),
+        (OF_RELEASES + 'webhook = "$NO_SUCH_URL"\n', "NO_SUCH_URL"),
+        (OF_RELEASES + 'webhook = "example"\n', "w.toml:4: watch.webhook"),
         (OF_RELEASES + "on_regression = 'say \"'\n", "w.toml:4: watch.on_regression: "),
-        ('contenders = ["postgres@17"]\n' + OF_RELEASES, "w.toml:1: contenders: a watch chooses"),
-        ('tests = ["nothing"]\n' + OF_RELEASES, "w.toml:1: tests: no test is called 'nothing'"),
+        ('contenders = ["postgres@17"]\n' + OF_RELEASES, "w.toml:1: contenders"),
+        ('tests = ["nothing"]\n' + OF_RELEASES, "w.toml:1: tests"),
         ('rows = "many"\n' + OF_RELEASES, "w.toml:1: rows: "),
-        ("rows = \n", "w.toml:1: this is not TOML"),
+        ("rows = \n", "w.toml:1:"),
     ],
+    ids=spoken,
 )
 def test_a_wrong_file_is_told_in_one_line(
-    slowdust: Slowdust, tmp_path: Path, text: str, complaint: str
+    slowdust: Slowdust, tmp_path: Path, text: str, named: str, snapshot: SnapshotAssertion
 ) -> None:
     (tmp_path / "w.toml").write_text(text)
     outcome = slowdust("watch", "w.toml", "--results", tmp_path / "results")
     assert outcome.code == 2
-    assert complaint in outcome.complaint
+    assert named in outcome.complaint
+    assert outcome.complaint == snapshot
     assert not (tmp_path / "results").exists(), "nothing was begun"
 
 
@@ -64,42 +68,51 @@ def watched(tmp_path: Path) -> Path:
     return tmp_path / "results"
 
 
-def test_the_status_shows_alarms_and_nights(slowdust: Slowdust, watched: Path) -> None:
+def undated(text: str) -> str:
+    """The text without the day on which the test runs."""
+    return re.sub(r"\bon \d{4}-\d\d-\d\d", "on DAY", text)
+
+
+def test_the_status_shows_alarms_and_nights(
+    slowdust: Slowdust, watched: Path, snapshot: SnapshotAssertion
+) -> None:
     outcome = slowdust("watch", "w.toml", "--status", "--results", watched)
     assert outcome.code == 0
-    assert "1 alarm after 6 nights" in outcome.out
-    assert "scan, work: 3% more work" in outcome.out
-    assert "with 6.0 after 5.0; open" in outcome.out
+    assert outcome.out == snapshot
     page = (watched / "watch/w/report.html").read_text()
-    assert "1.030 times as much from night 6 on" in page
+    assert "1.030" in page
 
 
-def test_alarms_are_acknowledged_by_test(slowdust: Slowdust, watched: Path) -> None:
+def test_alarms_are_acknowledged_by_test(
+    slowdust: Slowdust, watched: Path, snapshot: SnapshotAssertion
+) -> None:
     outcome = slowdust("ack", "w", "point-query", "--results", watched)
     assert outcome.code == 2
-    assert "'point-query' has no open alarm: those that have are scan" in outcome.complaint
+    assert outcome.complaint == snapshot
     outcome = slowdust("ack", "w", "scan", "--note", "known", "--results", watched)
     assert outcome.code == 0
-    assert "acknowledged on " in outcome.out
-    assert ": known" in outcome.out
+    assert undated(outcome.out) == snapshot
     status = slowdust("watch", "w.toml", "--status", "--results", watched).out
-    assert "1 alarm after 6 nights" in status
+    assert undated(status) == snapshot
     outcome = slowdust("ack", "w", "--as-new-level", "--results", watched)
-    assert "accepted as the new level" in outcome.out
+    assert undated(outcome.out) == snapshot
     assert slowdust("ack", "w", "--results", watched).code == 2
     status = slowdust("watch", "w.toml", "--status", "--results", watched).out
-    assert "0 alarms after 6 nights" in status
+    assert undated(status) == snapshot
 
 
-def test_a_watch_that_was_not_begun_is_refused(slowdust: Slowdust, watched: Path) -> None:
+def test_a_watch_that_was_not_begun_is_refused(
+    slowdust: Slowdust, watched: Path, snapshot: SnapshotAssertion
+) -> None:
     outcome = slowdust("ack", "ww", "--results", watched)
     assert outcome.code == 2
-    assert "the watch 'ww' has no nights in" in outcome.complaint
-    assert "did you mean w?" in outcome.complaint
+    assert outcome.complaint == snapshot
 
 
-def test_two_of_one_name_do_not_run_at_once(slowdust: Slowdust, watched: Path) -> None:
+def test_two_of_one_name_do_not_run_at_once(
+    slowdust: Slowdust, watched: Path, snapshot: SnapshotAssertion
+) -> None:
     with FileLock(watched / "watch/w/.lock"):
         outcome = slowdust("watch", "w.toml", "--results", watched)
     assert outcome.code == 2
-    assert "a watch named 'w' is running now" in outcome.complaint
+    assert outcome.complaint == snapshot

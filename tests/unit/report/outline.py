@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from html.parser import HTMLParser
 
 _VOID = {"meta", "link", "input", "wbr", "br"}
@@ -49,3 +51,23 @@ def outline_of(page: str) -> Outline:
     outline.feed(page)
     assert outline.stack == []
     return outline
+
+
+def words(markup: str) -> str:
+    """The words that a reader sees, a line for each row, item, paragraph and heading."""
+    shown = re.sub(r"<(script|style)\b.*?</\1>", "", markup, flags=re.DOTALL)
+    lines = re.sub(r"</(tr|li|p|h\d|dd|figcaption|caption|summary|pre)>", "\n", shown)
+    seen = html.unescape(re.sub(r"<[^>]*>", " ", lines))
+    return "\n".join(" ".join(line.split()) for line in seen.splitlines() if line.strip())
+
+
+def row_of(page: str, test: str) -> str:
+    """The row of a test in the table of results."""
+    row = re.search(rf'<tr class="row"[^>]*data-name="{re.escape(test)}".*?</tr>', page, re.DOTALL)
+    assert row, test
+    return row[0]
+
+
+def headings(text: str) -> list[str]:
+    """The headings of a report in Markdown."""
+    return [line for line in text.splitlines() if line.startswith("#")]

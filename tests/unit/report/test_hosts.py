@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.model import Report
 from slowdust.analysis.stored import read_stored
@@ -33,16 +34,18 @@ def test_each_host_has_a_column_and_an_odd_one_is_marked(report: Report) -> None
     assert missing.cells[3].text == "-"
 
 
-def test_hosts_are_listed_with_what_they_measured(report: Report) -> None:
+def test_hosts_are_listed_with_what_they_measured(
+    report: Report, snapshot: SnapshotAssertion
+) -> None:
     rows = {row[0]: row for row in rows_of_hosts(report)}
     assert rows["gamma"] == ("gamma", "synthetic", "-", "on-gamma", "3", "288", "3")
-    assert overview(report)[0] == "alpha  synthetic: 3 starts, 384 slices, 4 tests"
+    assert overview(report)[0] == snapshot
 
 
-def test_markdown_says_what_the_mark_is(report: Report) -> None:
+def test_markdown_says_what_the_mark_is(report: Report, snapshot: SnapshotAssertion) -> None:
     lines = by_host(report)
     assert lines[0] == "## By host"
-    assert "A host with ! disagrees with the others." in " ".join(lines)
+    assert " ".join(lines) == snapshot
 
 
 def test_many_hosts_are_shown_by_the_lowest_and_the_highest(tmp_path: Path) -> None:

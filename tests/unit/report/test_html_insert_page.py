@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
 from slowdust.report import html
 from slowdust.store.slice import Slice
-from tests.unit.report.outline import outline_of
+from tests.unit.report.outline import outline_of, row_of, words
 from tests.unit.report.sample import BASE, NEWER, long_experiment, plain_experiment
 from tests.unit.synthetic_steps import STEPS, Break, Overload, insert_experiment
 
@@ -35,16 +36,6 @@ def _section(page: str, test: str) -> str:
     start = page.index(f'<details class="test" id="test-{test}-c1"')
     end = page.find('<details class="test"', start + 1)
     return page[start : end if end > 0 else page.index('<section id="contenders">')]
-
-
-def _row(page: str, test: str) -> str:
-    match = re.search(rf'<tr class="row"[^>]*data-name="{test}".*?</tr>', page, re.DOTALL)
-    assert match
-    return match[0]
-
-
-def _words(markup: str) -> str:
-    return " ".join(re.sub(r"<[^>]*>", " ", markup).split())
 
 
 def test_it_is_one_well_formed_file_whose_links_lead_somewhere(page: str) -> None:
@@ -74,32 +65,34 @@ def test_three_tables_have_contenders_by_steps_and_a_unit_for_every_column(page:
         "point queries/s",
     ]
     assert set(re.findall(r"</a><small>([^<]*)</small>", writers)) == {"inserts/s"}
-    assert "target 100 100 500 500 1,000 1,000" in _words(writers)
+    assert "target 100 100 500 500 1,000 1,000" in words(writers)
 
 
-def test_the_tables_have_the_classic_colours_and_grey_what_missed_its_sla(page: str) -> None:
+def test_the_tables_have_the_classic_colours_and_grey_what_missed_its_sla(
+    page: str, snapshot: SnapshotAssertion
+) -> None:
     rates, relative, writers = (
         _table(page, title)
         for title in ("Rates", "Relative to the first row", "Insert rate beside the queries")
     )
 
     assert rates.count("shade-sla-missed") == 2
-    assert rates.count("SLA failed") == 2
     assert "shade-best" in rates
     assert re.search(r'shade-slower">0\.[78]', relative)
     assert re.search(r'shade-faster">1\.3', relative)
     assert re.search(r'shade-worst">600', writers), "the classic red, not grey"
-    assert "1,000 SLA failed: 800 of 1,000 deletes/s" in _words(writers)
+    assert words(writers) == snapshot
 
 
-def test_colours_are_told_in_words(page: str) -> None:
+def test_colours_are_told_in_words(page: str, snapshot: SnapshotAssertion) -> None:
     legends = re.findall(r'<p class="lead under">.*?</p>', page, re.DOTALL)
 
     assert len(legends) == 3
-    assert re.search(r'key shade-best">in the highest quarter', legends[0])
-    assert re.search(r'key shade-sla-missed">[^<]*SLA', legends[0])
-    assert re.search(r'key shade-slower">up to 0.95', legends[1])
-    assert re.search(r'key shade-worst">[^<]*95% of the target', legends[2])
+    shades = [re.findall(r'key shade-([\w-]+)"', legend) for legend in legends]
+    assert {"best", "sla-missed"} <= set(shades[0])
+    assert "slower" in shades[1]
+    assert "worst" in shades[2]
+    assert [words(legend) for legend in legends] == snapshot
 
 
 def test_steps_keep_their_order_in_table_and_sections(page: str) -> None:
@@ -107,33 +100,37 @@ def test_steps_keep_their_order_in_table_and_sections(page: str) -> None:
     assert re.findall(r'<details class="test" id="test-([^"]*)-c1"', page) == list(STEPS)
 
 
-def test_a_failed_sla_is_told_in_numbers_and_greyed_instead_of_compared(page: str) -> None:
-    row = _row(page, "qp1000")
+def test_a_failed_sla_is_told_in_numbers_and_greyed_instead_of_compared(
+    page: str, snapshot: SnapshotAssertion
+) -> None:
+    row = row_of(page, "qp1000")
 
-    assert "SLA failed: 600 of 1,000 inserts/s" in row
+    assert words(row) == snapshot
     assert row.count("missed-sla") == 1
     assert "rel " not in row
-    base = _row(page, "qr1000")
-    assert "SLA failed: 800 of 1,000 deletes/s" in base
-    assert "not compared" in base
+    base = row_of(page, "qr1000")
+    assert words(base) == snapshot
     section = _section(page, "qp1000")
-    assert "SLA failed: 600 of 1,000 inserts/s" in section.partition("</summary>")[0]
+    assert words(section.partition("</summary>")[0]) == snapshot
     assert 'class="bar missed k1"' in section
     assert section.startswith('<details class="test" id="test-qp1000-c1" open>')
 
 
-def test_a_failed_step_is_told_with_its_log_and_a_long_one_is_folded(page: str) -> None:
+def test_a_failed_step_is_told_with_its_log_and_a_long_one_is_folded(
+    page: str, snapshot: SnapshotAssertion
+) -> None:
     head = page.partition('<section id="summary">')[0]
 
-    assert "3 failed steps" in head
     assert "FATAL:  &lt;out&gt; of memory" in head
     for part in (head, _section(page, "qr500")):
-        assert "incarnation 2, after 7.50 s: the server ended: signal 9" in _words(part)
-        assert re.search(r"<details><summary>Last lines of the log</summary><pre[^>]*>LOG: ", part)
-    assert "failed in 2 incarnations" in _words(_row(page, "qp500"))
-    assert "failed in 1 incarnation" in _words(_row(page, "qr500"))
+        failures = re.findall(
+            r'<(?:section|div) class="note failed".*?</(?:section|div)>', part, re.DOTALL
+        )
+        assert [words(failure) for failure in failures] == snapshot
+        assert re.search(r"<details><summary>[^<]*</summary><pre[^>]*>LOG: ", part)
+    assert words(row_of(page, "qp500")) == snapshot
+    assert words(row_of(page, "qr500")) == snapshot
     assert _section(page, "qp500").startswith('<details class="test" id="test-qp500-c1" open>')
-    assert ">failed</span>" in _table(page, "Rates")
 
 
 def test_a_step_that_nobody_finished_is_told_though_it_has_no_section() -> None:
@@ -149,48 +146,47 @@ def test_a_step_that_nobody_finished_is_told_though_it_has_no_section() -> None:
     assert "no space left" in page
 
 
-def test_a_step_shows_every_second_of_all_contenders_and_no_slices(page: str) -> None:
+def test_a_step_shows_every_second_of_all_contenders_and_no_slices(
+    page: str, snapshot: SnapshotAssertion
+) -> None:
     section = _section(page, "qr100")
 
     captions = re.findall(r"<figcaption>([^<]*)</figcaption>", section)
-    assert captions == [
-        "Rate, range queries/s: median, and a dot for each incarnation",
-        "range queries/s",
-        "Maximum response time of queries",
-        "inserts/s",
-        "Maximum response time of commits of inserts",
-        "deletes/s",
-        "Maximum response time of commits of deletes",
-        "CPUs used by the server",
-        "MB/s written to storage by the server",
-    ]
+    assert captions == snapshot
     assert section.count('class="course k0 round"') == 8
     assert section.count('class="course k1 round later"') == 8
     assert section.count('class="target"') == 2
     assert "Slices in pairs" not in page
 
 
-def test_writers_that_fell_behind_have_lateness_and_backlog(page: str) -> None:
-    assert "Backlog of inserts, rows" in _section(page, "qp1000")
-    assert "How late commits of inserts began" in _section(page, "qp1000")
-    assert "Backlog of deletes, rows" in _section(page, "qr1000")
-    assert "Backlog of" not in _section(page, "qr100")
+@pytest.mark.parametrize("test", ["qp1000", "qr1000"])
+def test_writers_that_fell_behind_have_lateness_and_backlog(
+    page: str, test: str, snapshot: SnapshotAssertion
+) -> None:
+    drawn, kept_up = (
+        re.findall(r"<figcaption>([^<]*)</figcaption>", _section(page, each))
+        for each in (test, "qr100")
+    )
+    assert set(drawn) - set(kept_up)
+    assert drawn == snapshot
 
 
-def test_an_index_has_what_the_server_used_but_no_rate_by_the_second(page: str) -> None:
+def test_an_index_has_what_the_server_used_but_no_rate_by_the_second(
+    page: str, snapshot: SnapshotAssertion
+) -> None:
     captions = re.findall(r"<figcaption>([^<]*)</figcaption>", _section(page, "l.x"))
 
-    assert captions[1:] == ["CPUs used by the server", "MB/s written to storage by the server"]
+    assert captions[1:] == snapshot
 
 
-def test_stalls_are_listed_with_what_the_probes_saw_and_lead_to_the_graphs(page: str) -> None:
+def test_stalls_are_listed_with_what_the_probes_saw_and_lead_to_the_graphs(
+    page: str, snapshot: SnapshotAssertion
+) -> None:
     stalls = _table(page, "Stalls of qr100")
 
     assert stalls.count("data-zoom=") == 2  # one in each incarnation
     assert '<a href="#test-qr100-c1-seconds" data-zoom="2,20">0:12</a>' in stalls
-    assert "LOG:  checkpoint starting: wal" in stalls
-    assert re.search(r"of [\d,]+ range queries/s", stalls)
-    assert "0.90" in stalls, "CPUs that waited for storage"
+    assert words(stalls) == snapshot
     assert "Stalls" not in _section(page, "qp100")
 
 
@@ -203,17 +199,15 @@ def test_response_times_are_counted_in_classic_buckets(
     runs = [run for run in report.step_runs if (run.test, run.contender) == ("qp100", BASE)]
     counts = [(run.roles[0].buckets or [])[0] for run in runs]
     assert [run.roles[0].role for run in runs] == ["query", "query"]
-    assert f"≤ 256 µs {sum(counts):,}" in _words(table)
+    assert f"≤ 256 µs {sum(counts):,}" in words(table)
     assert "%" in table
 
 
-def test_values_per_operation_say_what_an_operation_is(page: str) -> None:
-    assert "<h4>Per insert</h4>" in _section(page, "l.i1")
-    assert "<h4>Per indexed row</h4>" in _section(page, "l.x")
-    assert "<h4>Per query</h4>" in _section(page, "qr100")
-    assert "<h4>Per query</h4>" in _section(page, "qp100")
-    assert "Response time of queries" in _section(page, "qp100")
-    assert "Response time of commits of inserts" in _section(page, "l.i0")
+@pytest.mark.parametrize("step", ["l.i0", "l.i1", "l.x", "qr100", "qp100"])
+def test_headings_say_what_an_operation_and_a_response_time_is(
+    page: str, step: str, snapshot: SnapshotAssertion
+) -> None:
+    assert re.findall(r"<h4>([^<]*)</h4>", _section(page, step)) == snapshot
 
 
 def test_sizes_and_rows_stand_by_incarnation_and_a_wrong_count_stands_out() -> None:
@@ -229,14 +223,17 @@ def test_sizes_and_rows_stand_by_incarnation_and_a_wrong_count_stands_out() -> N
     assert re.findall(r'class="number bad">([^<]*)<', table) == ["499,999"]
 
 
-def test_a_step_of_a_moment_has_no_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_of_a_moment_has_no_graphs(
+    monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
     monkeypatch.setattr("tests.unit.synthetic_steps.SECONDS", 1)
     manifest, slices = insert_experiment([BASE, NEWER], ["l.i0"], incarnations=1)
 
     page = html.render(analyse(manifest, slices), slices)
 
-    assert "It took 1.00 s, too short for graphs by the second." in page
-    assert "In each second of the step" not in page
+    section = _section(page, "l.i0")
+    assert 'class="graphs"' not in section
+    assert re.findall(r"<p[^>]*>([^<]*)</p>", section) == snapshot
 
 
 def test_two_seconds_are_a_course(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,13 +258,16 @@ def test_a_base_that_missed_its_sla_is_compared_with_nothing() -> None:
     assert 'class="number base">1<' not in table
 
 
-def test_the_glossary_speaks_of_steps_where_there_are_no_slices(page: str) -> None:
-    def glossary(page: str) -> str:
-        return page.partition('<section id="reading">')[2].partition("</section>")[0]
+def test_the_glossary_speaks_of_steps_where_there_are_no_slices(
+    page: str, snapshot: SnapshotAssertion
+) -> None:
+    glossaries = [
+        words(each.partition('<section id="reading">')[2].partition("</section>")[0])
+        for each in (page, html.render(*plain_experiment()))
+    ]
 
-    assert "one pair in each incarnation" in glossary(page)
-    assert "slice" not in glossary(page)
-    assert "too few slices to say" in glossary(html.render(*plain_experiment()))
+    assert ["slice" in glossary for glossary in glossaries] == [False, True]
+    assert glossaries == snapshot
 
 
 def test_what_was_not_measured_is_a_dash() -> None:
@@ -318,7 +318,6 @@ def test_each_hold_has_tables_and_shows_what_it_left() -> None:
     assert page.count('class="summary"') == 2 + 3
     assert "<h3>no hold</h3>" in page
     assert "<h3>hold 60 s</h3>" in page
-    assert "Relative to the same contender without a hold" in page
     assert _table(page, "Data after l.i1.hold60").count("5,432") == 2
     assert "Dead rows" not in _table(page, "Data after l.i1")
 
@@ -338,6 +337,5 @@ def test_a_page_of_slices_says_nothing_of_steps() -> None:
     page = html.render(*plain_experiment())
 
     assert 'id="summary"' not in page
-    assert "In each second of the step" not in page
+    assert '-seconds"' not in page
     assert "<dt>SLA</dt>" not in page
-    assert "<h4>Per operation</h4>" in page

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from tests.same_output.__main__ import ROOT, unpack_experiments
 
@@ -74,12 +75,12 @@ def copy(tmp_path: Path) -> Copy:
     return Copy(tmp_path)
 
 
-def test_a_format_is_its_module_and_one_line(copy: Copy) -> None:
+def test_a_format_is_its_module_and_one_line(copy: Copy, snapshot: SnapshotAssertion) -> None:
     copy.write("report/number.py", FORMAT)
     line = '    Format("number", "Print the number of results.", "number"),\n'
     copy.add_line("report/formats.py", '(docs/report.schema.json).", "json"),\n', line)
 
-    assert "Print the number of results." in copy.report("--help")
+    assert copy.report("--help") == snapshot
     assert "results of" in copy.report("--number")
 
 

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.analyse import analyse
 from slowdust.analysis.history.chaining import Ratio
@@ -77,11 +78,12 @@ def test_a_cell_and_the_section_of_its_test_say_what_would_decide_it(
 
 def test_markdown_has_parentheses_and_a_table_of_what_would_decide(
     noisy: tuple[Report, list[Slice]],
+    snapshot: SnapshotAssertion,
 ) -> None:
     text = markdown.render(noisy[0])
     throughput = text.split("## Throughput")[1].split("\n## ")[0]
 
-    assert "In parentheses: unsure." in throughput
+    assert throughput == snapshot
     assert len(re.findall(r"\(\d\.\d+ \[[^]]*\]\) unsure", throughput)) == count(noisy[0], "unsure")
     assert "(" not in re.sub(r"\([^)]*\) unsure", "", throughput.split("| test")[1])
     needs = text.split("## What would decide the unsure results")[1].split("\n## ")[0]
