@@ -22,6 +22,7 @@ PACKAGES = {
     "go": "golang-go",
     "strip": "binutils",
     "git": "git",
+    "perl": "perl",
     "valgrind": "valgrind",
     "perf": "linux-perf",
     "sysbench": "sysbench",
