@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.analysis.waits.results import waits_of
+from slowdust.dbms import family
 from slowdust.dbms.environment import SYNC_DELAY, Environment
 from slowdust.experiment.contender import ResolvedContender, RunningContender
 from slowdust.experiment.driver.process import Data, Driver
@@ -66,7 +67,8 @@ def window(instance: Instance, driver: Driver, seconds: float = 0.5) -> WaitWind
         repeat=0,
     )
     site = instance.site
-    resolved = ResolvedContender("c", site.build, site.engine, instance.environment, None)  # type: ignore[arg-type]
+    settings = family(site.build.dbms).settings("small", {}, 1, engine=site.engine)
+    resolved = ResolvedContender("c", site.build, site.engine, instance.environment, settings)
     planned = PlannedWindow(
         place, RunningContender(resolved, instance), opened.server_processes, seconds
     )
