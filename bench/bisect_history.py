@@ -24,7 +24,8 @@ from slowdust.bisection.record import Question, write_record
 from slowdust.bisection.run import begin, run
 from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.live import watching
-from tests.integration.postgres_sources import history, turns_of
+from tests.integration.made_history import turns_of
+from tests.integration.postgres_sources import history
 
 SMALLEST = ("--runs", "1", "--commits", "6", "--last", "2")
 ROWS = 1000

@@ -33,7 +33,6 @@ LONG_FILES = (
     "test_bench.py",
     "test_sources.py",
     "test_fleet.py",
-    "test_fleet_builds.py",
     "test_experiment.py",
     "test_counting.py",
     "test_waits.py",

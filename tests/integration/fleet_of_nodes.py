@@ -8,7 +8,7 @@ import secrets
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,7 @@ from typing import Any
 from tests.integration.slowdust_command import Workplace
 
 OLD, NEW = "sqlite@3.17.0", "sqlite@3.50.2"
-SPEC = f"""
-contenders = ["{OLD}", "{NEW}"]
+SPEC = """
 rows = 1000
 slice = "25ms"
 count = "off"
@@ -70,11 +69,12 @@ class Fleet:
     def arguments(self, *more: str) -> list[str]:
         return ["run", *more, "--fleet", self.address, "--unfit"]
 
-    def write(self, name: str, tests: list[str], budget: str, incarnations: int) -> str:
+    def write(
+        self, name: str, tests: list[str], budget: str, incarnations: int, base: str = OLD
+    ) -> str:
         file = self.workplace.folder / f"{name}.toml"
-        file.write_text(
-            f'{SPEC}tests = {json.dumps(tests)}\nbudget = "{budget}"\nincarnations = {incarnations}'
-        )
+        contenders = f"contenders = {json.dumps([base, NEW])}\ntests = {json.dumps(tests)}\n"
+        file.write_text(f'{SPEC}{contenders}budget = "{budget}"\nincarnations = {incarnations}\n')
         return file.name
 
     def record(self, name: str) -> dict[str, Any]:
@@ -118,14 +118,13 @@ class FleetWorkplace(Workplace):
 
 
 @contextmanager
-def fleet_of(hosts: Sequence[str]) -> Iterator[Fleet]:
-    """Start a head and hosts of these names; all end with the context."""
+def running_fleet() -> Iterator[Fleet]:
+    """Start the head's node; it and the hosts that join end with the context."""
     # Sockets of Ray have long names below this.
     with tempfile.TemporaryDirectory(prefix="sd-fleet-") as directory:
         Path(directory).chmod(0o755)
         fleet = Fleet(Path(directory))
         try:
-            fleet.has(*hosts)
             yield fleet
         finally:
             fleet.close()

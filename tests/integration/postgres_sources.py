@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -15,6 +14,9 @@ from slowdust.builds.sources.apt import PrivateApt
 from slowdust.builds.sources.client import SourceUnavailable
 from slowdust.places import cache_root
 from slowdust.unpacking import unpack
+from tests.integration.made_history import add_commits, turns_of
+from tests.tiers.selection import require
+from tests.unit.builds.source_projects import commit, git
 
 PACKAGE = "postgresql-15"
 CHANGED = "src/backend/executor/execMain.c"
@@ -26,15 +28,6 @@ BEFORE = (
 )
 """The beginning of `standard_ExecutorRun`."""
 LEAST_INSTRUCTIONS_A_TURN = 3
-SIZES = (400, 500, -300)
-"""Turns by which the executor counts further from each of the changes on."""
-NEWS = "NEWS"
-"""A file that no build reads, for commits that change nothing."""
-
-
-def git(folder: Path, *arguments: str) -> None:
-    who = ["-c", "user.name=Test", "-c", "user.email=test@localhost"]
-    subprocess.run(["git", "-C", folder, *who, *arguments], check=True, capture_output=True)
 
 
 def download(folder: Path) -> Path:
@@ -71,9 +64,9 @@ def release() -> Path:
 
 
 def _make_release(folder: Path) -> None:
-    for program in ("apt-get", "git", "gcc", "make", "perl"):
-        if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed")
+    if shutil.which("apt-get") is None:
+        pytest.skip("apt-get is not installed")
+    require("git", "cc", "make", "perl")
     making = folder.with_name(f"{folder.name}.making")
     shutil.rmtree(making, ignore_errors=True)
     try:
@@ -82,24 +75,9 @@ def _make_release(folder: Path) -> None:
         pytest.skip(str(reason))
     unpack(archive, making / "unpacked")
     (sources,) = (making / "unpacked").iterdir()
-    git(sources, "init", "--quiet")
-    git(sources, "add", "--all", "--force")
-    git(sources, "commit", "--quiet", "--message", "Import the release")
-    git(sources, "tag", "release")
+    commit(sources, "Import the release", "release")
     sources.rename(folder)
     shutil.rmtree(making)
-
-
-def turns_of(commits: int) -> list[int]:
-    """Return how far each commit lets the executor count: changes at one to three places."""
-    changes = max(1, min(len(SIZES), commits // 6))
-    places = sorted(random.Random(commits).sample(range(commits), changes))
-    level, turns = 0, []
-    for commit in range(commits):
-        if commit in places:
-            level += SIZES[places.index(commit)]
-        turns.append(level)
-    return turns
 
 
 def history(commits: int) -> Path:
@@ -122,16 +100,10 @@ def _make_history(origin: Path, folder: Path, turns: Sequence[int]) -> None:
     git(folder.parent, "clone", "--quiet", str(origin), str(making))
     original = (making / CHANGED).read_text()
     assert original.count(BEFORE) == 1
-    before = 0
-    for number, count in enumerate(turns, start=1):
-        (making / NEWS).write_text(f"{number}\n")
-        subject = f"Mention change {number}"
-        if count != before:
-            added = f"\tfor (volatile int turn = 0; turn < {count}; turn++)\n\t\t;\n\n"
-            (making / CHANGED).write_text(original.replace(BEFORE, added + BEFORE))
-            subject = f"Count to {count} before every statement"
-        git(making, "add", "--all")
-        git(making, "commit", "--quiet", "--message", subject)
-        git(making, "tag", f"c{number}")
-        before = count
+
+    def changed(count: int) -> str:
+        added = f"\tfor (volatile int turn = 0; turn < {count}; turn++)\n\t\t;\n\n"
+        return original.replace(BEFORE, added + BEFORE)
+
+    add_commits(making, CHANGED, changed, turns)
     making.rename(folder)

@@ -20,16 +20,22 @@ from slowdust.store.slice import Slice
 
 DATA = Data(tables=2, rows=5000, seed=3)
 IDS = "SELECT count(*), sum(id::bigint * id) FROM sbtest{}"
-CONTENT = "SELECT count(*), sum(k::bigint * id), md5(string_agg(c, '' ORDER BY id)) FROM sbtest{}"
+CONTENT = "SELECT id, k, c FROM sbtest{} ORDER BY id"
+SLOWER = {"contender": "postgres@15.8", "set": {"log_statement": "all"}}
 WRITES = ["update-index", "update-nonindex", "update-inlist", "write-only", "delete", "insert"]
 
 
 # Which of several clients is the last to write to a row, the scheduler decides.
-@pytest.mark.parametrize(("clients", "question"), [(1, CONTENT), (3, IDS)])
-def test_data_ages_alike(data_root: Path, tmp_path: Path, clients: int, question: str) -> None:
-    assert data_root
-    slower = {"contender": "postgres@15.8", "set": {"log_statement": "all"}}
-    spec = parse_spec({"name": "ageing", "contenders": [slower, "postgres@17.6"]})
+@pytest.mark.usefixtures("data_root")
+@pytest.mark.parametrize(
+    ("clients", "named", "question"),
+    [
+        (1, ["sqlite@3.17.0", "sqlite@3.50.2"], CONTENT),
+        (3, [SLOWER, "postgres@17.6"], IDS),
+    ],
+)
+def test_data_ages_alike(tmp_path: Path, clients: int, named: list[object], question: str) -> None:
+    spec = parse_spec({"name": "ageing", "contenders": named})
     folder, view = Folder(tmp_path), PlainView()
     folder.logs.mkdir()
     resolved = resolve_contenders(spec, view)

@@ -20,8 +20,8 @@ from tests.integration.slowdust_command import Workplace, stop_after_slices, wai
 DATA = Data(tables=1, rows=1000, seed=7)
 DELAY_US = 300
 CALIBRATE = (
-    *("calibrate", "postgres@17.6", "--tests", "point-query", "--rows", "2000"),
-    *("--slowed", "10", "--budget", "6s", "--name", "host"),
+    *("calibrate", "postgres@17.6", "--tests", "point-query", "--clients", "1,4"),
+    *("--rows", "1000", "--slowed", "10", "--budget", "3s", "--name", "host"),
 )
 
 
@@ -48,7 +48,7 @@ def test_every_reply_of_a_server_waits(
     assert ran.statements * DELAY_US / 1e6 <= 2 * ran.seconds
 
 
-def test_a_delay_goes_together_with_an_allocator(
+def test_a_delay_goes_together_with_an_allocator_and_never_without_its_library(
     builds: GetBuildOf, make_instance: MakeInstance
 ) -> None:
     instance = make_instance(
@@ -60,65 +60,44 @@ def test_a_delay_goes_together_with_an_allocator(
     assert instance.delay is not None
     assert instance.delay.attached > 0
     assert instance.allocator == "glibc"
-
-
-def test_a_server_that_no_longer_loads_the_library_is_refused(
-    builds: GetBuildOf, make_instance: MakeInstance
-) -> None:
-    instance = make_instance(builds("postgres", "17.6"), delay_library=delay_library())
-    instance.start()
     instance.stop()
-    assert instance.delay is not None
     instance.delay.library = Path("/no/such/library.so")
     with pytest.raises(InstanceError, match="has not loaded the library"):
         instance.start()
     assert not instance.alive()
 
 
-@pytest.fixture
-def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
+def test_a_stopped_calibration_goes_on_with_its_delays(open_dir: Path, builds: GetBuildOf) -> None:
     builds("postgres", "17.6")
-    return Workplace(open_dir)
-
-
-def test_each_number_of_clients_is_a_row(workplace: Workplace) -> None:
-    output = workplace.run(
-        *("calibrate", "postgres@17.6", "--tests", "point-query", "--rows", "2000"),
-        *("--clients", "1,4", "--slowed", "none", "--budget", "4s", "--name", "levels"),
-    )
-    assert "1 test at 2 numbers of clients" in output
-    assert "| point-query at 1 client " in output
-    assert "| point-query at 4 clients " in output
-    calibration = workplace.report("levels")["calibration"]
-    assert [(test["clients"], test["slowed"]) for test in calibration["tests"]] == [(1, 0), (4, 0)]
-
-
-def test_a_stopped_calibration_goes_on_with_its_delays(workplace: Workplace) -> None:
+    workplace = Workplace(open_dir)
     process = workplace.start(*CALIBRATE)
     stop_after_slices(workplace, process, "host", signal.SIGKILL)
     wait_until(workplace.nothing_is_left, "the killed run's servers are gone")
     before = workplace.slice_lines("host")
     output = workplace.run(*CALIBRATE, "--resume")
     assert "| slowed by | results |" in output
+    assert "| point-query at 1 client " in output
+    assert "| point-query at 4 clients " in output
     lines = workplace.slice_lines("host")
     assert lines[: len(before)] == before
-    slices = [json.loads(line) for line in lines]
-    delays: dict[str, set[float]] = {}
-    for record in slices:
+    delays: dict[tuple[str, int], set[float]] = {}
+    for record in map(json.loads, lines):
         place, use = record["place"], record["measured"]["uses"]["delay"]
         assert use["sends"] > 0
         assert use["waited_s"] >= use["sends"] * use["delay_us"] / 1e6
-        delays.setdefault(place["contender"], set()).add(use["delay_us"])
-    for contender, used in delays.items():
+        delays.setdefault((place["contender"], place["clients"]), set()).add(use["delay_us"])
+    for (contender, _), used in delays.items():
         (delay,) = used
         assert (delay > 0) is contender.endswith("slowed=10%")
     calibration = workplace.report("host")["calibration"]
-    assert [test["slowed"] for test in calibration["tests"]] == [0.0, 0.1]
+    assert {(test["clients"], test["slowed"]) for test in calibration["tests"]} == {
+        *((clients, slowed) for clients in (1, 4) for slowed in (0.0, 0.1))
+    }
     assert workplace.nothing_is_left()
 
     workplace.run(
-        "compare", "postgres@17.6", "--tests", "point-query", "--rows", "1000",
-        "--budget", "1s", "--name", "later",
+        "compare", "postgres@17.6", "--tests", "point-query", "--rows", "1000", "--count", "off",
+        "--budget", "1s", "--incarnations", "1", "--name", "later",
     )  # fmt: skip
     assert workplace.report("later")["host"]["Calibrated"].startswith("20")
     assert "delay" not in json.loads(workplace.slice_lines("later")[0])["measured"]["uses"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 from slowdust.formats.callgrind import read_header, read_profile
 from slowdust.report.html.flames import flame_graphs
 from slowdust.store.profile import FunctionCost
+from tests.tiers.selection import needs
 from tests.unit.report.sample import BASE, NEWER, profiled_experiment
 
 PROGRAM = """
@@ -38,10 +38,7 @@ def _profiled(folder: Path) -> str:
     return (folder / "out-01").read_text()
 
 
-@pytest.mark.skipif(
-    not (shutil.which("valgrind") and shutil.which("cc")),
-    reason="needs valgrind and a C compiler: apt-get install valgrind gcc",
-)
+@needs("valgrind", "cc")
 def test_functions_of_a_program_are_those_that_callgrind_counted(tmp_path: Path) -> None:
     text = _profiled(tmp_path)
     profile = read_profile(

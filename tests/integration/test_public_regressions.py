@@ -6,7 +6,6 @@ where that keeps it. The differences are far larger than what a busy machine doe
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +15,9 @@ import pytest
 
 from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import Workplace
+from tests.tiers.selection import full
 
 CASES = Path(__file__).parent / "cases"
-ALL = "SLOWDUST_ALL_REGRESSIONS"
-"""Variable that lets all cases run, also those whose builds or tables take longest."""
 SMALLEST = ("--incarnations", "2", "--budget", "4s", "--count", "off", "--yes")
 WRONG_WORDS = re.compile(r"99% (?:slower|faster)|0\.00 \[0\.00|cannot tell more|stalls|dropped out")
 """What no report of a change by a factor says."""
@@ -37,23 +35,24 @@ class Case:
     factor: float
     changes: tuple[tuple[str, str], ...] = ()
     """Texts of the file, and what stands in their place for a smaller run."""
-    cheap: bool = False
 
     def __str__(self) -> str:
         return self.file
 
 
-REGRESSIONS = (
-    Case(
-        "pg-skip-scan", "postgres@17.6", "postgres@18.4", "few-leading", "faster", 2.0,
-        changes=(("1_000_000", "400_000"), ("each = 100_000", "each = 40_000")),
-        cheap=True,
-    ),
-    Case("pg-partitions", "postgres@10.23", "postgres@14.20", "update-one", "faster", 5.0),
+QUICK = (
+    Case("sqlite-left-join", "sqlite@3.17.0", "sqlite@3.50.2", "of-right", "faster", 10.0),
     Case(
         "pg-cte", "postgres@11.20", "postgres@12.22", "cte", "slower", 1.3,
         changes=(("rows = 50_000", "rows = 10_000"),),
     ),
+)  # fmt: skip
+OTHERS = (
+    Case(
+        "pg-skip-scan", "postgres@17.6", "postgres@18.4", "few-leading", "faster", 2.0,
+        changes=(("1_000_000", "400_000"), ("each = 100_000", "each = 40_000")),
+    ),
+    Case("pg-partitions", "postgres@10.23", "postgres@14.20", "update-one", "faster", 5.0),
     Case(
         "pg-not-in", "postgres@14.20", "postgres@15.8", "not-in", "faster", 3.0,
         changes=(("200_000", "2_000"),),
@@ -65,7 +64,6 @@ REGRESSIONS = (
     Case(
         "maria-pdns", "mariadb@10.11.18", "mariadb@11.8.9", "clear", "slower", 20.0,
         changes=(("50_000", "5_000"), ("100_000", "10_000")),
-        cheap=True,
     ),
 )  # fmt: skip
 
@@ -98,12 +96,12 @@ def result_of(workplace: Workplace, case: Case) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("case", REGRESSIONS, ids=str)
+@pytest.mark.parametrize(
+    "case", [*QUICK, *(pytest.param(case, marks=full) for case in OTHERS)], ids=str
+)
 def test_a_change_is_found_and_told_by_its_size(
     workplace: Workplace, builds: GetBuildOf, case: Case
 ) -> None:
-    if not case.cheap and ALL not in os.environ:
-        pytest.skip(f"takes long: set {ALL} to run it")
     printed = measured(workplace, case, builds)
 
     result = result_of(workplace, case)
@@ -116,6 +114,7 @@ def test_a_change_is_found_and_told_by_its_size(
     assert not WRONG_WORDS.search(printed), printed
 
 
+@full
 def test_plans_that_differ_in_an_alias_are_the_same(
     workplace: Workplace, builds: GetBuildOf
 ) -> None:
@@ -130,29 +129,27 @@ def test_plans_that_differ_in_an_alias_are_the_same(
     assert not any("plan" in note for each in report["results"] for note in each.get("notes", []))
 
 
-@pytest.mark.parametrize(
-    ("file", "words"),
-    [
-        ("fail", "t fails on postgres@17.6 and postgres@16.2: all of {} operations, 22012 division"
-         " by zero."),
-        ("nothing", "t has wrong results on postgres@17.6 and postgres@16.2: all of {} operations, "
-         "row count 0, expected 1."),
-    ],
-)  # fmt: skip
-def test_a_test_that_always_fails_is_told_first(
-    workplace: Workplace, builds: GetBuildOf, file: str, words: str
-) -> None:
-    case = Case(file, "postgres@17.6", "postgres@16.2", "*", "", 1.0)
+def test_tests_that_always_fail_are_told_first(workplace: Workplace, builds: GetBuildOf) -> None:
+    case = Case("failing", "sqlite@3.50.2", "sqlite@3.17.0", "*", "", 1.0)
     printed = measured(workplace, case, builds, expect=1)
 
-    report = workplace.report(file)
-    results = {(each["test"], each["contender"]): each for each in report["results"]}
-    failing = [results["t", case.base], results["t", case.other]]
-    executions = sum(each["failures"]["executions"] for each in failing)
-    assert printed.startswith(f"Failed {words.format(f'{executions:,}')} Measured ")
-    assert all(each["qps"] == 0 and "verdict" not in each for each in failing)
+    results = {
+        (each["test"], each["contender"]): each for each in workplace.report("failing")["results"]
+    }
+    failed, *_ = printed.split(" Measured ")
+    assert failed.startswith("Failed ")
+    kinds = {
+        "error": ("fails", "SQLITE_ERROR integer overflow"),
+        "nothing": ("has wrong results", "row count 0, expected 1"),
+    }
+    lines = workplace.slice_lines("failing")
+    of_test = {test: sum(f'"test":"{test}"' in line for line in lines) for test in (*kinds, "ok")}
+    for test, (kind, reason) in kinds.items():
+        failing = [results[test, case.base], results[test, case.other]]
+        executions = sum(each["failures"]["executions"] for each in failing)
+        assert f"{test} {kind} on {case.base} and {case.other}: " in failed
+        assert f"{executions:,} operations, {reason}" in failed
+        assert all(each["qps"] == 0 and "verdict" not in each for each in failing)
+        assert of_test[test] < of_test["ok"], "a failing test gets no more slices"
     assert results["ok", case.other]["qps"] > 0
-    assert "Everything is decided" not in printed or "decided but t: correct" in printed
-    slices = workplace.slice_lines(file)
-    of_failing = sum('"test":"t"' in line for line in slices)
-    assert of_failing < len(slices) - of_failing, "a failing test gets no more slices"
+    assert "Everything is decided" not in printed or "decided but " in printed

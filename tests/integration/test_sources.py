@@ -1,26 +1,25 @@
-"""Commits of Postgres, built from Debian's source package, compared by name and searched."""
+"""Commits that are built from source, compared by name and searched."""
 
 from __future__ import annotations
 
-import re
-import shutil
 from pathlib import Path
 
 import pytest
 
 from slowdust.builds import Choices, resolve
-from tests.integration.postgres_sources import LEAST_INSTRUCTIONS_A_TURN, history, turns_of
+from tests.integration.conftest import GetBuild
+from tests.integration.made_history import subject_of, turns_of
+from tests.integration.postgres_sources import LEAST_INSTRUCTIONS_A_TURN, history
 from tests.integration.slowdust_command import Workplace
+from tests.integration.small_sources import FUNCTION, MODULE, small_sources
+from tests.tiers.selection import full, needs
 
 COMMITS = 6
 TURNS = max(turns_of(COMMITS))
 CHANGE = turns_of(COMMITS).index(TURNS) + 1
 """The number of the commit with a slower executor."""
-
-needs_valgrind = pytest.mark.skipif(
-    shutil.which("valgrind") is None, reason="valgrind is not installed"
-)
-
+SLOW = 300_000
+"""Turns that take several times as long as a statement."""
 SPEC = """
 contenders = ["postgres@git:release", "postgres@git:{change}"]
 repo = "{repository}"
@@ -33,20 +32,76 @@ count = "valgrind"
 """
 
 
-@pytest.fixture(scope="session")
-def repository() -> Path:
-    """The release, with commits of which one has a slower executor."""
-    return history(COMMITS)
+@pytest.fixture
+def workplace(open_dir: Path) -> Workplace:
+    return Workplace(open_dir)
 
 
+@pytest.fixture
+def repository(open_dir: Path, postgres_builds: GetBuild, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three commits, of which the last one is slower; a cache without their builds."""
+    server = postgres_builds("17.6")
+    (open_dir / "cache").mkdir(mode=0o755)
+    monkeypatch.setenv("SLOWDUST_CACHE", str(open_dir / "cache"))
+    return small_sources(open_dir / "repository", server, [0, SLOW])
+
+
+def search_options(repository: Path, bad: str) -> list[str]:
+    return [
+        "bisect", "postgres", "--repo", str(repository), "--good", "release", "--bad", bad,
+        "--set", "shared_preload_libraries=counting", "--test", "point-query", "--rows", "100",
+        "--budget", "1s", "--name", "hunt",
+    ]  # fmt: skip
+
+
+def check_search(workplace: Workplace, arguments: list[str]) -> str:
+    """Search for the one change, and again; return the note."""
+    printed = workplace.run(*arguments)
+    subject = subject_of(SLOW)
+    assert "1 change found from" in printed
+    assert f"{subject}: " in printed
+    folder = workplace.folder / "results/hunt"
+    note = (folder / "note.md").read_text()
+    assert "Author Test, " in note
+    assert f"{MODULE} |" in note, "the files that it changed"
+    assert subject in (folder / "report.html").read_text()
+
+    steps = sorted(path.name for path in (folder / "steps").iterdir())
+    again = workplace.run(*arguments, "--resume")
+    assert again == printed, "a search at its end has the same answer"
+    after = sorted(path.name for path in (folder / "steps").iterdir())
+    assert after == steps, "and measures nothing more"
+    return note
+
+
+@needs("git", "cc", "make")
+def test_commit_that_changed_a_test_is_found(repository: Path, workplace: Workplace) -> None:
+    arguments = search_options(repository, "c2")
+    check_search(workplace, [*arguments, "--metric", "time", "--margin", "100%", "--count", "off"])
+    (builds,) = (workplace.folder / "cache/compiled").iterdir()
+    assert len(list(builds.glob("*/build.json"))) == 3, "each commit is compiled once"
+
+
+@full
+@pytest.mark.timeout(900)
+@needs("git", "cc", "make", "valgrind")
+def test_commit_is_found_by_its_work_with_the_function_that_grew(
+    repository: Path, workplace: Workplace
+) -> None:
+    note = check_search(workplace, search_options(repository, "c2"))
+    assert any(FUNCTION in line for line in note.splitlines() if line.startswith("|"))
+
+
+@full
 @pytest.mark.timeout(3600)
-@needs_valgrind
-def test_commit_with_more_instructions_is_found_by_name(repository: Path, open_dir: Path) -> None:
-    change = f"c{CHANGE}"
+@needs("git", "cc", "make", "perl", "valgrind")
+def test_commit_with_more_instructions_is_found_by_name(workplace: Workplace) -> None:
+    repository, change = history(COMMITS), f"c{CHANGE}"
     for ref in ("release", change):
         resolve("postgres", f"git:{ref}", print, Choices(str(repository)))
-    workplace = Workplace(open_dir)
-    (open_dir / "commits.toml").write_text(SPEC.format(repository=repository, change=change))
+    (workplace.folder / "commits.toml").write_text(
+        SPEC.format(repository=repository, change=change)
+    )
     workplace.run("run", "commits.toml")
 
     report = workplace.report("commits")
@@ -54,40 +109,11 @@ def test_commit_with_more_instructions_is_found_by_name(repository: Path, open_d
     before, after = by_name["postgres@git:release"], by_name[f"postgres@git:{change}"]
     assert after["verdict"] == "more"
     assert after["instructions"] - before["instructions"] >= LEAST_INSTRUCTIONS_A_TURN * TURNS
-    page = workplace.page("commits")
-    assert f"Count to {TURNS} before every statement" in page
+    subject = subject_of(TURNS)
+    assert subject in workplace.page("commits")
     compiled = [facts["build"]["compiled"] for facts in workplace.manifest("commits")["contenders"]]
-    assert [facts["subject"] for facts in compiled] == [
-        "Import the release",
-        f"Count to {TURNS} before every statement",
-    ]
-    subject = f'"Count to {TURNS} before every statement"'
+    assert [facts["subject"] for facts in compiled] == ["Import the release", subject]
     listed = workplace.run("builds", "list").splitlines()
     # Another test may have built the commit before, by another name.
-    name, *_ = [line.split()[0] for line in listed if subject in line]
+    name, *_ = [line.split()[0] for line in listed if f'"{subject}"' in line]
     assert "commit" in workplace.run("builds", "show", name)
-
-
-@pytest.mark.timeout(3600)
-@needs_valgrind
-def test_commit_that_changed_a_test_is_found(repository: Path, open_dir: Path) -> None:
-    workplace = Workplace(open_dir)
-    ends = ("--repo", str(repository), "--good", "release", "--bad", f"c{COMMITS}")
-    options = ("--test", "point-query", "--rows", "1000", "--budget", "2s", "--name", "hunt")
-    printed = workplace.run("bisect", "postgres", *ends, *options)
-
-    subject = f"Count to {TURNS} before every statement"
-    assert "1 change found from" in printed
-    assert f"{subject}: " in printed
-    note = (workplace.folder / "results/hunt/note.md").read_text()
-    assert "Author Test, " in note
-    assert "src/backend/executor/execMain.c |" in note, "the files that it changed"
-    assert re.search(r"`standard_ExecutorRun` +\| grew", note)
-    page = (workplace.folder / "results/hunt/report.html").read_text()
-    assert subject in page
-
-    steps = sorted(path.name for path in (workplace.folder / "results/hunt/steps").iterdir())
-    again = workplace.run("bisect", "postgres", *ends, *options, "--resume")
-    assert again == printed, "a search at its end has the same answer"
-    after = sorted(path.name for path in (workplace.folder / "results/hunt/steps").iterdir())
-    assert after == steps, "and measures nothing more"

@@ -23,6 +23,7 @@ PACKAGES = {
     "go": "golang-go",
     "strip": "binutils",
     "git": "git",
+    "perl": "perl",
     "valgrind": "valgrind",
     "perf": "linux-perf",
     "sysbench": "sysbench",

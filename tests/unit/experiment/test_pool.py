@@ -8,6 +8,7 @@ import pytest
 
 from slowdust.dbms import family
 from slowdust.errors import UsageError
+from slowdust.experiment.setup import refuse_by_name
 from slowdust.experiment.spec import memory
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import read_spec
@@ -141,3 +142,9 @@ def test_a_benchmark_is_no_suite(other: dict[str, str]) -> None:
 def test_a_size_that_no_machine_has_is_told_as_it_was_written(key: str) -> None:
     with pytest.raises(UsageError, match=f"--{key}: 99999TB is too much: write at most 1024TB"):
         spec_from_options(["postgres@17.6"], {key: "99999TB"})
+
+
+def test_a_server_that_reads_whole_tables_is_refused() -> None:
+    spec = spec_from_options(["ferretdb@1.24.2/sqlite"], {"benchmark": "io", "pool": "8MB"})
+    with pytest.raises(UsageError, match="cannot run the benchmark io: it reads the whole table"):
+        refuse_by_name(spec)

@@ -48,6 +48,8 @@ class Nodes:
         self.nodes = nodes
         self.asked = 0
         self.cancelled: list[str] = []
+        self.interrupted = False
+        """Whether the head gets Ctrl-C while nodes compile."""
         self._patch = patch
         self._orders: list[tuple[str, Assignment, bytes]] = []
         self._clock = 0.0
@@ -73,6 +75,8 @@ class Nodes:
 
     def reports(self, within: Second) -> Sequence[tuple[str, Report]]:
         self._clock += within
+        if self.interrupted:
+            raise KeyboardInterrupt
         for order in self._orders:
             name, assignment, sources = order
             node = self.nodes[name]
@@ -172,6 +176,14 @@ def test_what_waits_for_a_node_that_measures_goes_to_an_idle_one(spec: Spec, nod
     compile_builds(spec, nodes, Heard())
     assert sorted(nodes.nodes["b"].compiled) == sorted([OLD, NEW])
     assert nodes.cancelled == ["a"]
+
+
+@needs_compiler
+def test_ctrl_c_ends_what_nodes_compile(spec: Spec, nodes: Nodes) -> None:
+    nodes.interrupted = True
+    with pytest.raises(KeyboardInterrupt):
+        compile_builds(spec, nodes, Heard())
+    assert sorted(nodes.cancelled) == ["a", "b"]
 
 
 @needs_compiler

@@ -99,6 +99,22 @@ def test_a_host_that_joins_late_gets_shards(tmp_path: Path) -> None:
     assert "late" in {each.host for each in laboratory.record.placements}
 
 
+def test_a_late_host_does_what_a_lost_one_of_its_cpu_model_left(tmp_path: Path) -> None:
+    hosts = {
+        "a": SimulatedHost(),
+        "other": SimulatedHost(cpu="old", dies=57.0),
+        "late": SimulatedHost(cpu="old", joins=30.0),
+    }
+    laboratory = Laboratory(tmp_path, SimulatedFleet(hosts))
+    laboratory.run()
+    laboratory.check_complete()
+    record = laboratory.record
+    [lost] = [each for each in record.placements if each.state is State.LOST]
+    assert lost.host == "other"
+    [_, rest] = record.of(lost.shard)
+    assert hosts[rest.host].cpu == "old", "its turns are compared with those of the same model"
+
+
 def test_a_slow_host_gets_fewer_shards(tmp_path: Path) -> None:
     fleet = SimulatedFleet({"quick": SimulatedHost(), "slow": SimulatedHost(slowness=4.0)})
     laboratory = Laboratory(tmp_path, fleet)

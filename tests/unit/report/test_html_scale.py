@@ -72,6 +72,7 @@ def test_the_domain_of_ratios_holds_intervals_unless_they_stray() -> None:
     assert low < 0.7
     assert high > 1.3
     assert 3 < ratio_domain([near, far], 0.03, 1.5)[1] < 3.3
+    assert 0 < ratio_domain([near], 1.0, 1.5)[0] < 0.1, "a margin of 100% has room"
     low, high = ratio_domain([Ratio(1.0, None, None)], 0.03, 1.5)
     assert low < 0.94
     assert high > 1.06

@@ -15,7 +15,14 @@ from slowdust.report.html import numbers
 from slowdust.report.html.charts import svg
 from slowdust.report.html.charts.curves import Curve, Level, RoundDots, ValueAxis
 from slowdust.report.html.charts.marks import Mark
-from slowdust.report.html.charts.scale import Linear, Logarithmic, Ratio, linear_ticks, ratio_ticks
+from slowdust.report.html.charts.scale import (
+    LEAST,
+    Linear,
+    Logarithmic,
+    Ratio,
+    linear_ticks,
+    ratio_ticks,
+)
 from slowdust.store.slice import Slice
 
 RATE_HEIGHT = 170.0
@@ -236,13 +243,13 @@ def _ratio_frame(
         for name, ratio in compared.items()
         if ratios[name] and len(others) <= MOST_BRACKETS
     )
-    band = (1 - margin, 1 + margin)
+    band = (max(1 - margin, y.low), 1 + margin)
     return svg.Frame(
         title="Rate of each slice relative to the base's of the same round",
         height=RATIO_HEIGHT,
         css_class="timeline",
         behind=(
-            svg.band(0, svg.WIDTH, y(1 + margin), y(1 - margin), "margin-band"),
+            svg.band(0, svg.WIDTH, y(band[1]), y(band[0]), "margin-band"),
             *svg.value_axis(ticks),
             svg.level(y(1), "one"),
             *_separators(plan, RATIO_HEIGHT),
@@ -262,7 +269,7 @@ def _ratio_axis(values: Sequence[float], margin: float) -> Logarithmic:
     """Return an axis for the margin and nearly all values, not for the few far from the others."""
     ordered = sorted(values)
     beyond = len(ordered) // 20
-    low = min(1 - 1.5 * margin, ordered[beyond])
+    low = min(max(1 - 1.5 * margin, LEAST), ordered[beyond])
     high = max(1 + 1.5 * margin, ordered[-1 - beyond])
     air = (high / low) ** 0.15
     return Logarithmic(low / air, high * air, RATIO_HEIGHT, 0)

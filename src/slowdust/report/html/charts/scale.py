@@ -13,6 +13,8 @@ _CLOCK_STEPS = (1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.
 
 _FREE = 0.05
 """The share of a logarithmic axis of ratios that is free beyond each end."""
+LEAST = 0.1
+"""The lowest ratio that an axis holds for the sake of a margin, which may be 50% and more."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,7 @@ def ratio_domain(
 
     Intervals are held as far as `widest_stray` times beyond the outermost point.
     """
-    lowest = min(1 - 2 * margin, *(point.rqps for point in points))
+    lowest = min(max(1 - 2 * margin, LEAST), *(point.rqps for point in points))
     highest = max(1 + 2 * margin, *(point.rqps for point in points))
     lows = [point.low for point in points if point.low is not None and point.low > 0]
     highs = [point.high for point in points if point.high is not None]
