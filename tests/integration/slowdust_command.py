@@ -13,8 +13,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+import tomli_w
+
 COMMAND = Path(sys.executable).with_name("slowdust")
 _PATIENCE_S = 120.0
+_SHORTEST = {
+    "rows": 1000,
+    "slice": "25ms",
+    "warmup": "20ms",
+    "budget": "1s",
+    "incarnations": 2,
+    "count": "off",
+}
+"""What an experiment has that is to end soon and to show nothing but how it goes on."""
 
 
 @dataclass
@@ -32,6 +44,15 @@ class Workplace:
         """The variables of its runs: no other experiment's claims are seen."""
         own = {"SLOWDUST_DATA": self.data_root, "SLOWDUST_CLAIMS": self.folder / "claims"}
         return {**os.environ, **{name: str(path) for name, path in own.items()}}
+
+    def write_experiment(
+        self, name: str, contenders: Sequence[str], *tests: str, **fields: object
+    ) -> str:
+        """Write the file of a short experiment; its name, for `slowdust run`."""
+        file = self.folder / f"{name}.toml"
+        what = {"contenders": [*contenders], "tests": [*tests]}
+        file.write_text(tomli_w.dumps(what | _SHORTEST | fields))
+        return file.name
 
     def run(self, *arguments: str, expect: int = 0) -> str:
         """Run to the end; standard output."""
@@ -84,6 +105,16 @@ class Workplace:
                 continue
         return found
 
+    def kill_server(self, contender: str) -> None:
+        """Kill the process of a contender's server that has others as children, or none."""
+        of_contender = [psutil.Process(server) for server in self.servers()]
+        (first,) = (
+            process
+            for process in of_contender
+            if contender in process.cwd() and process.parent() not in of_contender
+        )
+        first.kill()
+
     def nothing_is_left(self) -> bool:
         """Return whether no server runs and no instance's file is there."""
         instances = self.data_root / "instances"
@@ -116,10 +147,14 @@ def wait_for_line(process: subprocess.Popen[str], start: str) -> None:
     raise AssertionError(f"it ended and never said '{start}'")
 
 
+def wait_for_slices(workplace: Workplace, name: str) -> None:
+    wait_until(lambda: len(workplace.slice_lines(name)) >= 6, "six slices are on disk")
+
+
 def stop_after_slices(
     workplace: Workplace, process: subprocess.Popen[str], name: str, number: signal.Signals
 ) -> str:
     """Send a signal once a few slices are on disk; what the process said on standard error."""
-    wait_until(lambda: len(workplace.slice_lines(name)) >= 6, "six slices are on disk")
+    wait_for_slices(workplace, name)
     process.send_signal(number)
     return process.communicate(timeout=60)[1]

@@ -11,19 +11,7 @@ from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import Workplace
 
 OLD, NEW = "sqlite@3.17.0", "sqlite@3.50.2"
-SMALL = (
-    "--rows",
-    "1000",
-    "--slice",
-    "25ms",
-    "--budget",
-    "4s",
-    "--incarnations",
-    "2",
-    "--count",
-    "off",
-)
-TESTS = "point-query,range-covered-pk"
+TESTS = ("point-query", "range-covered-pk")
 
 
 @pytest.fixture
@@ -44,7 +32,7 @@ def test_experiments_of_two_hosts_are_one_with_both_hosts_in_its_intervals(
     workplace: Workplace,
 ) -> None:
     for name in ("first", "second"):
-        workplace.run("compare", OLD, NEW, "--tests", TESTS, "--name", name, *SMALL)
+        workplace.run("run", workplace.write_experiment(name, (OLD, NEW), *TESTS, budget="2s"))
     _give_host(workplace.folder / "results/second/manifest.json", "other", "Model B")
     shown = workplace.run("merge", "first", "second", "--name", "both", "--replicate")
     assert [line.split()[0] for line in shown.splitlines()] == ["host1", "other", "joined:"]
