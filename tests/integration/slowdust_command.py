@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
 import tomli_w
 
 COMMAND = Path(sys.executable).with_name("slowdust")
@@ -106,14 +105,10 @@ class Workplace:
         return found
 
     def kill_server(self, contender: str) -> None:
-        """Kill the process of a contender's server that has others as children, or none."""
-        of_contender = [psutil.Process(server) for server in self.servers()]
-        (first,) = (
-            process
-            for process in of_contender
-            if contender in process.cwd() and process.parent() not in of_contender
-        )
-        first.kill()
+        """Kill the server of a contender, if it is one process."""
+        directories = {server: Path(f"/proc/{server}/cwd").readlink() for server in self.servers()}
+        (server,) = (each for each, path in directories.items() if contender in str(path))
+        os.kill(server, signal.SIGKILL)
 
     def nothing_is_left(self) -> bool:
         """Return whether no server runs and no instance's file is there."""
