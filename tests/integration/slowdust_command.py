@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,8 @@ import tomli_w
 
 COMMAND = Path(sys.executable).with_name("slowdust")
 _PATIENCE_S = 120.0
+LONG = "10m"
+"""A budget that no test waits for."""
 _SHORTEST = {
     "rows": 1000,
     "slice": "25ms",
@@ -52,6 +55,12 @@ class Workplace:
         what = {"contenders": [*contenders], "tests": [*tests]}
         file.write_text(tomli_w.dumps(what | _SHORTEST | fields))
         return file.name
+
+    def leave_budget(self, name: str, seconds: float) -> None:
+        """Let what goes on with a stored experiment have so many seconds left."""
+        budget = self.manifest(name).get("spent_s", 0.0) + seconds
+        file = self.folder / "results" / name / "experiment.toml"
+        file.write_text(re.sub(r'budget = ".*"', f'budget = "{budget:.1f}s"', file.read_text()))
 
     def run(self, *arguments: str, expect: int = 0) -> str:
         """Run to the end; standard output."""

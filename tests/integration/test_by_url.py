@@ -20,7 +20,12 @@ from slowdust.remote.url import parse_url
 from tests.integration.conftest import GetBuildOf
 from tests.integration.running_servers import Certificates, Running
 from tests.integration.servers import new_instance
-from tests.integration.slowdust_command import Workplace, stop_after_slices, wait_until
+from tests.integration.slowdust_command import (
+    LONG,
+    Workplace,
+    stop_after_slices,
+    wait_until,
+)
 
 BUILD = "postgres@17.6"
 QUICK = ("--tests", "point-query", "--rows", "1000", "--budget", "1s", "--slice", "25ms")
@@ -172,11 +177,12 @@ def test_database_with_tables_of_others_is_refused(
 def test_tables_are_made_anew_after_a_kill(workplace: Workplace, postgres: Running) -> None:
     postgres.ask("CREATE SCHEMA slowdust_of_another")
     workplace.write_experiment(
-        "killed", (postgres.url(),), "point-query", budget="3s", incarnations=1
+        "killed", (postgres.url(),), "point-query", budget=LONG, incarnations=1
     )
     process = workplace.start("run", "killed.toml")
     stop_after_slices(workplace, process, "killed", signal.SIGKILL)
     assert len(postgres.schemas()) == 2
+    workplace.leave_budget("killed", 1)
     workplace.run("run", "results/killed", "--resume")
     assert postgres.schemas() == ["slowdust_of_another"]
     notes = " ".join(workplace.report("killed")["notes"])

@@ -225,11 +225,12 @@ def test_engines_and_their_sizes(open_dir: Path, builds: GetBuildOf) -> None:
     ("contender", "options", "left", "most"),
     [
         # A vacuum may end a second or more before the step does.
-        (
+        pytest.param(
             "postgres@17.6",
             "--rows 40000,40000 --rows-per-commit 100,1,5,50 --set autovacuum_naptime=1s",
             "dead_rows",
             40_000,
+            marks=full,
         ),
         (
             "mysql@9.7.4:small",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.conftest import GetBuildOf
-from tests.integration.slowdust_command import COMMAND, Workplace
+from tests.integration.slowdust_command import COMMAND, LONG, Workplace
 
 CONTENDER = "sqlite@3.50.2"
 PATIENCE_S = 90.0
@@ -26,7 +26,7 @@ def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
 
 def test_a_terminal_shows_how_the_test_stands(workplace: Workplace) -> None:
     contenders = (CONTENDER, CONTENDER)
-    file = workplace.write_experiment("live", contenders, "point-query", budget="60s")
+    file = workplace.write_experiment("live", contenders, "point-query", budget=LONG)
     main, side = pty.openpty()
     process = subprocess.Popen(
         [COMMAND, "run", file, "--yes"],
