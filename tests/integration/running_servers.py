@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-
-import pytest
 
 from slowdust.dbms.access import Target
 from slowdust.experiment.driver.process import Driver
 from slowdust.instances.instance import Instance
+from tests.tiers.selection import require
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,11 @@ class Running:
             "WHERE schema_name LIKE 'slowdust\\_%'"
         )
 
+    def drop(self, schema: str) -> None:
+        """Remove a schema that a test has left on purpose."""
+        cascade = " CASCADE" if self.target.dbms == "postgres" else ""
+        self.ask(f"DROP SCHEMA {schema}{cascade}")
+
 
 @dataclass(frozen=True)
 class Certificates:
@@ -49,22 +56,29 @@ class Certificates:
     folder: Path
 
     @classmethod
-    def make(cls, folder: Path) -> Certificates:
-        if shutil.which("openssl") is None:
-            pytest.skip("openssl is not installed")
-        made = cls(folder)
-        folder.mkdir()
-        folder.chmod(0o755)
+    @contextmanager
+    def made(cls) -> Iterator[Certificates]:
+        """Make them in a folder that every user can enter."""
+        require("openssl")
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            folder.chmod(0o755)
+            made = cls(folder)
+            made._make_all()
+            yield made
+
+    def _make_all(self) -> None:
         new = ["-newkey", "rsa:2048", "-nodes"]
         for name in ("ca", "other"):
             keys = ["-keyout", f"{name}.key", "-out", f"{name}.pem"]
-            made.openssl("req", "-x509", *new, "-days", "2", "-subj", f"/CN={name}", *keys)
-        made.openssl("req", *new, "-subj", "/CN=s", "-keyout", "server.key", "-out", "server.csr")
-        (folder / "names").write_text("subjectAltName=IP:127.0.0.1\nbasicConstraints=CA:FALSE\n")
+            self.openssl("req", "-x509", *new, "-days", "2", "-subj", f"/CN={name}", *keys)
+        keys = ["-keyout", "server.key", "-out", "server.csr"]
+        self.openssl("req", *new, "-subj", "/CN=s", *keys)
+        names = "subjectAltName=IP:127.0.0.1\nbasicConstraints=CA:FALSE\n"
+        (self.folder / "names").write_text(names)
         signer = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2"]
         request = ["-req", "-in", "server.csr", "-extfile", "names", "-out", "server.pem"]
-        made.openssl("x509", *request, *signer)
-        return made
+        self.openssl("x509", *request, *signer)
 
     def openssl(self, *arguments: str) -> None:
         subprocess.run(["openssl", *arguments], cwd=self.folder, check=True, capture_output=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,8 +14,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import tomli_w
+
 COMMAND = Path(sys.executable).with_name("slowdust")
 _PATIENCE_S = 120.0
+LONG = "10m"
+"""A budget that no test waits for."""
+_SHORTEST = {
+    "rows": 1000,
+    "slice": "25ms",
+    "warmup": "20ms",
+    "budget": "1s",
+    "incarnations": 2,
+    "count": "off",
+}
+"""What an experiment has that is to end soon and to show nothing but how it goes on."""
 
 
 @dataclass
@@ -32,6 +46,21 @@ class Workplace:
         """The variables of its runs: no other experiment's claims are seen."""
         own = {"SLOWDUST_DATA": self.data_root, "SLOWDUST_CLAIMS": self.folder / "claims"}
         return {**os.environ, **{name: str(path) for name, path in own.items()}}
+
+    def write_experiment(
+        self, name: str, contenders: Sequence[str], *tests: str, **fields: object
+    ) -> str:
+        """Write the file of a short experiment; its name, for `slowdust run`."""
+        file = self.folder / f"{name}.toml"
+        what = {"contenders": [*contenders], "tests": [*tests]}
+        file.write_text(tomli_w.dumps(what | _SHORTEST | fields))
+        return file.name
+
+    def leave_budget(self, name: str, seconds: float) -> None:
+        """Let what goes on with a stored experiment have so many seconds left."""
+        budget = self.manifest(name).get("spent_s", 0.0) + seconds
+        file = self.folder / "results" / name / "experiment.toml"
+        file.write_text(re.sub(r'budget = ".*"', f'budget = "{budget:.1f}s"', file.read_text()))
 
     def run(self, *arguments: str, expect: int = 0) -> str:
         """Run to the end; standard output."""
@@ -84,6 +113,12 @@ class Workplace:
                 continue
         return found
 
+    def kill_server(self, contender: str) -> None:
+        """Kill the server of a contender, if it is one process."""
+        directories = {server: Path(f"/proc/{server}/cwd").readlink() for server in self.servers()}
+        (server,) = (each for each, path in directories.items() if contender in str(path))
+        os.kill(server, signal.SIGKILL)
+
     def nothing_is_left(self) -> bool:
         """Return whether no server runs and no instance's file is there."""
         instances = self.data_root / "instances"
@@ -116,10 +151,14 @@ def wait_for_line(process: subprocess.Popen[str], start: str) -> None:
     raise AssertionError(f"it ended and never said '{start}'")
 
 
+def wait_for_slices(workplace: Workplace, name: str) -> None:
+    wait_until(lambda: len(workplace.slice_lines(name)) >= 6, "six slices are on disk")
+
+
 def stop_after_slices(
     workplace: Workplace, process: subprocess.Popen[str], name: str, number: signal.Signals
 ) -> str:
     """Send a signal once a few slices are on disk; what the process said on standard error."""
-    wait_until(lambda: len(workplace.slice_lines(name)) >= 6, "six slices are on disk")
+    wait_for_slices(workplace, name)
     process.send_signal(number)
     return process.communicate(timeout=60)[1]

@@ -1,9 +1,8 @@
-"""`slowdust blame` on releases of SQLite, killed and resumed, and `explain` of what it measured."""
+"""`slowdust blame` on releases of SQLite, and `explain` of what it measured."""
 
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import Workplace, stop_after_slices
+from tests.tiers.selection import full, needs
 
 RELEASES = "sqlite@3.17.0..3.50.2"
 EXPERIMENT = "series/steps/3.17.0-to-3.50.2"
@@ -19,33 +19,26 @@ OPTIONS = (
     *("--budget", "2s", "--incarnations", "2", "--name", "series"),
 )  # fmt: skip
 
-needs_valgrind = pytest.mark.skipif(
-    shutil.which("valgrind") is None, reason="valgrind is not installed"
-)
 
-
-@needs_valgrind
-def test_a_killed_series_goes_on_and_its_tests_are_explained(
-    open_dir: Path, builds: GetBuildOf
-) -> None:
+@pytest.fixture
+def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
     for version in ("3.17.0", "3.50.2"):
         builds("sqlite", version)
-    workplace = Workplace(open_dir)
-    process = workplace.start("blame", RELEASES, *OPTIONS)
-    said = stop_after_slices(workplace, process, EXPERIMENT, signal.SIGKILL)
-    assert "experiment 1 of 1: 3.17.0 and 3.50.2" in said
-    before = workplace.slice_lines(EXPERIMENT)
+    return Workplace(open_dir)
 
-    printed = workplace.run("blame", RELEASES, *OPTIONS, "--resume")
-    after = workplace.slice_lines(EXPERIMENT)
-    assert after[: len(before)] == before, "what was measured is kept"
+
+@needs("valgrind")
+def test_a_series_is_told_and_its_tests_are_explained(workplace: Workplace) -> None:
+    printed = workplace.run("blame", RELEASES, *OPTIONS)
+    measured = workplace.slice_lines(EXPERIMENT)
     assert "3.17.0 to 3.50.2" in printed
     assert "Point queries (1 test): " in printed
-    assert "(1 test): " in (open_dir / "results/series/note.md").read_text()
-    assert 'class="plot waterfall"' in (open_dir / "results/series/report.html").read_text()
+    series = workplace.folder / "results/series"
+    assert "(1 test): " in (series / "note.md").read_text()
+    assert 'class="plot waterfall"' in (series / "report.html").read_text()
 
     assert workplace.run("blame", RELEASES, *OPTIONS, "--resume") == printed
-    assert workplace.slice_lines(EXPERIMENT) == after, "a finished series measures nothing more"
+    assert workplace.slice_lines(EXPERIMENT) == measured, "a finished series measures nothing more"
     stored = workplace.run("blame", "--from", f"results/{EXPERIMENT}", "--json")
     [line] = json.loads(stored)["lines"]
     [step] = line["steps"]
@@ -57,3 +50,17 @@ def test_a_killed_series_goes_on_and_its_tests_are_explained(
     assert "counted by valgrind" in explained
     assert "Functions: " in explained
     assert "Hardware per operation" in explained
+
+
+@full
+def test_a_killed_series_goes_on(workplace: Workplace) -> None:
+    command = ("blame", RELEASES, *OPTIONS, "--count", "off")
+    process = workplace.start(*command)
+    said = stop_after_slices(workplace, process, EXPERIMENT, signal.SIGKILL)
+    assert "experiment 1 of 1: 3.17.0 and 3.50.2" in said
+    before = workplace.slice_lines(EXPERIMENT)
+
+    assert "3.17.0 to 3.50.2" in workplace.run(*command, "--resume")
+    after = workplace.slice_lines(EXPERIMENT)
+    assert after[: len(before)] == before, "what was measured is kept"
+    assert len(after) > len(before)

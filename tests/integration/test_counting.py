@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
+from collections import defaultdict
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -16,24 +16,9 @@ from slowdust.experiment.counting.session import REPEATS
 from slowdust.experiment.counting.starts import STARTS
 from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import Workplace, wait_until
+from tests.tiers.selection import needs
 
-SPEC = """
-contenders = ["{contender}", "{contender}"]
-tests = [{tests}]
-rows = 1000
-slice = "25ms"
-warmup = "20ms"
-budget = "1s"
-incarnations = 1
-count = "valgrind"
-"""
-COUNTS = 2 * STARTS * REPEATS
-"""Counts of a test on two contenders, at least."""
-
-
-needs_valgrind = pytest.mark.skipif(
-    shutil.which("valgrind") is None, reason="valgrind is not installed"
-)
+LITE = "sqlite@3.50.2"
 BROKEN_VALGRIND = """#!/bin/sh
 case $1 in
   --version) echo valgrind-3.19.0 ;;
@@ -44,14 +29,15 @@ esac
 
 
 @pytest.fixture
-def workplace(open_dir: Path) -> Workplace:
+def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
+    builds(*LITE.split("@"))
     return Workplace(open_dir)
 
 
-def write_spec(workplace: Workplace, contender: str, *tests: str) -> None:
-    listed = ", ".join(f'"{test}"' for test in tests)
-    text = SPEC.format(contender=contender, tests=listed)
-    (workplace.folder / "counted.toml").write_text(text)
+def counted(workplace: Workplace, contenders: tuple[str, ...], test: str) -> str:
+    """Write the file of an experiment that counts."""
+    fields = {"incarnations": 1, "count": "valgrind"}
+    return workplace.write_experiment("counted", contenders, test, **fields)
 
 
 def lines(workplace: Workplace) -> list[str]:
@@ -59,58 +45,88 @@ def lines(workplace: Workplace) -> list[str]:
     return file.read_text().splitlines() if file.exists() else []
 
 
-def instructions(workplace: Workplace, test: str) -> dict[str, list[float]]:
-    """Return the instructions per operation of each count of a test, by contender."""
-    counts = [json.loads(line) for line in lines(workplace)]
-    by_contender: dict[str, list[float]] = {}
-    for count in counts:
-        if count["place"]["test"] == test:
-            run = count["run"]
-            assert count["source"] == "valgrind"
-            assert run["own"]["system_calls"] > run["operations"]
-            of_contender = by_contender.setdefault(count["place"]["contender"], [])
-            of_contender.append(run["own"]["instructions"] / run["operations"])
-    return by_contender
+def counts(workplace: Workplace, test: str) -> list[dict[str, Any]]:
+    """Return what was counted of a test."""
+    every = [json.loads(line) for line in lines(workplace)]
+    return [count for count in every if count["place"]["test"] == test]
 
 
-def check_alike(workplace: Workplace, test: str) -> None:
-    base, contender = instructions(workplace, test).values()
-    assert len(base) >= STARTS * REPEATS
-    assert len(contender) >= STARTS * REPEATS
-    assert min(base) > 10_000
-    assert median(contender) / median(base) == pytest.approx(1, abs=0.01)
+def instructions(found: list[dict[str, Any]]) -> list[float]:
+    """Return the instructions per operation of each count."""
+    return [count["run"]["own"]["instructions"] / count["run"]["operations"] for count in found]
 
 
-@needs_valgrind
-def test_a_postgres_beside_itself_works_as_much_after_a_kill_too(
-    workplace: Workplace, builds: GetBuildOf
+@needs("valgrind")
+@pytest.mark.parametrize(
+    ("contender", "test"),
+    [("postgres@17.6", "update-nonindex"), ("mysql@5.6.24", "point-query")],
+)
+def test_a_server_works_as_much_in_every_start(
+    workplace: Workplace, builds: GetBuildOf, contender: str, test: str
 ) -> None:
-    builds("postgres", "17.6")
-    write_spec(workplace, "postgres@17.6", "update-nonindex", "point-query")
-    process = workplace.start("run", "counted.toml")
+    builds(*contender.split("@"))
+    workplace.run("run", counted(workplace, (contender,), test))
+    found = counts(workplace, test)
+    by_start: defaultdict[int, list[float]] = defaultdict(list)
+    for count in found:
+        assert count["source"] == "valgrind"
+        assert count["run"]["own"]["system_calls"] > count["run"]["operations"]
+        by_start[count["place"]["incarnation"]] += instructions([count])
+    assert len(by_start) >= STARTS
+    assert min(map(len, by_start.values())) >= REPEATS
+    medians = [*map(median, by_start.values())]
+    assert min(medians) > 10_000
+    assert max(medians) / min(medians) == pytest.approx(1, abs=0.01)
+    assert workplace.manifest("counted")["counting"]["source"] == "valgrind"
+    assert workplace.nothing_is_left()
+
+
+@needs("valgrind")
+def test_a_count_that_was_killed_goes_on(workplace: Workplace) -> None:
+    process = workplace.start("run", counted(workplace, (LITE, LITE), "point-query"))
     wait_until(lambda: len(lines(workplace)) >= REPEATS, "a few counts are on disk")
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
     wait_until(workplace.nothing_is_left, "the killed run's servers are gone")
     before = [line for line in lines(workplace) if line.endswith("}")]
 
-    workplace.run("run", "results/counted/experiment.toml", "--resume")
+    workplace.run("run", "counted", "--resume")
     after = lines(workplace)
     assert after[: len(before)] == before
     places = {json.dumps(json.loads(line)["place"]) for line in after}
-    assert len(places) >= 2 * COUNTS, "more where two starts decide nothing"
-    check_alike(workplace, "point-query")
-    check_alike(workplace, "update-nonindex")
-    assert workplace.manifest("counted")["counting"]["source"] == "valgrind"
+    assert len(places) >= 2 * STARTS * REPEATS
+    base, other = (
+        [count for count in counts(workplace, "point-query") if count["place"]["contender"] == name]
+        for name in (LITE, f"{LITE}#2")
+    )
+    ratio = median(instructions(other)) / median(instructions(base))
+    assert ratio == pytest.approx(1, abs=0.01)
     assert workplace.nothing_is_left()
 
 
-@needs_valgrind
-def test_a_mysql_beside_itself_works_as_much(workplace: Workplace, builds: GetBuildOf) -> None:
-    builds("mysql", "5.6.24")
-    write_spec(workplace, "mysql@5.6.24", "point-query")
+@needs("valgrind")
+def test_the_work_of_long_steps_is_that_of_their_sessions(
+    workplace: Workplace, builds: GetBuildOf
+) -> None:
+    """SQLite does not show which of its threads serves a session."""
+    builds("postgres", "17.6")
+    (workplace.folder / "counted.toml").write_text(STEPS)
     workplace.run("run", "counted.toml")
-    check_alike(workplace, "point-query")
+    expected = {
+        "l.i0": (REPEATS, 100),
+        "l.x": (1, 2000),
+        "l.i1": (REPEATS, 50),
+        "qr100": (REPEATS, 500),
+    }
+    for test, (repeats, amount) in expected.items():
+        of_test = counts(workplace, test)
+        assert len(of_test) == STARTS * repeats
+        assert {count["run"]["operations"] for count in of_test} == {amount}
+    per_index, per_query = (instructions(counts(workplace, test)) for test in ("l.x", "qr100"))
+    # Three sorts of a row, ten rows of an index: a whole window more or less is far from it.
+    assert min(per_index) > 3_000
+    assert max(per_index) / min(per_index) == pytest.approx(1, abs=0.02)
+    assert max(per_query) / min(per_query) == pytest.approx(1, abs=0.05)
     assert workplace.nothing_is_left()
 
 
@@ -127,53 +143,20 @@ rates = [100]
 """
 
 
-def per_amount(counts: list[dict[str, Any]], test: str) -> list[float]:
-    runs = [count["run"] for count in counts if count["place"]["test"] == test]
-    return [run["own"]["instructions"] / run["operations"] for run in runs]
-
-
-@needs_valgrind
-def test_the_work_of_long_steps_is_that_of_their_sessions(
-    workplace: Workplace, builds: GetBuildOf
-) -> None:
-    builds("postgres", "17.6")
-    (workplace.folder / "counted.toml").write_text(STEPS)
-    workplace.run("run", "counted.toml")
-    expected = {
-        "l.i0": (REPEATS, 100),
-        "l.x": (1, 2000),
-        "l.i1": (REPEATS, 50),
-        "qr100": (REPEATS, 500),
-    }
-    counts = [json.loads(line) for line in lines(workplace)]
-    for test, (repeats, amount) in expected.items():
-        of_test = [count for count in counts if count["place"]["test"] == test]
-        assert len(of_test) == STARTS * repeats
-        assert {count["run"]["operations"] for count in of_test} == {amount}
-    per_index, per_query = (per_amount(counts, test) for test in ("l.x", "qr100"))
-    # Three sorts of a row, ten rows of an index: a whole window more or less is far from it.
-    assert min(per_index) > 3_000
-    assert max(per_index) / min(per_index) == pytest.approx(1, abs=0.02)
-    assert max(per_query) / min(per_query) == pytest.approx(1, abs=0.05)
-    assert workplace.nothing_is_left()
-
-
-@needs_valgrind
+@needs("valgrind")
 def test_a_server_that_cannot_be_counted_is_a_warning(
-    workplace: Workplace, builds: GetBuildOf, monkeypatch: pytest.MonkeyPatch
+    workplace: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    builds("postgres", "17.6")
     broken = workplace.folder / "bin" / "valgrind"
     broken.parent.mkdir()
     broken.write_text(BROKEN_VALGRIND)
     broken.chmod(0o755)
     monkeypatch.setenv("PATH", f"{broken.parent}:{os.environ['PATH']}")
-    write_spec(workplace, "postgres@17.6", "point-query")
-    workplace.run("run", "counted.toml")
+    workplace.run("run", counted(workplace, (LITE, LITE), "point-query"))
     assert not lines(workplace)
     assert workplace.slice_lines("counted")
     warnings = workplace.manifest("counted")["warnings"]
-    for contender in ("postgres@17.6", "postgres@17.6#2"):
+    for contender in (LITE, f"{LITE}#2"):
         start = f"counting the work of {contender} failed: {contender} did not start"
         assert any(warning.startswith(start) for warning in warnings)
     assert workplace.nothing_is_left()

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import time
+import tomllib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 import pytest
+import tomli_w
 
 from slowdust.benchmarks import described
 from tests.integration.conftest import GetBuildOf, MakeInstance
-from tests.integration.driver_process import Driver
+from tests.integration.driver_process import Driver, Event
 from tests.integration.servers import Server
 from tests.integration.slowdust_command import Workplace
 
 CASES = Path(__file__).parents[1] / "cases" / "limits"
-SHORT = ("--budget", "1s", "--patience", "2s", "--slice", "25ms", "--count", "off", "--yes")
+SHORT = (
+    *("--budget", "1s", "--patience", "2s", "--slice", "25ms", "--incarnations", "1"),
+    *("--count", "off"),
+)
 
 
 @contextmanager
@@ -35,25 +41,27 @@ def workplace(open_dir: Path) -> Workplace:
     return Workplace(open_dir)
 
 
-@pytest.mark.parametrize("dbms", ["postgres", "mysql", "mongodb"])
-def test_a_server_has_ten_seconds_for_its_first_answer(driver: Driver, dbms: str) -> None:
-    with silent_port() as port:
-        target = {"dbms": dbms, "host": "127.0.0.1", "port": port, "user": "ann", "database": "b"}
-        target |= {"foreign": True, "patience": 3600.0}
-        failed = driver.expect("error", "sql", target=target, statements=["SELECT 1"], parallel=1)
-    assert failed["kind"] == "timeout"
-    assert failed["message"] == "no first answer within 10 s: is it a server of this kind?"
-
-
-def test_a_port_that_says_nothing_ends_the_experiment(workplace: Workplace) -> None:
-    with silent_port() as port:
+def test_a_server_has_ten_seconds_for_its_first_answer(workplace: Workplace) -> None:
+    with silent_port() as port, ThreadPoolExecutor() as beside:
         urls = [f"postgres://{user}@127.0.0.1:{port}/b" for user in ("ann", "bob")]
-        errors = workplace.errors(
-            "compare", *urls, "--tests", "point-query", "--budget", "1s", expect=1
-        )
+        point = ("--tests", "point-query", "--budget", "1s")
+        experiment = workplace.start("compare", *urls, *point)
+        # Each of the others has ten seconds of its own.
+        for failed in beside.map(partial(ask_first, port), ("postgres", "mysql", "mongodb")):
+            assert failed["kind"] == "timeout"
+            assert "no first answer within 10 s" in failed["message"]
+        _, errors = experiment.communicate(timeout=120)
+    assert experiment.returncode == 1
     assert f"{urls[0]}: waiting for" in errors
     *_, last = errors.splitlines()
     assert last.startswith(f"slowdust: {urls[0]}: timeout error: no first answer within 10 s")
+
+
+def ask_first(port: int, dbms: str) -> Event:
+    target = {"dbms": dbms, "host": "127.0.0.1", "port": port, "user": "ann", "database": "b"}
+    target |= {"foreign": True, "patience": 3600.0}
+    with Driver() as driver:
+        return driver.expect("error", "sql", target=target, statements=["SELECT 1"], parallel=1)
 
 
 class Endless(NamedTuple):
@@ -119,21 +127,27 @@ def test_the_server_stops_what_is_not_waited_for(
     driver.close(kept)
 
 
-@pytest.mark.parametrize("case", ["sleep", "series"])
-def test_other_tests_go_on_after_one_that_does_not_end(
-    workplace: Workplace, builds: GetBuildOf, case: str
+def test_other_tests_go_on_after_those_that_do_not_end(
+    workplace: Workplace, builds: GetBuildOf
 ) -> None:
     builds("postgres", "17.6")
-    shutil.copy(CASES / f"{case}.toml", workplace.folder)
-    arguments = ("postgres@17.6", "--workload", f"{case}.toml", "--name", case, *SHORT)
+    waiting, answering = (
+        tomllib.loads((CASES / f"{case}.toml").read_text()) for case in ("sleep", "series")
+    )
+    waiting["statements"]["b"] = answering["statements"]["a"]
+    waiting["tests"]["u"] = {"group": "point", "statements": ["b"]}
+    (workplace.folder / "endless.toml").write_text(tomli_w.dumps(waiting))
+    arguments = ("postgres@17.6", "--workload", "endless.toml", "--name", "endless", *SHORT)
     errors = workplace.errors("compare", *arguments, expect=1)
-    sql = {"sleep": "SELECT pg_sleep(3600)", "series": "SELECT generate_series(1, 2000000000)"}
-    failure = f"an operation had not ended after 2.5 s: {sql[case]}"
-    assert f"warning: t on postgres@17.6 failed: timeout error: {failure}" in errors
-    report = workplace.report(case)
-    [failed] = report["failed_steps"]
-    assert (failed["test"], failed["contender"], failed["incarnation"]) == ("t", "postgres@17.6", 1)
-    assert failed["reason"] == f"timeout error: {failure}"
+    report = workplace.report("endless")
+    failed = {each["test"]: each for each in report["failed_steps"]}
+    assert [*failed] == ["t", "u"]
+    for test, statement in (("t", "a"), ("u", "b")):
+        sql = waiting["statements"][statement]["sql"]
+        reason = f"timeout error: an operation had not ended after 2.5 s: {sql}"
+        assert f"warning: {test} on postgres@17.6 failed: {reason}" in errors
+        assert failed[test]["reason"] == reason
+        assert (failed[test]["contender"], failed[test]["incarnation"]) == ("postgres@17.6", 1)
     assert {result["test"] for result in report["results"] if result.get("qps")} == {"ok"}
 
 
@@ -179,8 +193,6 @@ def test_tables_made_before_are_maintained(workplace: Workplace, builds: GetBuil
     (workplace.folder / "made.toml").write_text(text)
     pair = ("postgres@17.6", "postgres@17.6")
     arguments = ("--workload", "made.toml", "--name", "made", "--incarnations", "1")
-    errors = workplace.errors(
-        "compare", *pair, *arguments, "--budget", "1s", "--count", "off", "--yes"
-    )
+    errors = workplace.errors("compare", *pair, *arguments, "--budget", "1s", "--count", "off")
     assert errors.count("loading postgres@17.6") == len(pair), errors
     assert not [line for line in errors.splitlines() if "differ" in line or "items" in line]

@@ -1,5 +1,7 @@
 """The live view in a terminal, and Ctrl-C in it."""
 
+from __future__ import annotations
+
 import os
 import pty
 import signal
@@ -9,25 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.conftest import GetBuild
-from tests.integration.slowdust_command import COMMAND, Workplace
+from tests.integration.conftest import GetBuildOf
+from tests.integration.slowdust_command import COMMAND, LONG, Workplace
 
+CONTENDER = "sqlite@3.50.2"
 PATIENCE_S = 90.0
 
 
 @pytest.fixture
-def workplace(open_dir: Path, postgres_builds: GetBuild) -> Workplace:
-    postgres_builds("17.6")
+def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
+    builds(*CONTENDER.split("@"))
     return Workplace(open_dir)
 
 
 def test_a_terminal_shows_how_the_test_stands(workplace: Workplace) -> None:
-    arguments = ["compare", "postgres@17.6", "postgres@17.6", "--tests", "point-query", "--rows",
-                 "10000", "--slice", "50ms", "--budget", "60s", "--name", "live",
-                 "--count", "off", "--yes"]  # fmt: skip
+    contenders = (CONTENDER, CONTENDER)
+    file = workplace.write_experiment("live", contenders, "point-query", budget=LONG)
     main, side = pty.openpty()
     process = subprocess.Popen(
-        [COMMAND, *arguments],
+        [COMMAND, "run", file, "--yes"],
         cwd=workplace.folder,
         env={**workplace.environment, "TERM": "xterm-256color"},
         stdin=side,
@@ -40,7 +42,7 @@ def test_a_terminal_shows_how_the_test_stands(workplace: Workplace) -> None:
         shown = read_until(main, b"1 client  ")
         assert b"point-query" in shown
         # The headline may have come whole in what was read for its start.
-        shown += read_until(main, b"postgres@17.6#2: ")
+        shown += read_until(main, f"{CONTENDER}#2: ".encode())
         assert b"left" in shown
     finally:
         process.send_signal(signal.SIGINT)

@@ -11,19 +11,7 @@ from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import Workplace
 
 OLD, NEW = "sqlite@3.17.0", "sqlite@3.50.2"
-SMALL = (
-    "--rows",
-    "1000",
-    "--slice",
-    "25ms",
-    "--budget",
-    "4s",
-    "--incarnations",
-    "2",
-    "--count",
-    "off",
-)
-TESTS = "point-query,range-covered-pk"
+TESTS = ("point-query", "range-covered-pk")
 
 
 @pytest.fixture
@@ -44,17 +32,15 @@ def test_experiments_of_two_hosts_are_one_with_both_hosts_in_its_intervals(
     workplace: Workplace,
 ) -> None:
     for name in ("first", "second"):
-        workplace.run("compare", OLD, NEW, "--tests", TESTS, "--name", name, *SMALL)
+        workplace.run("run", workplace.write_experiment(name, (OLD, NEW), *TESTS))
     _give_host(workplace.folder / "results/second/manifest.json", "other", "Model B")
     shown = workplace.run("merge", "first", "second", "--name", "both", "--replicate")
     assert [line.split()[0] for line in shown.splitlines()] == ["host1", "other", "joined:"]
-    joined, first = workplace.report("both"), workplace.report("first")
+    joined, first, second = (workplace.report(name) for name in ("both", "first", "second"))
     assert [host["group"] for host in joined["hosts"]][1] == "Model B"
-    slices = sum(result["slices"] for result in joined["results"])
-    of_parts = [
-        result for name in ("first", "second") for result in workplace.report(name)["results"]
-    ]
-    assert slices == sum(result["slices"] for result in of_parts)
+    assert sum(result["slices"] for result in joined["results"]) == sum(
+        result["slices"] for part in (first, second) for result in part["results"]
+    )
     alone = {result["test"]: result for result in first["results"] if result["contender"] == NEW}
     for result in joined["results"]:
         if result["contender"] != NEW:

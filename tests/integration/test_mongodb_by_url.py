@@ -23,12 +23,13 @@ from slowdust.remote.url import parse_url
 from tests.integration.conftest import GetBuildOf
 from tests.integration.running_servers import Certificates
 from tests.integration.servers import new_instance
-from tests.integration.slowdust_command import Workplace, stop_after_slices
+from tests.integration.slowdust_command import LONG, Workplace, stop_after_slices
+from tests.tiers.selection import full
 
 VERSION = "1.24.2"
 WITHOUT_PASSWORDS = "1.19.0"
 PASSWORD = "MONGODB_PASSWORD"
-QUICK = ("--tests", "point-query", "--rows", "300", "--budget", "2s")
+QUICK = ("--tests", "point-query", "--rows", "300", "--budget", "1s", "--slice", "25ms")
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,16 @@ class Running:
         return [name for name in names if name.startswith("slowdust_")]
 
 
-@pytest.fixture
-def certificates(open_dir: Path) -> Certificates:
-    return Certificates.make(open_dir / "certificates")
+@pytest.fixture(scope="module")
+def certificates() -> Iterator[Certificates]:
+    with Certificates.made() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def server(builds: GetBuildOf, certificates: Certificates) -> Iterator[Running]:
+    with serving(builds("ferretdb", VERSION), certificates) as running:
+        yield running
 
 
 @pytest.fixture
@@ -97,27 +105,26 @@ def serving(build: Build, certificates: Certificates, **variables: str) -> Itera
 
 @pytest.fixture
 def ferretdb(
-    builds: GetBuildOf,
-    workplace: Workplace,
-    certificates: Certificates,
-    monkeypatch: pytest.MonkeyPatch,
+    server: Running, workplace: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Running]:
     """A FerretDB whose password is in the environment."""
-    with serving(builds("ferretdb", VERSION), certificates) as running:
-        monkeypatch.setenv(PASSWORD, running.password)
-        yield running
+    monkeypatch.setenv(PASSWORD, server.password)
+    yield server
+    for database in server.schemas():
+        server.ask(database, dropDatabase=1)
 
 
 def test_running_servers_and_a_build_take_turns(workplace: Workplace, ferretdb: Running) -> None:
     urls = (ferretdb.url(), ferretdb.url("?authSource=slowdust", "other"))
     build = f"ferretdb@{VERSION}"
-    tests = ("--tests", "point-query,update-index", "--rows", "300", "--budget", "6s")
-    workplace.run("compare", *urls, build, *tests, "--name", "three", "--count", "off")
+    tests = ("point-query", "update-index")
+    fields = {"rows": 300, "incarnations": 1}
+    workplace.run("run", workplace.write_experiment("three", (*urls, build), *tests, **fields))
 
     report = workplace.report("three")
     assert {(result["test"], result["contender"]) for result in report["results"]} == {
         (test, contender)
-        for test in ("point-query", "update-index")
+        for test in tests
         for contender in (*(parse_url(url).text for url in urls), build)
     }
     assert all(result["qps"] > 0 and not result["errors"] for result in report["results"])
@@ -139,9 +146,9 @@ def test_running_servers_and_a_build_take_turns(workplace: Workplace, ferretdb: 
 def test_a_build_that_asks_for_no_password_has_its_socket_alone(
     workplace: Workplace, ferretdb: Running
 ) -> None:
-    tests = ("--tests", "point-query", "--rows", "300", "--budget", "2s", "--incarnations", "1")
-    run = ("compare", ferretdb.url(), f"ferretdb@{WITHOUT_PASSWORDS}", *tests)
-    workplace.run(*run, "--name", "old", "--count", "off")
+    contenders = (ferretdb.url(), f"ferretdb@{WITHOUT_PASSWORDS}")
+    fields = {"rows": 300, "incarnations": 1}
+    workplace.run("run", workplace.write_experiment("old", contenders, "point-query", **fields))
 
     report = workplace.report("old")
     assert all(result["qps"] > 0 and not result["errors"] for result in report["results"])
@@ -157,24 +164,27 @@ def test_database_with_collections_of_others_is_refused(
     assert "has 1 collection that Slowdust did not make (slowdust.orders)" in errors
     assert ferretdb.schemas() == []
     found = ferretdb.ask("slowdust", find="orders")
+    ferretdb.ask("slowdust", drop="orders")
     assert found["cursor"] == {"firstBatch": [{"_id": 1}], "id": 0, "ns": "slowdust.orders"}
 
 
-def test_collections_are_kept_on_request_and_made_anew_after_a_kill(
-    workplace: Workplace, ferretdb: Running
-) -> None:
+def test_collections_are_kept_on_request(workplace: Workplace, ferretdb: Running) -> None:
     errors = workplace.errors("compare", ferretdb.url(), *QUICK, "--name", "kept", "--keep")
     (kept,) = ferretdb.schemas()
     assert f"keeps the schema {kept}" in errors
     assert ferretdb.ask(kept, count="sbtest1")["n"] == 300
 
-    arguments = ("--tests", "point-query", "--rows", "300", "--budget", "6s", "--name", "killed")
-    process = workplace.start("compare", ferretdb.url(), *arguments)
+
+@full
+def test_collections_are_made_anew_after_a_kill(workplace: Workplace, ferretdb: Running) -> None:
+    fields = {"rows": 300, "budget": LONG}
+    workplace.write_experiment("killed", (ferretdb.url(),), "point-query", **fields)
+    process = workplace.start("run", "killed.toml")
     stop_after_slices(workplace, process, "killed", signal.SIGKILL)
-    (left,) = set(ferretdb.schemas()) - {kept}
-    workplace.run("run", str(workplace.folder / "results" / "killed"), "--resume")
-    assert ferretdb.schemas() == [kept]
-    assert left != kept
+    assert len(ferretdb.schemas()) == 1
+    workplace.leave_budget("killed", 1)
+    workplace.run("run", "results/killed", "--resume")
+    assert ferretdb.schemas() == []
 
 
 @pytest.mark.parametrize(
@@ -246,16 +256,6 @@ def test_lack_of_a_password_and_a_wrong_one_are_told(
     assert "slowdust is looked for in other (authSource=)" in errors
 
 
-def test_more_goes_on_with_the_source_of_the_user(workplace: Workplace, ferretdb: Running) -> None:
-    urls = (ferretdb.url(), ferretdb.url("?authSource=slowdust", "other"))
-    # No difference is within such a margin, so that the test is never decided as `same`.
-    workplace.run("compare", *urls, *QUICK, "--margin", "0.01%", "--name", "two")
-    before = len(workplace.slice_lines("two"))
-    workplace.run("more", "two", "--tests", "point-query", "--budget", "2s")
-    assert len(workplace.slice_lines("two")) > before
-    assert ferretdb.schemas() == []
-
-
 def test_a_server_that_trusts_is_reached_by_its_unix_socket(
     workplace: Workplace, builds: GetBuildOf
 ) -> None:
@@ -267,9 +267,3 @@ def test_a_server_that_trusts_is_reached_by_its_unix_socket(
         workplace.run("compare", f"mongodb://{target.user}@{place}/bench", *QUICK)
         running = Running(msgspec.structs.replace(target, dbms="mongodb"), 0)
         assert running.schemas() == []
-
-
-def test_several_hosts_are_refused(workplace: Workplace) -> None:
-    for url in ("mongodb+srv://ann@cluster/x", "mongodb://ann@a,b/x"):
-        errors = workplace.errors("compare", url, *QUICK, expect=2)
-        assert len(errors.splitlines()) == 1
