@@ -190,7 +190,7 @@ KINDS = {
         ]
     ),
     "capacity": _study(
-        "capacity sqlite@3.17.0 sqlite@3.50.2:durable --name capacity --sla p99<20ms,errors=0 "
+        "capacity sqlite@3.17.0 sqlite@3.50.2:durable --name capacity --sla p50<20ms,errors=0 "
         "--test update-index --rows 1000 --budget 12s --trial 100ms --incarnations 2 "
         "--clients 1 --precision 10%",
         "--json",
@@ -200,13 +200,16 @@ KINDS = {
         "--builds 4 --count valgrind"
     ),
     "watch": Kind(
-        [_words("watch watch.toml")] * 3,
+        [
+            *[_words("watch watch.toml")] * 2,
+            ("ack", "watch", "point-query", "--note", "its plan changed"),
+        ],
         again=[_words("watch watch.toml --status")],
         files=["watch.toml"],
         exit_codes=(0, 3),
     ),
     "blame": _study(
-        "blame sqlite@3.24.0..3.26.0 --name blame --every 1 --tests point-query,scan --rows 1000 "
+        "blame sqlite@3.17.0..3.25.2 --name blame --every 1 --tests point-query,scan --rows 1000 "
         "--budget 3s --incarnations 2 --count valgrind",
         "--md",
         "--json",

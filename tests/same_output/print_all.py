@@ -35,7 +35,7 @@ ARCHIVES = (
 """Kind of import and directory of each published set."""
 PAIRS = (
     ("merged-alpha", "merged-beta"),
-    ("blame/steps/3.24.0-to-3.26.0", "sqlite"),
+    ("blame/steps/3.17.0-to-3.25.2", "sqlite"),
     ("sqlite", "counts"),
     ("insert", "micro"),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import re
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,11 +19,12 @@ from tests.experiments.stored import INPUTS, STORED, unpack_experiments
 from tests.same_output.print_all import FAILED, call
 
 MACHINE = re.compile(
-    rf"/(work|tmp|root|home|var/|data/)|\b{re.escape(socket.gethostname())}\b"
-    r"|://(?!127\.0\.0\.1[:/])\S*[\w.-]+@?|@(?!127\.)\d+\.\d+\.\d+\.\d+\b"
-    r"|\b(?!127\.0\.0\.1\b)(\d{1,3}\.){3}\d{1,3}\b(?!-)"
+    r"(?<![\w.])/(?:work|tmp|root|home|var|srv|opt|mnt|data|Users)/"
+    r"|\w\.(?:local|lan|internal|example)\b"
+    r"|://(?:[\w.-]+@)?(?!127\.0\.0\.1\b)"
+    r"|\b(?!127\.0\.0\.1\b)\d{1,3}(?:\.\d{1,3}){3}\b"
 )
-"""Paths, names and addresses of a machine, or of a registry."""
+"""A path of a machine, the name of a host, the address of one or of a registry."""
 EXPLAINED = 2
 """Tests of each experiment whose explanations are golden."""
 
