@@ -201,7 +201,7 @@ KINDS = {
     ),
     "watch": Kind(
         [
-            *[_words("watch watch.toml")] * 2,
+            *[_words("watch watch.toml")] * 3,
             ("ack", "watch", "point-query", "--note", "its plan changed"),
         ],
         again=[_words("watch watch.toml --status")],

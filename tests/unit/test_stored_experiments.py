@@ -21,12 +21,10 @@ from tests.same_output.print_all import FAILED, call
 MACHINE = re.compile(
     r"(?<![\w.])/(?:work|tmp|root|home|var|srv|opt|mnt|data|Users)/"
     r"|\w\.(?:local|lan|internal|example)\b"
-    r"|://(?:[\w.-]+@)?(?!127\.0\.0\.1\b)"
+    r"|://(?!(?:[\w.-]+@)?127\.0\.0\.1\b)"
     r"|\b(?!127\.0\.0\.1\b)\d{1,3}(?:\.\d{1,3}){3}\b"
 )
 """A path of a machine, the name of a host, the address of one or of a registry."""
-EXPLAINED = 2
-"""Tests of each experiment whose explanations are golden."""
 
 
 class TextFile(SingleFileSnapshotExtension):
@@ -61,7 +59,7 @@ def test_every_benchmark_and_way_of_observing_is_there(folders: dict[str, Folder
     assert folders["counts"].read_counts()
     assert folders["waits"].read_waits()
     sources = {profile.source for f in folders.values() for profile in f.read_profiles()}
-    assert sources == {"perf", "valgrind"}
+    assert sources == {"perf", "callgrind"}
     assert manifests["own"].workload is not None
     imported = manifests["imported"].imported
     assert imported is not None
@@ -116,8 +114,7 @@ def said(name: str, folders: dict[str, Folder]) -> Iterator[tuple[str, ...]]:
         path = f"results/{name}"
         yield ("report", path)
         yield ("report", path, "--md")
-        for test in folders[name].read_manifest().tests[:EXPLAINED]:
-            yield ("explain", path, test)
+        yield ("explain", path, folders[name].read_manifest().tests[0])
     for command in KINDS[name].again:
         if "--json" not in command:
             yield tuple(command)
