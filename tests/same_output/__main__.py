@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -105,8 +106,8 @@ def main() -> int:
         print(f"{name} differs", *lines, sep="\n  ")
     for change in comparison.unused:
         print(f"intended, but in no file: {change.pattern.pattern} in {change.files}")
-    for name in comparison.new:
-        print(f"{revision} cannot print {name}")
+    for folder, times in Counter(name.parent for name in comparison.new).items():
+        print(f"{revision} cannot print {times} files of {folder}")
     if not ARCHIVE.is_dir():
         print(f"skipped: the published runs, which are not in {ARCHIVE.parents[1].name}/")
     print(

@@ -47,13 +47,6 @@ def test_a_changed_word_of_the_product_is_found(tmp_path: Path) -> None:
     assert names(compare(old, new, intended)) == (set(), set())
 
 
-def test_output_is_the_same_each_time(tmp_path: Path) -> None:
-    first, second = tmp_path / "first", tmp_path / "second"
-    for folder in (first, second):
-        print_with(ROOT, folder, "capacity")
-    assert names(compare(first, second)) == (set(), set())
-
-
 def test_an_intended_change_is_made_in_its_files_alone(tmp_path: Path, old: Path) -> None:
     new = write(tmp_path / "new", {"report.md": "blocks: 2\n", "page.html": "blocks\n"})
     rules = write(tmp_path / "rules", {"x": "# words\n\n*.md\tfew (?=b)\t\n*\tmany\tfew\n"})
