@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,14 @@ from pathlib import Path
 import pytest
 
 pytest_plugins = ("tests.tiers.durations", "tests.tiers.selection")
+
+
+def pytest_configure() -> None:
+    """Handle Ctrl-C also in a run that a shell started in the background, where it is ignored.
+
+    Programs that tests start inherit that, and tests of Ctrl-C would wait in vain.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

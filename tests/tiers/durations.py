@@ -23,7 +23,7 @@ import psutil
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "target" / "durations"
+FOLDER = Path("target") / "durations"
 _KEPT = 30
 _EVERY_S = 0.25
 _PROPERTY = "seconds_by_reason"
@@ -72,13 +72,18 @@ class Reasons:
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._killed = False
         self._process = psutil.Process()
+        self._stopped = threading.Event()
         sys.addaudithook(self._audit)
-        threading.Thread(target=self._sample_forever, daemon=True).start()
+        threading.Thread(target=self._sample, daemon=True).start()
 
     def take(self) -> dict[str, float]:
         """Return what was read since the last call."""
         taken, self._seconds, self._killed = self._seconds, defaultdict(float), False
         return {reason: round(seconds, 2) for reason, seconds in taken.items()}
+
+    def stop(self) -> None:
+        """Read no more."""
+        self._stopped.set()
 
     def _audit(self, event: str, arguments: tuple[object, ...]) -> None:
         if event not in ("os.kill", "os.killpg") or arguments[1] not in _ENDING:
@@ -86,10 +91,9 @@ class Reasons:
         # Servers are stopped by signals in every test of an instance.
         self._killed = self._killed or _name(arguments[0]) not in _SERVERS
 
-    def _sample_forever(self) -> None:
+    def _sample(self) -> None:
         last = time.monotonic()
-        while True:
-            time.sleep(_EVERY_S)
+        while not self._stopped.wait(_EVERY_S):
             reason = "kill" if self._killed else self._reason_now()
             now = time.monotonic()
             self._seconds[reason] += now - last
@@ -145,7 +149,8 @@ class Recorder:
     def pytest_sessionfinish(self) -> None:
         if hasattr(self._config, "workerinput") or not self._tests:
             return
-        FOLDER.mkdir(parents=True, exist_ok=True)
+        folder = self._config.rootpath / FOLDER
+        folder.mkdir(parents=True, exist_ok=True)
         record = {
             "arguments": list(self._config.invocation_params.args),
             "begun": self._begun,
@@ -154,8 +159,8 @@ class Recorder:
             "tests": [asdict(test) for test in self._tests.values()],
         }
         name = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self._begun))
-        (FOLDER / f"{name}-{os.getpid()}.json").write_text(json.dumps(record, indent=1))
-        for old in sorted(FOLDER.glob("*.json"))[:-_KEPT]:
+        (folder / f"{name}-{os.getpid()}.json").write_text(json.dumps(record, indent=1))
+        for old in sorted(folder.glob("*.json"))[:-_KEPT]:
             old.unlink(missing_ok=True)
 
 
@@ -210,7 +215,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     record = options.record or _newest()
     if record is None:
-        print(f"no run is recorded in {FOLDER.relative_to(ROOT)}: run make test")
+        print(f"no run is recorded in {FOLDER}: run make test")
         return 1
     tests = read(record)
     print(f"{record.name}: {len(tests)} tests")
@@ -223,7 +228,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _newest() -> Path | None:
     """Return the largest of the last records, so that a test run by hand hides no whole run."""
-    newest = sorted(FOLDER.glob("*.json"))[-5:]
+    newest = sorted((ROOT / FOLDER).glob("*.json"))[-5:]
     return max(newest, key=lambda path: path.stat().st_size, default=None)
 
 

@@ -44,7 +44,13 @@ def find(program: str) -> str | None:
 
 
 def missing(*programs: str) -> list[str]:
-    """Return those of the programs that are not installed."""
+    """Return those of the programs that are not installed.
+
+    Raises:
+        KeyError: one is in none of the tables, so that nothing could install it.
+    """
+    for program in programs:
+        PACKAGES.get(program) or CRATES[program]
     return [program for program in programs if find(program) is None]
 
 

@@ -28,7 +28,8 @@ def ends_first(values: Sequence[T]) -> list[T | object]:
 
 
 def needs(*names: str) -> pytest.MarkDecorator:
-    """Skip a test on a machine without these programs."""
+    """Skip a test on a machine without these programs, which are in the tables of `programs`."""
+    programs.missing(*names)
     return pytest.mark.needs(*names)
 
 
