@@ -25,6 +25,8 @@ from tests.experiments.stored import ARCHIVE, ROOT
 from tests.same_output.print_all import FAILED
 
 _MOST_LINES = 12
+_MOST_CHARACTERS = 300
+"""Of a line that is printed."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def main() -> int:
         comparison = compare(old, new, read_intended(Path(__file__).with_name("intended.tsv")))
         files = len(list(_files(new)))
     for name, lines in comparison.differing.items():
-        print(f"{name} differs", *lines, sep="\n  ")
+        print(f"{name} differs", *(line[:_MOST_CHARACTERS] for line in lines), sep="\n  ")
     for change in comparison.unused:
         print(f"intended, but in no file: {change.pattern.pattern} in {change.files}")
     for folder, times in Counter(name.parent for name in comparison.new).items():

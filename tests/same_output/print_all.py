@@ -139,6 +139,7 @@ def write_all(names: Sequence[str], output: Writer) -> None:
             output.print(f"{file}.md", "diff", *given, "--md", "--html", page)
             output.print(f"{file}.json", "diff", *given, "--json")
     output.print("site.pages", "site", str(output.folder / "site"))
+    (output.folder / "site" / ".slowdust-site.json").unlink(missing_ok=True)  # hashes of sources
     for benchmark in BENCHMARKS:
         output.print(f"tests.{benchmark}", "tests", "--benchmark", benchmark)
     output.print("tests.own", "tests", "--workload", "shop.toml")
