@@ -2,6 +2,9 @@
 
 A recipe is small, and has two or three contenders that differ in something. `again` are the
 commands that print the answer of a study; they measure nothing, since the study is finished.
+
+`micro`, `insert` and `slap` were recorded in schema 1, which has to stay readable: keep these, and
+record what is new as a kind of its own.
 """
 
 from __future__ import annotations

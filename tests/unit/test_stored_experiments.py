@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from slowdust.archive.kinds import KINDS as ARCHIVE_KINDS
 from slowdust.benchmarks import BENCHMARKS
 from slowdust.store.folder import Folder
+from slowdust.store.hosts import JOINED_SCHEMA
 from tests.experiments.kinds import KINDS
 from tests.experiments.stored import INPUTS, STORED, unpack_experiments
 from tests.same_output.print_all import FAILED, call
@@ -65,6 +67,12 @@ def test_every_benchmark_and_way_of_observing_is_there(folders: dict[str, Folder
     assert imported is not None
     assert imported.kind in {kind.name for kind in ARCHIVE_KINDS}
     assert len(manifests["merged"].hosts) == len(manifests["fleet"].hosts) == 2
+
+
+def test_every_schema_is_there(folders: dict[str, Folder]) -> None:
+    files = [folder.path / "manifest.json" for folder in folders.values()]
+    schemas = {json.loads(file.read_text())["schema"] for file in files}
+    assert schemas == {*range(1, JOINED_SCHEMA + 1)}
 
 
 def test_every_recipe_is_recorded_and_nothing_else() -> None:
