@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.builds import Build
-from tests.same_output.__main__ import ROOT
+from tests.experiments.stored import ROOT
 
 PROBE = '''
 """Page faults of the whole host."""

@@ -1,100 +1,122 @@
 """Compare the output of this work tree with that of an earlier revision.
 
-`python -m tests.same_output REVISION` prints the reports of the stored experiments in
-tests/experiments and of the published runs beside the project with both, and lists the files that
-differ. It exits with 1 where any does.
+`python -m tests.same_output REVISION` prints all that commands say of the stored experiments in
+tests/experiments, and of the published runs beside the project, with both, and lists the files that
+differ. It exits with 1 where any does. Changes that are intended are in `intended.tsv`.
 """
 
 from __future__ import annotations
 
 import argparse
 import difflib
-import gzip
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-EXPERIMENTS = ROOT / "tests" / "experiments"
-ARCHIVE = ROOT.parent / "shared" / "archive" / "runs"
-SLICES = "slices.ndjson"
+from tests.experiments.stored import ARCHIVE, ROOT
+from tests.same_output.print_all import FAILED
+
 _MOST_LINES = 12
+_MOST_CHARACTERS = 300
+"""Of a line that is printed."""
 
 
-def unpack_experiments(results: Path) -> None:
-    """Copy the measured experiments of the tests into a results folder."""
-    for source in sorted(EXPERIMENTS.iterdir()):
-        folder = results / source.name
-        shutil.copytree(source, folder)
-        compressed = folder / f"{SLICES}.gz"
-        (folder / SLICES).write_bytes(gzip.decompress(compressed.read_bytes()))
-        compressed.unlink()
+@dataclass(frozen=True)
+class Intended:
+    """A change that is intended: it is made to the old output before that is compared."""
+
+    files: str
+    """The pattern of their paths."""
+    pattern: re.Pattern[str]
+    replacement: str
 
 
-def print_with(tree: Path, output: Path, archives: Sequence[Path]) -> None:
-    """Print all reports with the sources of `tree`.
+@dataclass(frozen=True)
+class Comparison:
+    """What is not the same in two folders of output."""
+
+    differing: dict[Path, list[str]]
+    """File -> the first lines of its difference."""
+    new: list[Path]
+    """Files that only the new revision could print."""
+    unused: list[Intended]
+    """Changes that no file has."""
+
+
+def print_with(tree: Path, output: Path, *names: str) -> None:
+    """Print all of the stored experiments of these names, by default all, with a tree's sources.
 
     Raises:
-        CalledProcessError: Slowdust ended with a traceback.
+        CalledProcessError: Slowdust cannot even be imported.
     """
-    with tempfile.TemporaryDirectory() as results:
-        unpack_experiments(Path(results))
-        script = Path(__file__).with_name("print_all.py")
+    with tempfile.TemporaryDirectory() as folder:
         subprocess.run(
-            [sys.executable, script, results, output, *archives],
-            env=os.environ | {"PYTHONPATH": str(tree / "src"), "COLUMNS": "100"},
+            [sys.executable, "-m", "tests.same_output.print_all", output, *names],
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": f"{tree / 'src'}:{ROOT}", "COLUMNS": "100"},
             check=True,
         )
 
 
-def differences(
-    old: Path, new: Path, wording: Sequence[tuple[str, str]]
-) -> Iterator[tuple[Path, list[str]]]:
-    """Yield each file that is not the same in both, with the first lines of the difference.
-
-    `wording` has the changes of words (regular expression, replacement) that are made to the old
-    output before it is compared.
-    """
+def compare(old: Path, new: Path, intended: Sequence[Intended] = ()) -> Comparison:
+    """Compare two folders of output."""
+    comparison = Comparison({}, [], [*intended])
     for name in sorted({*_files(old), *_files(new)}):
         before, after = _read(old / name), _read(new / name)
-        for pattern, replacement in wording:
-            before = re.sub(pattern, replacement, before)
+        if FAILED in before and FAILED not in after:
+            comparison.new.append(name)
+            continue
+        for change in intended:
+            if before != after and fnmatchcase(str(name), change.files):
+                before, times = change.pattern.subn(change.replacement, before)
+                if times and change in comparison.unused:
+                    comparison.unused.remove(change)
         if before != after:
             lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
-            yield name, list(lines)[2 : 2 + _MOST_LINES]
+            comparison.differing[name] = list(lines)[2 : 2 + _MOST_LINES]
+    return comparison
+
+
+def read_intended(path: Path) -> list[Intended]:
+    """Read the changes that are intended."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    columns = [line.split("\t") for line in lines if line and not line.startswith("#")]
+    return [Intended(files, re.compile(pattern), text) for files, pattern, text in columns]
 
 
 def main() -> int:
     """Compare; return the exit code."""
     parser = argparse.ArgumentParser(prog="tests.same_output", description=__doc__)
     parser.add_argument("revision", help="The earlier revision: a commit, a tag, a branch.")
-    parser.add_argument(
-        "--wording",
-        type=Path,
-        default=Path(__file__).with_name("wording.tsv"),
-        help="Lines PATTERN<tab>REPLACEMENT, made to the old output first.  [wording.tsv]",
-    )
-    arguments = parser.parse_args()
-    archives = [ARCHIVE] if ARCHIVE.is_dir() else []
-    wording = _read_wording(arguments.wording)
+    revision = parser.parse_args().revision
     with tempfile.TemporaryDirectory() as scratch:
         old_tree, old, new = (Path(scratch) / name for name in ("tree", "old", "new"))
-        _check_out(arguments.revision, old_tree)
-        print_with(old_tree, old, archives)
-        print_with(ROOT, new, archives)
-        differing = list(differences(old, new, wording))
+        _check_out(revision, old_tree)
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(print_with, (old_tree, ROOT), (old, new)))
+        comparison = compare(old, new, read_intended(Path(__file__).with_name("intended.tsv")))
         files = len(list(_files(new)))
-    for name, lines in differing:
-        print(f"{name} differs", *lines, sep="\n  ")
-    if not archives:
-        print(f"left out: the published runs, which are not in {ARCHIVE.parents[1].name}/")
-    print(f"{files} files compared with {arguments.revision}, {len(differing)} differ")
-    return 1 if differing else 0
+    for name, lines in comparison.differing.items():
+        print(f"{name} differs", *(line[:_MOST_CHARACTERS] for line in lines), sep="\n  ")
+    for change in comparison.unused:
+        print(f"intended, but in no file: {change.pattern.pattern} in {change.files}")
+    for folder, times in Counter(name.parent for name in comparison.new).items():
+        print(f"{revision} cannot print {times} files of {folder}")
+    if not ARCHIVE.is_dir():
+        print(f"skipped: the published runs, which are not in {ARCHIVE.parents[1].name}/")
+    print(
+        f"{files} files compared with {revision}, {len(comparison.differing)} differ, "
+        f"{len(comparison.new)} are new"
+    )
+    return 1 if comparison.differing else 0
 
 
 def _check_out(revision: str, directory: Path) -> None:
@@ -105,23 +127,14 @@ def _check_out(revision: str, directory: Path) -> None:
     subprocess.run(["tar", "-x", "-C", directory], input=git.stdout, check=True)
 
 
-def _read_wording(path: Path) -> list[tuple[str, str]]:
-    lines = [
-        line
-        for line in path.read_text(encoding="utf-8").splitlines()
-        if line and not line.startswith("#")
-    ]
-    return [
-        (pattern, replacement) for pattern, _, replacement in (x.partition("\t") for x in lines)
-    ]
-
-
 def _files(directory: Path) -> Iterator[Path]:
     return (path.relative_to(directory) for path in directory.rglob("*") if path.is_file())
 
 
 def _read(path: Path) -> str:
-    return path.read_bytes().decode("utf-8", "surrogateescape") if path.is_file() else ""
+    if not path.is_file():
+        return f"{FAILED}there is no such file\n"
+    return path.read_bytes().decode("utf-8", "surrogateescape")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.same_output.__main__ import unpack_experiments
+from tests.experiments.stored import unpack_experiments
 from tests.unit.cli.any_input import no_hang
 from tests.unit.cli.command import Outcome, Slowdust, call
 
@@ -46,7 +46,8 @@ def _no_hang() -> Iterator[None]:
 def results(tmp_path: Path) -> Path:
     """The results folder with the measured experiments insert, micro and slap; slap is newest."""
     folder = tmp_path / "results"
-    unpack_experiments(folder)
-    for hour, name in enumerate(("micro", "insert", "slap")):
+    names = ("micro", "insert", "slap")
+    unpack_experiments(folder, *names)
+    for hour, name in enumerate(names):
         os.utime(folder / name / "manifest.json", (3600 * hour, 3600 * hour))
     return folder

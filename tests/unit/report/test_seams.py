@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from tests.same_output.__main__ import ROOT, unpack_experiments
+from tests.experiments.stored import ROOT, unpack_experiments
 
 FORMAT = '''
 """The number of results."""
@@ -48,7 +48,7 @@ class Copy:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         shutil.copytree(ROOT / "src", folder / "src")
-        unpack_experiments(folder / "results")
+        unpack_experiments(folder / "results", "micro", "insert", "slap")
 
     def write(self, module: str, text: str) -> None:
         (self.folder / "src/slowdust" / module).write_text(text)

@@ -18,14 +18,14 @@ from slowdust.report.markdown import report as markdown
 from slowdust.store.folder import Folder
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
-from tests.same_output.__main__ import unpack_experiments
+from tests.experiments.stored import unpack_experiments
 from tests.unit.report.outline import words
 
 
 @pytest.fixture(params=["insert", "query"])
 def renamed(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Manifest, list[Slice]]:
     """Return the stored experiment of the Insert Benchmark, with one of its roles renamed."""
-    unpack_experiments(tmp_path)
+    unpack_experiments(tmp_path, "insert")
     folder = Folder(tmp_path / "insert")
     slices = folder.read_slices()
     for record in slices:

@@ -16,7 +16,7 @@ from slowdust.errors import SlowdustError, UsageError
 from slowdust.store.bounds import MOST_CONTENDERS
 from slowdust.store.folder import Folder
 from slowdust.unpacking import UnsafeArchive, unpack
-from tests.same_output.__main__ import unpack_experiments
+from tests.experiments.stored import unpack_experiments
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -24,7 +24,7 @@ Change = Callable[[dict[str, Any]], object]
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
     """An experiment whose slices are of the present schema."""
-    unpack_experiments(tmp_path)
+    unpack_experiments(tmp_path, "micro")
     folder = Folder(tmp_path / "micro")
     records = [msgspec.json.encode(record) + b"\n" for record in folder.read_slices()]
     (folder.path / "slices.ndjson").write_bytes(b"".join(records))

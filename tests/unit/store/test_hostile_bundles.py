@@ -18,7 +18,7 @@ from slowdust.store import reading
 from slowdust.store.folder import Folder
 from slowdust.store.keeping import bundle
 from slowdust.store.keeping.bundle import pack, unpack
-from tests.same_output.__main__ import unpack_experiments
+from tests.experiments.stored import unpack_experiments
 
 CASES = Path(__file__).parents[2] / "cases" / "bundles"
 _ZEROS = 64 << 20
@@ -26,7 +26,7 @@ _ZEROS = 64 << 20
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
-    unpack_experiments(tmp_path / "made")
+    unpack_experiments(tmp_path / "made", "insert")
     return Folder(tmp_path / "made/insert")
 
 
@@ -194,9 +194,10 @@ def test_a_bundle_without_a_manifest(tmp_path: Path) -> None:
 
 def test_experiments_of_slowdust_have_no_unknown_keys(tmp_path: Path) -> None:
     unpack_experiments(tmp_path / "made")
-    for path in (tmp_path / "made").iterdir():
-        pack(Folder(path), tmp_path / f"{path.name}.slowdust")
-        unpack(tmp_path / f"{path.name}.slowdust", tmp_path / "results")
+    for slices in (tmp_path / "made").rglob("slices.ndjson"):
+        folder = Folder(slices.parent)
+        pack(folder, tmp_path / f"{folder.name}.slowdust")
+        unpack(tmp_path / f"{folder.name}.slowdust", tmp_path / "results")
 
 
 def test_a_record_of_megabytes_is_no_record(

@@ -163,7 +163,7 @@ def _kinds(
     }
     times: dict[WaitKind, Microsecond] = {}
     beside: dict[WaitKind, Difference] = {}
-    for kind in kinds:
+    for kind in sorted(kinds):
 
         def us(window: WaitWindow, kind: WaitKind = kind) -> float:
             return sum(w.us for w in window.waits if w.kind == kind) / window.operations
