@@ -9,7 +9,7 @@ JOBS ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo check unit test full quarter golden slowest tools lint audit same bench charts clean
+.PHONY: setup demo check unit test full quarter golden slowest tools lint audit same bench baseline charts clean
 
 setup: $(VENV)/.ready
 
@@ -72,6 +72,10 @@ same: setup
 
 bench: setup
 	$(BIN)/python -m bench.run
+
+# `make baseline RECORD=--record` renews what is recorded.
+baseline: setup
+	$(BIN)/python -m bench.baseline $(RECORD)
 
 # The chart library of the pages, as its package-lock.json pins it.
 UPLOT := src/slowdust/report/html/uplot
