@@ -102,7 +102,7 @@ def test_baselines_may_have_different_figures() -> None:
 
 
 def test_recorded_baseline_is_read_as_it_was_written(tmp_path: Path) -> None:
-    figures = {"a": Right(1, 2), "b": Wrong(0, 3), "c": Instructions(889.2)}
+    figures: dict[str, Figure] = {"a": Right(1, 2), "b": Wrong(0, 3), "c": Instructions(889.2)}
     baseline = Baseline({"cores": "2"}, figures)
     baseline.write(tmp_path / "baseline.json")
     assert Baseline.read(tmp_path / "baseline.json") == baseline
