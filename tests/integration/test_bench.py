@@ -47,6 +47,7 @@ def test_every_benchmark_measures_with_its_smallest_sizes(
 
 
 @full
+@pytest.mark.timeout(3600)
 def test_nothing_is_left_of_a_hundred_commands_that_were_ended(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
