@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 # Without bytecode, every program compiles its modules at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo check unit test full quarter golden slowest tools lint audit same bench charts clean
+.PHONY: setup demo check unit test full quarter golden slowest tools lint audit same bench baseline charts clean
 
 setup: $(VENV)/.ready
 
@@ -79,6 +79,10 @@ same: setup
 
 bench: setup
 	$(BIN)/python -m bench.run
+
+# `make baseline RECORD=--record` renews what is recorded.
+baseline: setup
+	$(BIN)/python -m bench.baseline $(RECORD)
 
 # The chart library of the pages, as its package-lock.json pins it.
 UPLOT := src/slowdust/report/html/uplot

@@ -83,6 +83,22 @@ def judged(night: Night, shifts: Sequence[float], rng: np.random.Generator) -> J
     return {(each.estimate.step, each.estimate.contender): each for each in judgements}
 
 
+def compared(
+    first: Night, second: Night, change: float, pairs: int, rng: np.random.Generator
+) -> tuple[Tally, Tally]:
+    """Compare pairs of experiments; return the tests that changed, and those that did not."""
+    changed, unchanged = Tally(), Tally()
+    # What the contender is beside the base says nothing about the change of it.
+    level = [float(each) for each in np.exp(rng.normal(0, 0.1, TESTS))]
+    half = TESTS // 2
+    for _ in range(pairs):
+        after = [x * (change if test < half else 1) for test, x in enumerate(level)]
+        changes = judge_changes(judged(first, level, rng), judged(second, after, rng), MARGIN)
+        changed.add(change, changes, range(half))
+        unchanged.add(1.0, changes, range(half, TESTS))
+    return changed, unchanged
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table; return 1 if intervals or verdicts are wrong more often than they say."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -94,17 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print("| --- | ---: | ---: | ---: | ---: |")
     for name, first, second in CASES:
         for change in CHANGES:
-            changed, unchanged = Tally(), Tally()
-            # What the contender is beside the base says nothing about the change of it.
-            level = [float(each) for each in np.exp(rng.normal(0, 0.1, TESTS))]
-            half = TESTS // 2
-            for _ in range(pairs):
-                after = [x * (change if test < half else 1) for test, x in enumerate(level)]
-                changes = judge_changes(
-                    judged(first, level, rng), judged(second, after, rng), MARGIN
-                )
-                changed.add(change, changes, range(half))
-                unchanged.add(1.0, changes, range(half, TESTS))
+            changed, unchanged = compared(first, second, change, pairs, rng)
             holds = (changed.with_truth + unchanged.with_truth) / (changed.tests + unchanged.tests)
             false = unchanged.different / unchanged.tests
             print(

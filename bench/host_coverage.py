@@ -163,12 +163,18 @@ def odd_hosts(count: int) -> None:
                     )
 
 
-def _print_odd(count: int, hardware: Hardware, noise: Noise) -> None:
+def named(count: int, hardware: Hardware, noise: Noise) -> tuple[int, int]:
+    """Return in how many experiments the odd host is named, and in how many another one."""
     right = wrong = 0
     for cells in experiments(count, hardware, noise):
         found = disagreements(estimate_all(cells, hosts=hosts_of(hardware.hosts)), MARGIN)
         right += any(_is_right(each, hardware) for each in found)
         wrong += any(not _is_right(each, hardware) for each in found)
+    return right, wrong
+
+
+def _print_odd(count: int, hardware: Hardware, noise: Noise) -> None:
+    right, wrong = named(count, hardware, noise)
     print_row(
         *(hardware.hosts, f"{hardware.spread:.0%}", f"{noise.slice:.0%}", hardware.odd_tests),
         *(f"{right / count:.1%}", f"{wrong / count:.1%}"),

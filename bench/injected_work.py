@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import shutil
 import struct
 import sys
 import tempfile
@@ -21,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
-from bench.clients.process import MissingProgramError
+from bench.clients.process import check_programs
 from slowdust.analysis.comparison.verdict import AMOUNTS, Judgement
 from slowdust.analysis.work.cost import instructions_per_operation
 from slowdust.analysis.work.estimate import counts_by_step, judge_work
@@ -119,6 +118,8 @@ class Server:
         return self.counts(step, round(rounds))
 
 
+Injected = tuple[str, float]
+"""A test, and the share of its instructions that is injected."""
 Place = tuple[float, int]
 """Share that is injected and number of an experiment."""
 
@@ -202,6 +203,39 @@ def take(spec: Spec, operations: int, places: Sequence[Place]) -> tuple[list[str
         return contenders.names, counted
 
 
+@dataclasses.dataclass(frozen=True)
+class Size:
+    """How much is counted."""
+
+    experiments: int
+    """Experiments of each test and share."""
+    operations: int
+    """Operations of a window."""
+    rows: int
+
+
+def judged(
+    build: str, tests: Sequence[str], size: Size
+) -> dict[tuple[str, float], list[Judgement]]:
+    """Return the judgements of all experiments.
+
+    Raises:
+        MissingProgramError: valgrind is not installed.
+    """
+    check_programs("valgrind")
+    given = {"name": "bench", "contenders": [build, build], "tests": [*tests], "rows": size.rows}
+    spec = parse_spec(given)
+    places = [(share, number) for share in SHARES for number in range(size.experiments)]
+    names, counted = take(spec, size.operations, places)
+    of_steps: dict[Injected, list[Judgement]] = {
+        (step.test.name, share): [] for step in plan(spec) for share in SHARES
+    }
+    for (share, _), counts in counted.items():
+        for judgement in judge_work(counts_by_step(counts), names):
+            of_steps[judgement.estimate.step.test, share].append(judgement)
+    return of_steps
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Count and print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -211,42 +245,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--operations", type=int, default=200, help="of a window")
     parser.add_argument("--rows", type=int, default=100_000)
     options = parser.parse_args(arguments)
-    if shutil.which("valgrind") is None:
-        raise MissingProgramError("valgrind is not installed")
-    spec = parse_spec(
-        {
-            "name": "bench",
-            "contenders": [options.build, options.build],
-            "tests": options.tests.split(","),
-            "rows": options.rows,
-        }
-    )
-    places = [(share, number) for share in SHARES for number in range(options.experiments)]
-    names, counted = take(spec, options.operations, places)
-    judged = {place: judge_work(counts_by_step(counts), names) for place, counts in counted.items()}
+    size = Size(options.experiments, options.operations, options.rows)
+    of_steps = judged(options.build, options.tests.split(","), size)
     print(f"\n{options.build}, two starts, windows of {options.operations} operations\n")
     print("| test | injected | ratio | interval above 1 | more | same | unsure |")
     print("| --- | --: | --: | --: | --: | --: | --: |")
-    for step in plan(spec):
-        for share in SHARES:
-            of_step = [
-                judgement
-                for (injected, _), judgements in judged.items()
-                for judgement in judgements
-                if injected == share and judgement.estimate.step.test == step.test.name
-            ]
-            print(f"| {step.test.name} | {share:.1%} | {_row(of_step)} |", flush=True)
+    for (test, share), judgements in of_steps.items():
+        print(f"| {test} | {share:.1%} | {_row(judgements)} |", flush=True)
     return 0
+
+
+def above_one(judgements: Sequence[Judgement]) -> int:
+    """Return how many intervals are above 1."""
+    intervals = [judgement.estimate.interval for judgement in judgements]
+    return sum(interval is not None and interval.low > 1 for interval in intervals)
 
 
 def _row(judgements: Sequence[Judgement]) -> str:
     """Return the cells of the experiments of one step with one share."""
     estimates = [judgement.estimate for judgement in judgements]
     ratios = [estimate.ratio for estimate in estimates if estimate.ratio is not None]
-    above = sum(each.interval is not None and each.interval.low > 1 for each in estimates)
     verdicts = [AMOUNTS[judgement.verdict] for judgement in judgements]
     number = len(judgements)
-    cells = [f"{min(ratios):.4f} to {max(ratios):.4f}", f"{above} of {number}"]
+    cells = [f"{min(ratios):.4f} to {max(ratios):.4f}", f"{above_one(judgements)} of {number}"]
     cells += [str(verdicts.count(verdict)) for verdict in ("more", "same", "unsure")]
     return " | ".join(cells)
 

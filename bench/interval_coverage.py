@@ -4,7 +4,7 @@
 
 Prints the tables of docs/statistics.md, from seeded experiments. Beside Slowdust's interval stand
 the two that one would take first: a bootstrap of all blocks, and Student's t over the incarnations'
-means; beside each choice of the estimator stands the estimator without it.
+means.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from bench.coverage.choices import disagreement, discoveries, halves, outsiders, restarts, totals
 from bench.coverage.chunks import chunks
+from bench.coverage.disturbances import outsiders, totals
 from bench.coverage.intervals import coverage, other_noise, power
 from bench.coverage.long_steps import long_steps
 from bench.coverage.stopping import early_stop
@@ -27,10 +27,6 @@ TABLES: dict[str, tuple[Callable[[int], None], float]] = {
     "power": (power, 0.5),
     "early-stop": (early_stop, 0.1),
     "totals": (totals, 1.0),
-    "discoveries": (discoveries, 1.0),
-    "restarts": (restarts, 1.0),
-    "halves": (halves, 0.5),
-    "disagreement": (disagreement, 0.5),
     "long-steps": (long_steps, 2.0),
     "chunks": (chunks, 0.5),
     "outsiders": (outsiders, 1.0),

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, cast
 
-from bench.clients.process import LIBRARIES, PACKAGES, check_programs, options_of_library
+from bench.clients.process import check_programs
 
-SMALLEST = ("--smallest", "probe_cost")
+SMALLEST = ("--smallest", "disk_shares")
+_PROGRAMS = ("sysbench", "cc", "taskset", "valgrind")
 
 
 class Benchmark(Protocol):
@@ -49,9 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown := set(options.names) - set(names):
         parser.error(f"no benchmark is called {', '.join(sorted(unknown))}")
     if not options.names:
-        check_programs(*PACKAGES)
-        for library in LIBRARIES:
-            options_of_library(library)
+        check_programs(*_PROGRAMS)
     codes = []
     for name in options.names or names:
         print(f"\n{name}", flush=True)

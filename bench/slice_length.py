@@ -25,9 +25,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bench.servers.side_by_side import ROWS, SideBySide, side_by_side
-from bench.slice_choice import record_speed
 from slowdust.analysis.comparison.location import trimmed_mean
-from slowdust.experiment.slices.length import LENGTHS, choose_length
+from slowdust.experiment.slices.length import LENGTHS, RUN, SpeedRecord, choose_length
 from slowdust.experiment.slices.schedule import block_order
 from slowdust.units import Second
 
@@ -94,13 +93,29 @@ def _measure(options: argparse.Namespace, test: str) -> list[Round]:
     rounds = []
     with side_by_side([options.build] * 2, test, options.rows) as servers:
         for _ in range(options.rounds):
-            chosen = choose_length(record_speed(servers, RECORD), DISCARD)
+            chosen = choose_length(_record_speed(servers), DISCARD)
             blocks = {length: Blocks() for length in LENGTHS}
             for _ in range(options.cycles):
                 for length in rng.sample(LENGTHS, len(LENGTHS)):
                     _add_block(blocks[length], length, servers, rng)
             rounds.append(Round(chosen, blocks))
     return rounds
+
+
+def _record_speed(servers: SideBySide) -> SpeedRecord:
+    """Record the speed of the first contender as an experiment does."""
+    contender = servers.contenders[0]
+    runs = []
+    end = time.monotonic() + RECORD
+    while time.monotonic() < end:
+        runs.append(servers.run(contender, RUN))
+    begun = time.monotonic()
+    seconds_of_run = servers.probed_run(contender, RUN).seconds
+    return SpeedRecord(
+        operations=np.array([float(run.operations) for run in runs]),
+        seconds=np.array([run.seconds for run in runs]),
+        overhead=time.monotonic() - begun - seconds_of_run,
+    )
 
 
 def _add_block(blocks: Blocks, length: Second, servers: SideBySide, rng: random.Random) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,9 +69,9 @@ def row(
     return Row(quantity, str(measured), "", met=True)
 
 
-def compile_loop(name: str, directory: Path, options: Sequence[str] = ()) -> point_queries.Client:
+def compile_loop(name: str, directory: Path) -> point_queries.Client:
     """Compile a loop in C of this folder into a directory; return it as a client."""
     program = directory / name
     source = Path(__file__).with_name(f"{name}.c")
-    subprocess.run(["cc", "-O2", "-o", program, source, *options], check=True)
+    subprocess.run(["cc", "-O2", "-o", program, source], check=True)
     return point_queries.loop_in_c(program)

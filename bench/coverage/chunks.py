@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from bench.coverage.experiments import (
     Layout,
-    Tally,
-    Verdicts,
     experiments,
+    judge,
     print_header,
     print_row,
 )
-from slowdust.analysis.comparison.estimate import estimate_all
+from slowdust.analysis.comparison.relative import BlockRatios
 from tests.unit.synthetic import Noise
 
 STEPS = 10
 TRUTH = 0.90
-_CALM = Noise(slice=0.03, restart=0.01)
+CALM = Noise(slice=0.03, restart=0.01)
 _NOISE = {
-    "chunks of 3%, restarts of 1%": _CALM,
-    "the same, restarts of 3%": replace(_CALM, restart=0.03),
-    "chunks of 10%": replace(_CALM, slice=0.10),
-    "a machine at half its speed for 1 s at a time": replace(_CALM, regime_s=1.0),
-    "the same, 5 s": replace(_CALM, regime_s=5.0),
-    "the same, 30 s": replace(_CALM, regime_s=30.0),
-    "drift of 30% within 20 s": replace(_CALM, drift=0.3, drift_time_s=20.0),
+    "chunks of 3%, restarts of 1%": CALM,
+    "the same, restarts of 3%": replace(CALM, restart=0.03),
+    "chunks of 10%": replace(CALM, slice=0.10),
+    "a machine at half its speed for 1 s at a time": replace(CALM, regime_s=1.0),
+    "the same, 5 s": replace(CALM, regime_s=5.0),
+    "the same, 30 s": replace(CALM, regime_s=30.0),
+    "drift of 30% within 20 s": replace(CALM, drift=0.3, drift_time_s=20.0),
 }
+
+
+def in_chunks(
+    count: int, layout: Layout, noise: Noise, truth: float = 1.0
+) -> Iterator[list[BlockRatios]]:
+    """Make seeded experiments of long steps, whose contender has the true rqps `truth`."""
+    for cells in experiments(count, layout, noise, float(np.log(truth))):
+        yield [replace(cell, parts="chunks") for cell in cells]
 
 
 def chunks(count: int) -> None:
@@ -45,13 +53,8 @@ def chunks(count: int) -> None:
     for blocks in (2, 4, 12):
         layout = Layout(STEPS, 3, blocks)
         for name, noise in _NOISE.items():
-            tally, verdicts, slower = Tally(), Verdicts(), Verdicts()
-            for log_shift, judged in ((0.0, verdicts), (float(np.log(TRUTH)), slower)):
-                for cells in experiments(count, layout, noise, log_shift):
-                    estimates = estimate_all([replace(cell, parts="chunks") for cell in cells])
-                    judged.add(estimates)
-                    for estimate in estimates if not log_shift else ():
-                        tally.add(estimate.interval)
+            tally, verdicts = judge(in_chunks(count, layout, noise))
+            _, slower = judge(in_chunks(count, layout, noise, TRUTH), TRUTH)
             print_row(
                 blocks,
                 name,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from slowdust.analysis.comparison.estimate import estimate_all
+from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
 from slowdust.analysis.comparison.ratio import Estimate, Interval
 from slowdust.analysis.comparison.relative import BlockRatios
 from slowdust.analysis.comparison.verdict import DIFFERENT, judge_estimates
@@ -90,15 +92,34 @@ class Verdicts:
         """Judge one experiment."""
         self.of_experiments.append([j.verdict for j in judge_estimates(estimates, MARGIN)])
 
+    def number(self, *verdicts: Verdict) -> int:
+        """Return how many results have one of `verdicts`."""
+        return sum(verdict in verdicts for of_one in self.of_experiments for verdict in of_one)
+
     def share(self, *verdicts: Verdict) -> float:
         """Return the share of the results that have one of `verdicts`."""
-        every = [verdict for of_one in self.of_experiments for verdict in of_one]
-        return sum(verdict in verdicts for verdict in every) / len(every)
+        return self.number(*verdicts) / sum(map(len, self.of_experiments))
+
+    def with_a_difference(self) -> int:
+        """Return how many experiments have a `faster` or `slower`: of A/A none should."""
+        return sum(any(v in DIFFERENT for v in of_one) for of_one in self.of_experiments)
 
     def experiments_with_a_difference(self) -> float:
-        """Return the share of the experiments with a `faster` or `slower`: A/A has none."""
-        wrong = sum(any(v in DIFFERENT for v in of_one) for of_one in self.of_experiments)
-        return wrong / len(self.of_experiments)
+        """Return the share of the experiments with a `faster` or `slower`."""
+        return self.with_a_difference() / len(self.of_experiments)
+
+
+def judge(
+    simulated: Iterable[Sequence[BlockRatios]], truth: float = 1.0, hosts: Hosts = ONE_HOST
+) -> tuple[Tally, Verdicts]:
+    """Estimate and judge experiments whose contenders all have the true rqps `truth`."""
+    tally, verdicts = Tally(), Verdicts()
+    for of_experiment in simulated:
+        estimates = estimate_all(of_experiment, hosts=hosts)
+        verdicts.add(estimates)
+        for estimate in estimates:
+            tally.add(estimate.interval, truth)
+    return tally, verdicts
 
 
 def print_header(*columns: str) -> None:

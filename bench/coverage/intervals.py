@@ -15,6 +15,7 @@ from bench.coverage.experiments import (
     Tally,
     Verdicts,
     experiments,
+    judge,
     print_header,
     print_row,
 )
@@ -105,6 +106,7 @@ def other_noise(count: int) -> None:
         "stalls of the machine in 1% of the slices": Noise(stalled_share=0.01),
         "stalls of the machine in 5% of the slices": Noise(stalled_share=0.05),
         "restarts of 1% that move all tests together": Noise(restart=0.01, restart_shared=0.9),
+        "the same, 2%": Noise(restart=0.02, restart_shared=0.9),
         "one unruly test (3%), seven calm (0.2%)": Noise(restart=(0.03, *[0.002] * 7)),
         "heavier tails (t with 2.1 degrees of freedom)": Noise(tail_freedom=2.1, slice=0.04),
         "a fifth of the slices stolen": Noise(stolen_share=0.2),
@@ -142,12 +144,8 @@ def power(count: int) -> None:
     for noise in (CALM, replace(CALM, restart=0.01), SHARED):
         for layout in (Layout(8, 2, 60), Layout(8, 3, 40), Layout(8, 6, 20)):
             for truth in (0.95, 0.97, 0.985, 1.0):
-                tally, verdicts = Tally(), Verdicts()
-                for cells in experiments(count, layout, noise, float(np.log(truth))):
-                    estimates = estimate_all(cells)
-                    verdicts.add(estimates)
-                    for estimate in estimates:
-                        tally.add(estimate.interval, truth)
+                shifted = experiments(count, layout, noise, float(np.log(truth)))
+                tally, verdicts = judge(shifted, truth)
                 print_row(
                     *(layout, f"{noise.slice:.0%}", f"{noise.restart:.1%}", f"{truth:.3f}", tally),
                     *(

@@ -62,9 +62,6 @@ def _missing_packages() -> list[str]:
         ["python3", "-c", "import venv, ensurepip"], check=False, capture_output=True
     ).returncode:
         packages.append("python3-venv")
-    exists = ["pkg-config", "--exists", "libmongoc-1.0"]
-    if find("pkg-config") is None or subprocess.run(exists, check=False).returncode:
-        packages.append("libmongoc-dev")
     return packages
 
 

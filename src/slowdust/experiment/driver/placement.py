@@ -5,7 +5,7 @@ Whether the scheduler has put both on one CPU or on two moves throughput by a fa
 ten on a virtual machine, where waking another CPU means leaving the guest), and it changes its mind
 from one second to the next: no number of slices averages that away. So each client shares one CPU
 with its own server process, the same CPU for every contender, and more clients than CPUs take turns
-on them (bench/placement.py measures the noise with and without).
+on them.
 """
 
 from __future__ import annotations

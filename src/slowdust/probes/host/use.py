@@ -1,7 +1,7 @@
 """The probe of the whole host: its totals so far, and the difference of two readings.
 
 Direct reads of two kernel files: psutil opens /proc/stat twice and walks all of /proc/diskstats
-for the same numbers, at ten times the cost (bench/probe_cost.py measures both).
+for the same numbers, at ten times the cost.
 """
 
 from __future__ import annotations
