@@ -7,11 +7,10 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 from slowdust.dbms.access import Target
 from slowdust.experiment.driver.process import Driver
 from slowdust.instances.instance import Instance
+from tests.tiers.selection import require
 
 
 @dataclass(frozen=True)
@@ -50,8 +49,7 @@ class Certificates:
 
     @classmethod
     def make(cls, folder: Path) -> Certificates:
-        if shutil.which("openssl") is None:
-            pytest.skip("openssl is not installed")
+        require("openssl")
         made = cls(folder)
         folder.mkdir()
         folder.chmod(0o755)
