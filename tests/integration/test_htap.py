@@ -221,18 +221,8 @@ def test_an_experiment_has_both_sides_and_a_frontier(open_dir: Path) -> None:
     place.run(
         *("compare", "postgres@15.8", "postgres@17.6", "--benchmark", "htap", "--name", "mixed"),
         *("--tests", "queries.beside,transactions.hold,mixed.t1q1,mixed.t0q1,mixed.t1q0"),
-        *(
-            "--budget",
-            "8s",
-            "--slice",
-            "100ms",
-            "--incarnations",
-            "1",
-            "--warehouses",
-            "1",
-            "--rate",
-            "20",
-        ),
+        *("--budget", "12s", "--slice", "100ms", "--incarnations", "1"),
+        *("--warehouses", "1", "--rate", "50"),
         *("--hold", "1s", "--count", "off", "--yes"),
     )
     report = place.report("mixed")
@@ -241,8 +231,8 @@ def test_an_experiment_has_both_sides_and_a_frontier(open_dir: Path) -> None:
     queries = results["queries.beside", "postgres@17.6"]
     assert queries["errors"] == queries["beside"]["errors"] == 0
     assert queries["beside"]["test"] == "transactions"
-    assert queries["beside"]["rate"] == 20.0
-    assert queries["beside"]["qps"] == pytest.approx(20, rel=0.3)
+    assert queries["beside"]["rate"] == 50.0
+    assert queries["beside"]["qps"] == pytest.approx(50, rel=0.3)
     assert queries["beside"]["alone_qps"] > 0
     assert queries["beside"]["low"] < queries["beside"]["relative"] < queries["beside"]["high"]
     assert queries["beside"]["freshness_queries"] > 0

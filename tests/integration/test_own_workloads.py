@@ -377,6 +377,7 @@ def test_the_slow_log_is_replayed(
 def check_digests(workplace: Workplace, mysql: Seen) -> None:
     """Statements of the performance schema have their values from the log, or one of each."""
     url = mysql.running.url()
+    (workplace.folder / "seen.toml").unlink()
     workplace.run("workloads", "from", url, "slow.log", "-o", "seen.toml")
     workplace.run("workloads", "from", url, "-o", "by_example.toml")
     check_replay(workplace, mysql)
