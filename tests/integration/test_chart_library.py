@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from importlib import resources
 from pathlib import Path
 
-import pytest
+from tests.tiers.selection import needs
 
 
-@pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm")
+@needs("npm")
 def test_its_files_are_those_of_the_package(tmp_path: Path) -> None:
     folder = resources.files("slowdust.report.html") / "uplot"
     for name in ("package.json", "package-lock.json"):

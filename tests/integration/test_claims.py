@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.experiment.driver.placement import usable_cpus
-from tests.integration.conftest import GetBuild
+from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import Workplace, wait_for_line, wait_until
 
 CPUS = usable_cpus()
@@ -17,13 +17,13 @@ FIRST, SECOND = CPUS[0], CPUS[-1]
 
 
 @pytest.fixture
-def workplace(open_dir: Path, postgres_builds: GetBuild) -> Workplace:
-    postgres_builds("17.6")
+def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
+    builds("sqlite", "3.50.2")
     return Workplace(open_dir)
 
 
 def compare(name: str, budget: str, *options: str) -> list[str]:
-    contenders = ["postgres@17.6", "postgres@17.6"]
+    contenders = ["sqlite@3.50.2", "sqlite@3.50.2"]
     size = ["--tests", "point-query", "--rows", "1000", "--incarnations", "1", "--count", "off"]
     return ["compare", *contenders, *size, "--budget", budget, "--name", name, *options]
 
@@ -34,7 +34,7 @@ def starts(workplace: Workplace, name: str) -> list[float]:
 
 
 def test_second_experiment_waits_for_the_first_and_then_runs(workplace: Workplace) -> None:
-    first = workplace.start(*compare("first", "60s"))
+    first = workplace.start(*compare("first", "10m"))
     wait_until(lambda: len(workplace.slice_lines("first")) >= 2, "two slices are on disk")
     second = workplace.start(*compare("second", "1s"))
     wait_for_line(second, f"waiting: first (process {first.pid} of ")
@@ -62,7 +62,7 @@ def test_second_experiment_waits_for_the_first_and_then_runs(workplace: Workplac
 
 @pytest.mark.skipif(len(CPUS) < 2, reason="there is only one CPU")
 def test_experiments_on_other_cpus_run_side_by_side(workplace: Workplace) -> None:
-    first = workplace.start(*compare("first", "60s", "--cpus", str(FIRST)))
+    first = workplace.start(*compare("first", "10m", "--cpus", str(FIRST)))
     wait_until(lambda: len(workplace.slice_lines("first")) >= 2, "two slices are on disk")
     workplace.run(*compare("second", "1s", "--cpus", str(SECOND), "--no-wait"))
     manifest = workplace.manifest("second")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -10,12 +10,11 @@ import pytest
 
 from slowdust.benchmarks import described
 from slowdust.benchmarks.described import Call, Column, SqlType, Transaction, Value
-from tests.integration.conftest import GetBuildOf
 from tests.integration.driver_process import Driver, Target
-from tests.integration.servers import Server, new_instance
+from tests.integration.servers import POSTGRES, SharedServers
 
 ROWS = 2500
-SERVERS = [("postgres", "17.6"), ("mariadb", "11.4.5"), ("sqlite", "3.50.2")]
+SERVERS = [POSTGRES, "mariadb@10.11.18/innodb", "sqlite@3.50.2"]
 INT = described.Int()
 KEY = described.Value(type=INT, draw=described.Uniform(low=1, high=ROWS))
 MONEY = SqlType(name="NUMERIC(9, 2)")
@@ -27,14 +26,12 @@ DAY: dict[str, described.Type] = {
 AWKWARD: list[described.Fixed] = ["it's", "back\\slash", "tab\tnew\nline", "plain?", None]
 
 
-@pytest.fixture(scope="module", params=SERVERS, ids=lambda server: server[0])
-def target(request: pytest.FixtureRequest, builds: GetBuildOf) -> Iterator[Target]:
+@pytest.fixture(scope="module", params=SERVERS)
+def target(request: pytest.FixtureRequest, shared_servers: SharedServers) -> Target:
     """A server with the described table."""
-    dbms, version = request.param
-    with new_instance(builds(dbms, version), {}) as instance, Driver() as driver:
-        instance.start()
-        running = Server(instance).target()
-        tables = described.Tables(before=["SELECT 1"], tables=[_table(dbms)])
+    running = shared_servers(request.param).target()
+    tables = described.Tables(before=["SELECT 1"], tables=[_table(running["dbms"])])
+    with Driver() as driver:
         loaded = driver.expect(
             "loaded",
             "load",
@@ -46,8 +43,8 @@ def target(request: pytest.FixtureRequest, builds: GetBuildOf) -> Iterator[Targe
             seed=7,
             described=_plain(tables),
         )
-        assert loaded["rows"] == ROWS
-        yield running
+    assert loaded["rows"] == ROWS
+    return running
 
 
 def _plain(described: object) -> object:
@@ -160,9 +157,8 @@ def test_a_wrong_number_of_rows_is_counted(target: Target, driver: Driver) -> No
     assert sum(ran["errors"].values()) == ran["operations"]
 
 
+@pytest.mark.parametrize("target", [POSTGRES], indirect=True)
 def test_session_statements_hold_for_the_connection(target: Target, driver: Driver) -> None:
-    if target["dbms"] != "postgres":
-        pytest.skip("the setting is Postgres'")
     sql = "SELECT 1 WHERE current_setting('work_mem') = '3MB'"
     session = _open(driver, target, _test(Call(sql=sql, rows=1), session=["SET work_mem = '3MB'"]))
     ran = driver.run(session, 0.05)

@@ -1,21 +1,17 @@
-"""The driver's binary against a real server."""
+"""The driver's commands and slices, with its binary and a real server."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 
 import msgspec
 import pytest
 
-from slowdust.benchmarks.micro import MICRO
 from slowdust.builds import Build
-from slowdust.dbms.access import Access, Listen
 from slowdust.driver_program import find_driver
 from slowdust.store.latency import Histogram
 from slowdust.store.measured import ClientUse, PerSecond, Schedule
@@ -27,33 +23,15 @@ from tests.integration.driver_process import (
     Driver,
     Event,
     Target,
-    keeping_rows,
 )
-from tests.integration.servers import Server, new_instance
-
-AUTHENTICATION = """
-local all hashed md5
-local all scrammed scram-sha-256
-local all all trust
-host all scrammed 127.0.0.1/32 scram-sha-256
-host all all 127.0.0.1/32 trust
-"""
+from tests.integration.owner_process import wait_until
+from tests.integration.servers import POSTGRES, Server, SharedServers, new_instance
+from tests.tiers.selection import ends_first, full
 
 
-@contextlib.contextmanager
-def running_server(build: Build) -> Iterator[Server]:
-    """A server whose roles `hashed` and `scrammed` need their passwords."""
-    overrides = {"deadlock_timeout": "10ms", "fsync": "off"}
-    with new_instance(build, overrides, access=Access.make(Listen.LOOPBACK)) as instance:
-        (instance.data_dir / "pg_hba.conf").write_text(AUTHENTICATION)
-        instance.start()
-        yield Server(instance)
-
-
-@pytest.fixture(scope="module")
-def server(postgres_build: Build) -> Iterator[Server]:
-    with running_server(postgres_build) as running:
-        yield running
+@pytest.fixture
+def server(shared_servers: SharedServers) -> Server:
+    return shared_servers(POSTGRES)
 
 
 @pytest.fixture
@@ -67,42 +45,20 @@ def fresh(server: Server, driver: Driver) -> Target:
 
 
 @pytest.fixture(scope="module")
-def loaded(server: Server) -> Target:
-    """A target with tables that the tests of this module read, or write without harm."""
+def loaded(shared_servers: SharedServers) -> Target:
+    """A target with tables that the tests of this module only read."""
+    target = shared_servers(POSTGRES).target()
     with Driver() as process:
-        process.load(server.target())
-    return server.target()
-
-
-@pytest.mark.parametrize("clients", [1, 4])
-@pytest.mark.parametrize("test", keeping_rows(MICRO))
-def test_every_test_runs_without_errors(
-    loaded: Target, driver: Driver, test: str, clients: int
-) -> None:
-    ran = driver.run(driver.open(loaded, test, clients))
-    collisions = {"40P01"} if clients > 1 else set()
-    assert set(ran["errors"]) <= collisions
-    assert ran["operations"] > 0
-    assert ran["statements"] >= ran["operations"]
-    assert sum(ran["positions"]) == ran["operations"]
-    assert len(ran["positions"]) == clients
-
-
-@pytest.mark.parametrize("clients", [1, 4])
-@pytest.mark.parametrize("test", ["delete", "insert"])
-def test_rows_can_be_deleted_and_inserted(
-    fresh: Target, driver: Driver, test: str, clients: int
-) -> None:
-    ran = driver.run(driver.open(fresh, test, clients))
-    assert ran["errors"] == {}
-    change = ran["rows"] if test == "insert" else -ran["rows"]
-    assert driver.count(fresh) == TABLES * ROWS + change
+        process.load(target)
+    return target
 
 
 @pytest.mark.parametrize("clients", [1, 5])
 def test_every_row_is_deleted_once(fresh: Target, driver: Driver, clients: int) -> None:
-    session = driver.open(fresh, "delete", clients)
-    total = TABLES * ROWS
+    rows = 2_000
+    driver.load(fresh, rows=rows)
+    session = driver.open(fresh, "delete", clients, rows=rows)
+    total = TABLES * rows
     ends = [len(range(client, total, clients)) for client in range(clients)]
     ran = driver.run(session, stop={"positions": ends})
     assert (ran["operations"], ran["rows"], ran["errors"]) == (total, total, {})
@@ -140,7 +96,7 @@ def test_positions_are_those_of_the_clients_wherever_they_run(
     assert (ran["positions"], ran["operations"]) == (ends, sum(ends))
 
 
-@pytest.mark.parametrize("clients", [1, 8, 64])
+@pytest.mark.parametrize("clients", ends_first([1, 8, 64]))
 def test_measurements_fit_the_record_of_a_slice(
     loaded: Target, driver: Driver, clients: int
 ) -> None:
@@ -157,7 +113,8 @@ def test_measurements_fit_the_record_of_a_slice(
     assert ran["seconds"] >= 0.3
     # Each client's own rate ends at its own last completion, which is before the last of all.
     whole = ran["operations"] / ran["seconds"]
-    assert whole * 0.999 <= ran["qps"] <= whole * 1.5
+    assert whole * 0.999 <= ran["qps"]
+    assert clients > 1 or ran["qps"] <= whole * 1.01
     assert ran["bytes_received"] > 119 * ran["operations"]
     assert abs(ran["started"] - time.time()) < 60
 
@@ -231,10 +188,17 @@ def test_a_slice_ends_at_its_time_or_its_positions(
     assert "a time or at positions" in endless["message"]
 
 
-@pytest.mark.parametrize("arrivals", ["uniform", "poisson"])
-@pytest.mark.parametrize("clients", [2, 40])
+@pytest.mark.parametrize(
+    ("clients", "arrivals"),
+    [
+        (2, "uniform"),
+        (40, "poisson"),
+        pytest.param(2, "poisson", marks=full),
+        pytest.param(40, "uniform", marks=full),
+    ],
+)
 def test_an_open_loop_keeps_its_rate(
-    loaded: Target, driver: Driver, arrivals: str, clients: int
+    loaded: Target, driver: Driver, clients: int, arrivals: str
 ) -> None:
     session = driver.open(loaded, "point-query", clients)
     ran = driver.run(session, 1.0, rate={"per_second": 500.0, "arrivals": arrivals})
@@ -247,17 +211,21 @@ def test_an_open_loop_keeps_its_rate(
 
 def test_overload_drops_nothing_and_shows_as_latency(loaded: Target, driver: Driver) -> None:
     session = driver.open(loaded, "read-only-order")
-    ran = driver.run(session, 0.05, rate={"per_second": 20_000.0, "arrivals": "uniform"})
-    assert ran["operations"] == 1000
-    assert ran["seconds"] > 0.05
-    assert ran["schedule"]["late_operations"] > 900
-    assert ran["latency"]["max_ns"] > (ran["seconds"] - 0.05) * 1e9 * 0.9
+    # Ten times as many operations are due as the server can do in this time.
+    possible = driver.run(session, stop={"positions": [20]})["qps"]
+    seconds = 20 / possible
+    rate = {"per_second": 10 * possible, "arrivals": "uniform"}
+    ran = driver.run(session, seconds, rate=rate)
+    assert ran["operations"] == pytest.approx(200, abs=1)
+    assert ran["seconds"] > seconds
+    assert ran["schedule"]["late_operations"] > 0.5 * ran["operations"]
+    assert ran["latency"]["max_ns"] > (ran["seconds"] - seconds) * 1e9 * 0.9
 
 
 def test_missing_rows_are_errors(fresh: Target, driver: Driver) -> None:
     session = driver.open(fresh, "point-query")
     driver.sql(fresh, *(f"DELETE FROM sbtest{n + 1} WHERE id % 2 = 0" for n in range(TABLES)))
-    ran = driver.run(session)
+    ran = driver.run(session, stop={"positions": [200]})
     assert set(ran["errors"]) == {"wrong-row-count"}
     assert 0.3 < ran["errors"]["wrong-row-count"] / ran["statements"] < 0.7
 
@@ -272,11 +240,9 @@ def test_failing_operations_are_counted_and_end_in_time(fresh: Target, driver: D
 
 
 def test_deadlocks_are_retried(fresh: Target, driver: Driver) -> None:
-    ran = driver.write_few_rows(fresh)
-    # Each client's last collision may come too late to be tried again in this slice.
-    assert 0 <= ran["errors"]["40P01"] - ran["retries"] <= 4
-    assert ran["retries"] > 0
-    assert ran["operations"] > 10
+    ran = driver.collide(fresh)
+    # Each client's last collision may come too late to be tried again in the same slice.
+    assert abs(ran["errors"]["40P01"] - ran["retries"]) <= 4
 
 
 def test_plans_are_explained_once_for_each_statement(loaded: Target, driver: Driver) -> None:
@@ -325,17 +291,18 @@ def test_tcp(server: Server, driver: Driver) -> None:
 def test_sql_gives_results_in_order_over_several_connections(
     server: Server, driver: Driver
 ) -> None:
-    clock = "extract(epoch FROM clock_timestamp())"
-    statements = [
-        f"SELECT {n} AS n, NULL AS nothing, {clock} AS began, pg_sleep(0.5)::text, {clock} AS ended"
-        for n in range(6)
-    ]
-    results = driver.sql(server.target(), *statements, parallel=6)
-    rows = [result["rows"][0] for result in results]
-    assert [row[:2] for row in rows] == [[str(n), None] for n in range(6)]
-    assert results[0]["columns"][:2] == ["n", "nothing"]
-    first_end = min(float(row[4]) for row in rows)
-    assert sum(float(row[2]) < first_end for row in rows) > 1, "they ran one after the other"
+    target = server.target()
+    driver.sql(target, "DROP SEQUENCE IF EXISTS begun", "CREATE SEQUENCE begun")
+    # The first statement ends when another one has begun.
+    wait = (
+        "DO $$ BEGIN FOR i IN 1..60000 LOOP IF (SELECT is_called FROM begun) THEN RETURN; END IF; "
+        "PERFORM pg_sleep(0.001); END LOOP; RAISE 'the others wait'; END $$"
+    )
+    others = [f"SELECT {n} AS n, NULL AS nothing, nextval('begun') > 0 AS begun" for n in (1, 2)]
+    first, *results = driver.sql(target, wait, *others, parallel=2)
+    assert first["rows"] == []
+    assert [result["rows"] for result in results] == [[["1", None, "t"]], [["2", None, "t"]]]
+    assert results[0]["columns"] == ["n", "nothing", "begun"]
 
 
 def test_each_failure_names_its_kind(server: Server, driver: Driver) -> None:
@@ -357,29 +324,30 @@ def test_each_failure_names_its_kind(server: Server, driver: Driver) -> None:
     assert failure("dance") == ("usage", None)
 
 
-@pytest.mark.parametrize("clients", [1, 40])
-def test_a_killed_server_ends_the_slice(
-    clients: int, driver: Driver, postgres_build: Build
-) -> None:
-    with running_server(postgres_build) as server:
-        driver.load(server.target())
-        session = driver.open(server.target(), "point-query", clients)
-        with server.killed_soon(by=signal.SIGQUIT):
-            event = driver.do("run", session=session, stop={"seconds": 20})
-        assert (event["event"], event["kind"]) == ("error", "connection")
-        again = driver.do("run", session=session, stop={"seconds": 20})
-        assert again["kind"] == "connection"
-        driver.close(session)
+def test_a_killed_server_ends_the_slice(driver: Driver, postgres_build: Build) -> None:
+    with new_instance(postgres_build, {"fsync": "off"}) as instance:
+        for clients in (1, 40):
+            instance.start()
+            server = Server(instance)
+            driver.load(server.target(), rows=1_000)
+            session = driver.open(server.target(), "point-query", clients, rows=1_000)
+            with server.killed_soon(by=signal.SIGQUIT):
+                event = driver.do("run", session=session, stop={"seconds": 600})
+            assert (event["event"], event["kind"]) == ("error", "connection")
+            again = driver.do("run", session=session, stop={"seconds": 600})
+            assert again["kind"] == "connection"
+            driver.close(session)
+            wait_until(lambda: not instance.alive())
 
 
 @pytest.mark.parametrize("clients", [1, 40])
 def test_the_driver_ends_with_its_stdin(loaded: Target, driver: Driver, clients: int) -> None:
     session = driver.open(loaded, "point-query", clients)
-    driver.send("run", session=session, stop={"seconds": 60})
+    driver.send("run", session=session, stop={"seconds": 600})
     time.sleep(0.2)
     assert driver.process.stdin is not None
     driver.process.stdin.close()
-    assert driver.process.wait(timeout=5) == 0
+    assert driver.process.wait(timeout=60) == 0
 
 
 def test_the_committed_schema_is_that_of_the_binary() -> None:

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from slowdust.builds import Build
 from tests.integration.driver_process import Driver, Event, Target
-from tests.integration.servers import Server, new_instance
+from tests.integration.servers import POSTGRES, SharedServers
 
 SECONDS = 0.4
 
 
-@pytest.fixture(scope="module")
-def server(postgres_build: Build) -> Iterator[Server]:
-    with new_instance(postgres_build, {"fsync": "off"}) as instance:
-        instance.start()
-        yield Server(instance)
-
-
 @pytest.fixture
-def target(server: Server, driver: Driver) -> Target:
-    driver.load(server.target())
-    return server.target()
+def target(shared_servers: SharedServers, driver: Driver) -> Target:
+    target = shared_servers(POSTGRES).target()
+    driver.load(target)
+    return target
 
 
 def run_beside(driver: Driver, main: str, beside: dict[str, object], **stop: object) -> Event:
@@ -39,21 +30,25 @@ def test_a_session_beside_another_one_ends_with_it(
     """Threads with many clients each end with it, too, though nobody wakes them."""
     main = driver.open(target, "point-query", 2)
     beside = driver.open(target, "update-index", clients)
-    rate = {"per_second": 500.0, "arrivals": "uniform"}
+    # A tenth of what is possible beside it.
+    (alone,) = run_beside(driver, main, {"session": beside})["beside"]
+    possible = alone["qps"]
+    rate = {"per_second": possible / 10, "arrivals": "uniform"}
     ran = run_beside(driver, main, {"session": beside, "rate": rate})
     (writes,) = ran["beside"]
     assert ran["operations"] > 0 and not ran["errors"] and not writes["errors"]
     assert writes["session"] == beside
-    assert writes["seconds"] == pytest.approx(SECONDS, rel=0.25)
-    assert sum(writes["positions"]) == sum(writes["latency"]["counts"])
-    assert 0 <= sum(writes["positions"]) - writes["operations"] <= clients
-    assert writes["operations"] == pytest.approx(500 * writes["seconds"], rel=0.25)
+    assert writes["seconds"] == pytest.approx(ran["seconds"], rel=0.25)
+    passed = sum(writes["positions"]) - sum(alone["positions"])
+    assert passed == sum(writes["latency"]["counts"])
+    assert 0 <= passed - writes["operations"] <= clients
+    assert writes["operations"] == pytest.approx(possible / 10 * writes["seconds"], rel=0.5)
     assert writes["qps"] == pytest.approx(writes["operations"] / writes["seconds"])
-    assert writes["schedule"]["rate"] == 500.0
-    # Due every second at most: whoever waited for that would end long after the slice.
-    slow = {"per_second": 1.0, "arrivals": "uniform"}
+    assert writes["schedule"]["rate"] == pytest.approx(possible / 10)
+    # Due every ten minutes: whoever waited for that would end long after the slice.
+    slow = {"per_second": 1 / 600, "arrivals": "uniform"}
     ran = run_beside(driver, main, {"session": beside, "rate": slow})
-    assert ran["beside"][0]["seconds"] == pytest.approx(SECONDS, rel=0.25)
+    assert ran["beside"][0]["seconds"] == pytest.approx(ran["seconds"], rel=0.25)
     assert ran["beside"][0]["operations"] <= 1
 
 
@@ -64,7 +59,7 @@ def test_a_closed_loop_beside_another_stops_at_its_positions(
     beside = driver.open(target, "update-index", 2)
     ran = run_beside(driver, main, {"session": beside, "positions": [3, 5]})
     assert ran["beside"][0]["positions"] == [3, 5]
-    assert ran["seconds"] == pytest.approx(SECONDS, rel=0.25)
+    assert ran["seconds"] >= SECONDS, "the main session goes on"
     ran = run_beside(driver, main, {"session": beside})
     assert sum(ran["beside"][0]["positions"]) > 8, "it goes on"
     assert "schedule" not in ran["beside"][0] or ran["beside"][0]["schedule"] is None

@@ -1,21 +1,20 @@
-"""The steps of the Insert Benchmark, by the driver's binary against real servers."""
+"""Steps of the Insert Benchmark: what they do, how they end, and which are refused."""
 
 from __future__ import annotations
 
 import os
+import signal
 import threading
-from collections.abc import Iterator
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from slowdust.experiment.driver import protocol
 from tests.integration.conftest import GetBuildOf
-from tests.integration.driver_process import Driver, Event
+from tests.integration.driver_process import Driver, Target
 from tests.integration.purchases import (
     CLIENTS,
-    LOADED,
     Purchases,
     Work,
     load,
@@ -23,25 +22,20 @@ from tests.integration.purchases import (
     replace,
     running_server,
 )
-from tests.integration.servers import Server
+from tests.integration.servers import NEW_MYSQL, POSTGRES, ROCKSDB, Server, SharedServers
+from tests.tiers.selection import full
 
+AT_ONCE = 60.0
+"""Seconds on a busy machine; what is ended would have gone on for ten minutes."""
 SERVERS = (
-    "postgres@17.6",
-    "mysql@5.6.24/innodb",
-    "mysql@9.7.4/innodb",
-    "mariadb@10.11.18/rocksdb",
+    POSTGRES,
+    *(pytest.param(name, marks=full) for name in ("mysql@5.6.24/innodb", NEW_MYSQL, ROCKSDB)),
 )
-SOME_ROWS = [
-    ["267", "83831", "3855", "168", "BFmcCxxxxxx", "2024-01-01 00:00:00"],
-    ["745", "73056", "31", "367", "yCqwnmuqoxxxxxxxxx", "2024-01-01 00:00:00"],
-]
-"""The first and the thousandth of `purchases2`; the fourth column is four times the price."""
 
 
 @pytest.fixture(scope="module", params=SERVERS)
-def server(request: pytest.FixtureRequest, builds: GetBuildOf) -> Iterator[Server]:
-    with running_server(request.param, builds) as running:
-        yield running
+def server(request: pytest.FixtureRequest, shared_servers: SharedServers) -> Server:
+    return shared_servers(request.param)
 
 
 @pytest.fixture
@@ -49,54 +43,6 @@ def purchases(server: Server, driver: Driver) -> Purchases:
     tables = Purchases(driver, server.target())
     tables.create()
     return tables
-
-
-def is_postgres(purchases: Purchases) -> bool:
-    return bool(purchases.target["dbms"] == "postgres")
-
-
-def seconds_sum(role: Event, place: int) -> int:
-    return sum(second[place] for second in role["per_second"])
-
-
-@pytest.mark.parametrize(("statements", "tables"), [("prepared", 1), ("text", CLIENTS)])
-def test_all_steps_follow_each_other(
-    server: Server, driver: Driver, statements: str, tables: int
-) -> None:
-    purchases = Purchases(driver, server.target(), tables=tables, statements=statements)
-    purchases.create()
-    loaded = purchases.perform(load())
-    assert sum(loaded["growth"]) == loaded["roles"]["insert"]["rows"] == CLIENTS * LOADED
-    assert loaded["roles"]["insert"]["statements"] == CLIENTS * 31
-    indexed = purchases.perform({"kind": "index"})["roles"]["index"]
-    assert (indexed["rows"], indexed["statements"]) == (CLIENTS * LOADED, 3 * tables)
-    roles = purchases.perform(replace(1_003))["roles"]
-    assert roles["insert"]["rows"] == roles["delete"]["rows"] == CLIENTS * 1_003
-    for what in ("range", "point"):
-        performed = purchases.perform(query(what, 0.6, 1_000.0), long_transaction=0.25)
-        assert performed["growth"] == [0] * tables
-        roles = performed["roles"]
-        assert set(roles) == {"insert", "delete", "query", "transaction"}
-        for writer in ("insert", "delete"):
-            schedule = roles[writer]["schedule"]
-            assert roles[writer]["rows"] + schedule["backlog"] == schedule["due"]
-            assert schedule["due"] == CLIENTS * 600
-        assert roles["query"]["rows"] > 9 * roles["query"]["statements"]
-        assert 2 <= roles["transaction"]["statements"] <= 3
-        for role in roles.values():
-            assert seconds_sum(role, 0) == sum(role["latency"]["counts"]) == role["statements"]
-            assert seconds_sum(role, 1) == role["rows"]
-        msgspec.convert(performed, protocol.Performed)
-
-
-def test_rows_are_those_of_any_other_dbms(purchases: Purchases, driver: Driver) -> None:
-    purchases.perform(load(1_000))
-    columns = "cashregisterid, customerid, productid, price * 4, data, dateandtime"
-    [rows] = driver.sql(
-        purchases.target,
-        f"SELECT {columns} FROM purchases2 WHERE transactionid IN (1, 1000) ORDER BY 1",
-    )
-    assert rows["rows"] == SOME_ROWS
 
 
 def test_columns_have_the_values_of_the_method(purchases: Purchases) -> None:
@@ -112,29 +58,6 @@ def test_columns_have_the_values_of_the_method(purchases: Purchases) -> None:
             assert least <= count <= most, column
     assert purchases.numbers("SELECT MIN(LENGTH(data)) FROM {}") == [10, 10]
     assert purchases.numbers("SELECT MAX(LENGTH(data)) FROM {}") == [20, 20]
-
-
-def test_deletes_find_the_head_behind_gaps(purchases: Purchases, driver: Driver) -> None:
-    purchases.perform(load(4_000))
-    bump = (
-        "SELECT setval('purchases{}_transactionid_seq', 1000000)"
-        if is_postgres(purchases)
-        else "ALTER TABLE purchases{} AUTO_INCREMENT = 1000001"
-    )
-    for table in (1, 2):
-        driver.sql(
-            purchases.target,
-            f"DELETE FROM purchases{table} WHERE transactionid <= 500",
-            f"DELETE FROM purchases{table} WHERE transactionid BETWEEN 1000 AND 1999",
-            f"DELETE FROM purchases{table} WHERE transactionid > 3000 AND transactionid % 7 > 0",
-            bump.format(table),
-        )
-    before = purchases.counts()
-    # Through all gaps, and on behind the jump of the sequence.
-    performed = purchases.perform(replace(4_000))
-    assert (performed["growth"], purchases.counts()) == ([0, 0], before)
-    assert performed["roles"]["delete"]["rows"] == 2 * 4_000
-    assert all(head > 1_000_000 for head in purchases.numbers("SELECT MIN(transactionid) FROM {}"))
 
 
 def test_the_deleter_follows_the_inserter_closely(purchases: Purchases) -> None:
@@ -165,7 +88,7 @@ def test_the_deleter_follows_the_inserter_closely(purchases: Purchases) -> None:
 def test_a_target_of_1000_rows_is_met_but_for_a_statement_at_the_end(purchases: Purchases) -> None:
     purchases.perform(load())
     purchases.perform({"kind": "index"})
-    seconds, rows_per_commit = 3, 50
+    seconds, rows_per_commit = 2, 50
     performed = purchases.perform(query("range", seconds, 1_000.0, rows_per_commit))
     for writer in ("insert", "delete"):
         role = performed["roles"][writer]
@@ -174,8 +97,10 @@ def test_a_target_of_1000_rows_is_met_but_for_a_statement_at_the_end(purchases: 
         assert 0 <= schedule["backlog"] <= CLIENTS * rows_per_commit
         assert role["rows"] == schedule["due"] - schedule["backlog"]
         assert schedule["max_lag_ns"] == max(second[3] for second in role["per_second"])
-        inner = [second[1] for second in role["per_second"][1 : seconds - 1]]
-        assert all(rows == pytest.approx(CLIENTS * 1_000, rel=0.5) for rows in inner), inner
+        # In each second those that are due then, but for what this machine was late by.
+        late = CLIENTS * (1_000 * schedule["max_lag_ns"] / 1e9 + rows_per_commit)
+        each_second = [second[1] for second in role["per_second"][:seconds]]
+        assert all(abs(rows - CLIENTS * 1_000) <= late for rows in each_second), each_second
 
 
 def test_an_impossible_target_leaves_a_backlog_and_ends_in_time(purchases: Purchases) -> None:
@@ -190,7 +115,7 @@ def test_an_impossible_target_leaves_a_backlog_and_ends_in_time(purchases: Purch
         assert schedule["backlog"] == schedule["due"] - role["rows"] > 0.95 * schedule["due"]
         assert schedule["max_lag_ns"] > 0.5e9
         # To do what is due would take minutes.
-        assert 1.0 <= role["seconds"] < 10
+        assert role["seconds"] >= 1.0
         # Counted from when a statement began, one begins after the other.
         busy = role["latency"]["mean_ns"] * role["statements"] / 1e9
         assert (
@@ -239,32 +164,110 @@ def test_queries_without_writes_end_at_a_number_of_them(purchases: Purchases) ->
     purchases.driver.close("step")
 
 
-def test_partitions_have_their_rows(server: Server, driver: Driver) -> None:
+@pytest.fixture
+def postgres(shared_servers: SharedServers, driver: Driver) -> Purchases:
+    """Tables with the rows of a load."""
+    return loaded(shared_servers(POSTGRES), driver)
+
+
+def loaded(server: Server, driver: Driver) -> Purchases:
     purchases = Purchases(driver, server.target())
-    purchases.create(partitions={"count": 4, "rows_each": 1_000})
-    purchases.perform(load(5_000))
-    performed = purchases.perform(replace(1_500))
-    assert performed["growth"] == [0, 0]
-    purchases.perform({"kind": "index"})
-    purchases.perform(query("range", 0.5, 1_000.0))
-    part = "purchases2_p{}" if is_postgres(purchases) else "purchases2 PARTITION (p{})"
-    results = driver.sql(
-        purchases.target, *(f"SELECT COUNT(*) FROM {part.format(n)}" for n in range(4))
-    )
-    # Keys up to 2,000 are deleted: 1,500 by the step before the last, 500 by the last.
-    assert [int(result["rows"][0][0]) for result in results] == [0, 0, 1_000, 4_000]
     purchases.create()
-
-
-def test_plans_use_the_indexes(purchases: Purchases, driver: Driver) -> None:
     purchases.perform(load())
-    purchases.perform({"kind": "index"})
-    for what, indexes in (("range", ["_i1", "_i2", "_i3"]), ("point", [""])):
-        purchases.prepare(query(what, 1, 100.0))
-        plans = driver.expect("explained", "explain", session="step")["plans"]
-        driver.close("step")
-        queries = [plan for plan in plans if plan["statement"].startswith("SELECT")]
-        for plan, index in zip(queries, indexes, strict=True):
-            assert "purchases1" + index in plan["plan"]
-        assert any(plan["statement"].startswith("DELETE") for plan in plans)
-    assert purchases.counts() == [LOADED, LOADED]
+    return purchases
+
+
+def until_it_answers(target: Target, statement: str) -> list[list[str | None]]:
+    """Ask again and again, over other connections, until there are rows."""
+    with Driver() as other:
+        while not (rows := other.sql(target, statement)[0]["rows"]):
+            pass
+    answered: list[list[str | None]] = rows
+    return answered
+
+
+def test_the_long_transaction_holds_a_snapshot(postgres: Purchases, driver: Driver) -> None:
+    postgres.prepare(query("point", 2, 1_000.0), long_transaction=600)
+    held_for_long = (
+        "SELECT backend_xmin IS NOT NULL FROM pg_stat_activity "
+        "WHERE state = 'idle in transaction' AND xact_start < now() - interval '0.2 s'"
+    )
+    with ThreadPoolExecutor() as threads:
+        watcher = threads.submit(until_it_answers, postgres.target, held_for_long)
+        performed = driver.expect("performed", "perform", session="step")
+        assert watcher.result() == [["t"]]
+    held = performed["roles"]["transaction"]
+    assert (held["connections"], held["statements"]) == (1, 1)
+    assert 1e9 <= held["latency"]["max_ns"] < 2 * performed["seconds"] * 1e9, "not ten minutes"
+    driver.close("step")
+
+
+def test_a_killed_server_ends_the_step_at_once(builds: GetBuildOf, driver: Driver) -> None:
+    with running_server(POSTGRES, builds) as doomed:
+        loaded(doomed, driver).prepare(query("range", 600, 100.0), long_transaction=500)
+        with doomed.killed_soon(signal.SIGKILL):
+            begin = time.monotonic()
+            event = driver.expect("error", "perform", session="step")
+            assert time.monotonic() - begin < AT_ONCE
+    assert event["kind"] == "connection"
+    driver.close("step")
+
+
+@pytest.mark.parametrize("victim", ["INSERT", "DELETE", "COMMIT|SELECT transactionid"])
+def test_one_lost_connection_ends_the_step_at_once(
+    postgres: Purchases, driver: Driver, victim: str
+) -> None:
+    """The step ends also while the others sleep until something is due, or in a statement."""
+    postgres.prepare(query("range", 600, 1.0), long_transaction=500)
+    terminate = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        f"WHERE pid <> pg_backend_pid() AND query ~ '^({victim})'"
+    )
+    with ThreadPoolExecutor() as threads:
+        begin = time.monotonic()
+        killer = threads.submit(until_it_answers, postgres.target, terminate)
+        event = driver.expect("error", "perform", session="step")
+        assert time.monotonic() - begin < AT_ONCE
+        assert killer.result()
+    assert event["kind"] == "connection"
+    again = driver.do("perform", session="step")
+    assert (again["event"], again["kind"]) == ("error", "usage")
+    driver.close("step")
+
+
+def test_progress_is_told_about_every_second(postgres: Purchases, driver: Driver) -> None:
+    postgres.prepare(query("point", 1.5, 100.0))
+    performed = driver.expect("performed", "perform", session="step")
+    told = [(event["done"], event["total"]) for event in driver.progress]
+    assert 1 <= len(told) <= performed["seconds"] + 1
+    assert all(total == 1_500 for _, total in told)
+    assert told == sorted(told)
+    driver.close("step")
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"clients": 0}, "a step needs a client"),
+        ({"tables": 3}, "a table for each or one for all"),
+        ({"inserted": [1]}, "for each table"),
+        ({"work": load(rows_per_commit=0)}, "1 to 4681 rows"),
+        ({"work": load(rows_per_commit=4_682)}, "1 to 4681 rows"),
+        ({"work": load(rows=0)}, "a row at least"),
+        ({"work": query("range", 0, 1.0)}, "positive number of seconds"),
+        ({"work": query("range", 1, -1.0)}, "number per second"),
+        ({"long_transaction": -1}, "held a positive number"),
+    ],
+)
+def test_steps_that_cannot_be_are_refused(
+    driver: Driver, fields: dict[str, object], message: str
+) -> None:
+    command: dict[str, object] = {
+        "session": "s", "clients": 2, "tables": 2, "seed": 1, "inserted": [0, 0],
+        "statements": "prepared", "work": load(),
+        "target": {"dbms": "postgres", "socket": "/nowhere", "port": 1, "user": "u",
+                   "database": "d"},
+    }  # fmt: skip
+    event = driver.do("prepare", **(command | fields))
+    assert (event["event"], event["kind"]) == ("error", "usage")
+    assert message in event["message"]

@@ -28,7 +28,8 @@ from slowdust.experiment.spec.spec import parse_spec
 from slowdust.formats.perf_stat import read_events
 from slowdust.instances.processes import ProcessMark
 from slowdust.store.folder import Folder, writing
-from tests.integration.conftest import GetBuildOf, MakeInstance
+from tests.integration.conftest import GetBuildOf
+from tests.integration.servers import OLD_MYSQL, POSTGRES, SharedServers
 from tests.integration.slowdust_command import Workplace, wait_until
 
 ROWS = 10_000
@@ -41,13 +42,11 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize("named", ["postgres@17.6", "mysql@5.6.24"])
+@pytest.mark.parametrize("named", [POSTGRES, OLD_MYSQL])
 def test_a_window_has_the_operations_of_one_session(
-    builds: GetBuildOf, make_instance: MakeInstance, named: str
+    shared_servers: SharedServers, named: str
 ) -> None:
-    dbms, version = named.split("@")
-    instance = make_instance(builds(dbms, version))
-    instance.start()
+    instance = shared_servers(named).instance
     position = 0
     with Driver() as driver:
         data = Data(1, ROWS, 1)
@@ -70,11 +69,8 @@ def test_a_window_has_the_operations_of_one_session(
     assert nothing.own.get("context_switches", 0) == 0
 
 
-def test_processes_that_start_in_the_window_are_counted(
-    builds: GetBuildOf, make_instance: MakeInstance
-) -> None:
-    instance = make_instance(builds("postgres", "17.6"))
-    instance.start()
+def test_processes_that_start_in_the_window_are_counted(shared_servers: SharedServers) -> None:
+    instance = shared_servers(POSTGRES).instance
     threads = ",".join(map(str, threads_of(instance.pid)))
     with Driver() as driver:
         data = Data(1, ROWS, 1)

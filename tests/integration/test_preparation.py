@@ -21,17 +21,25 @@ from slowdust.store.folder import Folder
 from slowdust.store.manifest import BuildFacts, ContenderFacts
 from slowdust.store.preparation import Preparation
 from tests.integration.conftest import GetBuildOf, MakeInstance
+from tests.integration.servers import NEW_MYSQL, ROCKSDB, SharedServers
+from tests.tiers.selection import full
 
 ROWS = 20_000
 LOADS = 3
-SERVERS = ("mysql@5.6.24", "mysql@9.7.4", "mariadb@10.11.18", "mariadb@10.11.18/rocksdb")
+SERVERS = (
+    "mysql@5.6.24/innodb",
+    NEW_MYSQL,
+    pytest.param("mariadb@11.4.5/innodb", marks=full),
+    ROCKSDB,
+)
 
 
 @pytest.mark.parametrize("version", ["10.23", "18.4"])
-def test_every_loaded_page_is_all_visible(
+def test_every_loaded_page_is_all_visible_and_a_rounded_setting_is_told(
     builds: GetBuildOf, make_instance: MakeInstance, version: str
 ) -> None:
-    instance = make_instance(builds("postgres", version))
+    given = {"shared_buffers": "100001kB", "work_mem": "1GB"}
+    instance = make_instance(builds("postgres", version), given)
     assert instance.settings.values["synchronous_commit"] == "off"
     instance.start()
     postgres, target = family("postgres"), instance.target()
@@ -47,16 +55,18 @@ def test_every_loaded_page_is_all_visible(
             assert facts["sbtest1"]["pages_not_all_visible"] < 64
             assert facts["sbtest1"]["rows"] == ROWS
             assert facts["sbtest1.sbtest1_pkey"]["height"] == 2
+        (answer,) = driver.sql(target, [postgres.settings_statement(instance.site)])
+    in_force = postgres.read_settings(instance.site, answer.rows)
+    assert in_force.keys() == instance.settings.values.keys()
+    assert {name: value.text for name, value in in_force.items() if not value.as_given} == {
+        "shared_buffers": "100000kB"
+    }
 
 
 @pytest.mark.parametrize("named", SERVERS)
-def test_two_loads_of_one_build_are_alike(
-    builds: GetBuildOf, make_instance: MakeInstance, named: str
-) -> None:
-    contender, _, engine = named.partition("/")
-    dbms, version = contender.split("@")
-    instance = make_instance(builds(dbms, version), engine=engine or None)
-    instance.start()
+def test_two_loads_of_one_build_are_alike(shared_servers: SharedServers, named: str) -> None:
+    dbms, version = named.partition("/")[0].split("@")
+    instance = shared_servers(named).instance
     kind, target = family(dbms), instance.target()
     records = []
     with Driver() as driver:
@@ -80,23 +90,6 @@ def test_two_loads_of_one_build_are_alike(
     in_force = kind.read_settings(instance.site, answer)
     assert len(in_force) > 15
     assert {name for name, value in in_force.items() if not value.as_given} == set()
-
-
-def test_a_server_that_rounds_a_setting_is_told_about(
-    builds: GetBuildOf, make_instance: MakeInstance
-) -> None:
-    given = {"shared_buffers": "100001kB", "work_mem": "1GB"}
-    instance = make_instance(builds("postgres", "17.6"), given)
-    instance.start()
-    kind = family("postgres")
-    with Driver() as driver:
-        statement = kind.settings_statement(instance.site)
-        (answer,) = driver.sql(instance.target(), [statement])
-    in_force = kind.read_settings(instance.site, answer.rows)
-    assert in_force.keys() == instance.settings.values.keys()
-    assert {name: value.text for name, value in in_force.items() if not value.as_given} == {
-        "shared_buffers": "100000kB"
-    }
 
 
 class Spoiled(LoadedTables):

@@ -16,6 +16,7 @@ import pytest
 
 from slowdust.builds import Build
 from tests.experiments.stored import ROOT
+from tests.integration.conftest import GetBuildOf
 
 PROBE = '''
 """Page faults of the whole host."""
@@ -107,20 +108,23 @@ def copy(open_dir: Path) -> Copy:
     return Copy(open_dir)
 
 
-def test_a_probe_with_its_metric_is_a_module_and_a_row(copy: Copy, postgres_build: Build) -> None:
+@pytest.fixture
+def contenders(builds: GetBuildOf) -> tuple[str, str]:
+    """Two contenders that start in no time: a directory of SQLite, in two configurations."""
+    directory = str(builds("sqlite", "3.50.2").root)
+    return directory, f"{directory}:durable"
+
+
+def test_a_probe_with_its_metric_is_a_module_and_a_row(
+    copy: Copy, contenders: tuple[str, str]
+) -> None:
     copy.write("probes/host/faults.py", PROBE)
     copy.replace("analysis/metrics.py", '\n)  # fmt: skip\n"""All metrics.', METRIC)
 
     copy.slowdust(
-        *(
-            "compare",
-            str(postgres_build.root),
-            str(postgres_build.root) + ":durable",
-            "--tests",
-            "point-query",
-        ),
+        *("compare", *contenders, "--tests", "point-query"),
         *("--name", "faults", "--rows", "1000", "--slice", "50ms"),
-        *("--budget", "6s", "--incarnations", "1", "--count", "off"),
+        *("--budget", "2s", "--incarnations", "1", "--count", "off"),
     )
     base, contender = json.loads(copy.slowdust("report", "faults", "--json"))["results"]
     assert base["per_op"]["faults"] > 0
@@ -251,7 +255,7 @@ BULK = Bulk(
 
 
 def test_a_benchmark_with_its_options_is_a_module_and_a_line(
-    copy: Copy, postgres_build: Build
+    copy: Copy, contenders: tuple[str, str]
 ) -> None:
     """Only the driver's work is one that is there: it loads the tables of the Insert Benchmark."""
     copy.write("benchmarks/bulk.py", BENCHMARK)
@@ -265,7 +269,6 @@ def test_a_benchmark_with_its_options_is_a_module_and_a_line(
     assert "bulk: rows of each client. [500]" in text
     assert "Does not apply to bulk: it ends by itself." in text
     assert "The bulk benchmark fills a table." in text
-    contenders = (str(postgres_build.root), str(postgres_build.root) + ":durable")
     copy.slowdust(
         *("compare", *contenders, "--benchmark", "bulk", "--bulk-rows", "700"),
         *("--name", "bulk", "--clients", "2"),

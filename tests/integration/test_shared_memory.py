@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,8 +14,13 @@ import psutil
 import pytest
 
 from slowdust.builds import Build
-from tests.integration.conftest import MakeInstance
+from slowdust.instances.leftovers import clean_leftovers
+from slowdust.instances.owner import instances_root
+from slowdust.instances.processes import ProcessMark, processes_running
+from tests.integration.conftest import GetBuild, MakeInstance
+from tests.integration.owner_process import OWNER, start_owner
 from tests.integration.slowdust_command import Workplace, wait_until
+from tests.tiers.selection import ends_first, full
 
 SEGMENTS = Path("/proc/sysvipc/shm")
 
@@ -45,7 +52,7 @@ def files_of(process: int) -> set[Path]:
     return {Path(path) for path in re.findall(r"/dev/shm/PostgreSQL\.\d+", maps)}
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=full)])
 def test_interrupted_initdb_leaves_no_shared_memory(
     postgres_build: Build, open_dir: Path, data_root: Path, number: signal.Signals
 ) -> None:
@@ -75,3 +82,64 @@ def test_killed_postmaster_leaves_no_shared_memory(
     instance.remove()
     assert not found & {*segments()}
     assert not any(file.exists() for file in files)
+
+
+@pytest.mark.parametrize("version", ends_first(("10.23", "15.8", "17.6", "18.4")))
+def test_next_run_removes_the_shared_memory_of_a_killed_server(
+    data_root: Path, postgres_builds: GetBuild, version: str
+) -> None:
+    postgres_builds(version)
+    owner, server, _, directory = start_owner("postgres", version, "no-watchdog")
+    found = made_below(data_root)
+    files = files_of(server)
+    assert found and files
+    os.kill(server, signal.SIGKILL)
+    owner.kill()
+    owner.wait()
+    wait_until(lambda: ProcessMark.of(server) is None, "the server has ended")
+    clean_leftovers()
+    assert not directory.exists()
+    assert not found & {*segments()}
+    assert not any(file.exists() for file in files)
+
+
+def command_line(process: psutil.Process) -> list[str]:
+    """Return its words; none of a process that has ended meanwhile."""
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:
+        return []
+
+
+def test_a_run_that_is_killed_while_initdb_works_leaves_nothing(
+    data_root: Path, postgres_build: Build
+) -> None:
+    postgres = str(postgres_build.server.resolve())
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, "postgres", "17.6"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+    def at_work() -> list[psutil.Process]:
+        """The longest step of initdb, in a process of its own."""
+        return [
+            process
+            for process in processes_running([postgres], instances_root())
+            if "--single" in command_line(process)
+        ]
+
+    wait_until(lambda: bool(at_work()), "initdb works")
+    for process in at_work():
+        process.suspend()  # or a quick machine ends it before the owner is killed
+    found = made_below(data_root)
+    for process in psutil.Process(owner.pid).children():  # the watchdog, which would clean up
+        if "watchdog" in " ".join(process.cmdline()):
+            process.kill()
+    owner.kill()
+    owner.wait()
+    assert at_work(), "a child of initdb works on"
+    clean_leftovers()
+    assert at_work() == []
+    assert [path for path in instances_root().iterdir() if path.is_dir()] == []
+    assert not found & {*segments()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import Workplace
+from tests.tiers.selection import full, needs
 
 REASONS = Path(__file__).with_name("reasons")
 STARTS = 3
@@ -39,7 +39,7 @@ def slices_of(workplace: Workplace, name: str, contender: str) -> list[dict[str,
     return [record for record in records if record["place"]["contender"] == contender]
 
 
-@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+@needs("valgrind")
 def test_a_recursive_query_of_sqlite_that_became_slow(
     workplace: Workplace, builds: GetBuildOf
 ) -> None:
@@ -58,6 +58,7 @@ def test_a_recursive_query_of_sqlite_that_became_slow(
     assert lines or left_out["tests"] == ["tree"]
 
 
+@full
 def test_a_join_of_mariadb_that_reads_a_whole_table(
     workplace: Workplace, builds: GetBuildOf
 ) -> None:
