@@ -6,6 +6,7 @@ import shlex
 
 import msgspec
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.bisection.contradiction import Direct
 from slowdust.bisection.outcome import Outcome, outcome_of
@@ -15,9 +16,11 @@ from slowdust.report.bisection.words import certainty, summary
 from tests.unit.synthetic_search import BELIEFS, COSTS, outcome_of_test, record_of
 
 
-def test_the_answer_names_each_change_with_ratio_interval_and_certainty() -> None:
+def test_the_answer_names_each_change_with_ratio_interval_and_certainty(
+    snapshot: SnapshotAssertion,
+) -> None:
     first, *changes = summary(outcome_of_test())
-    assert first == "2 changes found from c0 to c8 (point-query, instructions per operation):"
+    assert first == snapshot
     assert changes[0] == (
         "0123456789ab Check *twice* before <b>every</b> row: 10% more work, "
         "1.100 [1.094, 1.106], more than 99% sure."
@@ -25,12 +28,12 @@ def test_the_answer_names_each_change_with_ratio_interval_and_certainty() -> Non
     assert changes[1].startswith("one of c6 and c7: 4.9% less work, 0.951 [")
 
 
-def test_what_is_not_sure_is_said() -> None:
+def test_what_is_not_sure_is_said(snapshot: SnapshotAssertion) -> None:
     sentences = certainty(outcome_of_test())
     assert "5 of 9 candidates were measured" in sentences[0]
     assert "79% sure" in sentences[0], "0.99 x 0.8"
     assert sentences[1] == "Not sure: c7 to c8."
-    assert sentences[2] == "c6 could not be measured: it does not compile"
+    assert sentences[2] == snapshot
 
 
 def test_no_change_is_an_answer() -> None:

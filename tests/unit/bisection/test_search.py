@@ -8,6 +8,7 @@ import random
 
 import msgspec
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.bisection.contradiction import Direct
 from slowdust.bisection.outcome import outcome_of
@@ -110,7 +111,9 @@ def test_a_change_that_its_direct_measurements_contradict_is_not_reported(
     assert ("with 6.8% less work" in sentence) == (work is not None)
 
 
-def test_a_change_that_is_contradicted_once_is_measured_once_more() -> None:
+def test_a_change_that_is_contradicted_once_is_measured_once_more(
+    snapshot: SnapshotAssertion,
+) -> None:
     laboratory, record, said = _Contradicting(1), record_of(17), list[str]()
     looking = Search(record, laboratory, lambda _: None, said.append)
     beliefs = looking.run()
@@ -118,15 +121,10 @@ def test_a_change_that_is_contradicted_once_is_measured_once_more() -> None:
     assert looking.contradicted == {}
     outcome = outcome_of(record, beliefs, [], {}, looking.contradicted)
     assert [each.candidate.name for each in outcome.changes] == ["c7"]
-    assert said[-4:] == [
-        "measuring c7 beside c6",
-        "c7: 11% slower, more than 99% sure, is contradicted by this measurement: 1.0% slower",
-        "measuring c7 beside c6 once more",
-        "found: c7: 11% slower, more than 99% sure",
-    ]
+    assert said[-4:] == snapshot
 
 
-def test_the_progress_names_the_changes_that_are_known_so_far() -> None:
+def test_the_progress_names_the_changes_that_are_known_so_far(snapshot: SnapshotAssertion) -> None:
     said = list[str]()
     laboratory = SimulatedLaboratory(costs_with({7: 0.1, 12: -0.3}, 17), EXACT, extends=False)
     record = record_of(17, metric="work", margin=0.01)
@@ -136,11 +134,7 @@ def test_the_progress_names_the_changes_that_are_known_so_far() -> None:
         "; found so far: one of c5, c6, c7 and c8: 9.8% more work, 95% sure; "
         "one of c9, c10, c11 and c12: 24% less work, 96% sure"
     )
-    assert said[-3:] == [
-        "found: c7: 11% more work, more than 99% sure",
-        "measuring c12 beside c11",
-        "found: c12: 26% less work, more than 99% sure",
-    ]
+    assert said[-3:] == snapshot
 
 
 def test_a_range_without_a_change_has_none() -> None:
@@ -182,10 +176,11 @@ def test_candidates_that_do_not_compile_are_left_out() -> None:
     assert record.skipped.keys() == {4, 5}
 
 
-def test_an_end_that_does_not_compile_ends_the_search() -> None:
+def test_an_end_that_does_not_compile_ends_the_search(snapshot: SnapshotAssertion) -> None:
     laboratory = SimulatedLaboratory(costs_with({}, 9), EXACT, unfit={8})
-    with pytest.raises(SlowdustError, match="c8, an end of the range, cannot be measured: it does"):
+    with pytest.raises(SlowdustError) as error:
         search(record_of(9), laboratory)
+    assert str(error.value) == snapshot
 
 
 class _Silent(SimulatedLaboratory):
@@ -201,18 +196,21 @@ class _Silent(SimulatedLaboratory):
 
 
 @pytest.mark.parametrize("extends", [True, False])
-def test_candidates_without_a_ratio_are_left_out(*, extends: bool) -> None:
+def test_candidates_without_a_ratio_are_left_out(
+    *, extends: bool, snapshot: SnapshotAssertion
+) -> None:
     record = record_of(17, margin=0.01)
     beliefs = search(record, _Silent({4, 6}, extends=extends))
     assert {4, 6} <= record.skipped.keys()
-    assert record.skipped[6] == "it has no time per operation in this test"
+    assert record.skipped[6] == snapshot
     (change,) = [each for each in beliefs if each.changed > 0.5]
     assert (change.before, change.after) == (5, 7)
 
 
-def test_an_end_without_a_ratio_ends_the_search() -> None:
-    with pytest.raises(SlowdustError, match="cannot be compared: it has no time per operation"):
+def test_an_end_without_a_ratio_ends_the_search(snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(SlowdustError) as error:
         search(record_of(17), _Silent({16}, extends=True))
+    assert str(error.value) == snapshot
 
 
 def test_a_change_that_is_refuted_is_looked_for_elsewhere() -> None:

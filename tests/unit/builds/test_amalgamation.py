@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 from click.testing import CliRunner
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust import builds
 from slowdust.builds import Choices, directories, from_directory, resolve
@@ -123,7 +124,7 @@ def test_named_flags_are_a_build_of_their_own(
 
 
 def test_a_build_with_flags_is_shown_listed_and_removed_by_its_name(
-    sources: Registry, open_dir: Path
+    sources: Registry, open_dir: Path, snapshot: SnapshotAssertion
 ) -> None:
     name = "sqlite@3.50.2+o3"
     invoke("get", "sqlite@3.50.2", name)
@@ -137,8 +138,9 @@ def test_a_build_with_flags_is_shown_listed_and_removed_by_its_name(
     assert f"{name}  compiled" in re.sub(" {2,}", "  ", invoke("list"))
 
     (open_dir / "cache/compiled/sqlite/3.50.2-o3/binaries/lib/libsqlite3.so").write_text("other")
-    with pytest.raises(SlowdustError, match=r"run 'slowdust builds remove sqlite@3\.50\.2\+o3'"):
+    with pytest.raises(SlowdustError) as error:
         resolve("sqlite", "3.50.2", print, Choices(flags="o3"))
+    assert str(error.value) == snapshot
     assert invoke("remove", name) == f"{name}: removed from the cache\n"
     assert compiled_records("sqlite") == {}
     assert cached("sqlite", "3.50.2") is not None, "the build without flags stays"
@@ -152,7 +154,7 @@ def test_the_default_flags_are_the_build_without_any(sources: Registry, open_dir
 
 
 def test_the_default_flags_are_refused_where_the_catalog_has_others(
-    sources: Registry, open_dir: Path, monkeypatch: pytest.MonkeyPatch
+    sources: Registry, open_dir: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     monkeypatch.setenv("SLOWDUST_DATA", str(open_dir / "data"))
     (open_dir / "data/catalog").mkdir(parents=True)
@@ -161,17 +163,21 @@ def test_the_default_flags_are_refused_where_the_catalog_has_others(
         'file = "sqlite3/sqlite3.c"\nflags = ["-Os", "-DX"]\n'
         '[versions]\n"3.50.2" = { own = "0.35.0" }\n'
     )
-    with pytest.raises(UsageError, match=r"with -Os -DX, not with o2: leave out \+o2"):
+    with pytest.raises(UsageError) as error:
         resolve("sqlite", "3.50.2", print, Choices(flags="o2"))
+    assert str(error.value) == snapshot
     faster = resolve("sqlite", "3.50.2", print, Choices(flags="o3"))
     assert faster.source.endswith("cc 12.2 -O3 -DX")
 
 
-def test_a_registered_directory_has_no_flags(sources: Registry, open_dir: Path) -> None:
+def test_a_registered_directory_has_no_flags(
+    sources: Registry, open_dir: Path, snapshot: SnapshotAssertion
+) -> None:
     make_library(open_dir / "mine")
     directories.register("patched", open_dir / "mine")
-    with pytest.raises(UsageError, match="sqlite@patched is not compiled here"):
+    with pytest.raises(UsageError) as error:
         resolve("sqlite", "patched", print, Choices(flags="o3"))
+    assert str(error.value) == snapshot
 
 
 def test_a_directory_with_a_library_is_a_build(sources: Registry, open_dir: Path) -> None:
@@ -196,21 +202,21 @@ def test_the_driver_is_copied_to_where_the_servers_account_can_run_it(
     assert host.read_text() == DRIVER
 
 
-def test_a_crate_that_cannot_be_fetched_is_told(sources: Registry) -> None:
+def test_a_crate_that_cannot_be_fetched_is_told(
+    sources: Registry, snapshot: SnapshotAssertion
+) -> None:
     reason = "error: failed to sync\n\nCaused by:\n  no matching package\n  could not connect\n"
     (sources.home / "cargo-fails").write_text(reason)
     with pytest.raises(SlowdustError) as refusal:
         resolve("sqlite", "3.50.2", print)
-    assert str(refusal.value) == (
-        "cannot get sqlite@3.50.2: tried crate libsqlite3-sys@0.35.0 "
-        "(cargo: error: failed to sync: could not connect)"
-    )
+    assert str(refusal.value) == snapshot
 
 
-def test_a_crate_without_its_file_is_told(sources: Registry) -> None:
+def test_a_crate_without_its_file_is_told(sources: Registry, snapshot: SnapshotAssertion) -> None:
     write(sources, "cargo", CARGO.format(home=sources.home, folder="elsewhere"))
-    with pytest.raises(SlowdustError, match=r"libsqlite3-sys 0\.35\.0 has no sqlite3/sqlite3\.c"):
+    with pytest.raises(SlowdustError) as error:
         resolve("sqlite", "3.50.2", print)
+    assert str(error.value) == snapshot
 
 
 def test_a_failing_compiler_is_told(sources: Registry) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 from click.testing import CliRunner
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.builds import Build, resolve, resolve_archive
 from slowdust.builds.sources.archive import NoDowngrade
@@ -152,9 +153,10 @@ def test_wrong_checksum_leaves_nothing(vendor: Vendor, open_dir: Path) -> None:
     assert cached(open_dir) == []
 
 
-def test_checksum_that_is_none(vendor: Vendor) -> None:
-    with pytest.raises(UsageError, match="'abc' is not a SHA-256"):
+def test_checksum_that_is_none(vendor: Vendor, snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(UsageError) as error:
         get_mysql(None, "abc")
+    assert str(error.value) == snapshot
 
 
 def test_checksums_without_the_archive(vendor: Vendor, open_dir: Path) -> None:
@@ -266,13 +268,12 @@ def test_url_of_ones_own_needs_one(vendor: Vendor) -> None:
     assert get_mysql(spelling, digest(vendor.mysql)).facts.version == "8.0.40"
 
 
-def test_secrets_of_a_url_are_not_told(vendor: Vendor) -> None:
+def test_secrets_of_a_url_are_not_told(vendor: Vendor, snapshot: SnapshotAssertion) -> None:
     place = vendor.mysql.relative_to(vendor.root)
     with_user = f"{vendor.url.replace('://', '://ann:pencil@')}/{place}"
-    with pytest.raises(
-        UsageError, match=r"'http://\*\*\*': the URL of an archive cannot have a user"
-    ):
+    with pytest.raises(UsageError) as error:
         get_mysql(with_user, digest(vendor.mysql))
+    assert str(error.value) == snapshot
     with_token = f"{vendor.url}/{place}?token=pencil"
     with pytest.raises(UsageError, match=r"\?\*\*\* needs --sha256") as refused:
         get_mysql(with_token, None)
@@ -305,7 +306,7 @@ def test_zstd_is_told(vendor: Vendor, open_dir: Path) -> None:
 
 
 def test_version_outside_of_the_catalog_is_used_listed_and_removed(
-    vendor: Vendor, open_dir: Path, make_tar: MakeTar
+    vendor: Vendor, open_dir: Path, make_tar: MakeTar, snapshot: SnapshotAssertion
 ) -> None:
     archive = open_dir / "own.tar.gz"
     archive.write_bytes(make_tar({"top/bin/mysqld": MYSQL.replace(b"8.0.40", b"8.0.11")}, "gz"))
@@ -320,8 +321,9 @@ def test_version_outside_of_the_catalog_is_used_listed_and_removed(
     )
     assert run("get", "mysql@8.0.11").startswith("mysql@8.0.11: 8.0.11 from archive own.tar.gz")
     assert "mysql@8.0.11" in run("list")
-    with pytest.raises(UsageError, match=r"run 'slowdust builds remove mysql@8\.0\.11' first"):
+    with pytest.raises(UsageError) as error:
         run("get", "mysql@8.0.11", "--from", str(archive))
+    assert str(error.value) == snapshot
     run("remove", "mysql@8.0.11")
     assert "mysql@8.0.11" not in run("list")
 

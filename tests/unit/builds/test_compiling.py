@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.builds import Build, Choices, cache, resolve
 from slowdust.builds.compiling.compile import LOG
@@ -112,7 +113,9 @@ def test_content_is_compiled_once(repository: Path) -> None:
     assert (same.facts.compiled.ref, same.facts.compiled.subject) == ("three", "Say no more")
 
 
-def test_flags_are_other_builds_each_with_its_size(repository: Path) -> None:
+def test_flags_are_other_builds_each_with_its_size(
+    repository: Path, snapshot: SnapshotAssertion
+) -> None:
     plain, vectors = build(repository, "one"), build(repository, "one", "o3")
     assert plain.root != vectors.root
     assert "gcc -O3 -c" in log_of(vectors)
@@ -121,12 +124,13 @@ def test_flags_are_other_builds_each_with_its_size(repository: Path) -> None:
     sizes = [sizes_of(choice.build(print)) for choice in chosen]
     assert [each.version for each in sizes] == ["git:one", "git:one+o3"]
     assert all(each.server.stripped_bytes > 0 for each in sizes)
-    with pytest.raises(UsageError, match="unknown flags 'o9': choose o2, o2nofp"):
+    with pytest.raises(UsageError) as error:
         build(repository, "one", "o9")
+    assert str(error.value) == snapshot
 
 
 def test_another_compiler_of_either_language_is_another_build(
-    repository: Path, open_dir: Path, monkeypatch: pytest.MonkeyPatch
+    repository: Path, open_dir: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     usual = build(repository, "one")
     other = open_dir / "other-g++"
@@ -138,8 +142,9 @@ def test_another_compiler_of_either_language_is_another_build(
     assert built.facts.compiled is not None
     assert built.facts.compiled.compiler.endswith(" and other 99")
     monkeypatch.setenv("CC", "gcc -m64")
-    with pytest.raises(SlowdustError, match="CC=gcc -m64: name one program"):
+    with pytest.raises(SlowdustError) as error:
         build(repository, "one")
+    assert str(error.value) == snapshot
 
 
 @pytest.mark.parametrize("name", ends_first([*FLAG_SETS]))
@@ -175,7 +180,7 @@ def test_missing_library_is_named_with_its_package(repository: Path) -> None:
 
 
 def test_missing_program_is_named_with_its_package(
-    repository: Path, open_dir: Path, monkeypatch: pytest.MonkeyPatch
+    repository: Path, open_dir: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     programs = open_dir / "bin"
     programs.mkdir()
@@ -183,8 +188,9 @@ def test_missing_program_is_named_with_its_package(
         if path := shutil.which(name):
             (programs / name).symlink_to(path)
     monkeypatch.setenv("PATH", str(programs))
-    with pytest.raises(SlowdustError, match=r"needs make, .*`sudo apt install make`"):
+    with pytest.raises(SlowdustError) as error:
         build(repository, "one")
+    assert str(error.value) == snapshot
 
 
 def test_sources_of_another_dbms_are_refused(repository: Path) -> None:

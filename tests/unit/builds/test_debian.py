@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.builds import Build, allocators, resolve
 from slowdust.builds.model import Runtime
@@ -72,25 +73,28 @@ def test_mirror_can_be_chosen(registry: Registry, monkeypatch: pytest.MonkeyPatc
     assert "URIs: http://mine/debian\n" in (registry.home / "debian.sources").read_text()
 
 
-def test_suite_that_has_moved_on(registry: Registry) -> None:
+def test_suite_that_has_moved_on(registry: Registry, snapshot: SnapshotAssertion) -> None:
     publish(registry, candidate="9.7.5-1")
-    with pytest.raises(SlowdustError, match=r"cannot get mysql@9\.7\.4: .*sid has 9\.7\.5-1 now"):
+    with pytest.raises(SlowdustError) as error:
         get()
+    assert str(error.value) == snapshot
 
 
-def test_package_that_the_suite_has_not(registry: Registry) -> None:
+def test_package_that_the_suite_has_not(registry: Registry, snapshot: SnapshotAssertion) -> None:
     publish(registry, candidate="(none)")
-    with pytest.raises(SlowdustError, match="suite sid has no package mysql-server-core"):
+    with pytest.raises(SlowdustError) as error:
         get()
+    assert str(error.value) == snapshot
 
 
-def test_packages_that_are_not_signed(registry: Registry) -> None:
+def test_packages_that_are_not_signed(registry: Registry, snapshot: SnapshotAssertion) -> None:
     publish(registry)
     registry.fail_apt(
         "W: GPG error: http://main sid: NO_PUBKEY 1\nE: The repository is not signed."
     )
-    with pytest.raises(SlowdustError, match="apt-get: GPG error: http://main sid: NO_PUBKEY 1"):
+    with pytest.raises(SlowdustError) as error:
         get()
+    assert str(error.value) == snapshot
 
 
 def test_package_that_is_damaged(registry: Registry, open_dir: Path) -> None:
@@ -101,12 +105,13 @@ def test_package_that_is_damaged(registry: Registry, open_dir: Path) -> None:
     assert not (open_dir / "cache/builds/mysql/9.7.4").exists()
 
 
-def test_package_that_ends_early(registry: Registry) -> None:
+def test_package_that_ends_early(registry: Registry, snapshot: SnapshotAssertion) -> None:
     publish(registry)
     program = registry.bin / "dpkg-deb"
     program.write_text(program.read_text() + 'case "$*" in *--fsys-tarfile*) exit 1;; esac\n')
-    with pytest.raises(SlowdustError, match=r"libc6\.deb: dpkg-deb cannot unpack it"):
+    with pytest.raises(SlowdustError) as error:
         get()
+    assert str(error.value) == snapshot
 
 
 @pytest.mark.parametrize("client", ["apt-get", "apt-cache", "dpkg-deb"])
@@ -174,12 +179,15 @@ def test_packages_before_and_after_the_merged_usr_fit_together(registry: Registr
         assert (root / name).read_bytes().startswith(b"#!/bin/sh")
 
 
-def test_merged_usr_leads_nowhere_else(registry: Registry, open_dir: Path) -> None:
+def test_merged_usr_leads_nowhere_else(
+    registry: Registry, open_dir: Path, snapshot: SnapshotAssertion
+) -> None:
     publish(registry)
     link = package_of(("./lib", tarfile.SYMTYPE, "srv"))
     (registry.home / "packages/strange.deb").write_bytes(link)
-    with pytest.raises(SlowdustError, match="has two members of the name 'usr/lib'"):
+    with pytest.raises(SlowdustError) as error:
         get()
+    assert str(error.value) == snapshot
     assert not (open_dir / "cache/builds/mysql/9.7.4").exists()
 
 
@@ -216,9 +224,11 @@ def test_allocator_is_fetched_once(registry: Registry, open_dir: Path, make_tar:
         allocators.library("jemalloc", print)
 
 
-def test_allocator_that_is_not_to_be_had(registry: Registry) -> None:
-    with pytest.raises(UsageError, match="unknown allocator 'hoard': choose jemalloc, tcmalloc"):
+def test_allocator_that_is_not_to_be_had(registry: Registry, snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(UsageError) as error:
         allocators.library("hoard", print)
+    assert str(error.value) == snapshot
     registry.publish_packages("2.11-1", {})
-    with pytest.raises(SlowdustError, match=r"cannot get libtcmalloc-minimal4: .*has 2\.11-1 now"):
+    with pytest.raises(SlowdustError) as error2:
         allocators.library("tcmalloc", print)
+    assert str(error2.value) == snapshot

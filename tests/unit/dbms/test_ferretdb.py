@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.accounts import Account
 from slowdust.builds import Build
@@ -83,9 +84,12 @@ def test_pragmas_are_the_query_of_the_databases_address(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["1)&_txlock=x(1", "a b", "", "'x'", "1;2"])
-def test_a_value_cannot_be_more_than_one(tmp_path: Path, value: str) -> None:
-    with pytest.raises(UsageError, match="cannot be a setting of ferretdb"):
+def test_a_value_cannot_be_more_than_one(
+    tmp_path: Path, value: str, snapshot: SnapshotAssertion
+) -> None:
+    with pytest.raises(UsageError) as error:
         FERRETDB.server_command(site_of(tmp_path, {"cache_size": value}))
+    assert str(error.value) == snapshot
 
 
 @pytest.mark.parametrize("config", shipped_configs("ferretdb"))
@@ -132,7 +136,9 @@ def test_over_postgres_configurations_are_those_of_postgres(config: str) -> None
 
 
 @pytest.mark.parametrize("where", ["configuration", "override"])
-def test_the_version_of_postgres_is_a_setting(tmp_path: Path, where: str) -> None:
+def test_the_version_of_postgres_is_a_setting(
+    tmp_path: Path, where: str, snapshot: SnapshotAssertion
+) -> None:
     file = tmp_path / "mine.toml"
     own = 'postgres = "15.8"' if where == "configuration" else ""
     file.write_text(f"[settings]\nwork_mem = '1MB'\n{own}\n")
@@ -141,13 +147,15 @@ def test_the_version_of_postgres_is_a_setting(tmp_path: Path, where: str) -> Non
     assert settings.required["postgres"] == "15.8"
     assert FERRETDB.beneath(settings) == ("postgres", "15.8")
     file.write_text(f"[settings]\ncache_size = -2000\n{own}\n")
-    with pytest.raises(UsageError, match=r"postgres=15\.8 is for ferretdb@VERSION/postgres: this"):
+    with pytest.raises(UsageError) as error:
         FERRETDB.settings(str(file), overrides, 1, engine="sqlite")
+    assert str(error.value) == snapshot
 
 
-def test_a_version_that_postgres_does_not_have() -> None:
-    with pytest.raises(UsageError, match=r"postgres@99\.1 is not in the catalog"):
+def test_a_version_that_postgres_does_not_have(snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(UsageError) as error:
         FERRETDB.accept(build_of(), ME, settings_of(postgres="99.1"))
+    assert str(error.value) == snapshot
 
 
 @pytest.mark.usefixtures("beneath")
@@ -194,13 +202,16 @@ def test_over_sqlite_there_is_one_program(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["1.12.1", "1.18.0", "1.20.1"])
-def test_versions_that_keep_no_users_have_no_passwords(version: str) -> None:
+def test_versions_that_keep_no_users_have_no_passwords(
+    version: str, snapshot: SnapshotAssertion
+) -> None:
     FERRETDB.check_access(build_of(version), Access(Listen.LOOPBACK))
-    with pytest.raises(UsageError, match=f"ferretdb {version} has no authentication by scram"):
+    with pytest.raises(UsageError) as error:
         FERRETDB.check_access(build_of(version), PASSWORD)
+    assert str(error.value) == snapshot
 
 
-def test_a_password_makes_the_only_user(tmp_path: Path) -> None:
+def test_a_password_makes_the_only_user(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     for version in ("1.21.0", "1.24.2"):
         FERRETDB.check_access(build_of(version), PASSWORD)
     command = FERRETDB.server_command(site_of(tmp_path, access=PASSWORD))
@@ -211,8 +222,9 @@ def test_a_password_makes_the_only_user(tmp_path: Path) -> None:
         "FERRETDB_SETUP_PASSWORD": Secret("pencil")
     }
     assert FERRETDB.secret_variables(site_of(tmp_path)) == {}
-    with pytest.raises(UsageError, match="has no authentication by md5"):
+    with pytest.raises(UsageError) as error:
         FERRETDB.check_access(build_of(), Access(auth=Auth.MD5, password=Secret("p")))
+    assert str(error.value) == snapshot
 
 
 def texts(stages: list[Stage]) -> list[str]:
@@ -233,16 +245,20 @@ def test_statistics_are_gathered_and_postgres_tables_vacuumed(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("values", [{}, {"postgres": "17.6"}])
-def test_short_names_are_for_the_client_alone(tmp_path: Path, values: dict[str, str]) -> None:
+def test_short_names_are_for_the_client_alone(
+    tmp_path: Path, values: dict[str, str], snapshot: SnapshotAssertion
+) -> None:
     site = site_of(tmp_path, {**values, "names": "short"})
     target = FERRETDB.target(site)
     assert (target.names, target.engine, target.socket) == (Names.SHORT, None, "/s")
     assert FERRETDB.target(site_of(tmp_path, values)).names is Names.LONG
     assert FERRETDB.server_command(site) == FERRETDB.server_command(site_of(tmp_path, values))
-    with pytest.raises(UsageError, match="names = 'tiny': write long or short"):
+    with pytest.raises(UsageError) as error:
         FERRETDB.accept(build_of(), ME, settings_of(names="tiny"))
-    with pytest.raises(UsageError, match="has nothing to choose: leave out 'checksums'"):
+    assert str(error.value) == snapshot
+    with pytest.raises(UsageError) as error2:
         FERRETDB.accept(build_of(), ME, Settings("mine", {}, {}, {"checksums": True}))
+    assert str(error2.value) == snapshot
 
 
 @pytest.mark.parametrize(
@@ -265,12 +281,15 @@ def test_a_command_waits_for_what_is_beneath(
     assert waits in (None, commit.setting)
 
 
-def test_what_the_server_does_not_tell_is_absent(tmp_path: Path) -> None:
+def test_what_the_server_does_not_tell_is_absent(
+    tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     site = site_of(tmp_path)
     stats = '{"storageSize": 4096, "indexSize": 2048, "totalSize": 8192, "ok": 1.0}'
     assert FERRETDB.read_sizes(site, [(stats,)]) == Sizes(8192, 4096, 2048)
-    with pytest.raises(SlowdustError, match="ferretdb does not report its sizes"):
+    with pytest.raises(SlowdustError) as error:
         FERRETDB.read_sizes(site, [('{"ok": 1.0}',)])
+    assert str(error.value) == snapshot
     answer = [('{"ok": 1.0}',)]
     assert FERRETDB.read_counters(site, answer) == {}
     assert FERRETDB.read_settings(site, answer) == {}

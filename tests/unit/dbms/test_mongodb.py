@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.accounts import Account
 from slowdust.builds import Build
@@ -156,16 +157,20 @@ def test_settings_are_sections_of_yaml_and_those_of_the_client_are_not(tmp_path:
     ("name", "value"),
     [("cacheSizeGB", "1"), ("storage: x", "1"), ("storage.a", "1\nnet:\n  port: 1"), ("a..b", "1")],
 )
-def test_what_cannot_be_written_is_refused(tmp_path: Path, name: str, value: str) -> None:
+def test_what_cannot_be_written_is_refused(
+    tmp_path: Path, name: str, value: str, snapshot: SnapshotAssertion
+) -> None:
     site = site_of(tmp_path, {name: value})
-    with pytest.raises(UsageError, match="cannot be a setting of mongodb"):
+    with pytest.raises(UsageError) as error:
         MONGODB.configuration(site)
+    assert str(error.value) == snapshot
 
 
-def test_a_section_is_no_setting(tmp_path: Path) -> None:
+def test_a_section_is_no_setting(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     site = site_of(tmp_path, {"storage.journal": "1", "storage.journal.enabled": "true"})
-    with pytest.raises(UsageError, match="cannot be set beside journal"):
+    with pytest.raises(UsageError) as error:
         MONGODB.configuration(site)
+    assert str(error.value) == snapshot
 
 
 def test_names_keep_their_case() -> None:
@@ -208,7 +213,7 @@ def test_a_server_that_misses_its_data_alone_takes_the_settings(
     ],
 )
 def test_a_setting_that_the_version_lacks_is_left_out_where_it_is_optional(
-    answering: Callable[[Answer], list[list[str]]], said: str
+    answering: Callable[[Answer], list[list[str]]], said: str, snapshot: SnapshotAssertion
 ) -> None:
     name = "storage.journal.enabled" if "journal" in said else "setParameter.ttlMonitor"
     last = name.rpartition(".")[2]
@@ -216,25 +221,30 @@ def test_a_setting_that_the_version_lacks_is_left_out_where_it_is_optional(
     optional = {name: "true", COMPRESSOR: "zstd"}
     accepted = MONGODB.accept(build_of(), ME, Settings("mine", {}, optional, {}))
     assert (accepted.values, accepted.skipped) == ({COMPRESSOR: "zstd"}, (name,))
-    with pytest.raises(UsageError, match=f"mongodb 7.0.14 has no setting '{name}'"):
+    with pytest.raises(UsageError) as error:
         MONGODB.accept(build_of(), ME, Settings("mine", optional, {}, {}))
+    assert str(error.value) == snapshot
 
 
 def test_a_value_that_the_server_refuses(
     answering: Callable[[Answer], list[list[str]]],
+    snapshot: SnapshotAssertion,
 ) -> None:
     answering(lambda _: "Invalid value for blockCompressor: zst\n")
     settings = Settings("mine", {COMPRESSOR: "zst"}, {}, {})
-    with pytest.raises(UsageError, match="refuses the settings: Invalid value for blockComp"):
+    with pytest.raises(UsageError) as error:
         MONGODB.accept(build_of(), ME, settings)
+    assert str(error.value) == snapshot
 
 
 def test_a_server_that_says_nothing_takes_nothing(
     answering: Callable[[Answer], list[list[str]]],
+    snapshot: SnapshotAssertion,
 ) -> None:
     answering(lambda _: "")
-    with pytest.raises(UsageError, match="refuses the settings: exit code 100"):
+    with pytest.raises(UsageError) as error:
         MONGODB.accept(build_of(), ME, Settings("mine", {}, {}, {}))
+    assert str(error.value) == snapshot
 
 
 @pytest.mark.parametrize(
@@ -272,15 +282,16 @@ def test_wiredtiger_is_the_engine_of_all_versions(version: str) -> None:
     assert MONGODB.choose_engine(build_of(version), None) == "wiredtiger"
 
 
-def test_mmapv1_ends_with_4_0() -> None:
+def test_mmapv1_ends_with_4_0(snapshot: SnapshotAssertion) -> None:
     assert MONGODB.choose_engine(build_of("4.0.28"), "mmapv1") == "mmapv1"
-    with pytest.raises(UsageError, match=r"4\.2\.25 has no engine mmapv1: 4\.0 is the last"):
+    with pytest.raises(UsageError) as error:
         MONGODB.choose_engine(build_of("4.2.25"), "mmapv1")
+    assert str(error.value) == snapshot
 
 
 @pytest.mark.parametrize("has", [True, False])
 def test_the_server_says_whether_it_has_the_engine_in_memory(
-    monkeypatch: pytest.MonkeyPatch, *, has: bool
+    monkeypatch: pytest.MonkeyPatch, *, has: bool, snapshot: SnapshotAssertion
 ) -> None:
     options = "  --inMemorySizeGB arg   The maximum memory in GB" if has else "  --port arg"
 
@@ -292,8 +303,9 @@ def test_the_server_says_whether_it_has_the_engine_in_memory(
     if has:
         assert MONGODB.choose_engine(build_of("7.0.14-8"), "inmemory") == "inmemory"
     else:
-        with pytest.raises(UsageError, match="has no engine inmemory: choose a build of Percona"):
+        with pytest.raises(UsageError) as error:
             MONGODB.choose_engine(build_of(), "inmemory")
+        assert str(error.value) == snapshot
 
 
 def test_the_key_file_has_the_password_of_the_servers_own_user(tmp_path: Path) -> None:

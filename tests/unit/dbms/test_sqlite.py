@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.accounts import Account
 from slowdust.builds import Build
@@ -77,9 +78,12 @@ def test_settings_that_decide_about_others_come_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "1; ATTACH 'x'", "a b", "'x'", "1\nx = 2", "--1"])
-def test_a_value_is_one_word_or_number(tmp_path: Path, value: str) -> None:
-    with pytest.raises(UsageError, match="cannot be a setting of sqlite"):
+def test_a_value_is_one_word_or_number(
+    tmp_path: Path, value: str, snapshot: SnapshotAssertion
+) -> None:
+    with pytest.raises(UsageError) as error:
         SQLITE.configuration(site_of(tmp_path, cache_size=value))
+    assert str(error.value) == snapshot
 
 
 def test_words_are_the_numbers_that_sqlite_reports(report: dict[str, str]) -> None:
@@ -89,11 +93,14 @@ def test_words_are_the_numbers_that_sqlite_reports(report: dict[str, str]) -> No
     assert accepted.values == given
 
 
-def test_a_value_that_is_not_taken_is_refused(report: dict[str, str]) -> None:
+def test_a_value_that_is_not_taken_is_refused(
+    report: dict[str, str], snapshot: SnapshotAssertion
+) -> None:
     report["journal_mode"] = "delete"
     settings = Settings("mine", {"journal_mode": "wahl"}, {}, {})
-    with pytest.raises(UsageError, match=r"journal_mode = wahl \(it stays at delete\)"):
+    with pytest.raises(UsageError) as error:
         SQLITE.accept(build_of(), ME, settings)
+    assert str(error.value) == snapshot
 
 
 def test_a_setting_that_the_version_lacks_is_left_out_where_it_is_optional(
@@ -168,9 +175,9 @@ def test_answers_are_read(tmp_path: Path) -> None:
     assert SQLITE.read_counters(site, []) == {}
 
 
-def test_reasons_are_found() -> None:
+def test_reasons_are_found(snapshot: SnapshotAssertion) -> None:
     log = ["x", "slowdust-driver: cannot open /d: unable to open database file", "y"]
-    assert SQLITE.error_line(log) == "cannot open /d: unable to open database file"
+    assert SQLITE.error_line(log) == snapshot
     assert SQLITE.error_line(["x"]) is None
     assert SQLITE.fatal_error("SQLITE_FULL") == "the disk is full"
     assert SQLITE.fatal_error("SQLITE_BUSY") is None

@@ -2,6 +2,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.contender_name import distinct, parse_contender
@@ -124,37 +125,45 @@ def test_takes_a_contender_apart_that_is_compiled(written: str, parts: dict[str,
     assert parse_contender(name.text) == dataclasses.replace(name, written=name.text)
 
 
-def test_flags_are_for_what_is_compiled() -> None:
+def test_flags_are_for_what_is_compiled(snapshot: SnapshotAssertion) -> None:
     name = parse_contender("postgres@git:master")
     assert name.with_parts({"flags": "o3"}).text == "postgres@git:master+o3"
     with pytest.raises(UsageError, match="names its flags already"):
         parse_contender("postgres@git:master+lto").with_parts({"flags": "o3"})
-    with pytest.raises(UsageError, match="is not compiled here, so it cannot have the flags o3"):
+    with pytest.raises(UsageError) as error:
         parse_contender("postgres@17.6").with_parts({"flags": "o3"})
+    assert str(error.value) == snapshot
     with pytest.raises(UsageError, match="unknown flags 'o9'"):
         name.with_parts({"flags": "o9"})
-    with pytest.raises(UsageError, match="one set of flags, not o2 and o3"):
+    with pytest.raises(UsageError) as error2:
         parse_contender("postgres@git:master+o2+o3")
-    with pytest.raises(UsageError, match=r"'\+o7' is neither a set of flags \(o2, "):
+    assert str(error2.value) == snapshot
+    with pytest.raises(UsageError) as error3:
         parse_contender("postgres@git:master+o7")
-    with pytest.raises(UsageError, match=r"'\+o3' is not an environment"):
+    assert str(error3.value) == snapshot
+    with pytest.raises(UsageError) as error4:
         parse_contender("postgres@17.6+o3")
+    assert str(error4.value) == snapshot
 
 
-def test_flags_are_for_sqlite_too() -> None:
+def test_flags_are_for_sqlite_too(snapshot: SnapshotAssertion) -> None:
     name = parse_contender("sqlite@3.50:small+X=1")
     varied = name.with_parts({"flags": "o3"})
     assert varied.text == "sqlite@3.50:small+o3+X=1"
     assert varied.at_version("3.50.2") == "sqlite@3.50.2:small+o3+X=1"
     for refused in ("sqlite@3.50.2+lto", "sqlite@3.50.2+jemalloc+lto"):
-        with pytest.raises(UsageError, match=r"\+lto is for .* choose o2, o2nofp, o3, debug$"):
+        with pytest.raises(UsageError) as error4:
             parse_contender(refused)
-    with pytest.raises(UsageError, match=r"\+lto is for programs of several files"):
+        assert str(error4.value) == snapshot
+    with pytest.raises(UsageError) as error:
         name.with_parts({"flags": "lto"})
-    with pytest.raises(UsageError, match="one set of flags, not o2 and o3"):
+    assert str(error.value) == snapshot
+    with pytest.raises(UsageError) as error2:
         parse_contender("sqlite@3.50.2+o2+o3")
-    with pytest.raises(UsageError, match=r"'\+hoard' is neither a set of flags \(o2, "):
+    assert str(error2.value) == snapshot
+    with pytest.raises(UsageError) as error3:
         parse_contender("sqlite@3.50.2+hoard")
+    assert str(error3.value) == snapshot
     with pytest.raises(UsageError, match="is not compiled here"):
         parse_contender("./lib").with_parts({"flags": "o3"})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.benchmarks.insert import InsertBenchmark, InsertStep
 from slowdust.benchmarks.insert.options import WORKLOADS
@@ -70,18 +71,20 @@ def test_without_a_buffer_pool_there_is_no_relative_size() -> None:
         workload(Server(4000, None), workload="cached").rows(1)
 
 
-def test_what_the_disk_has_no_room_for_is_refused() -> None:
+def test_what_the_disk_has_no_room_for_is_refused(snapshot: SnapshotAssertion) -> None:
     server = Server(200, GB)
     workload(server, rows=1000).check_room([1], GB)
-    with pytest.raises(UsageError, match=r"GB are free: choose fewer --rows"):
+    with pytest.raises(UsageError) as error:
         workload(server, server, rows=10**12).check_room([1, 8], GB)
+    assert str(error.value) == snapshot
 
 
-def test_a_disk_that_is_out_of_sight_is_not_filled() -> None:
+def test_a_disk_that_is_out_of_sight_is_not_filled(snapshot: SnapshotAssertion) -> None:
     remote, rows = Server(200, GB, is_remote=True), 2_000_000
     workload(remote, remote, rows=rows).check_room([1], 0)
-    with pytest.raises(UsageError, match=r"for 1 contender\(s\), and 1\.0 GB are free"):
+    with pytest.raises(UsageError) as error:
         workload(remote, Server(200, GB), rows=rows).check_room([1], GB)
+    assert str(error.value) == snapshot
 
 
 def test_a_hold_needs_room_for_the_rows_that_it_keeps() -> None:
@@ -199,13 +202,14 @@ def test_wrong_options_are_named(given: dict[str, object], complaint: str) -> No
 
 
 @pytest.mark.parametrize("option", ["rates", "shared_table", "seconds"])
-def test_its_options_are_of_no_other_benchmark(option: str) -> None:
+def test_its_options_are_of_no_other_benchmark(option: str, snapshot: SnapshotAssertion) -> None:
     given: dict[str, object] = {"settings": (), option: "7"}
-    typed = f"--{option.replace('_', '-')}"
-    with pytest.raises(UsageError, match=f"{typed} applies only to the benchmark insert: give"):
+    with pytest.raises(UsageError) as error:
         spec_from_options(["a@1"], given)
-    with pytest.raises(UsageError, match="to the benchmark insert, not to micro"):
+    assert str(error.value) == snapshot
+    with pytest.raises(UsageError) as error2:
         parse_spec({"name": "x", "contenders": ["a@1"], "insert": {}})
+    assert str(error2.value) == snapshot
 
 
 @pytest.mark.parametrize(("given", "budget"), [({}, None), ({"budget": "5m"}, 300.0)])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.joining.hosts import told_apart
@@ -94,14 +95,18 @@ def test_a_part_that_grew_is_taken_anew(tmp_path: Path, parts: list[Part]) -> No
     assert [host.incarnations for host in joined.manifest.hosts] == [[1, 2, 3, 4], [5, 6, 7]]
 
 
-def test_a_part_given_twice_counts_once_and_is_named(tmp_path: Path, parts: list[Part]) -> None:
+def test_a_part_given_twice_counts_once_and_is_named(
+    tmp_path: Path, parts: list[Part], snapshot: SnapshotAssertion
+) -> None:
     joined = join([*parts, parts[0]], _joined(tmp_path))
-    assert joined.sentences == ("'on-alpha' is given twice: it counts once",)
+    assert joined.sentences == snapshot
     assert len(joined.folder.read_slices()) == sum(len(p.folder.read_slices()) for p in parts)
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_a_copy_that_went_on_counts_alone(tmp_path: Path, parts: list[Part], order: int) -> None:
+def test_a_copy_that_went_on_counts_alone(
+    tmp_path: Path, parts: list[Part], order: int, snapshot: SnapshotAssertion
+) -> None:
     shutil.copytree(parts[0].folder.path, tmp_path / "longer")
     longer = Part(Folder(tmp_path / "longer"), given="longer")
     with writing(longer.folder) as writer:
@@ -109,15 +114,17 @@ def test_a_copy_that_went_on_counts_alone(tmp_path: Path, parts: list[Part], ord
         record.place.incarnation, record.measured.started = 4, 1.0
         writer.append(record)
     joined = join([longer, *parts][::order], _joined(tmp_path))
-    assert joined.sentences == ("'on-alpha' is left out: 'longer' has all of its 384 slices",)
+    assert joined.sentences == snapshot
     assert [host.name for host in joined.manifest.hosts][::order] == ["alpha", "beta"]
 
 
-def test_a_joined_experiment_has_all_of_its_parts(tmp_path: Path, parts: list[Part]) -> None:
+def test_a_joined_experiment_has_all_of_its_parts(
+    tmp_path: Path, parts: list[Part], snapshot: SnapshotAssertion
+) -> None:
     first = Part(join(parts, Folder(tmp_path / "two")).folder)
     [third] = keep_parts(tmp_path, part_of("gamma", seed=3))
     joined = join([first, parts[1], third], _joined(tmp_path))
-    assert joined.sentences == ("'on-beta' is left out: 'two' has all of its 384 slices",)
+    assert joined.sentences == snapshot
     assert [(host.name, host.incarnations) for host in joined.manifest.hosts] == [
         ("alpha", [1, 2, 3]),
         ("beta", [4, 5, 6]),
@@ -125,7 +132,9 @@ def test_a_joined_experiment_has_all_of_its_parts(tmp_path: Path, parts: list[Pa
     ]
 
 
-def test_copies_that_went_apart_are_refused(tmp_path: Path, parts: list[Part]) -> None:
+def test_copies_that_went_apart_are_refused(
+    tmp_path: Path, parts: list[Part], snapshot: SnapshotAssertion
+) -> None:
     shutil.copytree(parts[0].folder.path, tmp_path / "other")
     other = Part(Folder(tmp_path / "other"), given="other")
     for number, folder in enumerate((parts[0].folder, other.folder)):
@@ -133,8 +142,9 @@ def test_copies_that_went_apart_are_refused(tmp_path: Path, parts: list[Part]) -
             record = folder.read_slices()[0]
             record.place.incarnation, record.measured.started = 4, float(number)
             writer.append(record)
-    with pytest.raises(UsageError, match="'on-alpha' and 'other' have 384 slices in common"):
+    with pytest.raises(UsageError) as error:
         join([parts[0], other], _joined(tmp_path))
+    assert str(error.value) == snapshot
 
 
 def test_parts_of_one_host_are_one_host(tmp_path: Path) -> None:
@@ -146,17 +156,21 @@ def test_parts_of_one_host_are_one_host(tmp_path: Path) -> None:
     assert (host.started, host.finished) == (first[0].started, second[0].finished)
 
 
-def test_hosts_with_the_same_facts_are_told_apart_by_names(tmp_path: Path) -> None:
+def test_hosts_with_the_same_facts_are_told_apart_by_names(
+    tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     both = [part_of("alpha"), part_of("alpha", seed=2)]
     both[1][0].experiment = "elsewhere"
     both[1][0].started, both[1][0].finished = both[0][0].started, both[0][0].finished
     parts = keep_parts(tmp_path, *both)
-    with pytest.raises(UsageError, match="at the same time on hosts with the same facts"):
+    with pytest.raises(UsageError) as error:
         join(parts, _joined(tmp_path))
+    assert str(error.value) == snapshot
     named = [Part(part.folder, name) for part, name in zip(parts, ("a", "b"), strict=True)]
     assert [h.name for h in join(named, _joined(tmp_path)).manifest.hosts] == ["a", "b"]
-    with pytest.raises(UsageError, match="the facts of a: say which"):
+    with pytest.raises(UsageError) as error2:
         join([named[0], parts[1]], _joined(tmp_path))
+    assert str(error2.value) == snapshot
 
 
 def test_a_host_that_is_not_known_is_asked_for(tmp_path: Path) -> None:
@@ -217,12 +231,13 @@ def test_parts_that_measured_other_things_are_refused(
     assert not _joined(tmp_path).path.exists()
 
 
-def test_another_benchmark_is_refused(tmp_path: Path) -> None:
+def test_another_benchmark_is_refused(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     other = part_of("beta", seed=2)
     for record in other[1]:
         record.place.benchmark = "slap"
-    with pytest.raises(UsageError, match="differ in the benchmark: micro and slap"):
+    with pytest.raises(UsageError) as error:
         join(keep_parts(tmp_path, part_of("alpha"), other), _joined(tmp_path))
+    assert str(error.value) == snapshot
 
 
 def test_lengths_of_slices_and_budgets_may_differ(tmp_path: Path) -> None:
@@ -233,7 +248,9 @@ def test_lengths_of_slices_and_budgets_may_differ(tmp_path: Path) -> None:
     assert (method.slice_s, method.budget_s, method.seed) == (None, 660.0, None)
 
 
-def test_shards_have_other_tests_and_contenders(tmp_path: Path) -> None:
+def test_shards_have_other_tests_and_contenders(
+    tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     third = "postgres@18.0"
     parts = keep_parts(
         tmp_path,
@@ -243,14 +260,18 @@ def test_shards_have_other_tests_and_contenders(tmp_path: Path) -> None:
     manifest = join(parts, _joined(tmp_path), "spread").manifest
     assert manifest.tests == ["scan", "point-query"]
     assert [contender.name for contender in manifest.contenders] == [OLD, NEW, third]
-    with pytest.raises(UsageError, match="--replicate: scan and point-query measured on one host"):
+    with pytest.raises(UsageError) as error:
         join(parts, _joined(tmp_path), "replicate")
+    assert str(error.value) == snapshot
 
 
-def test_a_test_on_several_hosts_is_not_spread(tmp_path: Path, parts: list[Part]) -> None:
+def test_a_test_on_several_hosts_is_not_spread(
+    tmp_path: Path, parts: list[Part], snapshot: SnapshotAssertion
+) -> None:
     assert join(parts, _joined(tmp_path), "replicate").manifest.hosts
-    with pytest.raises(UsageError, match=r"--spread: .* measured on several hosts"):
+    with pytest.raises(UsageError) as error:
         join(parts, _joined(tmp_path), "spread")
+    assert str(error.value) == snapshot
 
 
 def test_an_experiment_that_was_measured_is_never_replaced(
@@ -305,10 +326,10 @@ def test_counts_of_another_source_are_left_out_and_named(tmp_path: Path) -> None
     assert "left out: work was counted in another way" in joined.sentences[0]
 
 
-def test_findings_and_warnings_name_their_host(tmp_path: Path) -> None:
+def test_findings_and_warnings_name_their_host(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     other = part_of("beta", seed=2)
     finding = Finding(check="Governor", severity=Severity.WARNING, state="powersave")
     other[0].findings, other[0].warnings = [finding], ["the disk is slow"]
     manifest = join(keep_parts(tmp_path, part_of("alpha"), other), _joined(tmp_path)).manifest
     assert [each.check for each in manifest.findings] == ["Governor of beta"]
-    assert manifest.warnings == ["beta: the disk is slow"]
+    assert manifest.warnings == snapshot

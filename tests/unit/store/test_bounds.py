@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.store.bounds import MOST_CONTENDERS
@@ -110,9 +111,10 @@ def test_more_than_a_report_is_made_of(folder: Folder, monkeypatch: pytest.Monke
         folder.read_manifest()
 
 
-def test_archives_of_folders_in_each_other(tmp_path: Path) -> None:
+def test_archives_of_folders_in_each_other(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     with tarfile.open(tmp_path / "deep.tar.gz", "w:gz") as archive:
         info = tarfile.TarInfo("/".join(["n"] * 1500))
         archive.addfile(info, BytesIO())
-    with pytest.raises(UnsafeArchive, match="more than 100 folders in each other"):
+    with pytest.raises(UnsafeArchive) as error:
         unpack(tmp_path / "deep.tar.gz", tmp_path / "unpacked")
+    assert str(error.value) == snapshot

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.errors import SlowdustError
 from slowdust.store import reading
@@ -61,7 +62,9 @@ def test_bundles_of_an_attack(tmp_path: Path, case: str, why: str) -> None:
         tarfile.SOLARIS_XHDTYPE,
     ],
 )
-def test_a_header_of_gigabytes_is_not_read(tmp_path: Path, kind: bytes) -> None:
+def test_a_header_of_gigabytes_is_not_read(
+    tmp_path: Path, kind: bytes, snapshot: SnapshotAssertion
+) -> None:
     info = tarfile.TarInfo("././@LongLink")
     info.type, info.size = kind, _ZEROS
     with gzip.open(tmp_path / "long", "wb", 1) as file:
@@ -73,15 +76,15 @@ def test_a_header_of_gigabytes_is_not_read(tmp_path: Path, kind: bytes) -> None:
         assert tracemalloc.get_traced_memory()[1] < _ZEROS / 2
     finally:
         tracemalloc.stop()
-    assert why == "a header of 67,108,864 bytes: a name or attributes have at most 65,536"
+    assert why == snapshot
 
 
-def test_a_row_of_headers_is_refused(tmp_path: Path) -> None:
+def test_a_row_of_headers_is_refused(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     info = tarfile.TarInfo("x")
     info.type = tarfile.XGLTYPE
     with gzip.open(tmp_path / "row", "wb", 1) as file:
         file.write(info.tobuf() * 5000)
-    assert refusal(tmp_path / "row", tmp_path / "results") == "too many headers in a row"
+    assert refusal(tmp_path / "row", tmp_path / "results") == snapshot
 
 
 @pytest.mark.parametrize(
@@ -122,13 +125,15 @@ def test_a_file_of_gigabytes_is_refused_by_its_header(
     assert why in refusal(tmp_path / "large", tmp_path / "results")
 
 
-def test_too_many_members_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_members_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
     monkeypatch.setattr("slowdust.unpacking._MOST_MEMBERS", 10)
     with tarfile.open(tmp_path / "many", "w:gz") as archive:
         for number in range(11):
             archive.addfile(tarfile.TarInfo(f"e/perf/{number}.json.gz"))
     why = refusal(tmp_path / "many", tmp_path / "results")
-    assert why == "the archive has more than 10 members"
+    assert why == snapshot
 
 
 def _changed(path: Path, change: Callable[[str], str]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.benchmarks import known_test
 from slowdust.benchmarks.model import Candidate, Group
@@ -135,9 +136,10 @@ def test_wrong_options_are_told_by_name(options: dict[str, object], message: str
     assert "\n" not in str(error.value)
 
 
-def test_options_of_the_benchmark_need_it() -> None:
-    with pytest.raises(UsageError, match="--efforts applies only to the benchmark vector"):
+def test_options_of_the_benchmark_need_it(snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(UsageError) as error:
         spec_from_options(PAIR, {"efforts": "10"})
+    assert str(error.value) == snapshot
 
 
 def test_a_wrong_key_of_a_file_is_told_with_its_line(tmp_path: Path) -> None:
@@ -203,10 +205,13 @@ def test_wrong_values_of_a_file_are_told_with_the_option(tmp_path: Path) -> None
         ("mariadb@11.4.5", "MariaDB 11.4.5 has no vector indexes"),
     ],
 )
-def test_names_alone_say_that_a_contender_is_refused(contender: str, refusal: str) -> None:
+def test_names_alone_say_that_a_contender_is_refused(
+    contender: str, refusal: str, snapshot: SnapshotAssertion
+) -> None:
     spec = spec_from_options([PAIR[0], contender], {"benchmark": "vector"})
-    with pytest.raises(UsageError, match=f"{contender} cannot run the benchmark vector: {refusal}"):
+    with pytest.raises(UsageError) as error:
         refuse_by_name(spec)
+    assert str(error.value) == snapshot
 
 
 def test_names_alone_refuse_nobody_else() -> None:
@@ -214,9 +219,12 @@ def test_names_alone_refuse_nobody_else() -> None:
     refuse_by_name(spec_from_options(names, {"benchmark": "vector"}))
 
 
-def test_more_rows_than_a_file_has_are_refused(dataset: Callable[[int], str]) -> None:
-    with pytest.raises(UsageError, match="--rows: there are only 300"):
+def test_more_rows_than_a_file_has_are_refused(
+    dataset: Callable[[int], str], snapshot: SnapshotAssertion
+) -> None:
+    with pytest.raises(UsageError) as error:
         spec_from_options(PAIR, {"benchmark": "vector", "dataset": dataset(300), "rows": "301"})
+    assert str(error.value) == snapshot
 
 
 def test_a_file_and_a_shape_contradict_each_other(dataset: Callable[[int], str]) -> None:

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from tests.unit.archive.command import Slowdust, report, results, slowdust
 from tests.unit.archive.sysbench_files import RUN_A, RUN_B, Written, write_archive
@@ -155,12 +156,14 @@ def test_kinds_of_files_that_nobody_needs_fit_one_line(tmp_path: Path, slowdust:
     assert max(map(len, printed.splitlines())) < 400
 
 
-def test_only_foreign_files_are_no_experiment(tmp_path: Path, slowdust: Slowdust) -> None:
+def test_only_foreign_files_are_no_experiment(
+    tmp_path: Path, slowdust: Slowdust, snapshot: SnapshotAssertion
+) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "notes.txt").write_text("x")
     printed = slowdust("import", "sysbench", tmp_path / "a", code=1)
     assert "skipped: a/notes.txt: not a file of a run of sysbench" in printed
-    assert printed.splitlines()[-1] == "nothing was found that an experiment could be made of"
+    assert printed.splitlines()[-1] == snapshot
     assert slowdust("list") == ""
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.errors import UsageError
 from slowdust.experiment.workload.reading import read_workload
@@ -90,14 +91,17 @@ def made_from(folder: Path, log: str, tables: str = TABLES) -> Made:
     return replay([str(folder / "the.log")], "seen", str(folder / "tables.toml"), 20)
 
 
-def test_statements_that_no_workload_can_have_are_named(tmp_path: Path) -> None:
+def test_statements_that_no_workload_can_have_are_named(
+    tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     made = made_of(tmp_path, GOOD, "SELECT nope FROM books WHERE id = 1", kind="postgres")
     assert [each.shown for each in made.statements] == ["SELECT title FROM books WHERE id = ?"]
     [(text, calls, why)] = made.refused
     assert (text, calls) == ("SELECT nope FROM books WHERE id = ?", 1)
     assert "there is no column of books 'nope'" in why
-    with pytest.raises(UsageError, match="there is no column of books 'nope'"):
+    with pytest.raises(UsageError) as error:
         made_of(tmp_path, "SELECT nope FROM books", kind="postgres")
+    assert str(error.value) == snapshot
 
 
 PARAMETERS = """\
@@ -142,10 +146,10 @@ def test_digests_that_cannot_be_read_are_counted_once() -> None:
     assert groups.others == {"SET": 2}
 
 
-def test_values_of_replace_are_found(tmp_path: Path) -> None:
+def test_values_of_replace_are_found(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     made = made_of(tmp_path, "REPLACE INTO books (id, shelf) VALUES (7, 2)")
     [statement] = made.statements
-    assert statement.shown == "REPLACE INTO books (id, shelf) VALUES (?, ?)"
+    assert statement.shown == snapshot
     assert statement.samples == [(7, 2)]
 
 
@@ -228,7 +232,9 @@ def test_tables_and_columns_whose_names_want_quotation_marks_are_left_out() -> N
     assert "'My Books' cannot be a name" in why
 
 
-def test_a_table_with_a_reserved_name_is_left_out_with_its_statements() -> None:
+def test_a_table_with_a_reserved_name_is_left_out_with_its_statements(
+    snapshot: SnapshotAssertion,
+) -> None:
     good = CatalogTable("books", 5, {"id": "integer", "title": "text"}, primary_key=["id"])
     order = CatalogTable("order", 5, {"id": "integer"}, primary_key=["id"])
     texts = (GOOD, 'SELECT id FROM "order" WHERE id = 7')
@@ -236,10 +242,7 @@ def test_a_table_with_a_reserved_name_is_left_out_with_its_statements() -> None:
     made, refused = accepted(Replay("seen", [], groups, groups.statements, [order, good]), 20)
     assert [table.name for table in made.tables] == ["books"]
     assert [each.shown for each in made.statements] == ["SELECT title FROM books WHERE id = ?"]
-    assert refused == [
-        ("the table order", 0.0, "'order' is a reserved word of postgres"),
-        ('SELECT id FROM "order" WHERE id = ?', 1, "the table order is left out"),
-    ]
+    assert refused == snapshot
 
 
 @pytest.mark.parametrize(

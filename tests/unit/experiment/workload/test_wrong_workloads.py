@@ -261,11 +261,12 @@ def test_names_of_indexes_are_those_of_their_table_on_mysql(tmp_path: Path) -> N
     assert own.dialects == ["mysql", "mariadb"]
 
 
-def test_a_file_whose_name_is_none_says_so(tmp_path: Path) -> None:
+def test_a_file_whose_name_is_none_says_so(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     path = tmp_path / "my shop.toml"
     path.write_text(SMALL)
-    with pytest.raises(UsageError, match="'my shop' is no name of a workload: write name = "):
+    with pytest.raises(UsageError) as error:
         read_benchmark(path)
+    assert str(error.value).replace(f"{tmp_path}/", "") == snapshot
 
 
 def test_groups_of_a_test_are_those_of_reads_and_writes() -> None:
@@ -273,14 +274,19 @@ def test_groups_of_a_test_are_those_of_reads_and_writes() -> None:
     assert set(get_args(get_args(GroupName)[0])) == names
 
 
-def test_a_dialect_in_which_a_name_is_reserved_is_named(tmp_path: Path) -> None:
+def test_a_dialect_in_which_a_name_is_reserved_is_named(
+    tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     own = workload(tmp_path, SMALL.replace("title", "rank"))
     assert own.dialects == ["postgres", "mariadb", "sqlite"]
-    with pytest.raises(UsageError, match=r"columns\.rank: 'rank' is a reserved word of mysql"):
+    with pytest.raises(UsageError) as error:
         own.check_dialect("mysql", "mysql@9.7.4")
+    assert str(error.value).replace(f"{tmp_path}/", "") == snapshot
 
 
-def test_a_dialect_that_a_statement_lacks_is_named(tmp_path: Path) -> None:
+def test_a_dialect_that_a_statement_lacks_is_named(
+    tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     own = workload(tmp_path, _with('sql.postgres = "SELECT 1"'))
     own.check_dialect("postgres", "postgres@17.6")
     with pytest.raises(UsageError) as caught:
@@ -290,8 +296,9 @@ def test_a_dialect_that_a_statement_lacks_is_named(tmp_path: Path) -> None:
         f"{tmp_path / 'library.toml'}:10: statements.find.sql: there is none for mariadb, which "
         "mariadb@11.8.9 is"
     )
-    with pytest.raises(UsageError, match="workloads are in SQL, of postgres, mysql, mariadb or"):
+    with pytest.raises(UsageError) as error:
         own.check_dialect("mongodb", "mongodb@8.0")
+    assert str(error.value).replace(f"{tmp_path}/", "") == snapshot
 
 
 def test_mariadb_takes_the_sql_of_mysql(tmp_path: Path) -> None:
