@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from tests.unit.golden import PlainText
+
+# Texts are those for a terminal of 80 columns without colours, whatever terminal runs the tests.
+os.environ["COLUMNS"] = "80"
+os.environ.pop("FORCE_COLOR", None)
 
 
 @pytest.fixture

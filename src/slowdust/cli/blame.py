@@ -227,8 +227,8 @@ def _blame(stored: Sequence[Stored], tests: object, benchmark: object) -> Blame:
     patterns = split_list("*" if tests is None else str(tests))
     if not patterns:
         raise UsageError("--tests is empty: write names or patterns, or leave it out for all tests")
-    known = {test for each in stored for test in each.manifest.tests}
-    benchmarks = {record.place.benchmark for each in stored for record in each.slices}
+    known = sorted({test for each in stored for test in each.manifest.tests})
+    benchmarks = sorted({record.place.benchmark for each in stored for record in each.slices})
     if benchmark is not None and benchmark not in benchmarks:
         raise UsageError(f"--benchmark: {no_such('benchmark', str(benchmark), benchmarks)}")
     for pattern in patterns:

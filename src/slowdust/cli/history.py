@@ -101,7 +101,7 @@ def command(
             f"--test: no experiment has a test like '{tests}'{guess(tests, known_tests)}"
         )
     if not history.lines and benchmark not in {None, *(step.benchmark for step in steps)}:
-        known = {step.benchmark for step in steps}
+        known = sorted({step.benchmark for step in steps})
         raise UsageError(f"--benchmark: {no_such('benchmark', benchmark or '', known)}")
     if not history.lines:
         raise UsageError(

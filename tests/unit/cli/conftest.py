@@ -20,9 +20,7 @@ def slowdust(
 ) -> Iterator[Slowdust]:
     """The command line, called in an empty directory, with no builds in the cache."""
     monkeypatch.chdir(tmp_path)
-    for variable in ("SLOWDUST_RESULTS", "FORCE_COLOR"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("SLOWDUST_RESULTS", raising=False)
     monkeypatch.setenv("SLOWDUST_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("SLOWDUST_DATA", str(tmp_path / "data"))
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
