@@ -178,7 +178,7 @@ def test_what_a_slow_host_has_begun_is_ended_by_an_idle_one(fleet: Fleet) -> Non
 
 @full
 def test_ctrl_c_ends_the_compilers_of_other_nodes(fleet: Fleet) -> None:
-    fleet.has("bare", "full")
+    fleet.has("full")
     spec = fleet.write("ended", TESTS[:1], "2s", 1, base="sqlite@3.17.0+o3")
     head = fleet.workplace.start(*fleet.arguments(spec))
     wait_for_line(head, "full: compiling sqlite@3.17.0+o3")

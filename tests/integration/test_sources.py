@@ -83,7 +83,7 @@ def test_commit_that_changed_a_test_is_found(repository: Path, workplace: Workpl
 
 
 @full
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @needs("git", "cc", "make", "valgrind")
 def test_commit_is_found_by_its_work_with_the_function_that_grew(
     repository: Path, workplace: Workplace
