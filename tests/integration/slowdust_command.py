@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -10,11 +11,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+import pytest
 import tomli_w
+
+from slowdust.cli.main import main
 
 COMMAND = Path(sys.executable).with_name("slowdust")
 _PATIENCE_S = 120.0
@@ -87,7 +93,13 @@ class Workplace:
         )
 
     def report(self, name: str) -> dict[str, Any]:
-        report: dict[str, Any] = json.loads(self.run("report", name, "--json"))
+        """What `slowdust report NAME --json` prints, by this process, which imports it once."""
+        words = ["slowdust", "report", name, "--json", "--results", str(self.folder / "results")]
+        printed, arguments = redirect_stdout(io.StringIO()), patch.object(sys, "argv", words)
+        with printed as text, arguments, pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 0
+        report: dict[str, Any] = json.loads(text.getvalue())
         return report
 
     def slice_lines(self, name: str) -> list[str]:
