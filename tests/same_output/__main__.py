@@ -26,7 +26,7 @@ from tests.same_output.print_all import FAILED
 
 _MOST_LINES = 12
 _MOST_CHARACTERS = 300
-"""Of a line that is printed."""
+"""Characters of a line that are printed."""
 
 
 @dataclass(frozen=True)
