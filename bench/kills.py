@@ -373,7 +373,8 @@ def _left_by(command: _Command, after: Second, by: signal.Signals) -> Iterator[t
     command.clear()
     before = set(_remains())
     with command.start() as run:
-        time.sleep(after)
+        with suppress(subprocess.TimeoutExpired):
+            run.wait(after)
         if by is signal.SIGKILL:
             _kill_watchdogs(run.pid)
         command.ends[by.name if run.poll() is None else "ended before"] += 1
