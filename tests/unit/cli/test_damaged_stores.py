@@ -33,7 +33,9 @@ def test_bundles_of_an_attack_end_with_one_line(slowdust: Slowdust) -> None:
         pytest.param("counts.ndjson", b'{"zzz":' + DEEP + b"\n", id="deep counts"),
         pytest.param("waits.ndjson", b'{"place":{"test":"\xb8"}}\n', id="bytes in waits"),
         pytest.param("annotation.json", b'{"zzz":' + DEEP, id="deep annotation"),
-        pytest.param("perf/a.json.gz", gzip.compress(b'{"unit": "\xb8"}', mtime=0), id="bytes in profile"),
+        pytest.param(
+            "perf/a.json.gz", gzip.compress(b'{"unit": "\xb8"}', mtime=0), id="bytes in profile"
+        ),
     ],
 )
 def test_stored_experiments_that_were_damaged_are_named(
