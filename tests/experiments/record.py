@@ -23,7 +23,7 @@ from slowdust.builds import resolve
 from slowdust.dbms.access import Access, Auth, Listen
 from tests.experiments.kinds import KINDS, Kind, Surroundings
 from tests.experiments.stored import ARCHIVE, INPUTS, STORED
-from tests.integration.fleet_of_nodes import fleet_of
+from tests.integration.fleet_of_nodes import running_fleet
 from tests.integration.running_servers import Running
 from tests.integration.servers import new_instance
 from tests.integration.slowdust_command import COMMAND
@@ -99,7 +99,8 @@ def _surroundings(kind: Kind) -> Iterator[tuple[Mapping[str, str], Mapping[str, 
         with ExitStack() as stack:
             yield {name: stack.enter_context(_server(name)) for name in ("old", "new")}, {}
     elif kind.surroundings == Surroundings.FLEET:
-        with fleet_of(["a", "b"]) as fleet:
+        with running_fleet() as fleet:
+            fleet.has("a", "b")
             yield {"address": fleet.address}, fleet.workplace.environment
     else:
         yield {"archive": str(ARCHIVE)}, {}
