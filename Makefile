@@ -27,13 +27,14 @@ demo: setup
 	$(BIN)/slowdust compare postgres@15.8 postgres@17.6 --suite quick --budget 150s
 	$(BIN)/slowdust report --html report.html
 
-# Long files begin first; a file stays in one process, which keeps the servers that its tests share.
+# What `make full` alone runs is left out, and three quarters of the examples of property tests.
+QUICK := -m "not full" --hypothesis-profile quick
+# A file stays in one process, which keeps the servers that its tests share; long files begin first.
 PYTEST := $(BIN)/pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+# Not with a path as an argument, with which golden texts that no test has would pass.
+UNIT := $(BIN)/pytest -n logical --dist loadfile $(QUICK) -o testpaths=tests/unit
 
 check: lint unit
-
-# A path as an argument would let golden texts pass that no test has.
-UNIT := $(BIN)/pytest -n logical --dist loadfile -m "not full" -o testpaths=tests/unit
 
 unit: setup
 	cargo test --quiet --locked
@@ -41,7 +42,7 @@ unit: setup
 
 test: setup
 	cargo test --quiet --locked
-	$(PYTEST) -m "not full"
+	$(PYTEST) $(QUICK)
 
 full: setup
 	cargo test --quiet --locked
@@ -49,7 +50,7 @@ full: setup
 
 # A quarter of what only `make full` has, chosen by the commit.
 quarter: setup
-	$(PYTEST) --quarter $(COMMIT)
+	$(PYTEST) --snapshot-warn-unused --quarter $(COMMIT)
 
 golden: setup
 	$(UNIT) --snapshot-update

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 pytest_plugins = ("tests.tiers.durations", "tests.tiers.selection")
 
@@ -18,6 +19,10 @@ pytest_plugins = ("tests.tiers.durations", "tests.tiers.selection")
 # modules, which takes longer than most tests.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+# Of property tests over all inputs, a quarter of the examples; `make full` runs all.
+settings.register_profile("quick", max_examples=25)
 
 
 def pytest_configure() -> None:
