@@ -17,7 +17,7 @@ from tests.tiers import programs
 full = pytest.mark.full
 """Marks a test, or a parameter, that only `make full` runs."""
 _QUARTERS = 4
-_NEEDS = "needs "
+_NEEDS = "needs programs: "
 T = TypeVar("T")
 
 
