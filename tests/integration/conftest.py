@@ -29,27 +29,6 @@ MakeInstance = Callable[..., Instance]
 Query = Callable[[Target, str], list[list[str | None]]]
 
 
-LONG_FILES = (
-    "test_bench.py",
-    "test_sources.py",
-    "test_fleet.py",
-    "test_experiment.py",
-    "test_counting.py",
-    "test_waits.py",
-    "test_capacity.py",
-    "test_watch.py",
-    "test_io_bound.py",
-    "test_claims.py",
-)
-"""Files that take minutes, and begin first: at the end one process would wait for the other."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the files that take longest begin first."""
-    order = {name: place for place, name in enumerate(LONG_FILES)}
-    items.sort(key=lambda item: order.get(item.path.name, len(order)))
-
-
 @pytest.fixture(scope="session")
 def builds() -> GetBuildOf:
     """The build of a version of a DBMS, fetched if it is not in the cache."""

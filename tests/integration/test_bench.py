@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from bench import kills
 from bench.baselines.figures import Baseline, Figure, Instructions, Right, Wrong, compare
 from bench.clients.process import MissingProgramError
 from bench.results.ratios import ratio
@@ -19,7 +18,7 @@ from tests.tiers.selection import full, require
 QUICK = "disk_shares"
 """A simulation of seconds, by which `make test` sees that benchmarks run."""
 KILLS = "kills"
-"""The benchmark that has a test of its own."""
+"""The benchmark that test_kills.py runs."""
 
 
 def _measures(name: str, capsys: pytest.CaptureFixture[str]) -> bool:
@@ -44,12 +43,6 @@ def test_every_benchmark_measures_with_its_smallest_sizes(
     assert postgres_build.version == "17.6"
     assert _measures(name, capsys)
     assert [path for path in data_root.rglob("*") if path.is_socket()] == []
-
-
-@full
-@pytest.mark.timeout(3600)
-def test_nothing_is_left_of_a_hundred_commands_that_were_ended() -> None:
-    assert kills.main(["--kills", "100", "--seed", "1"]) == 0
 
 
 def test_unknown_benchmark_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,6 +36,8 @@ PACKAGES = {
 """Debian's package of each program that tests run."""
 CRATES = {"geckodriver": "geckodriver@0.37.1"}
 """Debian has Firefox without its driver, which Mozilla publishes as a crate."""
+TOOLCHAIN = "cargo"
+"""Has to be there already: Debian's own Rust is too old."""
 COMMAND = "make tools"
 
 
@@ -52,7 +54,8 @@ def missing(*programs: str) -> list[str]:
         KeyError: one is in none of the tables, so that nothing could install it.
     """
     for program in programs:
-        PACKAGES.get(program) or CRATES[program]
+        if program not in PACKAGES and program not in CRATES and program != TOOLCHAIN:
+            raise KeyError(program)
     return [program for program in programs if find(program) is None]
 
 
@@ -81,8 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tests.tiers.programs", description=__doc__)
     parser.add_argument("--install", action="store_true", help="with apt-get and cargo")
     options = parser.parse_args(arguments)
-    if find("cargo") is None:
-        # Debian's own is too old.
+    if find(TOOLCHAIN) is None:
         print("cargo is missing: install a stable Rust toolchain with clippy and rustfmt")
         return 1
     packages = _missing_packages()

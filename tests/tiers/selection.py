@@ -14,6 +14,26 @@ import pytest
 
 from tests.tiers import programs
 
+LONG_FILES = (
+    "test_kills.py",
+    "test_bench.py",
+    "test_experiment_insert.py",
+    "test_counting.py",
+    "test_own_workloads.py",
+    "test_by_url.py",
+    "test_fleet.py",
+    "test_sources.py",
+    "test_vector.py",
+    "test_waits.py",
+    "test_io_bound.py",
+    "test_advised_commands.py",
+    "test_experiment.py",
+    "test_experiment_servers.py",
+    "test_htap.py",
+)
+"""Files that take minutes, and begin first: at the end one process would wait for the other."""
+_FIRST = ("integration", "browser")
+"""Folders with long files; the many short ones of the others fill the end."""
 full = pytest.mark.full
 """Marks a test, or a parameter, that only `make full` runs."""
 _QUARTERS = 4
@@ -94,13 +114,21 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    commit = config.getoption("--quarter")
-    if not commit:
-        return
-    chosen = [
-        item
-        for item in items
-        if item.get_closest_marker("full") and in_quarter(item.nodeid, commit)
-    ]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
-    items[:] = chosen
+    """Choose the tests of a quarter, and let the files that take longest begin first."""
+    if commit := config.getoption("--quarter"):
+        others = [item for item in items if not _is_chosen(item, commit)]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if _is_chosen(item, commit)]
+    items.sort(key=_place)
+
+
+def _is_chosen(item: pytest.Item, commit: str) -> bool:
+    return item.get_closest_marker("full") is not None and in_quarter(item.nodeid, commit)
+
+
+def _place(item: pytest.Item) -> tuple[int, int]:
+    name, folder = item.path.name, item.path.parent.name
+    return (
+        LONG_FILES.index(name) if name in LONG_FILES else len(LONG_FILES),
+        _FIRST.index(folder) if folder in _FIRST else len(_FIRST),
+    )
