@@ -59,7 +59,7 @@ def test_pages_come_from_the_disk_and_all_writes_are_counted(workplace: Workplac
             assert 0.3 < amplification < 20
             assert "of_disk" not in storage, "blocks have no one size"
         else:
-            # What was just written is still in the kernel's memory; without cold caches nearly all is.
+            # The kernel has what was just written; without cold caches it would have nearly all.
             assert storage["from_device"] > 0.6
             # One page of each operation is beyond the cache, but for a share that is in it; the
             # purge of InnoDB has to read the pages of updates again.

@@ -111,9 +111,7 @@ def test_site_says_what_it_wrote(
 
 
 def test_serve_shows_pages_until_it_is_interrupted(results: Path) -> None:
-    # What a shell's script starts in the background ignores SIGINT, these tests for example.
-    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    program = f"{heeding}; from slowdust.cli.main import main; main()"
+    program = "from slowdust.cli.main import main; main()"
     with subprocess.Popen(
         [sys.executable, "-c", program, "serve", "--port", "0", "--results", str(results)],
         stdout=subprocess.PIPE,
