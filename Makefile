@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 # Without bytecode, every program compiles its modules at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo check unit test full quarter golden slowest tools lint audit same bench baseline charts clean
+.PHONY: setup demo check test full quarter golden slowest tools lint audit same bench baseline charts clean
 
 setup: $(VENV)/.ready
 
@@ -31,14 +31,11 @@ demo: setup
 QUICK := -m "not full" --hypothesis-profile quick
 # A file stays in one process, which keeps the servers that its tests share; long files begin first.
 PYTEST := $(BIN)/pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
-# Not with a path as an argument, with which golden texts that no test has would pass.
-UNIT := $(BIN)/pytest -n logical --dist loadfile $(QUICK) -o testpaths=tests/unit
+UNIT := $(BIN)/pytest -n logical --dist loadfile -o testpaths=tests/unit
 
-check: lint unit
-
-unit: setup
+check: lint
 	cargo test --quiet --locked
-	$(UNIT)
+	$(UNIT) -m "not full and not slow" --hypothesis-profile quick --snapshot-warn-unused
 
 test: setup
 	cargo test --quiet --locked
@@ -52,8 +49,9 @@ full: setup
 quarter: setup
 	$(PYTEST) --snapshot-warn-unused --quarter $(COMMIT)
 
+# Not with a path as an argument, with which golden texts that no test has would stay.
 golden: setup
-	$(UNIT) --snapshot-update
+	$(UNIT) $(QUICK) --snapshot-update
 
 slowest: setup
 	$(BIN)/python -m tests.tiers.durations

@@ -1,7 +1,7 @@
-"""Which tests run: the marker `full`, a quarter of the tests that have it, and missing programs.
+"""Which tests run: those of the tiers, a quarter of what only `full` has, and missing programs.
 
-`make test` runs all tests but those marked `full`; `make full` runs all. CI adds to `make test` a
-quarter of the others, chosen by the commit.
+`make check` runs the quick unit tests, `make test` all tests but those marked `full`, `make full`
+all. CI adds to `make test` a quarter of the others, chosen by the commit.
 """
 
 from __future__ import annotations
@@ -34,6 +34,30 @@ LONG_FILES = (
 """Files that take minutes, and begin first: at the end one process would wait for the other."""
 _FIRST = ("integration", "browser")
 """Folders with long files; the many short ones of the others fill the end."""
+SLOW_FILES = (
+    "analysis/test_diff.py",
+    "analysis/test_estimate.py",
+    "analysis/test_hosts.py",
+    "analysis/test_verdict.py",
+    "bisection/test_search.py",
+    "builds/test_cache.py",
+    "builds/test_compiling.py",
+    "builds/test_debian.py",
+    "capacity/test_run.py",
+    "capacity/test_search.py",
+    "capacity/test_starts.py",
+    "cli/test_any_bytes.py",
+    "cli/test_completion.py",
+    "cli/test_encodings.py",
+    "cli/test_killed.py",
+    "cli/test_streams_and_names.py",
+    "experiment/test_announced_times.py",
+    "fleet/test_compiling.py",
+    "report/test_seams.py",
+    "unit/test_same_output.py",
+    "watching/test_hooks.py",
+)
+"""Unit tests that compile, start processes or simulate experiments: not in `make check`."""
 full = pytest.mark.full
 """Marks a test, or a parameter, that only `make full` runs."""
 _QUARTERS = 4
@@ -101,6 +125,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "full: runs in `make full` alone")
+    config.addinivalue_line("markers", "slow: not in `make check`")
     config.addinivalue_line("markers", "needs(programs): skipped without them")
     config.pluginmanager.register(MissingPrograms(), "missing-programs")
 
@@ -113,12 +138,16 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         terminal.write_line(line)
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` looks at markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Choose the tests of a quarter, and let the files that take longest begin first."""
     if commit := config.getoption("--quarter"):
         others = [item for item in items if not _is_chosen(item, commit)]
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if _is_chosen(item, commit)]
+    for item in items:
+        if "/".join(item.path.parts[-2:]) in SLOW_FILES:
+            item.add_marker(pytest.mark.slow)
     items.sort(key=_place)
 
 
