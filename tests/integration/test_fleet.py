@@ -165,9 +165,9 @@ def test_a_late_host_does_what_a_lost_one_left_and_verdicts_are_by_model(fleet: 
 def test_what_a_slow_host_has_begun_is_ended_by_an_idle_one(fleet: Fleet) -> None:
     fleet.has("a", "crawling")
     fleet.tell("slow crawling")
-    spec = fleet.write("slow", TESTS[:2], "9s", 3)
+    spec = fleet.write("slow", TESTS[:2], "24s", 3)
     head = fleet.workplace.start(*fleet.arguments(spec))
-    _, errors = head.communicate(timeout=200)
+    _, errors = head.communicate(timeout=600)
     assert head.returncode == 0, errors
     (slow,) = [each for each in fleet.record("slow")["placements"] if each["host"] == "crawling"]
     assert (slow["state"], slow.get("reason")) == ("lost", "a ends it sooner"), errors

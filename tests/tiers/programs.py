@@ -29,6 +29,7 @@ PACKAGES = {
     "sysbench": "sysbench",
     "pkg-config": "pkg-config",
     "openssl": "openssl",
+    "taskset": "util-linux",
     "chromium": "chromium",
     "chromedriver": "chromium-driver",
     "firefox-esr": "firefox-esr",
