@@ -27,7 +27,7 @@ demo: setup
 	$(BIN)/slowdust compare postgres@15.8 postgres@17.6 --suite quick --budget 150s
 	$(BIN)/slowdust report --html report.html
 
-# What `make full` alone runs is left out, and three quarters of the examples of property tests.
+# Excludes the tests that are only in `make full`; property tests try a quarter of their examples.
 QUICK := -m "not full" --hypothesis-profile quick
 # A file stays in one process, which keeps the servers that its tests share; long files begin first.
 PYTEST := $(BIN)/pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
@@ -45,11 +45,11 @@ full: setup
 	cargo test --quiet --locked
 	$(PYTEST)
 
-# A quarter of what only `make full` has, chosen by the commit.
+# A quarter of the tests that are only in `make full`; the commit chooses the quarter.
 quarter: setup
 	$(PYTEST) --snapshot-warn-unused --quarter $(COMMIT)
 
-# Not with a path as an argument, with which golden texts that no test has would stay.
+# Sets testpaths: with a path as an argument, syrupy keeps golden texts that no test uses.
 golden: setup
 	$(UNIT) $(QUICK) --snapshot-update
 

@@ -21,6 +21,7 @@ from slowdust.errors import SlowdustError
 from slowdust.instances.instance import Instance
 from slowdust.instances.rundir import RunDirectory
 from tests.integration.driver_process import Driver
+from tests.integration.running_servers import Certificates
 from tests.integration.servers import SharedServers, small_instance
 
 GetBuild = Callable[[str], Build]
@@ -90,6 +91,13 @@ def driver() -> Iterator[Driver]:
     """A process of the driver."""
     with Driver() as process:
         yield process
+
+
+@pytest.fixture(scope="module")
+def certificates() -> Iterator[Certificates]:
+    """Certificates for a server on 127.0.0.1."""
+    with Certificates.made() as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

@@ -32,12 +32,6 @@ QUICK = ("--tests", "point-query", "--rows", "1000", "--budget", "1s", "--slice"
 
 
 @pytest.fixture(scope="module")
-def certificates() -> Iterator[Certificates]:
-    with Certificates.made() as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
 def postgres_instance(builds: GetBuildOf, certificates: Certificates) -> Iterator[Instance]:
     """A Postgres that wants a password, with TLS for whoever asks for it."""
     settings = {

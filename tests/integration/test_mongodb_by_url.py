@@ -65,12 +65,6 @@ class Running:
 
 
 @pytest.fixture(scope="module")
-def certificates() -> Iterator[Certificates]:
-    with Certificates.made() as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
 def server(builds: GetBuildOf, certificates: Certificates) -> Iterator[Running]:
     with serving(builds("ferretdb", VERSION), certificates) as running:
         yield running

@@ -1,4 +1,4 @@
-"""Which tests run: those of the tiers, a quarter of what only `full` has, and missing programs.
+"""Which tests run: the tiers, the quarter of `make full` that CI adds, and missing programs.
 
 `make check` runs the quick unit tests, `make test` all tests but those marked `full`, `make full`
 all. CI adds to `make test` a quarter of the others, chosen by the commit.
