@@ -11,7 +11,9 @@ _TYPE = (
 )
 _CAST = re.compile(rf"::{_TYPE}(?:\(\d+(?:, ?\d+)?\))?(?:\[\])*")
 _STRING = re.compile(r"[EB]?'(?:[^']|'')*'")
-_TOKEN = re.compile(r'(?:"(?:[^"]|"")*"|[A-Za-z_]\w*|\$\d+)(?:\.(?:"[^"]*"|\w+))*|[-+*/<>=~!@#%^&|?]+')
+_TOKEN = re.compile(
+    r'(?:"(?:[^"]|"")*"|[A-Za-z_]\w*|\$\d+)(?:\.(?:"[^"]*"|\w+))*|[-+*/<>=~!@#%^&|?]+'
+)
 _NUMBER = re.compile(r"(?<![\w$.\"])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?\b")
 _INIT_PLAN = re.compile(r"\(InitPlan [^()]*\)\.col\d+")
 _OF_SUBPLAN = re.compile(r"\(?(?P<hashed>hashed )?SubPlan (?P<number>[^()\s]+)\)?(?:\.col\d+)?")

@@ -11,10 +11,10 @@ _SCANS = {
     "Seq Scan": "sequential scan",
     "Index Scan": "index scan on {index}",
     "Index Only Scan": "index-only scan on {index}",
-    "Bitmap Heap Scan": "bitmap scan of {index}",
+    "Bitmap Heap Scan": "bitmap scan on {index}",
     "Tid Scan": "scan by row address",
     "ALL": "full scan (ALL)",
-    "index": "full scan of the index {index}",
+    "index": "full index scan on {index}",
     "COLLSCAN": "full scan (COLLSCAN)",
     "IXSCAN": "index scan on {index}",
 }
@@ -50,8 +50,8 @@ def access(node: Node) -> str:
     if words is None:
         is_type = kind[:1].islower()  # of MySQL: range, ref, const
         words = f"{kind} access" if is_type else _in_small_letters(kind)
-        words += " on {index}" if index else ""
-    words = words.format(index=index)
+        words += " on {index}"
+    words = words.format(index=index) if index else words.partition(" on {")[0]
     parallel = "parallel " if node.operator.startswith("Parallel ") else ""
     return f"{parallel}{words}{' backward' if backward else ''}"
 
@@ -75,8 +75,10 @@ def _step(node: Node) -> str:
         kinds.sort(key="automatic".__ne__)
         return f"{searched} by an {' '.join(kinds)} index{columns}"
     kind = f"{' '.join(kinds)} index " if kinds else ""
-    return f"{searched} by the {kind}{node.index}{columns}" if kind else (
-        f"{searched} by {node.index}{columns}"
+    return (
+        f"{searched} by the {kind}{node.index}{columns}"
+        if kind
+        else (f"{searched} by {node.index}{columns}")
     )
 
 
@@ -94,7 +96,9 @@ def _in_small_letters(words: str) -> str:
         f" {letter}" if letter.isupper() and before.islower() else letter
         for before, letter in zip(f" {words}", words, strict=False)
     )
-    return " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in spaced.split())
+    return " ".join(
+        word if word.isupper() and len(word) > 1 else word.lower() for word in spaced.split()
+    )
 
 
 def few(names: Sequence[str]) -> str:

@@ -23,7 +23,8 @@ class PlanNode:
     """The name that it has in the statement."""
     index: str = ""
     join: str = ""
-    """The kind of a join, but for inner ones: 'Left', 'Semi'; of MySQL the algorithm of its join buffer."""
+    """The kind of a join, but for inner ones: 'Left', 'Semi'; of MySQL the algorithm of its join
+    buffer."""
     role: str = ""
     """What it is to the node above, unless an input: 'SubPlan 1', 'CTE c', 'dependent subquery'."""
     conditions: tuple[tuple[str, str], ...] = ()

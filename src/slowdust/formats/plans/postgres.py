@@ -47,7 +47,8 @@ _HEADING = re.compile(
     rf"(?: on (?P<relation>{_NAME})(?: (?P<alias>{_NAME}))?)?"
 )
 _JOIN = re.compile(
-    r"(?P<parallel>Parallel )?(?:(?P<loop>Nested Loop)|(?P<how>Merge|Hash))(?: (?P<kind>[A-Z].*?))? Join"
+    r"(?P<parallel>Parallel )?(?:(?P<loop>Nested Loop)|(?P<how>Merge|Hash))"
+    r"(?: (?P<kind>[A-Z].*?))? Join"
 )
 _PLACEMENTS = re.compile(r"(?!Rows Removed)(?:.* )?(?:Cond|Condition|Filter|Key|Keys|By)")
 _WORKERS = "Workers Planned"
