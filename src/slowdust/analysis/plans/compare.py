@@ -23,6 +23,7 @@ _PART_OF_OTHERS = (
 """Operators that are told of with others: with a hash join, a bitmap scan, the workers."""
 _FAMILIES = ("Aggregate", "Sort", "SetOp")
 _KEYS = ("Key", "By", "Keys")
+NESTED_OTHERWISE = "the operators are nested in another way"
 _PLACES = {
     "Index Cond": "index condition",
     "Filter": "filter",
@@ -70,7 +71,7 @@ def compare_plans(base: PlanNode, other: PlanNode) -> PlanComparison:
         return PlanComparison((), _lines(base, ()), _lines(other, ()))
     told = list(dict.fromkeys(chain.from_iterable(tell(ours, theirs) for tell in _TELLERS)))
     if not told:
-        told = [*_conditions(ours, theirs)] or ["the operators are nested in another way"]
+        told = [*_conditions(ours, theirs), *_keys(ours, theirs)] or [NESTED_OTHERWISE]
     if len(told) > _MOST:
         told = [*told[: _MOST - 1], f"{len(told) - _MOST + 1} other differences"]
     differing = _differing(ours, theirs)
@@ -154,6 +155,12 @@ def _scans(plan: Node) -> dict[str, list[Node]]:
     return scans
 
 
+def _only_in_one(nodes: Sequence[Node], others: Sequence[Node]) -> tuple[str, str]:
+    """Return the accesses to a relation that one of two plans has alone."""
+    ours, theirs = (Counter(map(words.access, each)) for each in (nodes, others))
+    return " and ".join(ours - theirs), " and ".join(theirs - ours)
+
+
 def _access(nodes: Sequence[Node]) -> str:
     return " and ".join(dict.fromkeys(map(words.access, nodes)))
 
@@ -167,8 +174,12 @@ def _accesses(base: Node, other: Node) -> Iterator[str]:
     ours, theirs = _scans(base), _scans(other)
     changes: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for name in ours:
-        before, after = _access(ours[name]), _access(theirs.get(name, ()))
-        if not after or before == after:
+        before, after = _only_in_one(ours[name], theirs.get(name, ()))
+        if (not before and not after) or name not in theirs:
+            continue
+        if not before or not after:
+            sentence = f"the {before or after} {'is gone' if before else 'was added'}"
+            changes.setdefault((name, ""), []).append((name, sentence))
             continue
         kinds = ours[name][0].operator, theirs[name][0].operator
         joined = _joined_by(ours[name], theirs[name])
@@ -215,7 +226,7 @@ def _joins(base: Node, other: Node) -> Iterator[str]:
     for names in ours:
         if names not in theirs:
             continue
-        before, after = words.operator(ours[names]), words.operator(theirs[names])
+        before, after = words.join(ours[names]), words.join(theirs[names])
         if before != after:
             pair = words.few(_relations(ours[names]))
             yield f"{pair}: the {before} became {words.article(after)}"
@@ -269,14 +280,14 @@ def _operators(base: Node, other: Node) -> Iterator[str]:
     ours, theirs = _other_operators(base), _other_operators(other)
     gone, added = [*(ours - theirs).elements()], [*(theirs - ours).elements()]
     for family in _FAMILIES:
-        for before in [each for each in gone if family.lower() in each.split()]:
-            after = next((each for each in added if family.lower() in each.split()), None)
+        for before in [each for each in gone if each.endswith(family)]:
+            after = next((each for each in added if each.endswith(family)), None)
             if after is not None:
                 gone.remove(before)
                 added.remove(after)
-                yield f"the {before} became {words.article(after)}"
-    yield from (f"{words.article(each)} was added" for each in dict.fromkeys(added))
-    yield from (f"the {each} is gone" for each in dict.fromkeys(gone))
+                yield f"{before} became {after}"
+    yield from (f"{each} was added" for each in dict.fromkeys(added))
+    yield from (f"{each} is gone" for each in dict.fromkeys(gone))
 
 
 def _other_operators(plan: Node) -> Counter[str]:
@@ -286,6 +297,7 @@ def _other_operators(plan: Node) -> Counter[str]:
         for node in plan.walk()
         if node.operator and id(node) not in scans and not words.is_join(node)
         if node.operator.removeprefix("Parallel ") not in _PART_OF_OTHERS
+        if not node.operator.startswith("Partial ")
     )
 
 
@@ -301,7 +313,8 @@ def _remarks(base: Node, other: Node) -> Iterator[str]:
         parts = [*_key_parts(nodes)], [*_key_parts(others)]
         if parts[0] and parts[1] and parts[0] != parts[1] and is_alike:
             was, now = parts[0][0], parts[1][0]
-            yield _labelled(name, f"{_access(nodes)} by {now} key parts instead of {was}")
+            noun = "key part" if now == "1" else "key parts"
+            yield _labelled(name, f"{_access(nodes)} by {now} {noun} instead of {was}")
         for was, now in zip(_partitions(nodes), _partitions(others), strict=False):
             if was != now:
                 yield _labelled(name, f"{now} partitions instead of {was}")
@@ -314,7 +327,7 @@ def _remarks(base: Node, other: Node) -> Iterator[str]:
         for node, match in zip(nodes, others, strict=False):
             if node.role != match.role and not node.role.endswith("SubPlan"):
                 was, now = node.role or "main query", match.role or "main query"
-                yield _labelled(name, f"the {was} became {words.article(now)}")
+                yield _labelled(name, f"'{was}' became '{now}'")
 
 
 def _remarks_of(nodes: Sequence[Node]) -> list[str]:
@@ -376,11 +389,33 @@ def _places(plan: Node) -> dict[str, Counter[tuple[str, str]]]:
     places: dict[str, Counter[tuple[str, str]]] = {}
     for node in plan.walk():
         for placement, parts in node.conditions:
-            if placement in _IN_ACCESS:
+            if placement in _IN_ACCESS or placement.endswith(_KEYS):
                 continue
             for conjunct in parts:
                 places.setdefault(conjunct, Counter())[node.name, placement] += 1
     return places
+
+
+def _keys(base: Node, other: Node) -> Iterator[str]:
+    """Tell the keys of sorts and groups that are others."""
+    ours, theirs = _keys_of(base), _keys_of(other)
+    for placement in ours:
+        if ours[placement] != theirs.get(placement, ours[placement]):
+            yield (
+                f"the {placement.lower()} {', '.join(ours[placement])} became "
+                f"{', '.join(theirs[placement])}"
+            )
+
+
+def _keys_of(plan: Node) -> dict[str, list[str]]:
+    """Return placement -> the columns of all keys that stand there."""
+    keys: dict[str, list[str]] = {}
+    for node in plan.walk():
+        for placement, parts in node.conditions:
+            if placement.endswith(_KEYS):
+                names = (name for part in parts for name in columns(part))
+                keys.setdefault(placement, []).extend(names)
+    return keys
 
 
 def _jit(base: Node, other: Node) -> Iterator[str]:

@@ -32,11 +32,13 @@ def hashed_subplans(text: str) -> Iterator[str]:
 def conjuncts(text: str) -> tuple[str, ...]:
     """Return what a condition asks for, sorted: each part that AND joins as its sorted words.
 
-    Values, casts, qualifiers and the numbers of subplans are left out, and the sides of a
-    comparison have no order.
+    Values, casts, qualifiers and the numbers of subplans are left out, the sides of a comparison
+    have no order, and versions from 17 on leave out that a column is not null where its table
+    says so.
     """
     text = _INIT_PLAN.sub("", _CAST.sub("", _STRING.sub("", text)))
-    return tuple(sorted(filter(None, map(_words, _parts(_without_tests(text))))))
+    parts = (part for part in _parts(_without_tests(text)) if not part.endswith(" IS NOT NULL"))
+    return tuple(sorted(filter(None, map(_words, parts))))
 
 
 def columns(conjunct: str) -> list[str]:

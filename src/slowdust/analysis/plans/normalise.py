@@ -19,6 +19,9 @@ _NUMBERS = re.compile(r"\d+")
 _INDEX_MAP = re.compile(r" \(index map: [^)]*\)")
 _MADE_KEY = re.compile(r"<auto_\w+>|(?:distinct_)?key\d*")
 """An index that the server makes of a derived table."""
+_ALTERNATIVES = re.compile(
+    r"alternatives: SubPlan (?P<run>[^\s()]+) or hashed SubPlan (?P<hashed>[^\s()]+)"
+)
 _FLAT_STEPS = ("SCAN", "SEARCH", "USE TEMP")
 
 
@@ -48,7 +51,7 @@ class Node:
 
 def normalise(base: PlanNode, other: PlanNode) -> tuple[Node, Node]:
     """Return both plans as they are compared, with one name for each relation of the two."""
-    base, other = _simplified(base), _simplified(other)
+    base, other = _decided(_simplified(base), other), _decided(_simplified(other), base)
     if _is_flat(base) != _is_flat(other):
         base, other = _flattened(base), _flattened(other)
     of_base, of_other = _names(base, other)
@@ -70,6 +73,30 @@ def _simplified(node: PlanNode) -> PlanNode:
             for each in (child.children if child.operator in _APPENDS else (child,))
         )
     return replace(node, children=children)
+
+
+def _decided(plan: PlanNode, other: PlanNode) -> PlanNode:
+    """Return a plan with one subplan of two, if it leaves to the execution which one is taken.
+
+    Versions before 14 print both; it is the one that the other plan has.
+    """
+    texts = [text for node in plan.walk() for _, text in node.conditions]
+    found = [match for text in texts for match in _ALTERNATIVES.finditer(text)]
+    if not found or any(_ALTERNATIVES.search(t) for n in other.walk() for _, t in n.conditions):
+        return plan
+    kept, dropped = ("hashed", "run") if _hashed(other) else ("run", "hashed")
+    roles = {f"SubPlan {match[dropped]}" for match in found}
+    written = "hashed SubPlan" if kept == "hashed" else "SubPlan"
+
+    def below(node: PlanNode) -> PlanNode:
+        conditions = tuple(
+            (placement, _ALTERNATIVES.sub(rf"{written} \g<{kept}>", text))
+            for placement, text in node.conditions
+        )
+        children = tuple(below(child) for child in node.children if child.role not in roles)
+        return replace(node, conditions=conditions, children=children)
+
+    return below(plan)
 
 
 def _is_flat(plan: PlanNode) -> bool:

@@ -22,10 +22,9 @@ _VOWELS = "aeiouAEIOU"
 
 
 def article(words: str) -> str:
-    """Return words with 'a' or 'an', but for names of access types, which have none."""
-    if words.startswith(("eq_ref", "unique_")):
-        return f"a {words}" if words.startswith("u") else f"an {words}"
-    return f"an {words}" if words[:1] in _VOWELS else f"a {words}"
+    """Return words with 'a' or 'an'."""
+    is_vowel = words[:1] in _VOWELS and not words.startswith("uni")
+    return f"an {words}" if is_vowel else f"a {words}"
 
 
 def is_scan(node: Node) -> bool:
@@ -82,12 +81,19 @@ def _step(node: Node) -> str:
     )
 
 
+def join(node: Node) -> str:
+    """Return a join in words: 'hash join', 'left hash join'."""
+    kind = f"{node.join.lower()} " if node.join else ""
+    return kind + _in_small_letters(node.operator)
+
+
 def operator(node: Node) -> str:
-    """Return an operator in words: 'hash join', 'left hash join', 'hash aggregate'."""
-    if is_join(node):
-        kind = f"{node.join.lower()} " if node.join else ""
-        return kind + _in_small_letters(node.operator)
-    return _in_small_letters(node.operator)
+    """Return an operator that neither reads a relation nor joins, in the server's words.
+
+    The parts of an aggregate that workers compute and that is made of them are one.
+    """
+    words = node.operator.removeprefix("Finalize ").removeprefix("Partial ")
+    return words.replace("USE TEMP B-TREE", "temporary B-tree")
 
 
 def _in_small_letters(words: str) -> str:
