@@ -50,13 +50,13 @@ class PlanComparison:
     """What differs between two plans; nothing if they execute the statement in the same way."""
 
     differences: tuple[str, ...]
-    """In words, the most important first, at most a few."""
+    """The differences in words, the most important first, at most a few."""
     base: tuple[PlanLine, ...]
     other: tuple[PlanLine, ...]
 
     @property
     def is_same(self) -> bool:
-        """Whether the statement is executed in the same way."""
+        """Return whether the statement is executed in the same way."""
         return not self.differences
 
 
@@ -230,9 +230,8 @@ def _joins(base: Node, other: Node) -> Iterator[str]:
         if before != after:
             pair = words.few(_relations(ours[names]))
             yield f"{pair}: the {before} became {words.article(after)}"
-    before_order, after_order = _relations(base), _relations(other)
-    if before_order != after_order and Counter(before_order) == Counter(after_order):
-        before_order, after_order = [*dict.fromkeys(before_order)], [*dict.fromkeys(after_order)]
+    before_order, after_order = (list(dict.fromkeys(_relations(plan))) for plan in (base, other))
+    if before_order != after_order and set(before_order) == set(after_order):
         yield f"the join order {', '.join(before_order)} became {', '.join(after_order)}"
 
 
@@ -325,7 +324,7 @@ def _remarks(base: Node, other: Node) -> Iterator[str]:
         yield from (_labelled(name, f"'{each}' was added") for each in added)
         yield from (_labelled(name, f"'{each}' is gone") for each in gone)
         for node, match in zip(nodes, others, strict=False):
-            if node.role != match.role and not node.role.endswith("SubPlan"):
+            if node.role != match.role and "SubPlan" not in node.role + match.role:
                 was, now = node.role or "main query", match.role or "main query"
                 yield _labelled(name, f"'{was}' became '{now}'")
 
@@ -445,4 +444,4 @@ _TELLERS: tuple[Callable[[Node, Node], Iterator[str]], ...] = (
     _conditions_of_same,
     _jit,
 )
-"""In the order of importance."""
+"""The kinds of differences, in the order of importance."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from slowdust.analysis.plans.conditions import conjuncts, hashed_subplans
 from slowdust.formats.plans import PlanNode
+from slowdust.formats.plans.sqlite import SUBQUERY
 
 _ONLY_PASSING = ("Append", "Merge Append", "Parallel Append", "Result", "Subquery Scan")
 """Operators that do nothing if they have one input and no condition; versions leave them out."""
@@ -22,6 +23,7 @@ _MADE_KEY = re.compile(r"<auto_\w+>|(?:distinct_)?key\d*")
 _ALTERNATIVES = re.compile(
     r"alternatives: SubPlan (?P<run>[^\s()]+) or hashed SubPlan (?P<hashed>[^\s()]+)"
 )
+_COMPUTED = ("CO-ROUTINE", "MATERIALIZE")
 _FLAT_STEPS = ("SCAN", "SEARCH", "USE TEMP")
 
 
@@ -54,6 +56,7 @@ def normalise(base: PlanNode, other: PlanNode) -> tuple[Node, Node]:
     base, other = _decided(_simplified(base), other), _decided(_simplified(other), base)
     if _is_flat(base) != _is_flat(other):
         base, other = _flattened(base), _flattened(other)
+    base, other = _called(base, other, _computed(other)), _called(other, base, _computed(base))
     of_base, of_other = _names(base, other)
     return _node(base, of_base, _hashed(base)), _node(other, of_other, _hashed(other))
 
@@ -100,7 +103,7 @@ def _decided(plan: PlanNode, other: PlanNode) -> PlanNode:
 
 
 def _is_flat(plan: PlanNode) -> bool:
-    """Whether a list of steps has none below another, as SQLite has printed it before 3.24."""
+    """Return whether a list of steps has none below another, as SQLite has printed it before 3.24."""
     return not plan.operator and not any(child.children for child in plan.children)
 
 
@@ -117,6 +120,21 @@ def _flattened(plan: PlanNode) -> PlanNode:
     return replace(
         plan, children=tuple(sorted(steps, key=lambda step: [getattr(step, name) for name in key]))
     )
+
+
+def _computed(plan: PlanNode) -> frozenset[str]:
+    """Return the names of the subqueries of SQLite that are computed apart."""
+    return frozenset(each.relation for each in plan.walk() if each.operator in _COMPUTED)
+
+
+def _called(plan: PlanNode, other: PlanNode, computed: frozenset[str]) -> PlanNode:
+    """Return a plan whose numbered subqueries have the names that the other has in their places."""
+    alias = plan.alias
+    if alias == SUBQUERY and plan.operator == other.operator and other.alias in computed:
+        alias = other.alias
+    pairs = zip(plan.children, other.children, strict=False)
+    children = [_called(child, match, computed) for child, match in pairs]
+    return replace(plan, alias=alias, children=(*children, *plan.children[len(children) :]))
 
 
 def _hashed(plan: PlanNode) -> frozenset[str]:

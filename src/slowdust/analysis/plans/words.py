@@ -28,12 +28,12 @@ def article(words: str) -> str:
 
 
 def is_scan(node: Node) -> bool:
-    """Whether a node reads a relation, or would if its server named one."""
+    """Return whether a node reads a relation, or would if its server named one."""
     return bool(node.name) or node.operator.removeprefix("Parallel ") in _SCANS
 
 
 def is_join(node: Node) -> bool:
-    """Whether a node joins two inputs."""
+    """Return whether a node joins two inputs."""
     return node.operator.removeprefix("Parallel ") in _JOINS
 
 

@@ -16,7 +16,7 @@ class PlanNode:
     operator: str
     """The server's word: 'Index Scan', 'Hash Join', 'ref', 'SEARCH', 'IXSCAN'."""
     lines: tuple[str, ...] = ()
-    """Its own lines as the server prints them, indented; those of its inputs follow."""
+    """The node's own lines as the server prints them, indented; those of its inputs follow."""
     relation: str = ""
     """The table, function or CTE that it reads or changes, where the server prints that."""
     alias: str = ""

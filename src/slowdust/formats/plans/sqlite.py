@@ -16,13 +16,16 @@ _STEP = re.compile(
     r"(?: VIRTUAL TABLE INDEX (?P<virtual>.*?))?"
     r"(?: (?:LEFT|RIGHT|FULL|EXISTS)(?:-JOIN)?)?(?: \(~\d+ rows?\))?"
 )
+_CONSTANTS = re.compile(r"SCAN (?:\d+ )?CONSTANT ROWS?")
 _FILTER = re.compile(rf"(?P<operator>BLOOM FILTER) ON (?P<table>.+?){_CONSTRAINTS}")
 _NUMBERED = re.compile(
     r"(?:EXECUTE )?(?P<operator>(?:CORRELATED |REUSE )?(?:LIST |SCALAR )?SUBQUERY"
-    r"|CO-ROUTINE|MATERIALIZE|INDEX)(?: .*)?"
+    r"|CO-ROUTINE|MATERIALIZE|INDEX)(?: (?P<name>.*))?"
 )
 """A step whose name or number its version has chosen."""
-_GENERATED = re.compile(r"\(?subquery-?\w*\)?|\d+", re.IGNORECASE)
+_GENERATED = re.compile(r"\(?subquery-?\w*\)?|\d+|0x[0-9a-f]+", re.IGNORECASE)
+SUBQUERY = "(subquery)"
+"""The name of all subqueries that a version has numbered: newer ones have the statement's names."""
 _PART_OF_ORDER = re.compile(r"(?:RIGHT PART|LAST (?:\d+ )?TERMS?) OF ")
 _INDENT = "  "
 
@@ -39,6 +42,8 @@ def parse(text: str) -> PlanNode:
 
 def _step(line: str) -> PlanNode:
     text = line.strip()
+    if _CONSTANTS.fullmatch(text):
+        return PlanNode("SCAN CONSTANT ROW", (line,))
     if found := _STEP.fullmatch(text):
         name = found["alias"] or found["table"].strip('"')
         remarks = (found["how"] or "").split()
@@ -47,7 +52,7 @@ def _step(line: str) -> PlanNode:
         return PlanNode(
             operator=found["verb"],
             lines=(line,),
-            alias="(subquery)" if _GENERATED.fullmatch(name) else name,
+            alias=SUBQUERY if _GENERATED.fullmatch(name) else name,
             index=found["index"] or found["key"] or "",
             conditions=_constraints(found["constraints"]),
             remarks=tuple(remarks),
@@ -60,7 +65,7 @@ def _step(line: str) -> PlanNode:
             conditions=_constraints(found["constraints"]),
         )
     if found := _NUMBERED.fullmatch(text):
-        return PlanNode(found["operator"], (line,))
+        return PlanNode(found["operator"], (line,), relation=found["name"] or "")
     return PlanNode(_PART_OF_ORDER.sub("PART OF ", text), (line,))
 
 

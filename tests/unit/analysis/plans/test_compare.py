@@ -259,6 +259,12 @@ def test_other_servers_take_other_ways(
             "SCAN t\nUSE TEMP B-TREE FOR LAST 2 TERMS OF ORDER BY",
         ),
         ("sqlite", "SCAN t AS a", "SCAN a"),
+        (
+            "sqlite",
+            TREE.replace("INE tree", "INE 2").replace("\nSCAN tree", "\nSCAN SUBQUERY 2"),
+            TREE,
+        ),
+        ("sqlite", "MATERIALIZE 0x5F\n  SCAN t\nSEARCH 0x5F", "MATERIALIZE x\n  SCAN t\nSEARCH x"),
     ],
 )
 def test_other_words_of_other_servers_are_the_same_plan(dbms: str, plan: str, other: str) -> None:
