@@ -103,7 +103,7 @@ def _decided(plan: PlanNode, other: PlanNode) -> PlanNode:
 
 
 def _is_flat(plan: PlanNode) -> bool:
-    """Return whether a list of steps has none below another, as SQLite has printed it before 3.24."""
+    """Return whether no step is below another, as SQLite printed its plans before 3.24."""
     return not plan.operator and not any(child.children for child in plan.children)
 
 
