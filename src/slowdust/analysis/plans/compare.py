@@ -321,6 +321,9 @@ def _remarks(base: Node, other: Node) -> Iterator[str]:
             [each for each in remarks if each not in rest and (is_alike or each in _TOLD_ALWAYS)]
             for remarks, rest in ((after, before), (before, after))
         )
+        if len(added) == len(gone) == 1:
+            yield _labelled(name, f"'{gone[0]}' became '{added[0]}'")
+            added, gone = [], []
         yield from (_labelled(name, f"'{each}' was added") for each in added)
         yield from (_labelled(name, f"'{each}' is gone") for each in gone)
         for node, match in zip(nodes, others, strict=False):

@@ -16,7 +16,11 @@ _ONLY_PASSING = ("Append", "Merge Append", "Parallel Append", "Result", "Subquer
 _APPENDS = ("Append", "Parallel Append")
 _CHANGING = ("Insert", "Update", "Delete", "Merge")
 _SAID_IN_SOME_VERSIONS = ("Backward index scan",)
-_NUMBERS = re.compile(r"\d+")
+_ANNOUNCING = "EXECUTE "
+"""Begins a step of SQLite that versions before 3.24 print where they execute a subquery."""
+_MADE_NUMBERS = re.compile(r"[\d,]+")
+_UNION = "union result"
+"""A table of MySQL that every version makes temporarily, though not every version says so."""
 _INDEX_MAP = re.compile(r" \(index map: [^)]*\)")
 _MADE_KEY = re.compile(r"<auto_\w+>|(?:distinct_)?key\d*")
 """An index that the server makes of a derived table."""
@@ -63,7 +67,9 @@ def normalise(base: PlanNode, other: PlanNode) -> tuple[Node, Node]:
 
 def _simplified(node: PlanNode) -> PlanNode:
     """Return a node without those that only pass rows on."""
-    children = tuple(_simplified(child) for child in node.children)
+    children = tuple(
+        _simplified(child) for child in node.children if not child.operator.startswith(_ANNOUNCING)
+    )
     inputs = [child for child in children if not child.role]
     if node.operator in _ONLY_PASSING and len(inputs) == 1 and not node.conditions:
         others = (child for child in children if child.role)
@@ -187,7 +193,7 @@ def _aliases(plan: PlanNode) -> dict[str, list[str]]:
 
 def _without_numbers(name: str) -> str:
     """Return the name of a table that the server has made, `<derived2>`, without its number."""
-    return _NUMBERS.sub("", name) if name.startswith("<") else name
+    return _MADE_NUMBERS.sub("", name) if name.startswith("<") else name
 
 
 def _node(node: PlanNode, names: _Names, hashed: frozenset[str]) -> Node:
@@ -201,7 +207,7 @@ def _node(node: PlanNode, names: _Names, hashed: frozenset[str]) -> Node:
         join=node.join,
         role=_role(node.role, hashed),
         conditions=tuple(sorted(_conditions(node.conditions))),
-        remarks=tuple(sorted(_remarks(node.remarks))),
+        remarks=() if node.role == _UNION else tuple(sorted(_remarks(node.remarks))),
         workers=node.workers,
         children=tuple(_node(child, names, hashed) for child in node.children),
         origin=node,

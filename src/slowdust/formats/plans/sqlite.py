@@ -19,7 +19,7 @@ _STEP = re.compile(
 _CONSTANTS = re.compile(r"SCAN (?:\d+ )?CONSTANT ROWS?")
 _FILTER = re.compile(rf"(?P<operator>BLOOM FILTER) ON (?P<table>.+?){_CONSTRAINTS}")
 _NUMBERED = re.compile(
-    r"(?:EXECUTE )?(?P<operator>(?:CORRELATED |REUSE )?(?:LIST |SCALAR )?SUBQUERY"
+    r"(?P<operator>(?:EXECUTE )?(?:CORRELATED |REUSE )?(?:LIST |SCALAR )?SUBQUERY"
     r"|CO-ROUTINE|MATERIALIZE|INDEX)(?: (?P<name>.*))?"
 )
 """A step whose name or number its version has chosen."""

@@ -197,6 +197,7 @@ def test_another_way_is_another_plan(plan: str, other: str, snapshot: SnapshotAs
         ),
         ("mysql", "t: ref k_1 (const, const)", "t: ref k_1 (const)"),
         ("mysql", "t: range k_1", "t: range k_1; Using filesort"),
+        ("mysql", "t: ref k_1; Using where", "t: ref k_1; Using index condition"),
         ("mysql", "t: range k_1; partitions: 1", "t: range k_1; partitions: 300"),
         (
             "mysql",
@@ -222,7 +223,8 @@ def test_another_way_is_another_plan(plan: str, other: str, snapshot: SnapshotAs
         ("mongodb", "FETCH\n  IXSCAN k_1 forward", "COLLSCAN forward"),
     ],
     ids=[
-        *("mariadb-access", "mysql-key-parts", "mysql-sort", "mysql-partitions", "mysql-buffer"),
+        *("mariadb-access", "mysql-key-parts", "mysql-sort", "mysql-place"),
+        *("mysql-partitions", "mysql-buffer"),
         *("mysql-subquery", "mysql-order", "sqlite-scan", "sqlite-columns", "sqlite-covering"),
         *("sqlite-automatic", "sqlite-tree", "sqlite-sort", "mongodb-scan"),
     ],
@@ -259,6 +261,12 @@ def test_other_servers_take_other_ways(
             "SCAN t\nUSE TEMP B-TREE FOR LAST 2 TERMS OF ORDER BY",
         ),
         ("sqlite", "SCAN t AS a", "SCAN a"),
+        ("sqlite", "SCAN t\nEXECUTE LIST SUBQUERY 1", "SCAN t"),
+        (
+            "mysql",
+            "t: ALL; primary\n<union1,2>: ALL; union result; Using temporary",
+            "t: ALL; primary\n<union1,3>: ALL; union result",
+        ),
         (
             "sqlite",
             TREE.replace("INE tree", "INE 2").replace("\nSCAN tree", "\nSCAN SUBQUERY 2"),
