@@ -62,6 +62,7 @@ tools:
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff check --quiet --preview --select PLC2701 .
+	! git grep -nE 'setattr\(.*"(slowdust\.[a-z_.]*\.)?_[a-zA-Z]|^ +"slowdust\.[a-z_.]*\._' tests
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports

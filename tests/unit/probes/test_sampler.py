@@ -21,7 +21,7 @@ MS = 1_000_000
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_EVERY", 0.2)
+    monkeypatch.setattr(module, "EVERY", 0.2)
 
 
 class CountedProbe(HostProbe):
