@@ -25,9 +25,9 @@ from tests.integration.driver_process import (
     Event,
     Target,
 )
-from tests.integration.owner_process import wait_until
 from tests.integration.servers import POSTGRES, Server, SharedServers, new_instance
 from tests.tiers.selection import ends_first, full
+from tests.waiting import wait_until
 
 
 @pytest.fixture

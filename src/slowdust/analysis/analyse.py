@@ -11,6 +11,7 @@ from slowdust.analysis.comparison.pairs import PairVerdicts
 from slowdust.analysis.comparison.relative import block_ratios
 from slowdust.analysis.comparison.together import common_moves
 from slowdust.analysis.comparison.verdict import judge_cells
+from slowdust.analysis.explanation.evidence import add_evidence
 from slowdust.analysis.explanation.parts import add_explanations
 from slowdust.analysis.functions.changes import function_changes
 from slowdust.analysis.model import Report
@@ -118,6 +119,7 @@ def _report(
     add_recall(results, manifest.recalls, base)
     functions = function_changes(profiles, base, contenders)
     add_explanations(results, slices, contenders, hosts)
+    add_evidence(results, manifest, contenders)
     observed = waits_of(waits, base, contenders)
     add_reasons(results, base, functions, observed)
     infos = [contender_info(facts[name], facts[base]) for name in contenders]
