@@ -119,9 +119,10 @@ def _report(
     add_recall(results, manifest.recalls, base)
     functions = function_changes(profiles, base, contenders)
     add_explanations(results, slices, contenders, hosts)
-    add_evidence(results, manifest, contenders)
+    add_evidence(results, manifest, contenders, differences)
     observed = waits_of(waits, base, contenders)
-    add_reasons(results, base, functions, observed)
+    same = same_plans(manifest.plans, dbms, base, differences)
+    add_reasons(results, base, functions, observed, same)
     infos = [contender_info(facts[name], facts[base]) for name in contenders]
     return Report(
         experiment=manifest.experiment,
@@ -143,7 +144,7 @@ def _report(
         ),
         indexes=index_results(results, manifest.index_sizes, contenders),
         plan_differences=differences,
-        same_plans=same_plans(manifest.plans, dbms, base, differences),
+        same_plans=same,
         function_changes=functions,
         waits=observed,
         calibration=calibration_of(manifest, slices),
