@@ -32,6 +32,7 @@ from slowdust.analysis.model.report import (
 )
 from slowdust.analysis.model.result import (
     AllTimeRatio,
+    AmountDifference,
     Failures,
     MetricComparison,
     Needed,
@@ -63,6 +64,7 @@ __all__ = [
     "SCHEMA",
     "AllTimeRatio",
     "Amount",
+    "AmountDifference",
     "Answer",
     "AtRecall",
     "Basis",

@@ -75,8 +75,8 @@ def plan_differences(plans: Sequence[Plan], dbms: Mapping[str, str]) -> list[Pla
     """
     by_statement: dict[tuple[str, str, str], dict[str, str]] = {}
     for plan in plans:
-        if plan.contender not in dbms:
-            continue  # of a contender that the experiment does not have
+        if plan.contender not in dbms or not plan.plan:
+            continue  # of a contender that the experiment does not have, or work without a plan
         statement = (plan.test, plan.statement, dbms[plan.contender])
         by_statement.setdefault(statement, {})[plan.contender] = plan.plan
     return [

@@ -232,7 +232,6 @@ class SliceLoop:
             self._next_operation.clear()
         self._preparations.note_step(step)
         self._round_trips.measure()
-        counters_before = self._counters.totals(step.test)
         begun = looked = time.monotonic()
 
         def enough(blocks: int) -> bool:
@@ -250,7 +249,8 @@ class SliceLoop:
             return enough_blocks and (self._settled(step, status) or step.key in self._far)
 
         run = self._open(step, incarnation)
-        run.read_plans(partial(self.journal.add_plans, step))
+        self._read_plans(step, run)
+        counters_before = self._counters.totals(step.test)
         per_second = run.warm_up(self._announced.allows)
         if self._announced.ended_early:
             self._close(step, run)
@@ -285,6 +285,12 @@ class SliceLoop:
             return
         self.journal.end_turn(step, self._budget.spent)
         self._view.step_done(self._status(step, incarnation, under_way=0.0))
+
+    def _read_plans(self, step: PlannedStep, run: StepSessions) -> None:
+        """Read the plans that the journal lacks: their work is counted once."""
+        running = self._contenders.running()
+        if not all(self.journal.has_plans(step, contender.name) for contender in running):
+            run.read_plans(partial(self.journal.add_plans, step))
 
     def _judge_all(self) -> None:
         """Settle each test whose verdict holds now; measure again those that have lost theirs."""

@@ -1,0 +1,156 @@
+"""Rows and pages of statements: exact amounts per operation, beside the base's.
+
+The floors are from tests of one build beside itself (docs/method.md).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from slowdust.analysis.model import AmountDifference, Result
+from slowdust.store.manifest import Executed, Plan
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """An amount that is counted of a statement's executions."""
+
+    words: str
+    """What it counts, behind a number: 'rows read'."""
+    unit: str
+    exact: bool = True
+    """Whether noise cannot touch it: neither other work on the machine nor the state of caches."""
+    floor: float = 0.5
+    """The largest difference per execution that is never reported."""
+    share: float = 0.01
+    """Relative difference up to which amounts are alike."""
+    per_loop: float = 0.0
+    """Largest rounding error of a loop, where servers tell a mean per loop."""
+
+
+PAGES = "pages"
+"""Hits and reads together: how many of the pages were in the cache is the state of the cache."""
+
+AMOUNTS: Mapping[str, Quantity] = {
+    # A scan counts its end as a row, or a table twice, in some versions.
+    "rows_read": Quantity("rows read", "rows", floor=4.0),
+    "rows_returned": Quantity("rows returned", "rows"),
+    # Versions of Postgres before 18 round the mean per loop.
+    "rows_filtered": Quantity("rows filtered out", "rows", floor=1.0, per_loop=0.5),
+    "rows_written": Quantity("rows written", "rows"),
+    # MySQL 5.5 counts two searches more.
+    "index_searches": Quantity("index searches", "searches", floor=3.0),
+    "index_entries_read": Quantity("index entries read", "entries", floor=4.0),
+    "loops": Quantity("scans of tables", "scans"),
+    PAGES: Quantity("pages", "pages", floor=4.0, share=0.05),
+    "pages_hit": Quantity("pages found in the cache", "pages", exact=False),
+    "pages_read": Quantity("pages not found in the cache", "pages", exact=False),
+    "pages_dirtied": Quantity("pages dirtied", "pages", exact=False),
+    "temp_pages_read": Quantity("temporary pages read", "pages", floor=1.0, share=0.02),
+    "temp_pages_written": Quantity("temporary pages written", "pages", floor=1.0, share=0.02),
+    "temp_tables_on_disk": Quantity("temporary tables on disk", "tables", floor=0.05),
+    "sorts": Quantity("sorts", "sorts", floor=0.05),
+    "sorts_spilled": Quantity("sorts spilled to disk", "spills", floor=0.05),
+    "hash_batches": Quantity("batches of hash tables beyond memory", "batches", floor=0.05),
+    "full_scan_steps": Quantity("steps of full scans", "steps", floor=2.0),
+    "auto_index_rows": Quantity("rows put into automatic indexes", "rows"),
+    # One row more or less is a few steps.
+    "vm_steps": Quantity("steps of the virtual machine", "steps", floor=50.0),
+    "planning_pages": Quantity("pages of planning", "pages", floor=8.0, share=0.1),
+    "planning_s": Quantity("seconds of planning", "s", exact=False, floor=0.0),
+    "execution_s": Quantity("seconds of execution", "s", exact=False, floor=0.0),
+}
+"""Name in `Executed.amounts` -> what is known about it, in the order in which it is reported."""
+
+
+def amounts_per_operation(plans: Sequence[Plan], contender: str, test: str) -> dict[str, float]:
+    """Return what one operation of a test takes on a contender, summed over its statements.
+
+    Tests of several transactions have an operation of each. Empty where nothing was executed.
+    """
+    return _sum(_executed(plans, contender, test).values())
+
+
+def statement_work(
+    plans: Sequence[Plan], base: str, contender: str, test: str
+) -> list[AmountDifference]:
+    """Return the exact amounts per operation of a test in which a contender differs from the base.
+
+    Those of the whole operation come first, then those of each statement, each in the order of
+    `AMOUNTS`. Amounts of other operations are not compared: their values would differ, too.
+    """
+    own, others = _executed(plans, contender, test), _executed(plans, base, test)
+    both = [
+        statement
+        for statement in others
+        if statement in own and own[statement].operations == others[statement].operations
+    ]
+    differences = [
+        *_differences(None, [own[each] for each in both], [others[each] for each in both])
+    ]
+    for statement in both:
+        differences += _differences(statement, [own[statement]], [others[statement]])
+    return differences
+
+
+def add_rows_and_pages(
+    results: Sequence[Result], plans: Sequence[Plan], base: str, dbms: Mapping[str, str]
+) -> None:
+    """Give results their amounts per operation, and those that differ from the base's.
+
+    `dbms` is contender -> DBMS: each counts in its own way, so that two are not compared.
+    """
+    for result in results:
+        result.amounts = amounts_per_operation(plans, result.contender, result.test)
+        if result.contender != base and dbms.get(result.contender) == dbms.get(base):
+            result.amount_differences = statement_work(plans, base, result.contender, result.test)
+
+
+def _executed(plans: Sequence[Plan], contender: str, test: str) -> dict[str, Executed]:
+    """Return statement -> its work."""
+    return {
+        plan.statement: plan.executed
+        for plan in plans
+        if plan.contender == contender
+        and plan.test == test
+        and plan.executed is not None
+        and plan.executed.operations
+    }
+
+
+def _sum(statements: Iterable[Executed]) -> dict[str, float]:
+    """Return the amounts per operation of statements together, with all pages."""
+    amounts: dict[str, float] = defaultdict(float)
+    for executed in statements:
+        for name, total in executed.amounts.items():
+            amounts[name] += total / executed.operations
+    if {"pages_hit", "pages_read"} <= amounts.keys():
+        amounts[PAGES] = amounts["pages_hit"] + amounts["pages_read"]
+    return {name: amounts[name] for name in AMOUNTS if name in amounts}
+
+
+def _differences(
+    statement: str | None, own: Sequence[Executed], base: Sequence[Executed]
+) -> Iterable[AmountDifference]:
+    executions = sum(each.executions / each.operations for each in own)
+    amounts, of_base = _sum(own), _sum(base)
+    loops = max(amounts.get("loops", 0.0), of_base.get("loops", 0.0))
+    for name, quantity in AMOUNTS.items():
+        if not quantity.exact or name not in amounts or name not in of_base:
+            continue
+        value, other = amounts[name], of_base[name]
+        allowed = max(
+            quantity.floor * executions,
+            quantity.share * max(value, other),
+            quantity.per_loop * loops,
+        )
+        if abs(value - other) > allowed:
+            yield AmountDifference(
+                statement=statement,
+                amount=name,
+                base=other,
+                contender=value,
+                ratio=value / other if other else None,
+            )
