@@ -61,6 +61,8 @@ pub struct MysqlConnection {
     endings: Endings,
     replies: Replies,
     statements: Vec<Statement>,
+    /// What it needs to count the work of executions.
+    look: Option<work::Look>,
 }
 
 enum Statement {
@@ -106,6 +108,7 @@ impl MysqlConnection {
             endings,
             replies: Replies::new(endings),
             statements: Vec::new(),
+            look: None,
         }
     }
 

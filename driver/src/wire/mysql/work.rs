@@ -1,6 +1,6 @@
 //! The exact work of an execution, as the session's status counts it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::super::{Amounts, Connection as _, Failure, Reply, Request, TextQueries as _};
@@ -33,49 +33,77 @@ const LASTING: &str = "SELECT count(*) FROM information_schema.TABLES t \
     JOIN information_schema.ENGINES e ON e.ENGINE = t.ENGINE \
     WHERE t.TABLE_SCHEMA = DATABASE() AND e.TRANSACTIONS = 'NO'";
 
-type Status = HashMap<String, f64>;
+type Status = BTreeMap<&'static str, f64>;
 
 pub fn rolls_back(connection: &mut MysqlConnection) -> Result<bool, Failure> {
     let lasting = connection.query(LASTING)?.into_value()?;
     Ok(lasting.as_deref() == Some("0"))
 }
 
+/// What a connection finds out of its server when it first counts.
+pub struct Look {
+    /// What a look at the status adds to it.
+    cost: Status,
+    /// Whether the server counts a request for every eight rows of a page, as MySQL 5.6 does.
+    requests_by_rows: bool,
+}
+
 /// Execute the request, and return its work. A read is executed twice: the pages that both requested
 /// alike are its own.
 pub fn count(connection: &mut MysqlConnection, request: Request<'_>) -> Result<Amounts, Failure> {
+    let look = match connection.look.take() {
+        Some(look) => look,
+        None => first_look(connection)?,
+    };
+    let amounts = count_with(connection, request, &look);
+    connection.look = Some(look);
+    amounts
+}
+
+fn first_look(connection: &mut MysqlConnection) -> Result<Look, Failure> {
+    let before = status(connection)?;
+    let after = status(connection)?;
+    let is_old = connection.query("SELECT VERSION() LIKE '5.%'")?;
+    Ok(Look {
+        cost: difference(&after, &before),
+        requests_by_rows: is_old.into_value()?.as_deref() == Some("1"),
+    })
+}
+
+fn count_with(
+    connection: &mut MysqlConnection,
+    request: Request<'_>,
+    look: &Look,
+) -> Result<Amounts, Failure> {
     let begun = Instant::now();
-    let (reply, status) = execute(connection, request)?;
+    let before = status(connection)?;
+    let reply = execute(connection, request)?;
+    let after = status(connection)?;
+    let counted = difference(&difference(&after, &before), &look.cost);
+    let mut amounts = amounts(&counted, &reply);
     if writes(connection, request) {
-        let mut amounts = amounts(&status, &reply);
-        let written = HANDLER_WRITES.iter().filter_map(|name| status.get(*name));
+        let written = HANDLER_WRITES.iter().filter_map(|name| counted.get(name));
         amounts.insert("rows_written", written.sum());
         amounts.remove("rows_returned");
-        return Ok(amounts);
-    }
-    if begun.elapsed() > REPEATED {
-        return Ok(amounts(&status, &reply));
-    }
-    let (reply, again) = execute(connection, request)?;
-    let mut amounts = amounts(&again, &reply);
-    if let (Some(first), Some(second), false) = (
-        status.get(PAGE_REQUESTS),
-        again.get(PAGE_REQUESTS),
-        requests_by_rows(connection)?,
-    ) {
-        if (first - second).abs() <= ALIKE * first.max(*second) {
-            let read = again.get(PAGE_READS).copied().unwrap_or_default();
-            let requested = first.min(*second);
-            amounts.insert("pages_read", read);
-            amounts.insert("pages_hit", (requested - read).max(0.0));
-        }
+    } else if begun.elapsed() < REPEATED && !look.requests_by_rows {
+        execute(connection, request)?;
+        let again = difference(&difference(&status(connection)?, &after), &look.cost);
+        add_pages(&counted, &again, &mut amounts);
     }
     Ok(amounts)
 }
 
-/// Return whether the server counts a request for every eight rows of a page, as MySQL 5.6 does.
-fn requests_by_rows(connection: &mut MysqlConnection) -> Result<bool, Failure> {
-    let answer = connection.query("SELECT VERSION() LIKE '5.%'")?;
-    Ok(answer.into_value()?.as_deref() == Some("1"))
+/// Add the pages that two executions have requested, if nothing else did meanwhile.
+fn add_pages(first: &Status, second: &Status, amounts: &mut Amounts) {
+    let requests = [first, second].map(|status| status.get(PAGE_REQUESTS).copied());
+    let [Some(first), Some(again)] = requests else {
+        return;
+    };
+    if (first - again).abs() <= ALIKE * first.max(again) {
+        let read = second.get(PAGE_READS).copied().unwrap_or_default();
+        amounts.insert("pages_read", read);
+        amounts.insert("pages_hit", (first.min(again) - read).max(0.0));
+    }
 }
 
 fn writes(connection: &MysqlConnection, request: Request<'_>) -> bool {
@@ -97,38 +125,36 @@ fn writes(connection: &MysqlConnection, request: Request<'_>) -> bool {
     }
 }
 
-/// Return the reply, and what the execution has added to the status.
-fn execute(
-    connection: &mut MysqlConnection,
-    request: Request<'_>,
-) -> Result<(Reply, Status), Failure> {
-    let idle = status(connection)?;
-    let before = status(connection)?;
+fn execute(connection: &mut MysqlConnection, request: Request<'_>) -> Result<Reply, Failure> {
     connection.send(request)?;
-    let reply = connection.converse(|_| Ok(()))?;
-    let after = status(connection)?;
-    // What a look at the status adds to it is the difference of two looks.
-    let added = |name: &String| Some(after.get(name)? - 2.0 * before.get(name)? + idle.get(name)?);
-    let added = after
-        .keys()
-        .filter_map(|name| Some((name.clone(), added(name)?.max(0.0))))
-        .collect();
-    Ok((reply, added))
+    connection.converse(|_| Ok(()))
+}
+
+fn difference(after: &Status, before: &Status) -> Status {
+    after
+        .iter()
+        .filter_map(|(&name, after)| Some((name, (after - before.get(name)?).max(0.0))))
+        .collect()
 }
 
 fn status(connection: &mut MysqlConnection) -> Result<Status, Failure> {
-    let names = HANDLER_READS
-        .iter()
-        .chain(&HANDLER_WRITES)
-        .chain(&[MERGE_PASSES, TABLES_ON_DISK, PAGE_REQUESTS, PAGE_READS])
-        .map(|name| format!("'{name}'"));
-    let names = names.collect::<Vec<_>>().join(", ");
+    let names = || {
+        let others = [MERGE_PASSES, TABLES_ON_DISK, PAGE_REQUESTS, PAGE_READS];
+        HANDLER_READS
+            .into_iter()
+            .chain(HANDLER_WRITES)
+            .chain(others)
+    };
+    let quoted: Vec<_> = names().map(|name| format!("'{name}'")).collect();
     let table = connection.query(&format!(
-        "SHOW SESSION STATUS WHERE Variable_name IN ({names})"
+        "SHOW SESSION STATUS WHERE Variable_name IN ({})",
+        quoted.join(", ")
     ))?;
     let rows = table.rows.into_iter().filter_map(|row| {
         let [name, value] = <[_; 2]>::try_from(row).ok()?;
-        Some((name?, value?.parse().ok()?))
+        let name = name?;
+        let known = names().find(|known| *known == name)?;
+        Some((known, value?.parse().ok()?))
     });
     Ok(rows.collect())
 }

@@ -145,13 +145,16 @@ class StepSessions:
         plans: dict[str, list[PlanText]] = {}
 
         def read(contender: RunningContender, operations: int) -> None:
-            if _operations_of(plans.get(contender.name, ())) != operations:
-                plans[contender.name] = self._driver.explain(self._session(contender), operations)
+            plans[contender.name] = self._driver.explain(self._session(contender), operations)
+
+        def reduce(contender: RunningContender) -> None:
+            if _operations_of(plans.get(contender.name, ())) > fewest:
+                read(contender, fewest)
 
         self._for_each(partial(read, operations=_OPERATIONS_OF_PLANS))
         counts = [_operations_of(texts) for texts in plans.values()]
-        if fewest := min(filter(None, counts), default=0):
-            self._for_each(partial(read, operations=fewest))
+        fewest = min(filter(None, counts), default=0)
+        self._for_each(reduce)
         for name, texts in plans.items():
             keep(name, texts)
 
