@@ -23,21 +23,24 @@ def test_states(text: bytes, state: str) -> None:
 
 def test_a_thread_that_sleeps_and_one_that_works() -> None:
     ended = threading.Event()
+    begun = threading.Barrier(3)
     ids: dict[str, int] = {}
 
     def sleep() -> None:
         ids["sleeps"] = threading.get_native_id()
+        begun.wait()
         ended.wait()
 
     def work() -> None:
         ids["works"] = threading.get_native_id()
+        begun.wait()
         while not ended.is_set():
             pass
 
     threads = [threading.Thread(target=target) for target in (sleep, work)]
     for thread in threads:
         thread.start()
-    time.sleep(0.05)
+    begun.wait()
     sleeping, working = (SessionSampler([ids[name]]) for name in ("sleeps", "works"))
     with sleeping, working:
         time.sleep(0.5)

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from slowdust.analysis.model import AmountDifference, Result
-from slowdust.store.manifest import Executed, Plan
+from slowdust.analysis.preparation.facts import same_engine
+from slowdust.store.manifest import Executed, Manifest, Plan
 
 
 @dataclass(frozen=True)
@@ -95,17 +96,17 @@ def statement_work(
     return differences
 
 
-def add_rows_and_pages(
-    results: Sequence[Result], plans: Sequence[Plan], base: str, dbms: Mapping[str, str]
-) -> None:
+def add_rows_and_pages(results: Sequence[Result], manifest: Manifest, base: str) -> None:
     """Give results their amounts per operation, and those that differ from the base's.
 
-    `dbms` is contender -> DBMS: each counts in its own way, so that two are not compared.
+    Each DBMS and engine counts in its own way, so that those of others are not compared.
     """
+    facts = {contender.name: contender for contender in manifest.contenders}
     for result in results:
-        result.amounts = amounts_per_operation(plans, result.contender, result.test)
-        if result.contender != base and dbms.get(result.contender) == dbms.get(base):
-            result.amount_differences = statement_work(plans, base, result.contender, result.test)
+        name, plans = result.contender, manifest.plans
+        result.amounts = amounts_per_operation(plans, name, result.test)
+        if name != base and same_engine(facts[name], facts[base]):
+            result.amount_differences = statement_work(plans, base, name, result.test)
 
 
 def _executed(plans: Sequence[Plan], contender: str, test: str) -> dict[str, Executed]:

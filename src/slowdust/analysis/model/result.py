@@ -6,6 +6,7 @@ import msgspec
 
 from slowdust.analysis.metrics import PerOperation
 from slowdust.analysis.model.beside import BesideResult
+from slowdust.analysis.model.evidence import Evidence
 from slowdust.analysis.model.explanation import Explanation
 from slowdust.analysis.model.hosts import GroupResult, HostResult
 from slowdust.analysis.model.storage import StorageUse
@@ -230,6 +231,8 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     none were executed."""
     amount_differences: list[AmountDifference] = []
     """The exact amounts, of the operation and of its statements, that differ from the base's."""
+    evidence: list[Evidence] = []
+    """Exact evidence of a difference, in the order in which it is told; empty for the base."""
     counters: Counters | None = None
     counters_relative: dict[str, float] | None = None
     """Each counter / the base's, per operation, and ratios such as GHz as they are; None for the

@@ -12,7 +12,7 @@ from slowdust.analysis.explanation.one_result import Explained, OneResult
 from slowdust.analysis.explanation.parts import GOOD_PART
 from slowdust.analysis.metrics import Metric, shown_metrics
 from slowdust.analysis.model import Explanation, Part
-from slowdust.analysis.story.reasons import TITLES
+from slowdust.analysis.story.reasons import TITLES, amounts_of
 from slowdust.ratios import interval, ratio, speed, with_interval, work_in_words
 from slowdust.report import waits as waits_in_words
 from slowdust.report.explanation.bars import ASCII, UNICODE, drawn, falling
@@ -66,7 +66,17 @@ def _print(console: Console, one: OneResult) -> None:
         )
         for place, line in enumerate(lines):
             console.print(f"{'' if place else label:<{_LABEL}}{line}", soft_wrap=True)
-    for section in (_parts, _functions, _waits, _plans, _hardware, _settings, _remarks, _others):
+    for section in (
+        _evidence,
+        _parts,
+        _functions,
+        _waits,
+        _plans,
+        _hardware,
+        _settings,
+        _remarks,
+        _others,
+    ):
         section(console, one)
 
 
@@ -109,6 +119,21 @@ def _work(one: OneResult) -> str:
 def _why(one: OneResult) -> str:
     explanation = one.result.explanation
     return "" if explanation is None else explanation.words
+
+
+def _evidence(console: Console, one: OneResult) -> None:
+    evidence = one.result.evidence
+    if not evidence:
+        return
+    _print_section(
+        console,
+        f"Exact evidence per {operation(one.result.unit)}, and the share of the change that it can "
+        "explain",
+    )
+    table = plain_table("kind", "", "base", "now", "ratio", "explains", left=2)
+    for each in evidence:
+        table.add_row(each.kind, each.words, *amounts_of(each))
+    console.print(table)
 
 
 def _parts(console: Console, one: OneResult) -> None:
@@ -302,3 +327,9 @@ def _others(console: Console, one: OneResult) -> None:
 def _print_section(console: Console, text: str) -> None:
     console.print()
     print_head(console, text)
+
+
+_SECTIONS = (
+    *(_evidence, _parts, _functions, _waits, _plans),
+    *(_hardware, _settings, _remarks, _others),
+)
