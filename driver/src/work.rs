@@ -50,8 +50,9 @@ pub struct Counter {
     has_transactions: bool,
     statements: Vec<String>,
     parts: Vec<Part>,
-    /// The prepared statements whose plan is the one that clients have.
-    planned: HashSet<usize>,
+    /// The statements, with the numbers of prepared ones, that are planned as for clients at work:
+    /// by the plan for all values, with a catalog that was read before.
+    planned: HashSet<(usize, Option<usize>)>,
     work: Work,
 }
 
@@ -133,12 +134,12 @@ impl Counter {
         calls: impl Iterator<Item = (usize, Request<'a>)> + Clone,
     ) -> Result<(), Failure> {
         for (place, request) in calls.clone() {
-            if let (Part::Counted, Request::Prepared { statement, .. }) =
-                (self.parts[place], request)
-            {
-                if self.planned.insert(statement) {
-                    self.connection.explain(request)?;
-                }
+            let prepared = match request {
+                Request::Prepared { statement, .. } => Some(statement),
+                Request::Text(_) => None,
+            };
+            if self.parts[place] == Part::Counted && self.planned.insert((place, prepared)) {
+                self.connection.explain(request)?;
             }
         }
         let begun = Instant::now();

@@ -19,12 +19,19 @@ BASE, OTHER = "a@1", "a@2"
 def executed(
     contender: str,
     statement: str = "SELECT",
+    *,
     operations: int = 10,
     executions: int = 10,
     **amounts: float,
 ) -> Plan:
-    counted = Executed(operations=operations, executions=executions, amounts=amounts)
-    return Plan(test="t", contender=contender, statement=statement, plan="", executed=counted)
+    return counted(
+        contender, statement, Executed(operations=operations, executions=executions), amounts
+    )
+
+
+def counted(contender: str, statement: str, executed: Executed, amounts: dict[str, float]) -> Plan:
+    executed.amounts = amounts
+    return Plan(test="t", contender=contender, statement=statement, plan="", executed=executed)
 
 
 def differing(*plans: Plan) -> list[tuple[str | None, str, float, float]]:
@@ -64,9 +71,13 @@ def test_whether_pages_were_in_the_cache_is_no_difference() -> None:
 @pytest.mark.parametrize("name", [name for name, each in AMOUNTS.items() if each.exact])
 def test_floors_are_no_differences(name: str) -> None:
     floor = AMOUNTS[name].floor
-    few, more = executed(BASE, **{name: 0.0}), executed(OTHER, **{name: 10 * floor})
-    assert differing(few, more) == []
-    assert len(differing(few, executed(OTHER, **{name: 11 * floor}))) == 2
+
+    def total(contender: str, amount: float) -> Plan:
+        return counted(contender, "SELECT", Executed(operations=10, executions=10), {name: amount})
+
+    none = total(BASE, 0.0)
+    assert differing(none, total(OTHER, 10 * floor)) == []
+    assert len(differing(none, total(OTHER, 11 * floor))) == 2
 
 
 def test_times_and_rounded_means_are_no_differences() -> None:
@@ -75,6 +86,16 @@ def test_times_and_rounded_means_are_no_differences() -> None:
     rounded = executed(BASE, loops=1000.0, rows_filtered=0.0)
     assert differing(rounded, executed(OTHER, loops=1000.0, rows_filtered=450.0)) == []
     assert differing(rounded, executed(OTHER, loops=1000.0, rows_filtered=1450.0)) != []
+
+
+def test_an_amount_of_one_contender_alone_is_not_compared() -> None:
+    plans = [
+        executed(BASE, "SELECT", pages_hit=1000.0, pages_read=0.0),
+        executed(BASE, "DELETE", pages_hit=1000.0, pages_read=0.0),
+        executed(OTHER, "SELECT", pages_hit=1000.0, pages_read=0.0),
+        executed(OTHER, "DELETE"),
+    ]
+    assert differing(*plans) == []
 
 
 def test_other_operations_are_not_compared() -> None:

@@ -83,16 +83,14 @@ def statement_work(
     `AMOUNTS`. Amounts of other operations are not compared: their values would differ, too.
     """
     own, others = _executed(plans, contender, test), _executed(plans, base, test)
-    both = [
-        statement
+    both = {
+        statement: _Pair(own[statement], others[statement])
         for statement in others
         if statement in own and own[statement].operations == others[statement].operations
-    ]
-    differences = [
-        *_differences(None, [own[each] for each in both], [others[each] for each in both])
-    ]
-    for statement in both:
-        differences += _differences(statement, [own[statement]], [others[statement]])
+    }
+    differences = list(_differences(None, list(both.values())))
+    for statement, pair in both.items():
+        differences += _differences(statement, [pair])
     return differences
 
 
@@ -121,6 +119,17 @@ def _executed(plans: Sequence[Plan], contender: str, test: str) -> dict[str, Exe
     }
 
 
+class _Pair:
+    """The work of a statement per operation, on a contender and on the base."""
+
+    def __init__(self, own: Executed, base: Executed) -> None:
+        self.own, self.base = _sum([own]), _sum([base])
+        self.executions = own.executions / own.operations
+
+    def loops(self) -> float:
+        return max(self.own.get("loops", 0.0), self.base.get("loops", 0.0))
+
+
 def _sum(statements: Iterable[Executed]) -> dict[str, float]:
     """Return the amounts per operation of statements together, with all pages."""
     amounts: dict[str, float] = defaultdict(float)
@@ -132,26 +141,22 @@ def _sum(statements: Iterable[Executed]) -> dict[str, float]:
     return {name: amounts[name] for name in AMOUNTS if name in amounts}
 
 
-def _differences(
-    statement: str | None, own: Sequence[Executed], base: Sequence[Executed]
-) -> Iterable[AmountDifference]:
-    executions = sum(each.executions / each.operations for each in own)
-    amounts, of_base = _sum(own), _sum(base)
-    loops = max(amounts.get("loops", 0.0), of_base.get("loops", 0.0))
+def _differences(statement: str | None, pairs: Sequence[_Pair]) -> Iterable[AmountDifference]:
+    """Yield the amounts that differ in statements together, of those in which both have them."""
     for name, quantity in AMOUNTS.items():
-        if not quantity.exact or name not in amounts or name not in of_base:
-            continue
-        value, other = amounts[name], of_base[name]
+        having = [pair for pair in pairs if name in pair.own and name in pair.base]
+        value = sum(pair.own[name] for pair in having)
+        base = sum(pair.base[name] for pair in having)
         allowed = max(
-            quantity.floor * executions,
-            quantity.share * max(value, other),
-            quantity.per_loop * loops,
+            quantity.floor * sum(pair.executions for pair in having),
+            quantity.share * max(value, base),
+            quantity.per_loop * sum(pair.loops() for pair in having),
         )
-        if abs(value - other) > allowed:
+        if quantity.exact and abs(value - base) > allowed:
             yield AmountDifference(
                 statement=statement,
                 amount=name,
-                base=other,
+                base=base,
                 contender=value,
-                ratio=value / other if other else None,
+                ratio=value / base if base else None,
             )

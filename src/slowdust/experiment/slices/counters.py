@@ -16,7 +16,7 @@ Totals = Mapping[str, Mapping[str, float]]
 
 
 class Counters:
-    """Reads the servers' totals before a step's sessions work and after they are closed."""
+    """Reads the servers' totals before a step's sessions are opened and after they are closed."""
 
     def __init__(self, contenders: Contenders, journal: Journal) -> None:
         self._contenders = contenders
