@@ -68,6 +68,13 @@ def test_whether_pages_were_in_the_cache_is_no_difference() -> None:
     ]
 
 
+def test_more_pages_than_another_server_had_at_most_are_a_difference() -> None:
+    old = executed(BASE, pages_at_most=1200.0)
+    fewer, more = (executed(OTHER, pages_hit=hit, pages_read=0.0) for hit in (900.0, 2169.0))
+    assert differing(old, fewer) == []
+    assert differing(old, more)[0] == (None, "pages", 120.0, 216.9)
+
+
 @pytest.mark.parametrize("name", [name for name, each in AMOUNTS.items() if each.exact])
 def test_floors_are_no_differences(name: str) -> None:
     floor = AMOUNTS[name].floor

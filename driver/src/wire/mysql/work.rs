@@ -85,25 +85,30 @@ fn count_with(
         let written = HANDLER_WRITES.iter().filter_map(|name| counted.get(name));
         amounts.insert("rows_written", written.sum());
         amounts.remove("rows_returned");
-    } else if begun.elapsed() < REPEATED && !look.requests_by_rows {
+    } else if begun.elapsed() < REPEATED {
         execute(connection, request)?;
         let again = difference(&difference(&status(connection)?, &after), &look.cost);
-        add_pages(&counted, &again, &mut amounts);
+        add_pages(look, &counted, &again, &mut amounts);
     }
     Ok(amounts)
 }
 
 /// Add the pages that two executions have requested, if nothing else did meanwhile.
-fn add_pages(first: &Status, second: &Status, amounts: &mut Amounts) {
+fn add_pages(look: &Look, first: &Status, second: &Status, amounts: &mut Amounts) {
     let requests = [first, second].map(|status| status.get(PAGE_REQUESTS).copied());
     let [Some(first), Some(again)] = requests else {
         return;
     };
     // MariaDB 11.8 tells some of them later.
     if first.min(again) > 0.0 && (first - again).abs() <= ALIKE * first.max(again) {
+        let requested = first.min(again);
+        if look.requests_by_rows {
+            amounts.insert("pages_at_most", requested);
+            return;
+        }
         let read = second.get(PAGE_READS).copied().unwrap_or_default();
         amounts.insert("pages_read", read);
-        amounts.insert("pages_hit", (first.min(again) - read).max(0.0));
+        amounts.insert("pages_hit", (requested - read).max(0.0));
     }
 }
 
