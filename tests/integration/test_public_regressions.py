@@ -19,7 +19,9 @@ from tests.tiers.selection import full
 
 CASES = Path(__file__).parent / "cases"
 SMALLEST = ("--incarnations", "2", "--budget", "4s", "--count", "off", "--yes")
-WRONG_WORDS = re.compile(r"99% (?:slower|faster)|0\.00 \[0\.00|cannot tell more|stalls|dropped out")
+WRONG_WORDS = re.compile(
+    r"99% (?:slower|faster)|0\.00 \[0\.00|cannot tell more|stalls|dropped out|proves no cause"
+)
 """What no report of a change by a factor says."""
 
 
@@ -37,6 +39,8 @@ class Case:
     """Texts of the file, and what stands in their place for a smaller run."""
     amounts: tuple[str, ...] = ()
     """Exact amounts of an operation that differ."""
+    reason: str = ""
+    """The kind of evidence that leads the reason."""
 
     def __str__(self) -> str:
         return self.file
@@ -46,10 +50,12 @@ QUICK = (
     Case(
         "sqlite-left-join", "sqlite@3.17.0", "sqlite@3.50.2", "of-right", "faster", 10.0,
         amounts=("vm_steps",),
+        reason="plan",
     ),
     Case(
         "pg-cte", "postgres@11.20", "postgres@12.22", "cte", "slower", 1.3,
         changes=(("rows = 50_000", "rows = 10_000"),),
+        reason="plan",
     ),
 )  # fmt: skip
 OTHERS = (
@@ -57,21 +63,28 @@ OTHERS = (
         "pg-skip-scan", "postgres@17.6", "postgres@18.4", "few-leading", "faster", 2.0,
         changes=(("1_000_000", "400_000"), ("each = 100_000", "each = 40_000")),
         amounts=("index_searches", "pages"),
+        reason="pages",
     ),
-    Case("pg-partitions", "postgres@10.23", "postgres@14.20", "update-one", "faster", 5.0),
+    Case(
+        "pg-partitions", "postgres@10.23", "postgres@14.20", "update-one", "faster", 5.0,
+        reason="planning",
+    ),
     Case(
         "pg-not-in", "postgres@14.20", "postgres@15.8", "not-in", "faster", 3.0,
         changes=(("200_000", "2_000"),),
+        reason="plan",
     ),
     Case(
         "my-order-limit", "mysql@5.6.24", "mysql@9.7.4", "top", "slower", 1.5,
         changes=(("10_000", "2_000"),),
         amounts=("pages",),
+        reason="pages",
     ),
     Case(
         "maria-pdns", "mariadb@10.11.18", "mariadb@11.8.9", "clear", "slower", 20.0,
         changes=(("50_000", "5_000"), ("100_000", "10_000")),
         amounts=("rows_read",),
+        reason="rows",
     ),
 )  # fmt: skip
 
@@ -123,6 +136,8 @@ def test_a_change_is_found_and_told_by_its_size(
         rf"{case.test} is [\d.,]+(?:X|%) {case.verdict}, at least [\d.,]+(?:X|%)", printed
     )
     assert not WRONG_WORDS.search(printed), printed
+    leads = [each["kind"] for each in result["evidence"] if each.get("explains", 1.0) >= 0.5]
+    assert leads[0] == case.reason, result["evidence"]
 
 
 @full

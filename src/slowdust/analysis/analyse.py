@@ -11,8 +11,8 @@ from slowdust.analysis.comparison.pairs import PairVerdicts
 from slowdust.analysis.comparison.relative import block_ratios
 from slowdust.analysis.comparison.together import common_moves
 from slowdust.analysis.comparison.verdict import judge_cells
+from slowdust.analysis.evidence.exact import add_evidence
 from slowdust.analysis.evidence.rows_and_pages import add_rows_and_pages
-from slowdust.analysis.explanation.evidence import add_evidence
 from slowdust.analysis.explanation.parts import add_explanations
 from slowdust.analysis.functions.changes import function_changes
 from slowdust.analysis.model import Report

@@ -7,7 +7,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.analyse import analyse
-from slowdust.analysis.explanation.evidence import add_evidence, leading
+from slowdust.analysis.evidence.exact import add_evidence, leading
 from slowdust.analysis.explanation.parts import add_explanations
 from slowdust.analysis.model import Evidence, Result, Work
 from slowdust.analysis.story.reasons import add_reasons

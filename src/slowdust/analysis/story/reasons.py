@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.explanation.evidence import leading
+from slowdust.analysis.evidence.exact import leading
 from slowdust.analysis.explanation.parts import GOOD_PART
 from slowdust.analysis.metrics import Cause
 from slowdust.analysis.model import (
@@ -244,7 +244,17 @@ def _in_words(evidence: Evidence, result: Result, functions: FunctionChanges | N
         return f"{instructions(evidence.ratio)} per {unit}{_in_functions(functions)}"
     assert evidence.contender is not None and evidence.base is not None, "it has a share"
     own, base = amount(evidence.contender), amount(evidence.base)
-    return f"{own} {evidence.words} per {unit}, {base} in the base"
+    planning = _share_of_planning(evidence, result)
+    return f"{planning}{own} {evidence.words} per {unit}, {base} in the base"
+
+
+def _share_of_planning(evidence: Evidence, result: Result) -> str:
+    """Return 'planning takes 96% of the time: ' of a slower result that is planned for long."""
+    planning = result.amounts.get("planning_s", 0.0)
+    whole = planning + result.amounts.get("execution_s", 0.0)
+    if evidence.kind != "planning" or result.verdict != "slower" or planning < whole / 2:
+        return ""
+    return f"planning takes {planning / whole:.0%} of the time: "
 
 
 def _has_good_part(evidence: Sequence[Evidence]) -> bool:

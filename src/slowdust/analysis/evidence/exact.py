@@ -12,6 +12,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from slowdust.analysis.evidence.rows_and_pages import AMOUNTS
 from slowdust.analysis.model import Evidence, EvidenceKind, PlanDifference, Result
 from slowdust.analysis.preparation.facts import same_engine
 from slowdust.analysis.preparation.quantities import ALIKE, WORK_OF_READS
@@ -24,7 +25,16 @@ ENOUGH = 0.5
 """Share of a change from which evidence that can explain it leads the sentence."""
 _NEAR = 0.25
 """Nearness below which an amount moved so much more than the time that it follows the others."""
-_PAGES = frozenset({"heap_blocks", "index_blocks", "page_reads", "page_requests"})
+_PAGES = frozenset(
+    {"heap_blocks", "index_blocks", "page_reads", "page_requests"}
+    | {"pages", "temp_pages_read", "temp_pages_written", "temp_tables_on_disk"}
+    | {"sorts_spilled", "hash_batches"}
+)
+"""Quantities of servers' counters and of executed statements that are pages, or use some."""
+_SURELY_LONGER = 1.5
+"""Ratio from which times of planning, of a few operations, differ by more than noise."""
+_US_PER_S = 1e6
+_ORDER: Sequence[EvidenceKind] = ("rows", "pages", "planning")
 _SYSTEM_CALLS = "system_calls"
 
 
@@ -53,7 +63,7 @@ def add_evidence(
         works = counters.get(f"{result.test}@{result.clients}", {})
         result.evidence = [
             *_plan(result, differences, contenders[0]),
-            *(_amounts(result, works, own, base) if same_engine(own, base) else ()),
+            *(_amounts(result, base_result, works) if same_engine(own, base) else ()),
             *_instructions(result, base_result),
             *_settings(own, base),
         ]
@@ -87,30 +97,69 @@ def _by_step(works: Sequence[ServerCounters]) -> dict[str, dict[str, list[Server
 
 
 def _amounts(
-    result: Result,
-    works: Mapping[str, Sequence[ServerCounters]],
-    own: ContenderFacts,
-    base: ContenderFacts,
+    result: Result, base: Result, works: Mapping[str, Sequence[ServerCounters]]
 ) -> list[Evidence]:
-    """Return the rows and pages per operation that differ, the one nearest to the change first."""
-    if own.name not in works or base.name not in works:
+    """Return the amounts per operation that differ: by kind, then the nearest to the change.
+
+    Those of executed statements come before the server's counters of the same kind, which have all
+    clients and starts.
+    """
+    executed = [
+        _amount(
+            result, _kind_of(each.amount), AMOUNTS[each.amount].words, each.base, each.contender
+        )
+        for each in result.amount_differences
+        if each.statement is None
+    ]
+    executed += _planning_time(result, base)
+    kinds = {each.kind for each in executed}
+    counted = [each for each in _counters(result, base, works) if each.kind not in kinds]
+    return sorted((*executed, *counted), key=lambda each: (_ORDER.index(each.kind), -each.nearness))
+
+
+def _kind_of(amount: str) -> EvidenceKind:
+    if amount.startswith("planning"):
+        return "planning"
+    return "pages" if amount in _PAGES else "rows"
+
+
+def _planning_time(result: Result, base: Result) -> list[Evidence]:
+    """Return how long statements were planned, where that makes them slower or faster.
+
+    A time, which noise moves, of a few operations: only a large difference is told.
+    """
+    times = [
+        (each.amounts.get("planning_s"), each.amounts.get("execution_s")) for each in (base, result)
+    ]
+    (before, executing), (planning, execution) = times
+    if before is None or planning is None or not before or not planning:
+        return []
+    if max(before / planning, planning / before) < _SURELY_LONGER:
+        return []
+    evidence = _amount(
+        result, "planning", "µs of planning", before * _US_PER_S, planning * _US_PER_S
+    )
+    change = planning - before
+    whole = change + (execution or 0.0) - (executing or 0.0)
+    if evidence.explains:
+        evidence.explains = min(1.0, max(0.0, change / whole)) if whole * change > 0 else 0.0
+    return [evidence]
+
+
+def _counters(
+    result: Result, base: Result, works: Mapping[str, Sequence[ServerCounters]]
+) -> list[Evidence]:
+    if result.contender not in works or base.contender not in works:
         return []
     quantities = quantities_of(result)
     share = ALIKE if quantities is WORK_OF_READS else OTHER_BUILD
     differences = work_differences(
-        _whole(works[own.name]), _whole(works[base.name]), quantities, share
+        _whole(works[result.contender]), _whole(works[base.contender]), quantities, share
     )
-    evidence = [
-        _amount(
-            result,
-            "pages" if each.name in _PAGES else "rows",
-            each.words,
-            each.other,
-            each.value,
-        )
+    return [
+        _amount(result, _kind_of(each.name), each.words, each.other, each.value)
         for each in differences
     ]
-    return sorted(evidence, key=lambda each: (each.kind == "pages", -each.nearness))
 
 
 def _whole(works: Sequence[ServerCounters]) -> ServerCounters:
