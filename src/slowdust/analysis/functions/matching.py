@@ -9,20 +9,16 @@ sharper (Zhang and Gupta 2005, Matching execution histories of program versions,
 
 from __future__ import annotations
 
+import math
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import Literal, NamedTuple
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import NamedTuple
+
+from slowdust.analysis.model.functions import MatchKind
 
 Key = tuple[str, str]
 """Name and object of a function."""
-Kind = Literal["moved", "renamed", "replaced", "inlined", "split"]
-"""What became of a function that one of two profiles lacks.
-
-`moved`: it is in another object; `renamed`: another function has its callers, its callees and its
-cost; `replaced`: a function that both have took over its calls; `inlined`: its callers took it in;
-`split`: it was a part of its callers.
-"""
 
 REDIRECTED = 0.8
 """Least share of a function's calls that its callers make to its counterpart instead."""
@@ -31,12 +27,17 @@ TAKEN_OVER = 0.5
 ALL_CALLS = 0.8
 """Least share of its calls of others that tells that its callers have its code, whatever it costs
 them."""
-KNOWN = 0.8
+KNOWN = 0.5
 """Least share of its calls that come from functions of both profiles."""
 SAME_SIZE = 0.8
 """Least ratio of the costs per call of functions that have no other likeness than their callers."""
 LIKE_NAMES = 0.6
 """Least likeness of two names that tells as much as a size."""
+_LAST = 0.1
+"""Factor to the score of a match by names and callers alone, as where one function replaced many:
+it waits for those that are surer."""
+GOOD_CALLER = 0.1
+"""Share of a function's calls from which its caller may have given code to it."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
@@ -50,12 +51,11 @@ class Counts(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A function, or a share of it, that is counted with its counterpart."""
+    """A function of one profile, or a share of it, that is counted with its counterpart."""
 
     function: Key
-    kind: Kind
+    kind: MatchKind
     is_base: bool
-    """Whether the base has the function, else the contender."""
     own: float
 
 
@@ -67,9 +67,15 @@ class Matched(NamedTuple):
     contender: Mapping[Key, float]
     parts: Mapping[Key, Sequence[Part]]
     """Function -> all that is counted with it."""
-    near: Mapping[Key, float]
-    """Function -> own costs of the functions of the other side that have no counterpart and share
-    callers with it, or call it, or are called by it: its change may be theirs."""
+    elsewhere: Mapping[Key, float]
+    """Function whose cost changed -> own costs of the functions without counterpart that may have
+    the code it lost, or had the code it gained: they call it, are called by it, or have a caller
+    in common."""
+
+    @property
+    def functions(self) -> int:
+        """Number of functions that are counted with others."""
+        return len({(part.function, part.is_base) for each in self.parts.values() for part in each})
 
 
 def match_functions(base: Counts, contender: Counts, nameless: Set[str]) -> Matched:
@@ -127,7 +133,7 @@ class _Candidate(NamedTuple):
     """What may have become of a function."""
 
     score: float
-    kind: Kind
+    kind: MatchKind
     shares: Mapping[Key, float]
 
 
@@ -135,6 +141,7 @@ class _Matching:
     def __init__(self, base: _Graph, contender: _Graph, nameless: Set[str]) -> None:
         self._base, self._contender = base, contender
         self._nameless = nameless
+        self._names = _Names(base.own.keys() | contender.own.keys())
         self._parts: dict[Key, list[Part]] = defaultdict(list)
 
     def run(self) -> None:
@@ -143,7 +150,7 @@ class _Matching:
             pass
 
     def result(self) -> Matched:
-        return Matched(self._base.own, self._contender.own, self._parts, self._near())
+        return Matched(self._base.own, self._contender.own, self._parts, self._elsewhere())
 
     def _only(self, here: _Graph, there: _Graph) -> list[Key]:
         return sorted(
@@ -160,7 +167,7 @@ class _Matching:
     def _match_some(self) -> bool:
         """Match functions whose callers are known by now; return whether there were any.
 
-        The surest are matched first, and what they leave is looked at again.
+        The surest are matched first, and then all others are looked at again.
         """
         pairs = (self._base, self._contender), (self._contender, self._base)
         found = [
@@ -169,10 +176,11 @@ class _Matching:
             for function in self._only(here, there)
             if (candidate := self._best(function, here, there)) is not None
         ]
+        surest = max((score for score, *_ in found), default=0.0)
         matched = False
-        for _, function, here, there in sorted(found, key=lambda each: (-each[0], each[1])):
-            if function in there.own or function not in here.own:
-                continue  # it is the counterpart of one before it
+        for score, function, here, there in sorted(found, key=lambda each: (-each[0], each[1])):
+            if score < surest / 2 or function in there.own or function not in here.own:
+                continue  # it waits, or it is the counterpart of one before it
             candidate = self._best(function, here, there)
             if candidate is not None:
                 self._accept(here, function, candidate.kind, candidate.shares)
@@ -180,7 +188,7 @@ class _Matching:
         return matched
 
     def _accept(
-        self, here: _Graph, function: Key, kind: Kind, shares: Mapping[Key, float]
+        self, here: _Graph, function: Key, kind: MatchKind, shares: Mapping[Key, float]
     ) -> None:
         if kind == "renamed" and here is self._contender:  # rows have the contender's names
             [old] = shares
@@ -221,10 +229,13 @@ class _Matching:
             for caller, share in shares.items()
         )
         likeness = _likeness_of_callees(function, callers, here, there)
-        is_sure = cost >= TAKEN_OVER * own if likeness is None else likeness >= ALL_CALLS or (
-            likeness >= TAKEN_OVER and cost >= TAKEN_OVER * own)
+        is_sure = (
+            cost >= TAKEN_OVER * own
+            if likeness is None
+            else likeness >= ALL_CALLS or (likeness >= TAKEN_OVER and cost >= TAKEN_OVER * own)
+        )
         if is_sure:
-            kind: Kind = "inlined" if here is self._base else "split"
+            kind: MatchKind = "inlined" if here is self._base else "split"
             score = 0.7 * max(cost / own, 0.3) * (0.7 if likeness is None else likeness)
             yield _Candidate(score, kind, shares)
 
@@ -232,6 +243,8 @@ class _Matching:
         self, function: Key, callers: Mapping[Key, float], here: _Graph, there: _Graph
     ) -> Iterator[_Candidate]:
         """Yield the functions that the callers call instead."""
+        calls = sum(callers.values())
+        known = calls / here.entries(function)
         others = {other for caller in callers for other in there.callees.get(caller, {})}
         for other in sorted(others - callers.keys() - {function}):
             if other[0] in self._nameless or other not in there.own:
@@ -240,31 +253,109 @@ class _Matching:
                 min(count, max(0.0, there.calls(caller, other) - here.calls(caller, other)))
                 for caller, count in callers.items()
             )
-            redirected = gained / sum(callers.values())
+            redirected = gained / calls
             callees = _likeness_of_callees(function, [other], here, there)
             if redirected < REDIRECTED or (callees is not None and callees < TAKEN_OVER):
                 continue
-            names = _likeness_of_names(function, other)
-            if other in here.own:
-                size = max(0.0, there.own[other] - here.own[other]) / here.own[function]
-                is_sure = size >= TAKEN_OVER and (callees is not None or names >= LIKE_NAMES)
-                kind: Kind = "replaced" if here is self._base else "split"
-            else:
-                size = _ratio(here.own[function], there.own[other])
-                is_only = gained >= REDIRECTED * there.entries(other)
-                is_sure = names >= LIKE_NAMES or (
-                    is_only
-                    and function[1] == other[1]
-                    and size >= (SAME_SIZE if callees is None else TAKEN_OVER)
-                )
-                kind = "renamed"
-            if is_sure:
-                likeness = (0.7 if callees is None else callees) * (0.5 + names / 2)
-                yield _Candidate(redirected * min(size, 1.0) * likeness, kind, {other: 1.0})
+            old_own = here.own.get(other, 0.0)
+            size = _ratio(here.own[function], max(0.0, there.own[other] - old_own))
+            new_calls = known * (there.entries(other) - here.entries(other))
+            is_only = gained >= REDIRECTED * new_calls and function[1] == other[1]
+            is_both = other in here.own
+            kind: MatchKind = "replaced" if is_both else "renamed"
+            names = self._names.likeness(function, other)
+            likeness = (0.7 if callees is None else callees) * (0.5 + names / 2)
+            if (
+                is_only and size >= SAME_SIZE
+                if callees is None
+                else (is_only or is_both) and size >= TAKEN_OVER
+            ):
+                yield _Candidate(redirected * size * likeness, kind, {other: 1.0})
+            elif names >= LIKE_NAMES and self._may_be_part(function, other, here, there):
+                yield _Candidate(_LAST * redirected * likeness, kind, {other: 1.0})
 
-    def _near(self) -> dict[Key, float]:
-        near: dict[Key, float] = {}
-        return near
+    def _may_be_part(self, function: Key, other: Key, here: _Graph, there: _Graph) -> bool:
+        """Return whether a function of the contender may do the work of one that the base has."""
+        if other in here.own:
+            return there.own[other] > here.own[other]
+        old, new = here.own[function], there.own[other]
+        if here is self._contender:
+            old, new = new, old
+        return old * TAKEN_OVER <= new
+
+    def _elsewhere(self) -> dict[Key, float]:
+        went = _Unmatched(self._base, self._only(self._base, self._contender))
+        came = _Unmatched(self._contender, self._only(self._contender, self._base))
+        elsewhere = {}
+        for key in self._base.own.keys() | self._contender.own.keys():
+            change = self._contender.own.get(key, 0.0) - self._base.own.get(key, 0.0)
+            here, unmatched = (self._contender, went) if change > 0 else (self._base, came)
+            if change:
+                callers = here.callers.get(key, {})
+                elsewhere[key] = unmatched.near(key, callers) + self._against(key, change, callers)
+        return elsewhere
+
+    def _against(self, key: Key, change: float, callers: Iterable[Key]) -> float:
+        """Return the changes, against a function's, of what its code may have been part of.
+
+        These are the callers of one without counterpart, and functions without names that it calls
+        or is called by.
+        """
+        others = {each for each in self._neighbours(key) if each[0] in self._nameless}
+        if key not in self._base.own or key not in self._contender.own:
+            others.update(callers)
+        changes = (
+            self._contender.own.get(each, 0.0) - self._base.own.get(each, 0.0) for each in others
+        )
+        return sum(abs(each) for each in changes if each * change < 0)
+
+    def _neighbours(self, key: Key) -> set[Key]:
+        return {
+            each
+            for graph in (self._base, self._contender)
+            for neighbours in (graph.callers, graph.callees)
+            for each in neighbours.get(key, {})
+        }
+
+
+class _Unmatched:
+    """Functions of one profile without counterpart; those that call each other are together."""
+
+    def __init__(self, graph: _Graph, functions: Sequence[Key]) -> None:
+        self._graph = graph
+        self._groups = [*_connected(graph, set(functions))]
+        self._by_neighbour: dict[Key, set[int]] = defaultdict(set)
+        self._by_caller: dict[Key, set[int]] = defaultdict(set)
+        for number, group in enumerate(self._groups):
+            for function in group:
+                for caller in graph.callers.get(function, {}):
+                    self._by_neighbour[caller].add(number)
+                    self._by_caller[caller].add(number)
+                for callee, count in graph.callees.get(function, {}).items():
+                    if count >= GOOD_CALLER * graph.entries(callee):
+                        self._by_neighbour[callee].add(number)
+
+    def near(self, key: Key, callers: Iterable[Key]) -> float:
+        """Return the own costs of the groups near a function that has these callers."""
+        near = self._by_neighbour.get(key, set()).union(
+            *(self._by_caller.get(caller, set()) for caller in callers)
+        )
+        return sum(self._graph.own[each] for number in near for each in self._groups[number])
+
+
+def _connected(graph: _Graph, functions: set[Key]) -> Iterator[list[Key]]:
+    """Yield the functions in groups that are connected by calls among them."""
+    left = set(functions)
+    while left:
+        group = [left.pop()]
+        for function in group:
+            neighbours = (
+                graph.callers.get(function, {}).keys() | graph.callees.get(function, {}).keys()
+            )
+            found = neighbours & left
+            left -= found
+            group += found
+        yield group
 
 
 def _likeness_of_callees(
@@ -284,21 +375,32 @@ def _likeness_of_callees(
     taken = sum(
         min(
             count,
-            sum(max(0.0, there.calls(each, callee) - here.calls(each, callee)) for each in counterparts),
+            sum(
+                max(0.0, there.calls(each, callee) - here.calls(each, callee))
+                for each in counterparts
+            ),
         )
         for callee, count in callees.items()
     )
     return taken / sum(callees.values())
 
 
-def _likeness_of_names(one: Key, other: Key) -> float:
-    """Return the share of words that two names have in common (Dice coefficient)."""
-    words, others = _words(one[0]), _words(other[0])
-    return 2 * len(words & others) / (len(words) + len(others)) if words and others else 0.0
+class _Names:
+    """Names as words, which tell more the fewer functions have them."""
 
+    def __init__(self, functions: Set[Key]) -> None:
+        self._words = {key: frozenset(map(str.lower, _WORD.findall(key[0]))) for key in functions}
+        having = Counter(word for words in self._words.values() for word in words)
+        self._weights = {word: math.log(len(functions) / count) for word, count in having.items()}
 
-def _words(name: str) -> set[str]:
-    return {word.lower() for word in _WORD.findall(name)}
+    def likeness(self, one: Key, other: Key) -> float:
+        """Return the weight of the words in common, of that of all (Dice coefficient)."""
+        words, others = self._words[one], self._words[other]
+        whole = self._weight(words) + self._weight(others)
+        return 2 * self._weight(words & others) / whole if whole else 0.0
+
+    def _weight(self, words: Set[str]) -> float:
+        return sum(self._weights[word] for word in words)
 
 
 def _ratio(one: float, other: float) -> float:
