@@ -23,8 +23,17 @@ def cost_per_operation(source: ProfileSource, unit: str) -> str:
     return f"{COSTS[source]}, {unit} per operation"
 
 
-def sampling_of(changes: FunctionChanges) -> str:
-    """Write how much the samples say; empty where every instruction was counted."""
+def basis_of(changes: FunctionChanges) -> str:
+    """Write how much samples say, or which functions are compared with which by their calls.
+
+    Empty for profiles that have neither samples nor calls.
+    """
+    if changes.matched is not None:
+        return (
+            f"{counted(changes.matched, 'function')} of one of the two are counted with what they "
+            "became: they moved, were renamed, inlined or split. Functions without a counterpart "
+            f"came with {amount(changes.came)} and went with {amount(changes.went)}."
+        )
     if changes.samples is None or changes.base_samples is None:
         return ""
     return (
@@ -40,7 +49,7 @@ def own_costs(changes: FunctionChanges, most: int) -> list[list[str]]:
     """
     rows = [
         [
-            each.name,
+            each.title,
             each.fate,
             or_absent(each.base_own, amount),
             or_absent(each.own, amount),

@@ -124,7 +124,7 @@ class _Graph:
                 self._add(caller, into, count)
 
     def _add(self, caller: Key, callee: Key, count: float) -> None:
-        if caller != callee:
+        if caller != callee and count:
             self.callees[caller][callee] = self.callees[caller].get(callee, 0.0) + count
             self.callers[callee][caller] = self.callers[callee].get(caller, 0.0) + count
 

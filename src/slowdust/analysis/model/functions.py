@@ -90,6 +90,11 @@ class FunctionChange(msgspec.Struct, kw_only=True, omit_defaults=True):
         ]
         return ", ".join(words)
 
+    @property
+    def title(self) -> str:
+        """Its name, with the remark in parentheses."""
+        return f"{self.name} ({self.remark})" if self.remark else self.name
+
 
 TOLD_PART = 0.25
 """Cost of a part, as a share of the change that it is counted in, from which it is named."""
