@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from slowdust.analysis.model import FunctionChanges
 from slowdust.report.markdown.table import or_absent
@@ -24,22 +24,31 @@ def cost_per_operation(source: ProfileSource, unit: str) -> str:
 
 
 def basis_of(changes: FunctionChanges) -> str:
-    """Write how much samples say, or which functions are compared with which by their calls.
+    """Write how much samples say, or how many functions were matched by their calls.
 
     Empty for profiles that have neither samples nor calls.
     """
     if changes.matched is not None:
-        return (
-            f"{counted(changes.matched, 'function')} of one of the two are counted with what they "
-            "became: they moved, were renamed, inlined or split. Functions without a counterpart "
-            f"came with {amount(changes.came)} and went with {amount(changes.went)}."
-        )
+        return " ".join(_matches(changes, changes.matched))
     if changes.samples is None or changes.base_samples is None:
         return ""
     return (
         f"These are {counted(changes.samples, 'sample')} beside {changes.base_samples:,} of the "
         "base: functions are listed only where their change is larger than the error of sampling."
     )
+
+
+def _matches(changes: FunctionChanges, matched: int) -> Iterator[str]:
+    if matched:
+        yield (
+            f"{counted(matched, 'function')} that moved, or were renamed, inlined or split, are "
+            "counted with their counterparts."
+        )
+    if changes.came or changes.went:
+        yield (
+            f"Functions without a counterpart came with {amount(changes.came)} and went with "
+            f"{amount(changes.went)}."
+        )
 
 
 def own_costs(changes: FunctionChanges, most: int) -> list[list[str]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slowdust.analysis.functions.changes import changes_between
@@ -231,6 +231,7 @@ def test_profiles_without_calls_have_functions_by_their_names_alone() -> None:
     assert [each.elsewhere for each in changes.functions] == [None, None]
 
 
+IN_ANY_TIME = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 NAMES = st.sampled_from([*"abcdefgh", "(no symbols)"])
 GRAPHS = st.tuples(
     st.dictionaries(NAMES, st.integers(0, 1000).map(float), min_size=1),
@@ -257,6 +258,7 @@ def graph_profile(
     )
 
 
+@IN_ANY_TIME
 @given(GRAPHS, GRAPHS)
 def test_changes_add_up_whatever_is_matched(
     one: tuple[dict[str, float], Calls], other: tuple[dict[str, float], Calls]
@@ -276,6 +278,7 @@ def test_changes_add_up_whatever_is_matched(
         assert sum(part.own or 0.0 for part in each.parts) <= own + 1e-6
 
 
+@IN_ANY_TIME
 @given(GRAPHS)
 def test_a_server_that_did_not_change_has_no_changes(
     graph: tuple[dict[str, float], Calls],

@@ -265,6 +265,8 @@ class _Matching:
             kind: MatchKind = "replaced" if is_both else "renamed"
             names = self._names.likeness(function, other)
             likeness = (0.7 if callees is None else callees) * (0.5 + names / 2)
+            if self._may_be_nameless(function, here, there) and names < LIKE_NAMES:
+                continue
             if (
                 is_only and size >= SAME_SIZE
                 if callees is None
@@ -273,6 +275,12 @@ class _Matching:
                 yield _Candidate(redirected * size * likeness, kind, {other: 1.0})
             elif names >= LIKE_NAMES and self._may_be_part(function, other, here, there):
                 yield _Candidate(_LAST * redirected * likeness, kind, {other: 1.0})
+
+    def _may_be_nameless(self, function: Key, here: _Graph, there: _Graph) -> bool:
+        """Return whether functions without names in its object have that much more there."""
+        pools = ((name, function[1]) for name in self._nameless)
+        gain = sum(there.own.get(each, 0.0) - here.own.get(each, 0.0) for each in pools)
+        return gain >= here.own[function]
 
     def _may_be_part(self, function: Key, other: Key, here: _Graph, there: _Graph) -> bool:
         """Return whether a function of the contender may do the work of one that the base has."""
@@ -298,12 +306,12 @@ class _Matching:
     def _against(self, key: Key, change: float, callers: Iterable[Key]) -> float:
         """Return the changes, against a function's, of what its code may have been part of.
 
-        These are the callers of one without counterpart, and functions without names that it calls
-        or is called by.
+        These are functions without names that it calls or is called by, and for one without
+        counterpart its callers and all functions without names in its object.
         """
         others = {each for each in self._neighbours(key) if each[0] in self._nameless}
         if key not in self._base.own or key not in self._contender.own:
-            others.update(callers)
+            others.update(callers, ((name, key[1]) for name in self._nameless))
         changes = (
             self._contender.own.get(each, 0.0) - self._base.own.get(each, 0.0) for each in others
         )

@@ -92,7 +92,7 @@ class FunctionChange(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def title(self) -> str:
-        """Its name, with the remark in parentheses."""
+        """The name, with the remark in parentheses."""
         return f"{self.name} ({self.remark})" if self.remark else self.name
 
 
