@@ -8,13 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.functions.matching import (
-    Counts,
-    Key,
-    Matched,
-    Part,
-    match_functions,
-)
+from slowdust.analysis.functions.graph import Counts, Key
+from slowdust.analysis.functions.matching import Matched, Part, match_functions
 from slowdust.analysis.functions.sampling import beyond_sampling, partition
 from slowdust.analysis.model.functions import (
     UNNAMED,

@@ -12,13 +12,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
+from slowdust.analysis.functions.graph import Counts, Graph, Key
+from slowdust.analysis.functions.unmatched import elsewhere, only
 from slowdust.analysis.model.functions import MatchKind
-
-Key = tuple[str, str]
-"""Name and object of a function."""
 
 REDIRECTED = 0.8
 """Least share of a function's calls that its callers make to its counterpart instead."""
@@ -30,24 +29,13 @@ them."""
 KNOWN = 0.5
 """Least share of its calls that come from functions of both profiles."""
 SAME_SIZE = 0.8
-"""Least ratio of the costs per call of functions that have no other likeness than their callers."""
+"""Least ratio of the costs of functions that have no other likeness than their callers."""
 LIKE_NAMES = 0.6
 """Least likeness of two names that tells as much as a size."""
 _LAST = 0.1
 """Factor to the score of a match by names and callers alone, as where one function replaced many:
 it waits for those that are surer."""
-GOOD_CALLER = 0.1
-"""Share of a function's calls from which its caller may have given code to it."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-
-
-class Counts(NamedTuple):
-    """A profile as a call graph."""
-
-    own: Mapping[Key, float]
-    """Function -> own cost per operation."""
-    calls: Mapping[tuple[Key, Key], float]
-    """(Caller, callee) -> calls per operation."""
 
 
 class Part(NamedTuple):
@@ -84,49 +72,9 @@ def match_functions(base: Counts, contender: Counts, nameless: Set[str]) -> Matc
     A function of several callers that was inlined or split is shared out among them in proportion
     to their calls. Functions whose names are in `nameless` stand for many, and are not matched.
     """
-    matching = _Matching(_Graph(base), _Graph(contender), nameless)
+    matching = _Matching(Graph(base), Graph(contender), nameless)
     matching.run()
     return matching.result()
-
-
-class _Graph:
-    """A call graph whose functions are merged as they are matched."""
-
-    def __init__(self, counts: Counts) -> None:
-        self.own = dict(counts.own)
-        self.callees: dict[Key, dict[Key, float]] = defaultdict(dict)
-        self.callers: dict[Key, dict[Key, float]] = defaultdict(dict)
-        for (caller, callee), count in counts.calls.items():
-            self._add(caller, callee, count)
-
-    def calls(self, caller: Key, callee: Key) -> float:
-        return self.callees[caller].get(callee, 0.0) if caller in self.callees else 0.0
-
-    def entries(self, key: Key) -> float:
-        """Return how often a function is called per operation."""
-        return sum(self.callers[key].values()) if key in self.callers else 0.0
-
-    def merge(self, key: Key, shares: Mapping[Key, float]) -> None:
-        """Make a function part of others, whether they are there yet or not."""
-        own, callees = self.own.pop(key), self.callees.pop(key, {})
-        callers = self.callers.pop(key, {})
-        for callee in callees:
-            del self.callers[callee][key]
-        for caller in callers:
-            del self.callees[caller][key]
-        for into, share in shares.items():
-            self.own[into] = self.own.get(into, 0.0) + share * own
-            for callee, count in callees.items():
-                self._add(into, callee, share * count)
-        if len(shares) == 1:
-            [into] = shares
-            for caller, count in callers.items():
-                self._add(caller, into, count)
-
-    def _add(self, caller: Key, callee: Key, count: float) -> None:
-        if caller != callee and count:
-            self.callees[caller][callee] = self.callees[caller].get(callee, 0.0) + count
-            self.callers[callee][caller] = self.callers[callee].get(caller, 0.0) + count
 
 
 class _Candidate(NamedTuple):
@@ -138,7 +86,7 @@ class _Candidate(NamedTuple):
 
 
 class _Matching:
-    def __init__(self, base: _Graph, contender: _Graph, nameless: Set[str]) -> None:
+    def __init__(self, base: Graph, contender: Graph, nameless: Set[str]) -> None:
         self._base, self._contender = base, contender
         self._nameless = nameless
         self._names = _Names(base.own.keys() | contender.own.keys())
@@ -150,16 +98,16 @@ class _Matching:
             pass
 
     def result(self) -> Matched:
-        return Matched(self._base.own, self._contender.own, self._parts, self._elsewhere())
-
-    def _only(self, here: _Graph, there: _Graph) -> list[Key]:
-        return sorted(
-            key for key in here.own if key not in there.own and key[0] not in self._nameless
+        return Matched(
+            self._base.own,
+            self._contender.own,
+            self._parts,
+            elsewhere(self._base, self._contender, self._nameless),
         )
 
     def _match_moved(self) -> None:
-        went = _by_name(self._only(self._base, self._contender))
-        came = _by_name(self._only(self._contender, self._base))
+        went = _by_name(only(self._base, self._contender, self._nameless))
+        came = _by_name(only(self._contender, self._base, self._nameless))
         for name in sorted(went.keys() & came.keys()):
             if len(went[name]) == len(came[name]) == 1:
                 self._accept(self._base, went[name][0], "moved", {came[name][0]: 1.0})
@@ -173,7 +121,7 @@ class _Matching:
         found = [
             (candidate.score, function, here, there)
             for here, there in pairs
-            for function in self._only(here, there)
+            for function in only(here, there, self._nameless)
             if (candidate := self._best(function, here, there)) is not None
         ]
         surest = max((score for score, *_ in found), default=0.0)
@@ -188,7 +136,7 @@ class _Matching:
         return matched
 
     def _accept(
-        self, here: _Graph, function: Key, kind: MatchKind, shares: Mapping[Key, float]
+        self, here: Graph, function: Key, kind: MatchKind, shares: Mapping[Key, float]
     ) -> None:
         if kind == "renamed" and here is self._contender:  # rows have the contender's names
             [old] = shares
@@ -201,7 +149,7 @@ class _Matching:
                 self._parts[into].append(part._replace(own=share * part.own))
         here.merge(function, shares)
 
-    def _best(self, function: Key, here: _Graph, there: _Graph) -> _Candidate | None:
+    def _best(self, function: Key, here: Graph, there: Graph) -> _Candidate | None:
         callers = {
             caller: count
             for caller, count in here.callers.get(function, {}).items()
@@ -217,7 +165,7 @@ class _Matching:
         return max(candidates, key=lambda each: each.score, default=None)
 
     def _absorbed(
-        self, function: Key, callers: Mapping[Key, float], here: _Graph, there: _Graph
+        self, function: Key, callers: Mapping[Key, float], here: Graph, there: Graph
     ) -> Iterator[_Candidate]:
         """Yield that a function's callers have its code there."""
         if any(caller[0] in self._nameless for caller in callers):
@@ -240,7 +188,7 @@ class _Matching:
             yield _Candidate(score, kind, shares)
 
     def _taken_over(
-        self, function: Key, callers: Mapping[Key, float], here: _Graph, there: _Graph
+        self, function: Key, callers: Mapping[Key, float], here: Graph, there: Graph
     ) -> Iterator[_Candidate]:
         """Yield the functions that the callers call instead."""
         calls = sum(callers.values())
@@ -276,13 +224,13 @@ class _Matching:
             elif names >= LIKE_NAMES and self._may_be_part(function, other, here, there):
                 yield _Candidate(_LAST * redirected * likeness, kind, {other: 1.0})
 
-    def _may_be_nameless(self, function: Key, here: _Graph, there: _Graph) -> bool:
+    def _may_be_nameless(self, function: Key, here: Graph, there: Graph) -> bool:
         """Return whether functions without names in its object have that much more there."""
         pools = ((name, function[1]) for name in self._nameless)
         gain = sum(there.own.get(each, 0.0) - here.own.get(each, 0.0) for each in pools)
         return gain >= here.own[function]
 
-    def _may_be_part(self, function: Key, other: Key, here: _Graph, there: _Graph) -> bool:
+    def _may_be_part(self, function: Key, other: Key, here: Graph, there: Graph) -> bool:
         """Return whether a function of the contender may do the work of one that the base has."""
         if other in here.own:
             return there.own[other] > here.own[other]
@@ -291,83 +239,9 @@ class _Matching:
             old, new = new, old
         return old * TAKEN_OVER <= new
 
-    def _elsewhere(self) -> dict[Key, float]:
-        went = _Unmatched(self._base, self._only(self._base, self._contender))
-        came = _Unmatched(self._contender, self._only(self._contender, self._base))
-        elsewhere = {}
-        for key in self._base.own.keys() | self._contender.own.keys():
-            change = self._contender.own.get(key, 0.0) - self._base.own.get(key, 0.0)
-            here, unmatched = (self._contender, went) if change > 0 else (self._base, came)
-            if change:
-                callers = here.callers.get(key, {})
-                elsewhere[key] = unmatched.near(key, callers) + self._against(key, change, callers)
-        return elsewhere
-
-    def _against(self, key: Key, change: float, callers: Iterable[Key]) -> float:
-        """Return the changes, against a function's, of what its code may have been part of.
-
-        These are functions without names that it calls or is called by, and for one without
-        counterpart its callers and all functions without names in its object.
-        """
-        others = {each for each in self._neighbours(key) if each[0] in self._nameless}
-        if key not in self._base.own or key not in self._contender.own:
-            others.update(callers, ((name, key[1]) for name in self._nameless))
-        changes = (
-            self._contender.own.get(each, 0.0) - self._base.own.get(each, 0.0) for each in others
-        )
-        return sum(abs(each) for each in changes if each * change < 0)
-
-    def _neighbours(self, key: Key) -> set[Key]:
-        return {
-            each
-            for graph in (self._base, self._contender)
-            for neighbours in (graph.callers, graph.callees)
-            for each in neighbours.get(key, {})
-        }
-
-
-class _Unmatched:
-    """Functions of one profile without counterpart; those that call each other are together."""
-
-    def __init__(self, graph: _Graph, functions: Sequence[Key]) -> None:
-        self._graph = graph
-        self._groups = [*_connected(graph, set(functions))]
-        self._by_neighbour: dict[Key, set[int]] = defaultdict(set)
-        self._by_caller: dict[Key, set[int]] = defaultdict(set)
-        for number, group in enumerate(self._groups):
-            for function in group:
-                for caller in graph.callers.get(function, {}):
-                    self._by_neighbour[caller].add(number)
-                    self._by_caller[caller].add(number)
-                for callee, count in graph.callees.get(function, {}).items():
-                    if count >= GOOD_CALLER * graph.entries(callee):
-                        self._by_neighbour[callee].add(number)
-
-    def near(self, key: Key, callers: Iterable[Key]) -> float:
-        """Return the own costs of the groups near a function that has these callers."""
-        near = self._by_neighbour.get(key, set()).union(
-            *(self._by_caller.get(caller, set()) for caller in callers)
-        )
-        return sum(self._graph.own[each] for number in near for each in self._groups[number])
-
-
-def _connected(graph: _Graph, functions: set[Key]) -> Iterator[list[Key]]:
-    """Yield the functions in groups that are connected by calls among them."""
-    left = set(functions)
-    while left:
-        group = [left.pop()]
-        for function in group:
-            neighbours = (
-                graph.callers.get(function, {}).keys() | graph.callees.get(function, {}).keys()
-            )
-            found = neighbours & left
-            left -= found
-            group += found
-        yield group
-
 
 def _likeness_of_callees(
-    function: Key, counterparts: Mapping[Key, float] | Sequence[Key], here: _Graph, there: _Graph
+    function: Key, counterparts: Mapping[Key, float] | Sequence[Key], here: Graph, there: Graph
 ) -> float | None:
     """Return the share of a function's calls that its counterparts make more of there.
 
@@ -408,7 +282,7 @@ class _Names:
         return 2 * self._weight(words & others) / whole if whole else 0.0
 
     def _weight(self, words: Set[str]) -> float:
-        return sum(self._weights[word] for word in words)
+        return math.fsum(self._weights[word] for word in words)
 
 
 def _ratio(one: float, other: float) -> float:
