@@ -13,6 +13,7 @@ from slowdust.analysis.model.courses import (
     GroupChanges,
     TestConcurrency,
 )
+from slowdust.analysis.model.evidence import Evidence, EvidenceKind
 from slowdust.analysis.model.explanation import Explanation, Part, PartName
 from slowdust.analysis.model.functions import Fate, FunctionChange, FunctionChanges
 from slowdust.analysis.model.hosts import (
@@ -73,6 +74,8 @@ __all__ = [
     "Course",
     "CourseKind",
     "Difference",
+    "Evidence",
+    "EvidenceKind",
     "Explanation",
     "Failures",
     "Fate",

@@ -6,6 +6,7 @@ import msgspec
 
 from slowdust.analysis.metrics import PerOperation
 from slowdust.analysis.model.beside import BesideResult
+from slowdust.analysis.model.evidence import Evidence
 from slowdust.analysis.model.explanation import Explanation
 from slowdust.analysis.model.hosts import GroupResult, HostResult
 from slowdust.analysis.model.storage import StorageUse
@@ -212,6 +213,8 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     explanation: Explanation | None = None
     """What the change of the time per operation consists of; absent for the base, long steps, open
     loops and archived runs, and where CPU time was not measured."""
+    evidence: list[Evidence] = []
+    """Exact evidence of a difference, in the order in which it is told; empty for the base."""
     counters: Counters | None = None
     counters_relative: dict[str, float] | None = None
     """Each counter / the base's, per operation, and ratios such as GHz as they are; None for the
