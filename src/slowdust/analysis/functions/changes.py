@@ -138,7 +138,7 @@ def _changes(
                 base_inclusive=_inclusive(key, before, parts),
                 own=new,
                 inclusive=_inclusive(key, after, parts),
-                parts=[_part(part, before if part.is_base else after) for part in parts],
+                parts=[_part(part, before if part.is_base else after) for part in parts] or None,
                 elsewhere=matched.elsewhere.get(key),
             )
 

@@ -65,9 +65,9 @@ class FunctionChange(msgspec.Struct, kw_only=True, omit_defaults=True):
     own: float | None = None
     """Own cost on the contender; absent where the contender did not call it."""
     inclusive: float | None = None
-    parts: list[FunctionPart] = []
+    parts: list[FunctionPart] | None = None
     """Functions of one contender that are counted with this one, the largest first: it is their
-    counterpart."""
+    counterpart. Absent where there are none."""
     elsewhere: float | None = None
     """Own costs of functions without counterpart on the other side that may have the code which
     this one lost or gained; absent where profiles have no calls."""
@@ -80,7 +80,7 @@ class FunctionChange(msgspec.Struct, kw_only=True, omit_defaults=True):
         """
         told = [
             part
-            for part in self.parts
+            for part in self.parts or ()
             if part.kind in _TOLD_ALWAYS or part.cost >= TOLD_PART * abs(self.change)
         ]
         words = [
