@@ -11,6 +11,7 @@ from slowdust.analysis.comparison.pairs import PairVerdicts
 from slowdust.analysis.comparison.relative import block_ratios
 from slowdust.analysis.comparison.together import common_moves
 from slowdust.analysis.comparison.verdict import judge_cells
+from slowdust.analysis.evidence.rows_and_pages import add_rows_and_pages
 from slowdust.analysis.explanation.evidence import add_evidence
 from slowdust.analysis.explanation.parts import add_explanations
 from slowdust.analysis.functions.changes import function_changes
@@ -114,14 +115,16 @@ def _report(
     add_work_beside(results, slices, hosts)
     add_storage(results, manifest, slices, contenders)
     add_comparisons(results, slices, contenders, manifest.method.margin, hosts)
+    add_rows_and_pages(results, manifest, base)
     add_work(results, counts, contenders, manifest.workload, hosts)
     withdraw_comparisons(results, base)
     add_recall(results, manifest.recalls, base)
     functions = function_changes(profiles, base, contenders)
     add_explanations(results, slices, contenders, hosts)
-    add_evidence(results, manifest, contenders)
+    add_evidence(results, manifest, contenders, differences)
     observed = waits_of(waits, base, contenders)
-    add_reasons(results, base, functions, observed)
+    same = same_plans(manifest.plans, dbms, base, differences)
+    add_reasons(results, base, functions, observed, same)
     infos = [contender_info(facts[name], facts[base]) for name in contenders]
     return Report(
         experiment=manifest.experiment,
@@ -143,7 +146,7 @@ def _report(
         ),
         indexes=index_results(results, manifest.index_sizes, contenders),
         plan_differences=differences,
-        same_plans=same_plans(manifest.plans, dbms, base, differences),
+        same_plans=same,
         function_changes=functions,
         waits=observed,
         calibration=calibration_of(manifest, slices),
