@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from slowdust.formats.symbols import NO_SYMBOLS, has_name, plain_name
-from slowdust.store.profile import FunctionCost
+from slowdust.store.profile import Calls, FunctionCost, calls_between
 
 SMALLEST_SHARE = 0.0001
 """Share of the whole cost below which a call stack is cut: its cost is its caller's."""
+_DIGITS = 5
+"""Significant digits of numbers of calls, which makes their part of a stored profile smaller."""
 LEAST_OF_OBJECT = 0.001
 """Share of the whole cost below which it is not told that an object has no symbols."""
 
@@ -43,6 +45,8 @@ class CallGraph:
 
     own: dict[Function, int] = field(default_factory=lambda: defaultdict(int))
     calls: dict[Function, dict[Function, int]] = field(default_factory=lambda: defaultdict(dict))
+    counts: Counter[tuple[Function, Function]] = field(default_factory=Counter)
+    """(Caller, callee) -> number of calls."""
     hidden: set[Function] = field(default_factory=set)
     """Functions that are not shown; what they call is their callers'."""
 
@@ -50,10 +54,11 @@ class CallGraph:
         """Add to a function's own cost."""
         self.own[function] += cost
 
-    def add_call(self, caller: Function, callee: Function, cost: int) -> None:
-        """Add to the cost of a caller's calls of a callee, which has all that these calls did."""
+    def add_calls(self, caller: Function, callee: Function, count: int, cost: int) -> None:
+        """Add calls of a callee by a caller, with the cost of all that they did."""
         calls = self.calls[caller]
         calls[callee] = calls.get(callee, 0) + cost
+        self.counts[caller, callee] += count
 
     def leave_out(self, unwanted: Callable[[Function], bool]) -> None:
         """Hide functions, whose own costs are not counted; what they call stays."""
@@ -84,6 +89,17 @@ class CallGraph:
             inclusive = min(max(inclusive, own), self.total)
             costs.append(FunctionCost(*key, own / operations, inclusive / operations))
         return sorted(costs, key=lambda cost: (-cost.own, cost.name, cost.object))
+
+    def calls_of(self, functions: Sequence[FunctionCost], operations: int) -> list[Calls]:
+        """Return the calls per operation between `functions`, which are all that are shown."""
+        shown: Counter[tuple[tuple[str, str], tuple[str, str]]] = Counter()
+        for (caller, callee), count in self.counts.items():
+            if caller.shown != callee.shown and not self.hidden & {caller, callee}:
+                shown[caller.shown, callee.shown] += count
+        per_operation = {
+            pair: float(f"{count / operations:.{_DIGITS}g}") for pair, count in shown.items()
+        }
+        return calls_between(functions, per_operation)
 
     def stacks(self, operations: int) -> dict[str, float]:
         """Return call stacks -> own cost per operation, which add up to the total.

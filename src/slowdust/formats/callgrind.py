@@ -95,6 +95,7 @@ def read_profile(
     for text in texts:
         _add(graph, text)
     graph.leave_out(is_slowdust)
+    functions = graph.functions(operations)
     return Profile(
         benchmark=benchmark,
         test=test,
@@ -103,8 +104,9 @@ def read_profile(
         source="callgrind",
         unit="instructions",
         operations=operations,
-        functions=graph.functions(operations),
+        functions=functions,
         stacks=graph.stacks(operations),
+        calls=graph.calls_of(functions, operations),
         unnamed_objects=graph.unnamed_objects(),
     )
 
@@ -153,7 +155,7 @@ def _add_body(graph: CallGraph, text: str, names: _Names, event: int) -> None:
     caller: Function | None = None
     own_object = callee_object = ""
     callee_name = ""
-    is_call = False
+    calls: int | None = None
     for line in text.splitlines():
         key, separator, value = line.partition("=")
         if not separator:
@@ -161,9 +163,9 @@ def _add_body(graph: CallGraph, text: str, names: _Names, event: int) -> None:
                 continue
             columns = line.split()
             cost = int(columns[event]) if len(columns) > event else 0
-            if is_call:
-                graph.add_call(caller, _function(callee_name, callee_object), cost)
-                callee_object, is_call = own_object, False
+            if calls is not None:
+                graph.add_calls(caller, _function(callee_name, callee_object), calls, cost)
+                callee_object, calls = own_object, None
             else:
                 graph.add_own(caller, cost)
         elif key == "fn":
@@ -175,7 +177,7 @@ def _add_body(graph: CallGraph, text: str, names: _Names, event: int) -> None:
         elif key == "cfn":
             callee_name = names.resolve(names.functions, value)
         elif key == "calls":
-            is_call = True
+            calls = int(value.split()[0])
 
 
 def _function(name: str, object_: str) -> Function:

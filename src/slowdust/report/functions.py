@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from slowdust.analysis.model import FunctionChanges
 from slowdust.report.markdown.table import or_absent
@@ -23,14 +23,32 @@ def cost_per_operation(source: ProfileSource, unit: str) -> str:
     return f"{COSTS[source]}, {unit} per operation"
 
 
-def sampling_of(changes: FunctionChanges) -> str:
-    """Write how much the samples say; empty where every instruction was counted."""
+def basis_of(changes: FunctionChanges) -> str:
+    """Write how much samples say, or how many functions were matched by their calls.
+
+    Empty for profiles that have neither samples nor calls.
+    """
+    if changes.matched is not None:
+        return " ".join(_matches(changes, changes.matched))
     if changes.samples is None or changes.base_samples is None:
         return ""
     return (
         f"These are {counted(changes.samples, 'sample')} beside {changes.base_samples:,} of the "
         "base: functions are listed only where their change is larger than the error of sampling."
     )
+
+
+def _matches(changes: FunctionChanges, matched: int) -> Iterator[str]:
+    if matched:
+        yield (
+            f"{counted(matched, 'function')} that moved, or were renamed, inlined or split, are "
+            "counted with their counterparts."
+        )
+    if changes.came or changes.went:
+        yield (
+            f"Functions without a counterpart came with {amount(changes.came)} and went with "
+            f"{amount(changes.went)}."
+        )
 
 
 def own_costs(changes: FunctionChanges, most: int) -> list[list[str]]:
@@ -40,7 +58,7 @@ def own_costs(changes: FunctionChanges, most: int) -> list[list[str]]:
     """
     rows = [
         [
-            each.name,
+            each.title,
             each.fate,
             or_absent(each.base_own, amount),
             or_absent(each.own, amount),

@@ -6,12 +6,14 @@ The folder `perf/` of an experiment has a compressed JSON file for each.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
 ProfileSource = Literal["callgrind", "perf"]
+_Key = tuple[str, str]
+"""Name and object of a function."""
 
 
 class FunctionCost(msgspec.Struct, array_like=True):
@@ -24,6 +26,16 @@ class FunctionCost(msgspec.Struct, array_like=True):
     own: float
     inclusive: float
     """Cost with all that it calls; a recursive function counts once."""
+
+
+class Calls(msgspec.Struct, array_like=True):
+    """The calls of one function by another; those of a function by itself are left out."""
+
+    caller: int
+    """Index in the profile's functions, as the next."""
+    callee: int
+    count: float
+    """Number per operation."""
 
 
 class Profile(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -44,6 +56,8 @@ class Profile(msgspec.Struct, kw_only=True, omit_defaults=True):
     """All functions, the largest own cost first; their own costs add up to that of an operation."""
     stacks: dict[str, float] = {}
     """Call stack, the outermost function first, joined by ';' -> own cost per operation."""
+    calls: list[Calls] = []
+    """All calls; none of samples, and of profiles that were stored before calls were."""
     unnamed_objects: list[str] = []
     """Objects without symbols, whose functions have no names."""
 
@@ -57,26 +71,42 @@ def joined_profiles(profiles: Iterable[Profile]) -> list[Profile]:
     return [_mean(group) if len(group) > 1 else group[0] for group in groups.values()]
 
 
+def calls_between(
+    functions: Sequence[FunctionCost], counts: Mapping[tuple[_Key, _Key], float]
+) -> list[Calls]:
+    """Return calls by the functions' indexes; `counts` is (caller, callee) -> number."""
+    index = {(each.name, each.object): at for at, each in enumerate(functions)}
+    return [
+        Calls(index[caller], index[callee], count) for (caller, callee), count in counts.items()
+    ]
+
+
 def _mean(profiles: Sequence[Profile]) -> Profile:
     """Return the costs of an operation, any of all that the profiles are about."""
     own: dict[tuple[str, str], float] = defaultdict(float)
     inclusive: dict[tuple[str, str], float] = defaultdict(float)
+    calls: dict[tuple[_Key, _Key], float] = defaultdict(float)
     stacks: dict[str, float] = defaultdict(float)
     operations = sum(profile.operations for profile in profiles)
     for profile in profiles:
         share = profile.operations / operations
-        for function in profile.functions:
-            own[function.name, function.object] += share * function.own
-            inclusive[function.name, function.object] += share * function.inclusive
+        keys = [(function.name, function.object) for function in profile.functions]
+        for key, function in zip(keys, profile.functions, strict=True):
+            own[key] += share * function.own
+            inclusive[key] += share * function.inclusive
+        for each in profile.calls:
+            calls[keys[each.caller], keys[each.callee]] += share * each.count
         for stack, cost in profile.stacks.items():
             stacks[stack] += share * cost
+    functions = [
+        FunctionCost(*function, cost, inclusive[function])
+        for function, cost in sorted(own.items(), key=lambda item: -item[1])
+    ]
     return msgspec.structs.replace(
         profiles[0],
         operations=operations,
-        functions=[
-            FunctionCost(*function, cost, inclusive[function])
-            for function, cost in sorted(own.items(), key=lambda item: -item[1])
-        ],
+        functions=functions,
         stacks=dict(stacks),
+        calls=calls_between(functions, calls),
         unnamed_objects=sorted({name for each in profiles for name in each.unnamed_objects}),
     )

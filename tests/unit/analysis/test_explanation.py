@@ -10,7 +10,7 @@ from slowdust.analysis.analyse import analyse
 from slowdust.analysis.explanation.parts import add_explanations
 from slowdust.analysis.explanation.times import log_mean
 from slowdust.analysis.model import Explanation, FunctionChange, FunctionChanges, PartName, Result
-from slowdust.analysis.model.functions import Fate
+from slowdust.analysis.model.functions import Fate, FunctionPart
 from slowdust.store.manifest import Plan
 from tests.unit.synthetic import SLICE_S
 from tests.unit.synthetic_parts import BASE, OTHER, TEST, Spent, explained, parts_experiment
@@ -139,6 +139,22 @@ def test_a_function_that_may_be_a_renamed_one_is_not_named(went: float) -> None:
     words = explanation_of(result).words
     assert ("planner" in words) is (went > -0.4)
     assert ("ExecInterpExprNew" in words) is (went > -0.2)
+
+
+@pytest.mark.parametrize(("elsewhere", "is_named"), [(0.0, True), (1.9e4, True), (2.1e4, False)])
+def test_a_function_is_named_unless_functions_near_it_may_have_its_code(
+    elsewhere: float, *, is_named: bool
+) -> None:
+    changes = functions_that_changed({("plan", "grew"): 4e4, ("cost", "went"): -3e4})
+    changes.functions[0].elsewhere = elsewhere
+    changes.functions[0].parts = [
+        FunctionPart(name="plan_old", object="postgres", kind="renamed", base_own=5e4)
+    ]
+    manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(user=75.0)})
+
+    _, result = explained(manifest, slices, instructions=(1.5, 1.49, 1.51), functions=[changes])
+
+    assert ("plan (renamed from plan_old)" in explanation_of(result).words) is is_named
 
 
 def functions_that_changed(changes: dict[tuple[str, Fate], float]) -> FunctionChanges:

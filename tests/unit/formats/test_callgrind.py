@@ -127,6 +127,25 @@ def test_own_costs_are_joined_and_recursion_is_counted_once() -> None:
     }
 
 
+def test_calls_are_counted_between_the_functions_that_are_shown() -> None:
+    profile = read(SESSION)
+    names = [each.name for each in profile.functions]
+    assert {(names[each.caller], names[each.callee]): each.count for each in profile.calls} == {
+        ("PostgresMain", "exec_simple"): 1,
+        ("exec_simple", "walk"): 2,
+        ("walk", "(no symbols)"): 4,
+    }
+
+
+def test_calls_that_began_before_the_window_have_a_cost_and_no_number() -> None:
+    began_before = read(SESSION.replace("calls=10 200", "calls=0 200"))
+    names = [each.name for each in began_before.functions]
+    assert ("PostgresMain", "exec_simple") not in {
+        (names[each.caller], names[each.callee]) for each in began_before.calls if each.count
+    }
+    assert began_before.functions == read(SESSION).functions
+
+
 def test_own_costs_and_stacks_add_up_to_all_but_slowdusts_own_library() -> None:
     profile = read(SESSION)
     assert sum(cost.own for cost in profile.functions) == pytest.approx(396)

@@ -8,7 +8,7 @@ from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
 from slowdust.store.manifest import Plan
 from slowdust.store.measured import PerSecond, Schedule
-from slowdust.store.profile import FunctionCost, Profile
+from slowdust.store.profile import Calls, FunctionCost, Profile
 from slowdust.store.slice import Slice
 from tests.unit.disks import Moments, counted_writes, experiment_on_disk
 from tests.unit.synthetic import synthetic_experiment
@@ -47,6 +47,18 @@ def profiled_experiment() -> tuple[Report, list[Slice], list[Profile]]:
     """The plain one with profiles of point-query, whose parser grew."""
     manifest, slices = synthetic_experiment([BASE, NEWER], TESTS, shifts=SHIFTS, blocks=8)
     profiles = [_profile(BASE, parse=3000), _profile(NEWER, parse=5000)]
+    return analyse(manifest, slices, profiles=profiles), slices, profiles
+
+
+def matched_experiment() -> tuple[Report, list[Slice], list[Profile]]:
+    """The profiled one with calls: the parser was renamed and split."""
+    manifest, slices = synthetic_experiment([BASE, NEWER], TESTS, shifts=SHIFTS, blocks=8)
+    before, after = _profile(BASE, parse=3000), _profile(NEWER, parse=2000)
+    before.calls = [Calls(1, 0, 2), Calls(0, 2, 4), Calls(1, 2, 1)]
+    after.functions[0].name = "parse_statement"
+    after.functions.append(FunctionCost("parse_list", "postgres", 1200, 1200))
+    after.calls = [*before.calls, Calls(0, 3, 6)]
+    profiles = [before, after]
     return analyse(manifest, slices, profiles=profiles), slices, profiles
 
 

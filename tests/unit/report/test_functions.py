@@ -8,7 +8,7 @@ from slowdust.report import html
 from slowdust.report.html import flames
 from slowdust.report.markdown import report as markdown
 from tests.unit.report.outline import headings, words
-from tests.unit.report.sample import plain_experiment, profiled_experiment
+from tests.unit.report.sample import matched_experiment, plain_experiment, profiled_experiment
 from tests.unit.report.test_markdown import section, table_rows
 
 
@@ -27,6 +27,14 @@ def test_markdown_lists_what_changed_and_what_has_no_symbols(snapshot: SnapshotA
         "3,000",
         "5,000",
     ]
+
+
+def test_functions_are_listed_with_their_counterparts(snapshot: SnapshotAssertion) -> None:
+    report, slices, profiles = matched_experiment()
+    assert section(markdown.render(report), "Functions") == snapshot
+    page = html.render(report, slices, profiles)
+    functions = page.partition('id="test-point-query-c1"')[2].partition("<h4>Functions")[2]
+    assert words(functions.partition("</table")[0]) == snapshot
 
 
 def test_headings_say_whether_instructions_were_counted_or_time_was_sampled(

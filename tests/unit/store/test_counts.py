@@ -8,7 +8,7 @@ import pytest
 
 from slowdust.store.count import INSTRUCTIONS
 from slowdust.store.folder import Folder, writing
-from slowdust.store.profile import FunctionCost, Profile
+from slowdust.store.profile import Calls, FunctionCost, Profile
 from tests.unit.synthetic_counts import synthetic_counts
 
 
@@ -23,6 +23,7 @@ def profile(operations: int, functions: dict[str, float], contender: str = "a") 
         operations=operations,
         functions=[FunctionCost(name, "mysqld", own, own) for name, own in functions.items()],
         stacks={f"main;{name}": own for name, own in functions.items()},
+        calls=[Calls(1, 0, 4.0)] if len(functions) > 1 else [],
     )
 
 
@@ -50,5 +51,7 @@ def test_profiles_of_two_starts_are_a_mean_over_all_operations(tmp_path: Path) -
         FunctionCost("parse", "mysqld", 20.0, 20.0),
         FunctionCost("split", "mysqld", 15.0, 15.0),
     ]
+    # One start had the call, 4 times in each of 300 of 400 operations.
+    assert joined.calls == [Calls(0, 1, 3.0)]
     assert joined.stacks == pytest.approx({"main;split": 15.0, "main;parse": 20.0})
     assert other.functions == [FunctionCost("parse", "mysqld", 7.0, 7.0)]

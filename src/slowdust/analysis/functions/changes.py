@@ -1,18 +1,23 @@
-"""Changes from the base's functions to a contender's, joined by name and object."""
+"""Changes from the base's functions to a contender's, joined by name and object, and matched."""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from slowdust.analysis.comparison.relative import Step
+from slowdust.analysis.functions.graph import Counts, Key
+from slowdust.analysis.functions.matching import Matched, Part, match_functions
 from slowdust.analysis.functions.sampling import beyond_sampling, partition
 from slowdust.analysis.model.functions import (
+    UNNAMED,
     WHOLE_OBJECT,
     Fate,
     FunctionChange,
     FunctionChanges,
+    FunctionPart,
 )
 from slowdust.store.profile import Profile
 
@@ -20,11 +25,10 @@ MOST_FUNCTIONS = 15
 """Number of functions that are listed by name; the others are one row."""
 
 _VERSION = re.compile(r"(?:-[\d.]+)?\.so(?:\.[\d.]+)?$")
+_ROUNDING = 1e-9
+"""Change that is none, as a share of the cost: sums of parts are rounded."""
 _SERVERS = frozenset({"mysqld", "mariadbd"})
 """File names of one server program, by its DBMS and version."""
-
-
-_Key = tuple[str, str]
 
 
 class _Cost(NamedTuple):
@@ -33,6 +37,13 @@ class _Cost(NamedTuple):
     object: str
     own: float
     inclusive: float | None
+
+
+class _Side(NamedTuple):
+    """A profile as it is joined."""
+
+    costs: Mapping[Key, _Cost]
+    counts: Counts
 
 
 def function_changes(
@@ -66,16 +77,22 @@ def changes_between(base: Profile, contender: Profile) -> FunctionChanges:
 
     A function is joined by its name and its object; libraries of several versions are one object
     (`libcrypto.so.1.1`, `libcrypto.so.3`), and so are the server programs of MySQL and MariaDB.
-    An object that has no symbols in one of the two is joined as a whole. Of samples only changes
-    that sampling does not explain are listed by name.
+    An object that has no symbols in one of the two is joined as a whole. If both profiles have
+    calls, functions of one side are counted with their counterparts (`match_functions`). Of samples
+    only changes that sampling does not explain are listed by name.
     """
     unnamed = {p.contender: p.unnamed_objects for p in (base, contender) if p.unnamed_objects}
     whole = {_object(name) for names in unnamed.values() for name in names}
-    before, after = _by_key(base, whole), _by_key(contender, whole)
-    base_total = sum(cost.own for cost in before.values())
-    total = sum(cost.own for cost in after.values())
+    before, after = _side_of(base, whole), _side_of(contender, whole)
+    has_calls = bool(base.calls and contender.calls)
+    if has_calls:
+        matched = match_functions(before.counts, after.counts, nameless={WHOLE_OBJECT, UNNAMED})
+    else:
+        matched = Matched(before.counts.own, after.counts.own, parts={}, elsewhere={})
+    base_total = sum(before.counts.own.values())
+    total = sum(after.counts.own.values())
     changes = sorted(
-        _changes(before, after, total - base_total),
+        _changes(before, after, matched, total - base_total),
         key=lambda change: (-abs(change.change), change.name, change.object),
     )
     is_listed = beyond_sampling(base, contender, len(changes))
@@ -94,6 +111,7 @@ def changes_between(base: Profile, contender: Profile) -> FunctionChanges:
         functions=listed,
         others=len(others),
         others_change=sum(change.change for change in others),
+        matched=matched.functions if has_calls else None,
         came=sum(change.own or 0.0 for change in changes if change.fate == "came"),
         went=sum(change.base_own or 0.0 for change in changes if change.fate == "went"),
         increase=sum(change.change for change in changes if change.change > 0),
@@ -103,26 +121,50 @@ def changes_between(base: Profile, contender: Profile) -> FunctionChanges:
 
 
 def _changes(
-    before: Mapping[_Key, _Cost], after: Mapping[_Key, _Cost], whole: float
+    before: _Side, after: _Side, matched: Matched, whole: float
 ) -> Iterator[FunctionChange]:
-    for key in before.keys() | after.keys():
-        old, new = before.get(key), after.get(key)
-        change = (new.own if new else 0.0) - (old.own if old else 0.0)
-        if change:
+    for key in matched.base.keys() | matched.contender.keys():
+        old, new = matched.base.get(key), matched.contender.get(key)
+        change = (new or 0.0) - (old or 0.0)
+        if abs(change) > _ROUNDING * max(old or 0.0, new or 0.0):
+            parts = sorted(matched.parts.get(key, ()), key=lambda part: (-part.own, part.function))
             yield FunctionChange(
                 name=key[0],
-                object=(new or before[key]).object,
+                object=(after.costs.get(key) or before.costs[key]).object,
                 fate=_fate(old, new, change),
                 change=change,
                 share=change / whole if whole else None,
-                base_own=old.own if old else None,
-                base_inclusive=old.inclusive if old else None,
-                own=new.own if new else None,
-                inclusive=new.inclusive if new else None,
+                base_own=old,
+                base_inclusive=_inclusive(key, before, parts),
+                own=new,
+                inclusive=_inclusive(key, after, parts),
+                parts=[_part(part, before if part.is_base else after) for part in parts] or None,
+                elsewhere=matched.elsewhere.get(key),
             )
 
 
-def _fate(old: _Cost | None, new: _Cost | None, change: float) -> Fate:
+def _part(part: Part, side: _Side) -> FunctionPart:
+    return FunctionPart(
+        name=part.function[0],
+        object=side.costs[part.function].object,
+        kind=part.kind,
+        base_own=part.own if part.is_base else None,
+        own=None if part.is_base else part.own,
+    )
+
+
+def _inclusive(key: Key, side: _Side, parts: Sequence[Part]) -> float | None:
+    """Return the cost of a function, by its name on this side, with all that it calls.
+
+    None where it is counted with a function that it does not call.
+    """
+    if any(part.kind == "replaced" for part in parts):
+        return None
+    names = [key, *(part.function for part in parts if part.kind in ("moved", "renamed"))]
+    return next((side.costs[name].inclusive for name in names if name in side.costs), None)
+
+
+def _fate(old: float | None, new: float | None, change: float) -> Fate:
     if old is None:
         return "came"
     if new is None:
@@ -130,21 +172,26 @@ def _fate(old: _Cost | None, new: _Cost | None, change: float) -> Fate:
     return "grew" if change > 0 else "shrank"
 
 
-def _by_key(profile: Profile, whole: Set[str]) -> dict[_Key, _Cost]:
-    """Return the functions by what they are joined by; those of one key are added up.
+def _side_of(profile: Profile, whole: Set[str]) -> _Side:
+    """Return a profile's functions by what they are joined by; those of one key are added up.
 
     Objects in `whole` are one function, which has no inclusive cost: its functions call each other.
     """
-    costs: dict[_Key, _Cost] = {}
+    costs: dict[Key, _Cost] = {}
+    keys: list[Key] = []
     for cost in profile.functions:
         joined = _object(cost.object)
         key = (WHOLE_OBJECT if joined in whole else cost.name), joined
+        keys.append(key)
         if (other := costs.get(key)) is not None:
             costs[key] = _Cost(other.object, other.own + cost.own, None)
         else:
             inclusive = None if joined in whole else cost.inclusive
             costs[key] = _Cost(cost.object, cost.own, inclusive)
-    return costs
+    calls: dict[tuple[Key, Key], float] = defaultdict(float)
+    for each in profile.calls:
+        calls[keys[each.caller], keys[each.callee]] += each.count
+    return _Side(costs, Counts({key: cost.own for key, cost in costs.items()}, calls))
 
 
 def _object(name: str) -> str:

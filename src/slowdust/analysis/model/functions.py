@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
 
 from slowdust.store.profile import ProfileSource
+from slowdust.wording import listing
 
 WHOLE_OBJECT = "(all functions)"
 """Name of the row of an object that has no symbols in one of two profiles."""
@@ -16,6 +18,31 @@ UNNAMED = "(no symbols)"
 Fate = Literal["grew", "shrank", "came", "went"]
 """What became of a function: `came` is one that the base did not call, `went` one that only the
 base called."""
+
+MatchKind = Literal["moved", "renamed", "replaced", "inlined", "split"]
+"""What became of a function that one of two profiles lacks.
+
+`moved`: it is in another object; `renamed`: another function has its calls; `replaced`: a function
+that both have makes, or made, its calls; `inlined`: its callers took it in; `split`: it was a part
+of its callers.
+"""
+
+
+class FunctionPart(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A function of one contender that is counted with its counterpart; of several counterparts
+    each has a share of it, by the calls."""
+
+    name: str
+    object: str
+    kind: MatchKind
+    base_own: float | None = None
+    """Own cost on the base, or the share of it; absent where the contender has the function."""
+    own: float | None = None
+
+    @property
+    def cost(self) -> float:
+        """Own cost on the contender that has the function."""
+        return (self.base_own or 0.0) + (self.own or 0.0)
 
 
 class FunctionChange(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -38,7 +65,49 @@ class FunctionChange(msgspec.Struct, kw_only=True, omit_defaults=True):
     own: float | None = None
     """Own cost on the contender; absent where the contender did not call it."""
     inclusive: float | None = None
+    parts: list[FunctionPart] | None = None
+    """Functions of one contender that are counted with this one, the largest first: it is their
+    counterpart. Absent where there are none."""
+    elsewhere: float | None = None
+    """Own costs of functions without counterpart on the other side that may have the code which
+    this one lost or gained; absent where profiles have no calls."""
 
+    @property
+    def remark(self) -> str:
+        """What is counted with it, in words: 'renamed from f, with its inlined callee g'.
+
+        Empty where that is nothing, or a small part of its change.
+        """
+        told = [
+            part
+            for part in self.parts or ()
+            if part.kind in _TOLD_ALWAYS or part.cost >= TOLD_PART * abs(self.change)
+        ]
+        words = [
+            before + listing([part.object if kind == "moved" else part.name for part in parts])
+            for kind, before in _REMARKS.items()
+            if (parts := [part for part in told if part.kind == kind][:MOST_PARTS])
+        ]
+        return ", ".join(words)
+
+    @property
+    def title(self) -> str:
+        """The name, with the remark in parentheses."""
+        return f"{self.name} ({self.remark})" if self.remark else self.name
+
+
+TOLD_PART = 0.25
+"""Cost of a part, as a share of the change that it is counted in, from which it is named."""
+MOST_PARTS = 2
+"""Parts of one kind that are named."""
+_TOLD_ALWAYS: frozenset[MatchKind] = frozenset(("moved", "renamed"))
+_REMARKS: Mapping[MatchKind, str] = {
+    "moved": "moved from ",
+    "renamed": "renamed from ",
+    "replaced": "counted with ",
+    "inlined": "with inlined ",
+    "split": "with split-off ",
+}
 
 CANCELLING = 0.5
 """What is against a change, as a share of the change, from which shares in it mislead."""
@@ -69,10 +138,13 @@ class FunctionChanges(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Number of functions with other changes."""
     others_change: float = 0.0
     """Sum of their changes."""
+    matched: int | None = None
+    """Number of functions of one side that are counted with a counterpart of the other; absent
+    where profiles have no calls, by which they are matched."""
     came: float = 0.0
-    """Own costs of all functions that came, the others among them."""
+    """Own costs of all functions that came, without a counterpart, the others among them."""
     went: float = 0.0
-    """Own costs, on the base, of all functions that went."""
+    """Own costs, on the base, of all functions that went without a counterpart."""
     increase: float = 0.0
     """Sum of all changes that are more, those of functions that came among them."""
     decrease: float = 0.0

@@ -334,17 +334,20 @@ def _in_functions(changes: FunctionChanges | None) -> str:
 def _name_of(change: FunctionChange) -> str:
     if change.name == WHOLE_OBJECT:
         return change.object
-    return f"{change.object} without symbols" if change.name == UNNAMED else change.name
+    name = f"{change.object} without symbols" if change.name == UNNAMED else change.name
+    return f"{name} ({change.remark})" if change.remark else name
 
 
 def _may_have_moved(change: FunctionChange, changes: FunctionChanges) -> bool:
     """Return whether a function's change may be code that the other contender has elsewhere.
 
-    Then its cost is no change: a function that was renamed, split, or inlined into its caller. What
-    came may be that of functions that went, and what went or shrank that of functions that came,
-    where these cost half as much; what grew may have taken in functions that went.
+    Then its cost is no change: code was renamed, split or inlined in a way that was not matched.
+    Functions without counterpart near it in the call graph cost half as much; where profiles have
+    no calls, all functions that came or went do.
     """
-    elsewhere = changes.came if change.change < 0 else changes.went
+    elsewhere = change.elsewhere
+    if elsewhere is None:
+        elsewhere = changes.came if change.change < 0 else changes.went
     return elsewhere > abs(change.change) / 2
 
 

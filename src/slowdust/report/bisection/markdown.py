@@ -82,7 +82,7 @@ def _functions(change: Change) -> list[str]:
         return []
     rows = [
         [
-            f"`{function.name}`",
+            f"`{function.title}`",
             function.fate,
             signed_amount(function.change),
             ABSENT if function.share is None else share(function.share),

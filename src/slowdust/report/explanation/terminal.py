@@ -16,7 +16,7 @@ from slowdust.analysis.story.reasons import TITLES, amounts_of
 from slowdust.ratios import interval, ratio, speed, with_interval, work_in_words
 from slowdust.report import waits as waits_in_words
 from slowdust.report.explanation.bars import ASCII, UNICODE, drawn, falling
-from slowdust.report.functions import cost_per_operation, own_costs, sampling_of
+from slowdust.report.functions import basis_of, cost_per_operation, own_costs
 from slowdust.report.markdown.table import ABSENT, or_absent, rate
 from slowdust.report.plans import plain_lines
 from slowdust.report.terminal import (
@@ -202,7 +202,7 @@ def _functions(console: Console, one: OneResult) -> None:
         f"Functions: {amount(changes.base_total)} to {amount(changes.total)} {cost}; each without "
         f"what it calls.",
     )
-    print_lines(console, [sampling] if (sampling := sampling_of(changes)) else [])
+    print_lines(console, [basis] if (basis := basis_of(changes)) else [])
     table = plain_table("function", "", "base", "now", "change", "of it", left=2)
     for row in own_costs(changes, MOST_FUNCTIONS):
         table.add_row(*row)

@@ -13,7 +13,7 @@ from slowdust.analysis.story.reasons import amounts_of
 from slowdust.analysis.story.unsure import what_decides
 from slowdust.report import waits
 from slowdust.report.findings import finding_in_words
-from slowdust.report.functions import cost_per_operation, sampling_of
+from slowdust.report.functions import basis_of, cost_per_operation
 from slowdust.report.html import cells, numbers
 
 _LIBRARY = "uplot/uPlot.iife.min.js"
@@ -31,7 +31,7 @@ def environment() -> Environment:
     )
     templates.filters.update(
         cost_per_operation=cost_per_operation,
-        sampling_of=sampling_of,
+        basis_of=basis_of,
         amount=cells.amount,
         share=cells.share,
         signed_amount=cells.signed_amount,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slowdust.analysis.model import FunctionChanges, Report
-from slowdust.report.functions import COSTS, sampling_of
+from slowdust.report.functions import COSTS, basis_of
 from slowdust.report.markdown.table import ABSENT, or_absent, table
 from slowdust.wording import amount, clients, counted, share, signed_amount
 
@@ -38,7 +38,7 @@ def function_changes(report: Report) -> list[str]:
 def _changes(changes: FunctionChanges, base: str) -> list[str]:
     rows = [
         [
-            f"`{function.name}`",
+            f"`{function.title}`",
             function.object,
             function.fate,
             signed_amount(function.change),
@@ -64,7 +64,7 @@ def _changes(changes: FunctionChanges, base: str) -> list[str]:
             f"{name} has no symbols in {', '.join(objects)}, compared as a whole."
             for name, objects in changes.unnamed.items()
         ),
-        *([sampling] if (sampling := sampling_of(changes)) else []),
+        *([basis] if (basis := basis_of(changes)) else []),
         "",
         *table(_HEADER, rows, left=3),
     ]

@@ -1,0 +1,296 @@
+"""Functions that are one code in two profiles though they have other names or places there.
+
+Functions of one name and object are taken as the same, as in the comparison of two binaries by
+their call graphs: such fixed points are found first, and from them the other functions by whom
+they call and who calls them (Dullien and Rolles 2005, Graph-based comparison of executable objects,
+SSTIC). Calls and costs per operation, which a binary alone does not show, make the comparison
+sharper (Zhang and Gupta 2005, Matching execution histories of program versions, ESEC/FSE).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import NamedTuple
+
+from slowdust.analysis.functions.graph import Counts, Graph, Key
+from slowdust.analysis.functions.unmatched import elsewhere, only
+from slowdust.analysis.model.functions import MatchKind
+
+REDIRECTED = 0.8
+"""Least share of a function's calls that its callers make to its counterpart instead."""
+TAKEN_OVER = 0.5
+"""Least share of its own cost, and of its calls of others, that its counterpart has more."""
+ALL_CALLS = 0.8
+"""Least share of its calls of others that tells that its callers have its code, whatever it costs
+them."""
+KNOWN = 0.5
+"""Least share of its calls that come from functions of both profiles."""
+SAME_SIZE = 0.8
+"""Least ratio of the costs of functions that have no other likeness than their callers."""
+LIKE_NAMES = 0.6
+"""Least likeness of two names that tells as much as a size."""
+_LAST = 0.1
+"""Factor to the score of a match by names and callers alone, as where one function replaced many:
+it waits for those that are surer."""
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+
+class Part(NamedTuple):
+    """A function of one profile, or a share of it, that is counted with its counterpart."""
+
+    function: Key
+    kind: MatchKind
+    is_base: bool
+    own: float
+
+
+class Matched(NamedTuple):
+    """Two profiles whose matched functions are counted with their counterparts."""
+
+    base: Mapping[Key, float]
+    """Function -> own cost, with the parts that the base has."""
+    contender: Mapping[Key, float]
+    parts: Mapping[Key, Sequence[Part]]
+    """Function -> all that is counted with it."""
+    elsewhere: Mapping[Key, float]
+    """Function whose cost changed -> own costs of the functions without counterpart that may have
+    the code it lost, or had the code it gained: they call it, are called by it, or have a caller
+    in common."""
+
+    @property
+    def functions(self) -> int:
+        """Number of functions that are counted with others."""
+        return len({(part.function, part.is_base) for each in self.parts.values() for part in each})
+
+
+def match_functions(base: Counts, contender: Counts, nameless: Set[str]) -> Matched:
+    """Match the functions that only one of two profiles has.
+
+    A function of several callers that was inlined or split is shared out among them in proportion
+    to their calls. Functions whose names are in `nameless` stand for many, and are not matched.
+    """
+    matching = _Matching(Graph(base), Graph(contender), nameless)
+    matching.run()
+    return matching.result()
+
+
+class _Candidate(NamedTuple):
+    """What may have become of a function."""
+
+    score: float
+    kind: MatchKind
+    shares: Mapping[Key, float]
+
+
+class _Matching:
+    def __init__(self, base: Graph, contender: Graph, nameless: Set[str]) -> None:
+        self._base, self._contender = base, contender
+        self._nameless = nameless
+        self._names = _Names(base.own.keys() | contender.own.keys())
+        self._parts: dict[Key, list[Part]] = defaultdict(list)
+
+    def run(self) -> None:
+        self._match_moved()
+        while self._match_some():
+            pass
+
+    def result(self) -> Matched:
+        return Matched(
+            self._base.own,
+            self._contender.own,
+            self._parts,
+            elsewhere(self._base, self._contender, self._nameless),
+        )
+
+    def _match_moved(self) -> None:
+        went = _by_name(only(self._base, self._contender, self._nameless))
+        came = _by_name(only(self._contender, self._base, self._nameless))
+        for name in sorted(went.keys() & came.keys()):
+            if len(went[name]) == len(came[name]) == 1:
+                self._accept(self._base, went[name][0], "moved", {came[name][0]: 1.0})
+
+    def _match_some(self) -> bool:
+        """Match functions whose callers are known by now; return whether there were any.
+
+        The surest are matched first, and then all others are looked at again.
+        """
+        pairs = (self._base, self._contender), (self._contender, self._base)
+        found = [
+            (candidate.score, function, here, there)
+            for here, there in pairs
+            for function in only(here, there, self._nameless)
+            if (candidate := self._best(function, here, there)) is not None
+        ]
+        surest = max((score for score, *_ in found), default=0.0)
+        matched = False
+        for score, function, here, there in sorted(found, key=lambda each: (-each[0], each[1])):
+            if score < surest / 2 or function in there.own or function not in here.own:
+                continue  # it waits, or it is the counterpart of one before it
+            candidate = self._best(function, here, there)
+            if candidate is not None:
+                self._accept(here, function, candidate.kind, candidate.shares)
+                matched = True
+        return matched
+
+    def _accept(
+        self, here: Graph, function: Key, kind: MatchKind, shares: Mapping[Key, float]
+    ) -> None:
+        if kind == "renamed" and here is self._contender:  # rows have the contender's names
+            [old] = shares
+            here, function, shares = self._base, old, {function: 1.0}
+        own = here.own[function]
+        inner = self._parts.pop(function, [])
+        for into, share in shares.items():
+            self._parts[into].append(Part(function, kind, here is self._base, share * own))
+            for part in inner:
+                self._parts[into].append(part._replace(own=share * part.own))
+        here.merge(function, shares)
+
+    def _best(self, function: Key, here: Graph, there: Graph) -> _Candidate | None:
+        callers = {
+            caller: count
+            for caller, count in here.callers.get(function, {}).items()
+            if caller in there.own and count
+        }
+        known, entries = sum(callers.values()), here.entries(function)
+        if not known or known < KNOWN * entries or not here.own[function]:
+            return None
+        candidates = [
+            *self._absorbed(function, callers, here, there),
+            *self._taken_over(function, callers, here, there),
+        ]
+        return max(candidates, key=lambda each: each.score, default=None)
+
+    def _absorbed(
+        self, function: Key, callers: Mapping[Key, float], here: Graph, there: Graph
+    ) -> Iterator[_Candidate]:
+        """Yield that a function's callers have its code there."""
+        if any(caller[0] in self._nameless for caller in callers):
+            return
+        own, entries = here.own[function], sum(callers.values())
+        shares = {caller: count / entries for caller, count in callers.items()}
+        cost = sum(
+            min(share * own, max(0.0, there.own[caller] - here.own.get(caller, 0.0)))
+            for caller, share in shares.items()
+        )
+        likeness = _likeness_of_callees(function, callers, here, there)
+        is_sure = (
+            cost >= TAKEN_OVER * own
+            if likeness is None
+            else likeness >= ALL_CALLS or (likeness >= TAKEN_OVER and cost >= TAKEN_OVER * own)
+        )
+        if is_sure:
+            kind: MatchKind = "inlined" if here is self._base else "split"
+            score = 0.7 * max(cost / own, 0.3) * (0.7 if likeness is None else likeness)
+            yield _Candidate(score, kind, shares)
+
+    def _taken_over(
+        self, function: Key, callers: Mapping[Key, float], here: Graph, there: Graph
+    ) -> Iterator[_Candidate]:
+        """Yield the functions that the callers call instead."""
+        calls = sum(callers.values())
+        known = calls / here.entries(function)
+        others = {other for caller in callers for other in there.callees.get(caller, {})}
+        for other in sorted(others - callers.keys() - {function}):
+            if other[0] in self._nameless or other not in there.own:
+                continue
+            gained = sum(
+                min(count, max(0.0, there.calls(caller, other) - here.calls(caller, other)))
+                for caller, count in callers.items()
+            )
+            redirected = gained / calls
+            callees = _likeness_of_callees(function, [other], here, there)
+            if redirected < REDIRECTED or (callees is not None and callees < TAKEN_OVER):
+                continue
+            old_own = here.own.get(other, 0.0)
+            size = _ratio(here.own[function], max(0.0, there.own[other] - old_own))
+            new_calls = known * (there.entries(other) - here.entries(other))
+            is_only = gained >= REDIRECTED * new_calls and function[1] == other[1]
+            is_both = other in here.own
+            kind: MatchKind = "replaced" if is_both else "renamed"
+            names = self._names.likeness(function, other)
+            likeness = (0.7 if callees is None else callees) * (0.5 + names / 2)
+            if self._may_be_nameless(function, here, there) and names < LIKE_NAMES:
+                continue
+            if (
+                is_only and size >= SAME_SIZE
+                if callees is None
+                else (is_only or is_both) and size >= TAKEN_OVER
+            ):
+                yield _Candidate(redirected * size * likeness, kind, {other: 1.0})
+            elif names >= LIKE_NAMES and self._may_be_part(function, other, here, there):
+                yield _Candidate(_LAST * redirected * likeness, kind, {other: 1.0})
+
+    def _may_be_nameless(self, function: Key, here: Graph, there: Graph) -> bool:
+        """Return whether functions without names in its object have that much more there."""
+        pools = ((name, function[1]) for name in self._nameless)
+        gain = sum(there.own.get(each, 0.0) - here.own.get(each, 0.0) for each in pools)
+        return gain >= here.own[function]
+
+    def _may_be_part(self, function: Key, other: Key, here: Graph, there: Graph) -> bool:
+        """Return whether a function of the contender may do the work of one that the base has."""
+        if other in here.own:
+            return there.own[other] > here.own[other]
+        old, new = here.own[function], there.own[other]
+        if here is self._contender:
+            old, new = new, old
+        return old * TAKEN_OVER <= new
+
+
+def _likeness_of_callees(
+    function: Key, counterparts: Mapping[Key, float] | Sequence[Key], here: Graph, there: Graph
+) -> float | None:
+    """Return the share of a function's calls that its counterparts make more of there.
+
+    None of a function that calls nothing that both profiles have.
+    """
+    callees = {
+        callee: count
+        for callee, count in here.callees.get(function, {}).items()
+        if callee in there.own
+    }
+    if not callees:
+        return None
+    taken = sum(
+        min(
+            count,
+            sum(
+                max(0.0, there.calls(each, callee) - here.calls(each, callee))
+                for each in counterparts
+            ),
+        )
+        for callee, count in callees.items()
+    )
+    return taken / sum(callees.values())
+
+
+class _Names:
+    """Names as words, which tell more the fewer functions have them."""
+
+    def __init__(self, functions: Set[Key]) -> None:
+        self._words = {key: frozenset(map(str.lower, _WORD.findall(key[0]))) for key in functions}
+        having = Counter(word for words in self._words.values() for word in words)
+        self._weights = {word: math.log(len(functions) / count) for word, count in having.items()}
+
+    def likeness(self, one: Key, other: Key) -> float:
+        """Return the weight of the words in common, of that of all (Dice coefficient)."""
+        words, others = self._words[one], self._words[other]
+        whole = self._weight(words) + self._weight(others)
+        return 2 * self._weight(words & others) / whole if whole else 0.0
+
+    def _weight(self, words: Set[str]) -> float:
+        return math.fsum(self._weights[word] for word in words)
+
+
+def _ratio(one: float, other: float) -> float:
+    return min(one, other) / max(one, other) if max(one, other) else 1.0
+
+
+def _by_name(keys: Sequence[Key]) -> dict[str, list[Key]]:
+    by_name: dict[str, list[Key]] = defaultdict(list)
+    for key in keys:
+        by_name[key[0]].append(key)
+    return by_name
