@@ -30,8 +30,9 @@ from slowdust.instances.processes import ProcessMark
 from slowdust.store.folder import Folder, writing
 from tests.integration.conftest import GetBuildOf
 from tests.integration.servers import OLD_MYSQL, POSTGRES, SharedServers
-from tests.integration.slowdust_command import Workplace, wait_until
+from tests.integration.slowdust_command import Workplace
 from tests.tiers.selection import require
+from tests.waiting import wait_until
 
 ROWS = 10_000
 OPERATIONS = 500

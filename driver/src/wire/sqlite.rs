@@ -4,6 +4,7 @@
 
 mod dialect;
 pub mod library;
+pub mod steps;
 
 use std::io::Write as _;
 use std::os::fd::BorrowedFd;
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use self::dialect::SqliteDialect;
 use self::library::{ConnectionCount, Handle, Statement, StatementCount, Stepped};
+use self::steps::Steps;
 use super::calendar::DateTime;
 use super::interrupt::Interrupt;
 use super::{
@@ -312,20 +314,27 @@ impl Session for SqliteConnection {
         Ok(())
     }
 
-    /// Return the steps of the plan, one a line; a statement without any, such as INSERT, has none.
+    /// Return the steps of the plan, one a line, below the step that they belong to; a statement without
+    /// any, such as INSERT, has none.
     fn explain(&mut self, request: Request<'_>) -> Result<Option<String>, Failure> {
         let sql = match request {
             Request::Prepared { statement, .. } => &self.prepared[statement].sql,
             Request::Text(sql) => sql,
         };
         let table = self.query(&format!("EXPLAIN QUERY PLAN {sql}"))?;
-        let steps: Vec<String> = table
-            .rows
-            .into_iter()
-            .filter_map(|mut row| row.pop().flatten())
-            .map(|step| in_words_of_today(&step))
-            .collect();
-        Ok((!steps.is_empty()).then(|| steps.join("\n")))
+        // Versions before 3.24 number subqueries, and have no tree.
+        let is_tree = table.columns.iter().any(|column| column == "parent");
+        let mut steps = Steps::default();
+        for mut row in table.rows {
+            let Some(step) = row.pop().flatten() else {
+                continue;
+            };
+            let mut numbers = row.into_iter().filter(|_| is_tree);
+            let mut number = || numbers.next().flatten()?.parse().ok();
+            let (id, parent) = (number(), number());
+            steps.push(id, parent, &in_words_of_today(&step));
+        }
+        Ok(steps.into_text())
     }
 
     fn count_work(&mut self, request: Request<'_>) -> Result<Option<Amounts>, Failure> {

@@ -1,5 +1,6 @@
 //! Plans as servers explain them, in lines without values.
 
+use super::super::sqlite::steps::Steps;
 use bson::{Bson, Document};
 
 use super::super::Amounts;
@@ -18,10 +19,19 @@ pub fn text(reply: &Document) -> Option<String> {
         return Some(lines);
     }
     // FerretDB's, of SQLite: `id=2 parent=0 notused=216 detail=SCAN t`.
-    let lines = planner.get_array("Plan").ok()?.iter();
-    let details = lines.filter_map(|line| line.as_str()?.split_once("detail="));
-    let details: Vec<_> = details.map(|(_, detail)| detail).collect();
-    (!details.is_empty()).then(|| details.join("\n"))
+    let mut steps = Steps::default();
+    for line in planner.get_array("Plan").ok()? {
+        let Some((numbers, detail)) = line.as_str().and_then(|line| line.split_once("detail="))
+        else {
+            continue;
+        };
+        let number = |key| {
+            let mut words = numbers.split_whitespace();
+            words.find_map(|word| word.strip_prefix(key)?.parse().ok())
+        };
+        steps.push(number("id="), number("parent="), detail);
+    }
+    steps.into_text()
 }
 
 /// Return the work of a reply to `explain` that executed the read; None where it tells nothing.
@@ -113,10 +123,14 @@ mod tests {
         );
         let lines = [
             "id=2 parent=0 notused=216 detail=SCAN t",
+            "id=7 parent=2 notused=0 detail=LIST SUBQUERY 1",
             "detail=USE B-TREE",
         ];
         let rows = doc! { "queryPlanner": { "Plan": lines.to_vec() } };
-        assert_eq!(text(&rows).as_deref(), Some("SCAN t\nUSE B-TREE"));
+        assert_eq!(
+            text(&rows).as_deref(),
+            Some("SCAN t\n  LIST SUBQUERY 1\nUSE B-TREE")
+        );
         assert_eq!(text(&doc! { "ok": 1.0 }), None);
     }
 }

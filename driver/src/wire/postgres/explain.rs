@@ -32,8 +32,9 @@ pub fn explain(
     Ok(plan)
 }
 
+/// Return the plan as a JSON document. With costs, since the server tells of JIT only beside them.
 fn plan_of(connection: &mut PostgresConnection, sql: &str) -> Result<String, Failure> {
-    let table = connection.query(&format!("EXPLAIN (COSTS OFF) {sql}"))?;
+    let table = connection.query(&format!("EXPLAIN (FORMAT JSON, COSTS ON) {sql}"))?;
     let lines = table.rows.into_iter().flatten().flatten();
     Ok(lines.collect::<Vec<_>>().join("\n"))
 }

@@ -12,7 +12,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from slowdust.analysis.model import Evidence, EvidenceKind, Result
+from slowdust.analysis.model import Evidence, EvidenceKind, PlanDifference, Result
 from slowdust.analysis.preparation.facts import same_engine
 from slowdust.analysis.preparation.quantities import ALIKE, WORK_OF_READS
 from slowdust.analysis.preparation.work import OTHER_BUILD, quantities_of, work_differences
@@ -28,7 +28,12 @@ _PAGES = frozenset({"heap_blocks", "index_blocks", "page_reads", "page_requests"
 _SYSTEM_CALLS = "system_calls"
 
 
-def add_evidence(results: Sequence[Result], manifest: Manifest, contenders: Sequence[str]) -> None:
+def add_evidence(
+    results: Sequence[Result],
+    manifest: Manifest,
+    contenders: Sequence[str],
+    differences: Sequence[PlanDifference] = (),
+) -> None:
     """Set `evidence` of each result that is compared with the base's, `contenders[0]`.
 
     Its work has to be known before.
@@ -47,7 +52,7 @@ def add_evidence(results: Sequence[Result], manifest: Manifest, contenders: Sequ
         own, base = facts[result.contender], facts[contenders[0]]
         works = counters.get(f"{result.test}@{result.clients}", {})
         result.evidence = [
-            *_plan(result),
+            *_plan(result, differences, contenders[0]),
             *(_amounts(result, works, own, base) if same_engine(own, base) else ()),
             *_instructions(result, base_result),
             *_settings(own, base),
@@ -60,10 +65,17 @@ def leading(evidence: Iterable[Evidence]) -> list[Evidence]:
     return sorted(enough, key=lambda each: each.nearness < _NEAR)
 
 
-def _plan(result: Result) -> list[Evidence]:
+def _plan(result: Result, differences: Sequence[PlanDifference], base: str) -> list[Evidence]:
+    """Return each difference of the plans of what the result is about."""
     if PLAN_DIFFERS not in result.notes:
         return []
-    return [Evidence(kind="plan", words="its plan differs")]
+    words = dict.fromkeys(
+        words
+        for each in differences
+        if each.test == result.test and each.base == base
+        for words in each.differences.get(result.contender, ())
+    )
+    return [Evidence(kind="plan", words=each) for each in words]
 
 
 def _by_step(works: Sequence[ServerCounters]) -> dict[str, dict[str, list[ServerCounters]]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.explanation.evidence import leading
@@ -83,6 +84,9 @@ _KINDS: Mapping[EvidenceKind, str] = {
     "settings": "settings",
 }
 """Kinds of evidence in a sentence about several tests."""
+SAME_PLAN = "; the plan is the same"
+_BY_PLAN: frozenset[EvidenceKind] = frozenset(("rows", "pages"))
+"""Kinds that a reader would expect to come from another plan."""
 MOST_EVIDENCE = 2
 """Amounts that a sentence names."""
 
@@ -92,11 +96,12 @@ def add_reasons(
     base: str,
     functions: Sequence[FunctionChanges],
     waits: Sequence[ContenderWaits] = (),
+    same_plans: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> None:
     """Set the words of the explanation of each result that is faster or slower.
 
     `functions` with exact costs name the functions that its instructions went into, `waits` what
-    its waiting is for.
+    its waiting is for. `same_plans` is test -> the contenders whose plans are the base's.
     """
     observed = {
         (Step(each.benchmark, each.test, each.clients), each.contender): each.words_of_change
@@ -118,6 +123,9 @@ def add_reasons(
             own = counted.get((step, result.contender))
         waiting = observed.get((_step(result), result.contender), "")
         explanation.words = _words(result, explanation, base_result, own, waiting)
+        reads = any(each.kind in _BY_PLAN for each in leading(result.evidence))
+        if reads and result.contender in same_plans.get(result.test, ()):
+            explanation.words += SAME_PLAN
 
 
 def common_reasons(labelled: Sequence[tuple[str, Result]]) -> list[str]:
@@ -224,7 +232,8 @@ def amounts_of(evidence: Evidence) -> list[str]:
 
 
 def _plan_difference(evidence: Sequence[Evidence]) -> str:
-    return "; ".join(each.words for each in evidence if each.kind == "plan")
+    words = [each.words for each in evidence if each.kind == "plan"]
+    return "; ".join(words[:MOST_EVIDENCE])
 
 
 def _in_words(evidence: Evidence, result: Result, functions: FunctionChanges | None) -> str:

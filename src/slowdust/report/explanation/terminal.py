@@ -18,6 +18,7 @@ from slowdust.report import waits as waits_in_words
 from slowdust.report.explanation.bars import ASCII, UNICODE, drawn, falling
 from slowdust.report.functions import cost_per_operation, own_costs, sampling_of
 from slowdust.report.markdown.table import ABSENT, or_absent, rate
+from slowdust.report.plans import plain_lines
 from slowdust.report.terminal import (
     plain_table,
     print_head,
@@ -83,6 +84,7 @@ def _print(console: Console, one: OneResult) -> None:
 def headline(one: OneResult) -> list[tuple[str, str]]:
     """Return the verdicts with their numbers, the reasons, and what can be excluded, by label."""
     labelled = [("time", _time(one)), ("work", _work(one)), ("why", _why(one))]
+    labelled.append(("plan", "The plan is the same." if one.same_plan else ""))
     labelled += [("excluded", sentence) for sentence in one.excluded]
     return [(label, text) for label, text in labelled if text]
 
@@ -231,9 +233,13 @@ def _waits(console: Console, one: OneResult) -> None:
 def _plans(console: Console, one: OneResult) -> None:
     for pair in one.plans:
         _print_section(console, f"The plans differ: {pair.statement}")
-        for name, plan in ((one.base, pair.base), (one.result.contender, pair.contender)):
+        print_lines(console, [f"- {words}" for words in pair.differences])
+        for name, plan, differing in (
+            (one.base, pair.base, pair.base_lines),
+            (one.result.contender, pair.contender, pair.contender_lines),
+        ):
             console.print(f"  {name}", soft_wrap=True)
-            for line in plan.splitlines():
+            for line in plain_lines(plan, differing):
                 console.print(f"    {line}", soft_wrap=True)
 
 
