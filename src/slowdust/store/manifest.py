@@ -114,7 +114,7 @@ class Plan(msgspec.Struct, kw_only=True, omit_defaults=True):
     plan: str
     """The server's text; empty where it shows none for the statement."""
     executed: Executed | None = None
-    """Absent where nothing was executed, or the server counts nothing."""
+    """The work of the statement; absent if nothing was executed, or the server counts nothing."""
 
 
 class StepsMethod(msgspec.Struct, kw_only=True, omit_defaults=True):
