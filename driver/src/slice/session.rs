@@ -13,6 +13,7 @@ use crate::protocol::job::Open;
 use crate::protocol::target::Target;
 use crate::slice::freshness::Log;
 use crate::wire::interrupt::Interrupt;
+use crate::wire::reconnecting::Reconnecting;
 use crate::wire::{self, Failure, Request};
 use crate::workload::{self, Shape, Test, TestRequest};
 
@@ -234,7 +235,10 @@ fn connect(target: &Target, test: &dyn Test) -> Result<Box<dyn wire::Session>, F
         connection.query(&statement)?;
     }
     connection.prepare(&test.prepared())?;
-    Ok(connection)
+    match test.reconnects() {
+        true => Ok(Box::new(Reconnecting::from(connection, target))),
+        false => Ok(connection),
+    }
 }
 
 fn check_cpus(job: &Open) -> Result<(), Failure> {

@@ -57,6 +57,12 @@ pub trait Dialect: Sync {
     /// Return the statements that create a table by this definition, with its partitions.
     fn create_partitioned(&self, definition: &str, ranges: &Ranges<'_>) -> Vec<String>;
 
+    /// Return the statements that make the column of the ranges the primary key of a table in this
+    /// storage engine that was created without one; None where it cannot be partitioned.
+    fn partition_keys(&self, _engine: Option<&str>, _ranges: &Ranges<'_>) -> Option<Vec<String>> {
+        None
+    }
+
     /// Return the statement that makes repeatable read the level of a session's transactions, where
     /// their own beginning cannot name it.
     fn session_isolation(&self) -> Option<&'static str> {

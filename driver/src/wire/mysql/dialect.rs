@@ -56,6 +56,13 @@ impl Dialect for MysqlDialect {
         )]
     }
 
+    /// MySQL 8.0 and later cannot partition MEMORY's tables.
+    fn partition_keys(&self, engine: Option<&str>, ranges: &Ranges<'_>) -> Option<Vec<String>> {
+        let (table, column) = (ranges.table, ranges.column);
+        let key = || format!("ALTER TABLE {table} ADD PRIMARY KEY ({column})");
+        (engine != Some("memory")).then(|| vec![key()])
+    }
+
     fn session_isolation(&self) -> Option<&'static str> {
         Some("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     }
