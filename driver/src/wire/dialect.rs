@@ -57,9 +57,14 @@ pub trait Dialect: Sync {
     /// Return the statements that create a table by this definition, with its partitions.
     fn create_partitioned(&self, definition: &str, ranges: &Ranges<'_>) -> Vec<String>;
 
-    /// Return the statements that make the column of the ranges the primary key of a table in this
-    /// storage engine that was created without one; None where it cannot be partitioned.
-    fn partition_keys(&self, _engine: Option<&str>, _ranges: &Ranges<'_>) -> Option<Vec<String>> {
+    /// Return the statements that create a table of this storage engine with these columns, whose
+    /// partitions have the column of the ranges as their key; None where it cannot be partitioned.
+    fn create_keyed_partitions(
+        &self,
+        _columns: &str,
+        _engine: Option<&str>,
+        _ranges: &Ranges<'_>,
+    ) -> Option<Vec<String>> {
         None
     }
 

@@ -158,3 +158,91 @@ impl Session for Reconnecting {
         self.current()?.load(table, columns)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    const AUTHENTICATED: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
+    const TOO_MANY: &[u8] = b"E\0\0\0\x17SFATAL\0C53300\0Mno\0\0";
+
+    /// Serve a client for each of the answers to its beginning, one after the other.
+    fn server(answers: &'static [&[u8]]) -> (Target, std::thread::JoinHandle<usize>) {
+        let name = format!("slowdust-reconnecting-{}", std::process::id());
+        let path = std::env::temp_dir().join(format!("{name}-{}", answers.len()));
+        let _ = std::fs::remove_file(&path);
+        let listener = UnixListener::bind(&path).unwrap();
+        let target = Target {
+            socket: Some(path.to_str().unwrap().to_owned()),
+            ..Target::of_test("postgres", None)
+        };
+        let served = std::thread::spawn(move || {
+            let mut farewells = 0;
+            for answer in answers {
+                let (mut client, _) = listener.accept().unwrap();
+                let mut start = [0; 4];
+                client.read_exact(&mut start).unwrap();
+                let mut rest = vec![0; u32::from_be_bytes(start) as usize - 4];
+                client.read_exact(&mut rest).unwrap();
+                client.write_all(answer).unwrap();
+                let mut farewell = Vec::new();
+                if *answer == AUTHENTICATED {
+                    let mut message = [0; 5];
+                    client.read_exact(&mut message).unwrap();
+                    farewell.extend(message);
+                }
+                farewells += usize::from(farewell == b"X\0\0\0\x04");
+            }
+            std::fs::remove_file(&path).unwrap();
+            farewells
+        });
+        (target, served)
+    }
+
+    fn connect_by(client: &mut Reconnecting) -> Reply {
+        client.send(Request::Text(CONNECT)).unwrap();
+        client.wait_readable().unwrap();
+        client.receive().unwrap();
+        client.reply().unwrap().expect("a reply")
+    }
+
+    #[test]
+    fn each_operation_has_a_connection_that_it_ends() {
+        let (target, served) = server(&[AUTHENTICATED; 3]);
+        let first = connect(&target).unwrap();
+        let mut client = Reconnecting::from(first, &target);
+        for _ in 0..2 {
+            assert_eq!(connect_by(&mut client), Reply::default());
+            client.operation_ended().unwrap();
+        }
+        assert!(client.traffic().sent > 0 && client.descriptor().is_none());
+        assert_eq!(served.join().unwrap(), 3);
+    }
+
+    #[test]
+    fn a_refused_client_is_an_error_of_its_operation() {
+        let (target, served) = server(&[AUTHENTICATED, TOO_MANY]);
+        let first = connect(&target).unwrap();
+        let mut client = Reconnecting::from(first, &target);
+        let error = connect_by(&mut client).error.expect("a refusal");
+        assert_eq!((error.sqlstate.as_str(), error.collision), ("53300", false));
+        assert!(client.query("SELECT 1").is_err());
+        served.join().unwrap();
+    }
+
+    #[test]
+    fn a_server_that_is_gone_ends_the_work() {
+        let (target, served) = server(&[AUTHENTICATED]);
+        let nowhere = Target::of_test("postgres", None);
+        let mut client = Reconnecting::from(connect(&target).unwrap(), &nowhere);
+        let gone = client.send(Request::Text(CONNECT));
+        assert!(matches!(
+            gone,
+            Err(Failure::Connection { sqlstate: None, .. })
+        ));
+        served.join().unwrap();
+    }
+}

@@ -65,10 +65,18 @@ impl Dialect for PostgresDialect {
     }
 
     /// Give each partition a key of its own: version 10 has none of partitioned tables.
-    fn partition_keys(&self, _: Option<&str>, ranges: &Ranges<'_>) -> Option<Vec<String>> {
+    fn create_keyed_partitions(
+        &self,
+        columns: &str,
+        _engine: Option<&str>,
+        ranges: &Ranges<'_>,
+    ) -> Option<Vec<String>> {
         let (table, column) = (ranges.table, ranges.column);
+        let mut statements =
+            self.create_partitioned(&format!("CREATE TABLE {table} ({columns})"), ranges);
         let key = |place| format!("ALTER TABLE {table}_p{place} ADD PRIMARY KEY ({column})");
-        Some((0..=ranges.starts.len()).map(key).collect())
+        statements.extend((0..=ranges.starts.len()).map(key));
+        Some(statements)
     }
 
     fn begin_repeatable_read(&self) -> &'static str {

@@ -46,19 +46,14 @@ pub fn load_with_partitions(job: &Load, progress: &mut dyn FnMut(u64)) -> Result
 
 fn load_partitioned(job: &Load) -> Result<(), Failure> {
     let dialect = wire::dialect(&job.target)?;
+    let columns = format!("id INTEGER NOT NULL, {C}");
     let engine = job.target.engine.as_deref();
-    let ranges = partitions();
-    let Some(keys) = dialect.partition_keys(engine, &ranges) else {
+    let Some(created) = dialect.create_keyed_partitions(&columns, engine, &partitions()) else {
         return Ok(());
     };
-    let definition = format!(
-        "CREATE TABLE {PARTITIONED} (id INTEGER NOT NULL, {C}){}",
-        dialect.definitions(engine)?.table_options
-    );
-    let drop = format!("DROP TABLE IF EXISTS {PARTITIONED}");
-    let created = dialect.create_partitioned(&definition, &ranges);
     let mut session = wire::connect(&job.target)?;
-    for statement in std::iter::once(drop).chain(created) {
+    session.query(&format!("DROP TABLE IF EXISTS {PARTITIONED}"))?;
+    for statement in created {
         session.query(&statement)?;
     }
     let mut rows = Rows::new(job.seed, u64::from(job.tables), PARTITIONED_ROWS);
@@ -67,11 +62,7 @@ fn load_partitioned(job: &Load) -> Result<(), Failure> {
         let [id, _, c, _] = rows.row(id);
         load.row(&[id, c], &rows.text)?;
     }
-    load.finish()?;
-    for statement in keys {
-        session.query(&statement)?;
-    }
-    Ok(())
+    load.finish().map(|_| ())
 }
 
 /// Load all tables with wide rows, likewise.
