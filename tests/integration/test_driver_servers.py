@@ -13,8 +13,7 @@ import pytest
 from slowdust.benchmarks.micro import MICRO
 from slowdust.benchmarks.slap import SLAP
 from slowdust.experiment.driver import protocol
-from slowdust.probes.probe import Subject
-from slowdust.probes.server.process import probe_of
+from slowdust.probes.server.process import ServerProbe
 from tests.integration.conftest import GetBuildOf
 from tests.integration.driver_process import (
     ROWS,
@@ -90,7 +89,7 @@ def test_every_test_runs_without_errors(server: Server, driver: Driver, clients:
 def test_sessions_that_have_ended_leave_their_cpu_time_with_the_server(
     server: Server, driver: Driver
 ) -> None:
-    probe = probe_of(Subject(server.instance.pid))
+    probe = ServerProbe(server.instance.pid)
     session = driver.open(server.target(), "connect")
     before = probe.read()
     ran = driver.run(session, 1.0)
