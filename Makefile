@@ -45,7 +45,7 @@ full: setup
 	cargo test --quiet --locked
 	$(PYTEST)
 
-# A quarter of the tests that are only in `make full`; the commit chooses the quarter.
+# A quarter of what only `make full` has; the commit chooses the quarter.
 quarter: setup
 	$(PYTEST) --snapshot-warn-unused --quarter $(COMMIT)
 
@@ -62,6 +62,7 @@ tools:
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff check --quiet --preview --select PLC2701 .
+	! git grep -nE 'setattr\(.*"(slowdust\.[a-z_.]*\.)?_[a-zA-Z]|^ +"slowdust\.[a-z_.]*\._' tests
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports

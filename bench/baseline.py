@@ -4,7 +4,7 @@
 
 Prints a line for each figure: recorded, now, and whether it is worse than chance explains. Shares
 are compared by Fisher's exact test, at 5% for all figures together; instructions with a tolerance
-of half a percent. Simulations have fixed seeds, so that another figure means another engine.
+of 1%. Simulations have fixed seeds, so that another figure means another engine.
 """
 
 from __future__ import annotations

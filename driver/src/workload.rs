@@ -150,6 +150,10 @@ pub trait Test {
         false
     }
 
+    /// Return the test, or one like it, with operations that all have the calls of
+    /// `statement_of_calls`.
+    fn with_every_call(&self) -> Box<dyn Test>;
+
     /// Return the same test over one table by one client.
     fn alone(&self) -> Box<dyn Test>;
 

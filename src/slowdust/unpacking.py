@@ -33,7 +33,7 @@ _SAFE = tarfile if hasattr(tarfile, "data_filter") else import_module("backports
 MAX_UNPACKED_BYTES = 8 << 30
 _DEEPEST = 100
 """Folders in each other that an archive may have."""
-_MOST_MEMBERS = 300_000
+MOST_MEMBERS = 300_000
 """Members of a tar archive: twice those of the largest sources."""
 _LONGEST_HEADER = 64 << 10
 """Bytes of a header that describes the member after it, by a long name or by attributes (pax)."""
@@ -103,7 +103,7 @@ def members_of(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
     Raises:
         BadMemberError: there are too many, or one that cannot be.
     """
-    for _ in range(_MOST_MEMBERS):
+    for _ in range(MOST_MEMBERS):
         member = archive.next()
         if member is None:
             return
@@ -113,7 +113,7 @@ def members_of(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
         if member.size < 0 or member.issparse():
             raise BadMemberError(f"{member.name!r} is a sparse file, or has no size")
         yield member
-    raise BadMemberError(f"the archive has more than {_MOST_MEMBERS:,} members")
+    raise BadMemberError(f"the archive has more than {MOST_MEMBERS:,} members")
 
 
 def every_member(member: tarfile.TarInfo) -> tarfile.TarInfo:

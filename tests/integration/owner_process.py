@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 OWNER = """
@@ -50,11 +48,3 @@ def start_owner(
     assert owner.stdout is not None
     pid, sockets, directory = owner.stdout.readline().split()
     return owner, int(pid), Path(sockets), Path(directory)
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait a minute at most."""
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen within 60 s"
-        time.sleep(0.02)

@@ -9,8 +9,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +20,9 @@ import pytest
 import tomli_w
 
 from slowdust.cli.main import main
+from tests.waiting import wait_until
 
 COMMAND = Path(sys.executable).with_name("slowdust")
-_PATIENCE_S = 120.0
 LONG = "10m"
 """A budget that no test waits for."""
 _SHORTEST = {
@@ -145,13 +144,6 @@ def _patience(arguments: Sequence[str]) -> list[str]:
     if command in ("compare", "run") and not {"--count-budget", "--fleet"}.intersection(others):
         options += ["--count-budget", "10m"]
     return options
-
-
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + _PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain until {what}"
-        time.sleep(0.05)
 
 
 def wait_for_line(process: subprocess.Popen[str], start: str) -> None:

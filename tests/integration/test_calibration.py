@@ -15,7 +15,8 @@ from slowdust.instances.delays import delay_library
 from slowdust.instances.programs import InstanceError
 from slowdust.probes.server.delay import DelayProbe
 from tests.integration.conftest import GetBuildOf, MakeInstance
-from tests.integration.slowdust_command import Workplace, stop_after_slices, wait_until
+from tests.integration.slowdust_command import Workplace, stop_after_slices
+from tests.waiting import wait_until
 
 DATA = Data(tables=1, rows=1000, seed=7)
 DELAY_US = 300

@@ -10,8 +10,9 @@ import pytest
 
 from slowdust.capacity.record import TRIALS_FILE
 from tests.integration.conftest import GetBuildOf
-from tests.integration.slowdust_command import Workplace, wait_until
+from tests.integration.slowdust_command import Workplace
 from tests.tiers.selection import full
+from tests.waiting import wait_until
 
 LITE = "sqlite@3.50.2"
 SEARCH = ("capacity", LITE, "--sla", "p50<200ms,errors=0", "--incarnations", "1")

@@ -10,7 +10,8 @@ import pytest
 
 from slowdust.experiment.driver.placement import usable_cpus
 from tests.integration.conftest import GetBuildOf
-from tests.integration.slowdust_command import Workplace, wait_for_line, wait_until
+from tests.integration.slowdust_command import Workplace, wait_for_line
+from tests.waiting import wait_until
 
 CPUS = usable_cpus()
 FIRST, SECOND = CPUS[0], CPUS[-1]

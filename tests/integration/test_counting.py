@@ -15,8 +15,9 @@ import pytest
 from slowdust.experiment.counting.session import REPEATS
 from slowdust.experiment.counting.starts import STARTS
 from tests.integration.conftest import GetBuildOf
-from tests.integration.slowdust_command import Workplace, wait_until
+from tests.integration.slowdust_command import Workplace
 from tests.tiers.selection import needs
+from tests.waiting import wait_until
 
 LITE = "sqlite@3.50.2"
 BROKEN_VALGRIND = """#!/bin/sh

@@ -10,13 +10,8 @@ import pytest
 
 from slowdust.benchmarks.micro import MICRO
 from tests.integration.conftest import GetBuildOf
-from tests.integration.slowdust_command import (
-    LONG,
-    Workplace,
-    stop_after_slices,
-    wait_for_slices,
-    wait_until,
-)
+from tests.integration.slowdust_command import LONG, Workplace, stop_after_slices, wait_for_slices
+from tests.waiting import wait_until
 
 OLD, NEW = "sqlite@3.17.0", "sqlite@3.50.2"
 

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import GetBuild, GetBuildOf
-from tests.integration.slowdust_command import Workplace, wait_for_line, wait_until
+from tests.integration.slowdust_command import Workplace, wait_for_line
 from tests.tiers.selection import full
+from tests.waiting import wait_until
 
 STEPS = ["l.i0", "l.x", "l.i1", "l.i2", "qr100", "qp100"]
 PAIR = ("sqlite@3.17.0:insert", "sqlite@3.50.2:rollback")

@@ -31,11 +31,12 @@ from slowdust.instances.programs import InstanceError
 from slowdust.secret import revealed
 from tests.integration.conftest import GetBuildOf
 from tests.integration.driver_process import TABLES, Driver, Event, Target, keeping_rows
-from tests.integration.owner_process import start_owner, wait_until
+from tests.integration.owner_process import start_owner
 from tests.integration.purchases import CLIENTS, Purchases, load, query, replace
 from tests.integration.servers import Server, new_instance
 from tests.integration.slowdust_command import Workplace, stop_after_slices
 from tests.tiers.selection import full
+from tests.waiting import wait_until
 
 OLD, NEW = "ferretdb@1.18.0", "ferretdb@1.24.2"
 OVER_POSTGRES = f"{NEW}/postgres"

@@ -17,8 +17,9 @@ import pytest
 
 from tests.integration.conftest import GetBuildOf
 from tests.integration.fleet_of_nodes import NEW, OLD, Fleet, running_fleet
-from tests.integration.slowdust_command import wait_for_line, wait_until
+from tests.integration.slowdust_command import wait_for_line
 from tests.tiers.selection import full, require
+from tests.waiting import wait_until
 
 TESTS = ["point-query", "scan", "hot-points"]
 COMPILED = "sqlite@3.17.0+debug"

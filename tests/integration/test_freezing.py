@@ -16,8 +16,9 @@ from slowdust.instances.instance import Instance
 from slowdust.instances.leftovers import clean_leftovers
 from slowdust.instances.processes import ProcessMark
 from tests.integration.conftest import GetBuildOf, MakeInstance
-from tests.integration.owner_process import start_owner, wait_until
+from tests.integration.owner_process import start_owner
 from tests.tiers.selection import full
+from tests.waiting import wait_until
 
 MOUNTS = ("/sys/fs/cgroup/unified", "/sys/fs/cgroup")
 SERVERS = [

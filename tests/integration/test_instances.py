@@ -32,8 +32,9 @@ from slowdust.instances.processes import ProcessMark
 from slowdust.instances.programs import InstanceError
 from slowdust.instances.rundir import RunDirectory
 from slowdust.secret import Secret
-from tests.integration.owner_process import start_owner, wait_until
+from tests.integration.owner_process import start_owner
 from tests.tiers.selection import ends_first, full
+from tests.waiting import wait_until
 
 VERSIONS = ("10.23", "15.8", "17.6", "18.4")
 OLDEST, NEWEST = VERSIONS[0], VERSIONS[-1]

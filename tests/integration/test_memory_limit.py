@@ -15,7 +15,7 @@ from slowdust.instances.memory_limits import MemoryLimit
 from slowdust.instances.programs import InstanceError
 from slowdust.instances.rundir import RunDirectory
 from tests.integration.conftest import GetBuildOf, Query
-from tests.integration.owner_process import wait_until
+from tests.waiting import wait_until
 
 LIMIT = 96 << 20
 

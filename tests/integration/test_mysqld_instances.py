@@ -25,8 +25,9 @@ from slowdust.instances.leftovers import clean_leftovers
 from slowdust.instances.processes import ProcessMark
 from slowdust.instances.programs import InstanceError
 from tests.integration.conftest import GetBuildOf, MakeInstance
-from tests.integration.owner_process import start_owner, wait_until
+from tests.integration.owner_process import start_owner
 from tests.tiers.selection import ends_first, full
+from tests.waiting import wait_until
 
 OLDEST, OLD, NEW = "mysql@5.5.9", "mysql@5.6.24", "mysql@9.7.4"
 MARIADB = (

@@ -30,16 +30,20 @@ from slowdust.instances.processes import ProcessMark
 from slowdust.store.folder import Folder, writing
 from tests.integration.conftest import GetBuildOf
 from tests.integration.servers import OLD_MYSQL, POSTGRES, SharedServers
-from tests.integration.slowdust_command import Workplace, wait_until
+from tests.integration.slowdust_command import Workplace
+from tests.tiers.selection import require
+from tests.waiting import wait_until
 
 ROWS = 10_000
 OPERATIONS = 500
 SOFTWARE = [("task-clock",), ("context-switches", "minor-faults")]
 
-pytestmark = pytest.mark.skipif(
-    isinstance(perf_version(), Missing) or len(usable_groups(SOFTWARE)) < len(SOFTWARE),
-    reason="needs perf, and the permission to count",
-)
+
+@pytest.fixture(autouse=True, scope="module")
+def _perf_counts() -> None:
+    require("perf")
+    if isinstance(perf_version(), Missing) or len(usable_groups(SOFTWARE)) < len(SOFTWARE):
+        pytest.skip("needs the permission to count")
 
 
 @pytest.mark.parametrize("named", [POSTGRES, OLD_MYSQL])

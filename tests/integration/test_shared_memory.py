@@ -19,8 +19,9 @@ from slowdust.instances.owner import instances_root
 from slowdust.instances.processes import ProcessMark, processes_running
 from tests.integration.conftest import GetBuild, MakeInstance
 from tests.integration.owner_process import OWNER, start_owner
-from tests.integration.slowdust_command import Workplace, wait_until
+from tests.integration.slowdust_command import Workplace
 from tests.tiers.selection import ends_first, full
+from tests.waiting import wait_until
 
 SEGMENTS = Path("/proc/sysvipc/shm")
 

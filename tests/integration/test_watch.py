@@ -6,7 +6,8 @@ import json
 import signal
 from pathlib import Path
 
-from tests.integration.slowdust_command import Workplace, wait_until
+from tests.integration.slowdust_command import Workplace
+from tests.waiting import wait_until
 
 FILE = """
 tests = ["point-query"]

@@ -48,6 +48,11 @@ def find(program: str) -> str | None:
     return shutil.which(program, path=f"{os.environ.get('PATH', os.defpath)}{os.pathsep}{cargo}")
 
 
+def is_known(program: str) -> bool:
+    """Return whether a program is in one of the tables."""
+    return program in PACKAGES or program in CRATES or program == TOOLCHAIN
+
+
 def missing(*programs: str) -> list[str]:
     """Return those of the programs that are not installed.
 
@@ -55,7 +60,7 @@ def missing(*programs: str) -> list[str]:
         KeyError: one is in none of the tables, so that nothing could install it.
     """
     for program in programs:
-        if program not in PACKAGES and program not in CRATES and program != TOOLCHAIN:
+        if not is_known(program):
             raise KeyError(program)
     return [program for program in programs if find(program) is None]
 

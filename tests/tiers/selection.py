@@ -1,16 +1,19 @@
 """Which tests run: the tiers, the quarter of `make full` that CI adds, and missing programs.
 
 `make check` runs the quick unit tests, `make test` all tests but those marked `full`, `make full`
-all. CI adds to `make test` a quarter of the others, chosen by the commit.
+all. CI adds to `make test` a quarter of what only `make full` has, chosen by the commit: of the
+others, and of the property tests with all of their examples.
 """
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Sequence
 from typing import TypeVar
 
 import pytest
+from hypothesis import is_hypothesis_test
 
 from tests.tiers import programs
 
@@ -31,7 +34,7 @@ LONG_FILES = (
     "test_experiment_servers.py",
     "test_htap.py",
 )
-"""Files that take minutes, and begin first: at the end one process would wait for the other."""
+"""Integration tests that take minutes, and begin first: at the end one process would wait."""
 _FIRST = ("integration", "browser")
 """Folders with long files; the many short ones of the others fill the end."""
 SLOW_FILES = (
@@ -62,6 +65,8 @@ full = pytest.mark.full
 """Marks a test, or a parameter, that only `make full` runs."""
 _QUARTERS = 4
 _NEEDS = "needs programs: "
+_NO_CLIENT = re.compile(r"([\w-]+) is not installed")
+"""What Slowdust says of a build that it cannot get without a program."""
 T = TypeVar("T")
 
 
@@ -100,11 +105,11 @@ class MissingPrograms:
             require(*marker.args)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.skipped and isinstance(report.longrepr, tuple):
-            reason = report.longrepr[2].removeprefix("Skipped: ")
-            if reason.startswith(_NEEDS):
-                self._tests += 1
-                self._programs.update(reason.removeprefix(_NEEDS).split(", "))
+        if not report.skipped or not isinstance(report.longrepr, tuple):
+            return
+        if lacking := _lacking(report.longrepr[2].removeprefix("Skipped: ")):
+            self._tests += 1
+            self._programs.update(lacking)
 
     def line(self) -> str | None:
         """Return the line, None if nothing was missing."""
@@ -115,11 +120,18 @@ class MissingPrograms:
         return f"skipped {tests} without {names}: `{programs.COMMAND}` installs what is missing"
 
 
+def _lacking(reason: str) -> list[str]:
+    """Return the programs without which a test is skipped for this reason."""
+    if reason.startswith(_NEEDS):
+        return reason.removeprefix(_NEEDS).split(", ")
+    return [name for name in _NO_CLIENT.findall(reason) if programs.is_known(name)]
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--quarter",
         metavar="COMMIT",
-        help="run only the quarter of the tests marked `full` that belongs to this commit's hash",
+        help="run only the quarter of what `make full` adds that belongs to this commit's hash",
     )
 
 
@@ -152,12 +164,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _is_chosen(item: pytest.Item, commit: str) -> bool:
-    return item.get_closest_marker("full") is not None and in_quarter(item.nodeid, commit)
+    return _full_adds_to(item) and in_quarter(item.nodeid, commit)
+
+
+def _full_adds_to(item: pytest.Item) -> bool:
+    """Return whether `make full` runs the test alone, or with more examples than `make test`."""
+    if item.get_closest_marker("full") is not None:
+        return True
+    return isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)
 
 
 def _place(item: pytest.Item) -> tuple[int, int]:
     name, folder = item.path.name, item.path.parent.name
+    is_long = name in LONG_FILES and folder == "integration"
     return (
-        LONG_FILES.index(name) if name in LONG_FILES else len(LONG_FILES),
+        LONG_FILES.index(name) if is_long else len(LONG_FILES),
         _FIRST.index(folder) if folder in _FIRST else len(_FIRST),
     )

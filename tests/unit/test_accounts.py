@@ -9,8 +9,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +17,7 @@ from slowdust.accounts import server_account
 from slowdust.errors import UsageError
 from slowdust.instances.processes import ProcessMark
 from slowdust.places import cache_root, data_root, make_enterable
+from tests.waiting import wait_until
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 as_user = pytest.mark.skipif(os.geteuid() == 0, reason="needs an unprivileged user")
@@ -124,13 +123,6 @@ def test_a_program_ends_with_whoever_runs_it(open_dir: Path) -> None:
     finally:
         if mark.is_alive():
             os.kill(mark.pid, signal.SIGKILL)
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen within 60 s"
-        time.sleep(0.01)
 
 
 @as_root

@@ -284,7 +284,7 @@ def test_sparse_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_too_many_members_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("slowdust.unpacking._MOST_MEMBERS", 3)
+    monkeypatch.setattr("slowdust.unpacking.MOST_MEMBERS", 3)
     archive = archive_of(tmp_path, *(file_member(str(number)) for number in range(4)))
     with pytest.raises(UnsafeArchive, match="more than 3 members"):
         unpack(archive, tmp_path / "folder")

@@ -15,6 +15,7 @@ use crate::slice::freshness::Log;
 use crate::wire::interrupt::Interrupt;
 use crate::wire::reconnecting::Reconnecting;
 use crate::wire::{self, Failure, Request};
+use crate::work::{beside_work, Counter, Work};
 use crate::workload::{self, Shape, Test, TestRequest};
 
 /// The most clients per core that have a thread of their own, which the scheduler can bring to the
@@ -119,7 +120,7 @@ impl Session {
         };
         let test = workload::test(&request, shape, wire::dialect(&job.target)?)?;
         let mut connections = (0..shape.clients)
-            .map(|_| connect(&job.target, test.as_ref()))
+            .map(|_| connect_client(&job.target, test.as_ref()))
             .collect::<Result<Vec<_>, Failure>>()?;
         let server_processes = match job.cpus {
             Some(_) if !job.target.foreign => {
@@ -184,16 +185,36 @@ impl Session {
     }
 
     /// Return the plan of each statement that has one, over the first table and with the values of its
-    /// first execution. A connection of its
-    /// own asks for them, so that the clients' prepared statements stay unchanged.
-    pub fn explain(&self) -> Result<Vec<Plan>, Failure> {
-        let test = self.test.alone();
+    /// first execution. Connections of their own ask for them, so that the clients' prepared
+    /// statements stay unchanged.
+    /// Beside each plan is the work of the statement in `operations` operations at the most.
+    pub fn explain(&self, operations: u64) -> Result<Vec<Plan>, Failure> {
+        let plans = self.plans()?;
+        let work = match operations {
+            0 => Work::new(),
+            // A server that does not execute them, or not in time, tells nothing of them.
+            most => self.work(most).unwrap_or_default(),
+        };
         let dialect = wire::dialect(&self.target)?;
+        let statements = self.test.statements();
+        let placed = beside_work(plans, work, statements.len());
+        Ok(placed
+            .map(|(place, plan, executed)| Plan {
+                statement: dialect.with_placeholders(&statements[place]),
+                plan,
+                executed,
+            })
+            .collect())
+    }
+
+    /// Return the plan of each statement that has one, by the place of the statement.
+    fn plans(&self) -> Result<BTreeMap<usize, String>, Failure> {
+        let test = self.test.alone();
         let mut connection = connect(&self.target, test.as_ref())?;
         let mut operation = Operation::default();
         test.generator().compose(0, &mut operation);
         let statements = test.statements();
-        let mut plans: Vec<Plan> = Vec::new();
+        let mut plans = BTreeMap::new();
         let mut explained = vec![false; statements.len()];
         for (call, place) in test.statement_of_calls().into_iter().enumerate() {
             let request = operation.request(call);
@@ -201,13 +222,24 @@ impl Session {
             {
                 continue;
             }
-            let statement = &statements[place];
-            plans.extend(connection.explain(request)?.map(|plan| Plan {
-                statement: dialect.with_placeholders(statement),
-                plan,
-            }));
+            plans.extend(connection.explain(request)?.map(|plan| (place, plan)));
         }
         Ok(plans)
+    }
+
+    /// Return the work of each statement in operations of the test, the first that the session has.
+    fn work(&self, most: u64) -> Result<Work, Failure> {
+        let test = self.test.with_every_call();
+        let connection = connect(&Counter::target(&self.target), test.as_ref())?;
+        let dialect = wire::dialect(&self.target)?;
+        let Some(counter) = Counter::new(connection, dialect, test.statements())? else {
+            return Ok(Work::new());
+        };
+        let first = self.clients().next().map_or(0, |client| client.place.first);
+        let mut generator = test.generator();
+        counter.count(most, &test.statement_of_calls(), |index, operation| {
+            generator.compose(first + index, operation);
+        })
     }
 
     pub fn statements(&self) -> Result<Vec<String>, Failure> {
@@ -228,6 +260,15 @@ fn all_or_none(
     Ok(all.unwrap_or_default())
 }
 
+/// Return a client's connection, which is another one in each operation if the test wants that.
+fn connect_client(target: &Target, test: &dyn Test) -> Result<Box<dyn wire::Session>, Failure> {
+    let connection = connect(target, test)?;
+    Ok(match test.reconnects() {
+        true => Box::new(Reconnecting::from(connection, target)),
+        false => connection,
+    })
+}
+
 /// Return a connection on which the test's operations can be executed.
 fn connect(target: &Target, test: &dyn Test) -> Result<Box<dyn wire::Session>, Failure> {
     let mut connection = wire::connect(target)?;
@@ -235,10 +276,7 @@ fn connect(target: &Target, test: &dyn Test) -> Result<Box<dyn wire::Session>, F
         connection.query(&statement)?;
     }
     connection.prepare(&test.prepared())?;
-    match test.reconnects() {
-        true => Ok(Box::new(Reconnecting::from(connection, target))),
-        false => Ok(connection),
-    }
+    Ok(connection)
 }
 
 fn check_cpus(job: &Open) -> Result<(), Failure> {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use super::interrupt::{Interrupt, Peer};
 use super::{
-    connect, BulkLoad, Connection, Failure, Reply, Request, ServerError, Session, Table,
+    connect, Amounts, BulkLoad, Connection, Failure, Reply, Request, ServerError, Session, Table,
     TextQueries, Traffic, CONNECT,
 };
 use crate::protocol::target::Target;
@@ -148,6 +148,10 @@ impl Session for Reconnecting {
 
     fn explain(&mut self, request: Request<'_>) -> Result<Option<String>, Failure> {
         self.current()?.explain(request)
+    }
+
+    fn count_work(&mut self, request: Request<'_>) -> Result<Option<Amounts>, Failure> {
+        self.current()?.count_work(request)
     }
 
     fn load<'a>(

@@ -149,6 +149,10 @@ impl Test for SbTest {
             .any(|template| template.sql == CONNECT)
     }
 
+    fn with_every_call(&self) -> Box<dyn Test> {
+        Box::new(self.clone())
+    }
+
     fn alone(&self) -> Box<dyn Test> {
         let mut alone = self.clone();
         alone.shape.tables = 1;

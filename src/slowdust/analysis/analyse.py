@@ -11,6 +11,8 @@ from slowdust.analysis.comparison.pairs import PairVerdicts
 from slowdust.analysis.comparison.relative import block_ratios
 from slowdust.analysis.comparison.together import common_moves
 from slowdust.analysis.comparison.verdict import judge_cells
+from slowdust.analysis.evidence.rows_and_pages import add_rows_and_pages
+from slowdust.analysis.explanation.evidence import add_evidence
 from slowdust.analysis.explanation.parts import add_explanations
 from slowdust.analysis.functions.changes import function_changes
 from slowdust.analysis.model import Report
@@ -20,13 +22,14 @@ from slowdust.analysis.recall.curves import add_recall, search_comparisons
 from slowdust.analysis.recall.indexes import index_results
 from slowdust.analysis.results.beside import add_work_beside, frontier_of
 from slowdust.analysis.results.compared import add_comparisons
-from slowdust.analysis.results.contenders import contender_info, describe_method, plan_differences
+from slowdust.analysis.results.contenders import contender_info, describe_method
 from slowdust.analysis.results.failures import withdraw_comparisons
 from slowdust.analysis.results.hosts import host_disagreements, host_infos
 from slowdust.analysis.results.latency import add_response_times
 from slowdust.analysis.results.memory import memory_of
 from slowdust.analysis.results.noise import noise_of
 from slowdust.analysis.results.notes import notes_about_restarts
+from slowdust.analysis.results.plans import plan_differences, same_plans
 from slowdust.analysis.results.results import results_of, summarise
 from slowdust.analysis.results.steps import step_runs_of
 from slowdust.analysis.results.storage import add_storage
@@ -102,8 +105,8 @@ def _report(
     """Return the report without what is told of all results together."""
     facts = {contender.name: contender for contender in manifest.contenders}
     contenders = [base, *(name for name in facts if name != base)]
-    dbms = {contender.name: contender.dbms for contender in manifest.contenders}
-    differences = plan_differences(manifest.plans, dbms)
+    dbms = {name: facts[name].dbms for name in contenders}
+    differences = plan_differences(manifest.plans, dbms, base)
     results = results_of(manifest, slices, contenders, differences, summarise)
     hosts = hosts_of(manifest)
     add_response_times(results, slices, contenders, hosts)
@@ -112,13 +115,16 @@ def _report(
     add_work_beside(results, slices, hosts)
     add_storage(results, manifest, slices, contenders)
     add_comparisons(results, slices, contenders, manifest.method.margin, hosts)
+    add_rows_and_pages(results, manifest, base)
     add_work(results, counts, contenders, manifest.workload, hosts)
     withdraw_comparisons(results, base)
     add_recall(results, manifest.recalls, base)
     functions = function_changes(profiles, base, contenders)
     add_explanations(results, slices, contenders, hosts)
+    add_evidence(results, manifest, contenders, differences)
     observed = waits_of(waits, base, contenders)
-    add_reasons(results, base, functions, observed)
+    same = same_plans(manifest.plans, dbms, base, differences)
+    add_reasons(results, base, functions, observed, same)
     infos = [contender_info(facts[name], facts[base]) for name in contenders]
     return Report(
         experiment=manifest.experiment,
@@ -140,6 +146,7 @@ def _report(
         ),
         indexes=index_results(results, manifest.index_sizes, contenders),
         plan_differences=differences,
+        same_plans=same,
         function_changes=functions,
         waits=observed,
         calibration=calibration_of(manifest, slices),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 _PROCESSES = 2
-_WORTH_A_PROCESS = 8_000_000
+WORTH_A_PROCESS = 8_000_000
 """Bytes from which on a second process pays."""
 _PER_FILE = 20_000
 """Cost of a file beside its own bytes, in bytes."""
@@ -33,7 +33,7 @@ def read_shared(
 ) -> list[Answer]:
     """Return the answers of `read` in the order of the requests, each about a file of `paths`."""
     sizes = [size_of(path) for path in paths]
-    if sum(sizes) < _WORTH_A_PROCESS or (os.cpu_count() or 1) < _PROCESSES:
+    if sum(sizes) < WORTH_A_PROCESS or (os.cpu_count() or 1) < _PROCESSES:
         return read(requests)
     middle = _middle(sizes)
     with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:

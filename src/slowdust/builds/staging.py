@@ -24,9 +24,9 @@ from slowdust.places import CACHE_VARIABLE, cache_root, make_enterable
 from slowdust.temporary import ENTERABLE, temporary_folder
 from slowdust.units import Second, format_duration
 
-_TELL_EVERY: Second = 1.0
+TELL_EVERY: Second = 1.0
 """Time between two looks at how far the holder of a lock has come."""
-_REPEAT_EVERY: Second = 10.0
+REPEAT_EVERY: Second = 10.0
 """Time after which it is said again what is waited for."""
 Result = TypeVar("Result")
 
@@ -104,12 +104,12 @@ def _acquire(
         try:
             held.acquire(timeout=timeout)
         except filelock.Timeout:
-            timeout = _TELL_EVERY
+            timeout = TELL_EVERY
         else:
             return
         now = time.monotonic()
         waiting = f"waiting for {_holder(note)} to fill {folder.name}"
-        if progress is not None and (waiting != told or now - told_at >= _REPEAT_EVERY):
+        if progress is not None and (waiting != told or now - told_at >= REPEAT_EVERY):
             so_far = f"; {format_duration(round(now - begun))} so far" if told else ""
             told, told_at = waiting, now
             progress(f"{waiting}{so_far}")

@@ -33,7 +33,7 @@ _KIND, _THREAD = 8, 32
 _START, _DUMP, _STOP, _START_AT_ONCE, _FINISH = 1, 2, 3, 4, 5
 ANY_THREAD = 0
 """Whichever thread reads first from a client."""
-_ANSWER_LIMIT: Second = 60.0
+ANSWER_LIMIT: Second = 60.0
 _POLL: Second = 0.001
 _MARK = "slowdust_order"
 """The function of the library that the thread which serves the client has called."""
@@ -176,7 +176,7 @@ class Callgrind:
         os.pwrite(descriptor, struct.pack("=Q", thread), _THREAD)
         os.pwrite(descriptor, struct.pack("=Q", self._last), 0)
         operation()
-        deadline = time.monotonic() + _ANSWER_LIMIT
+        deadline = time.monotonic() + ANSWER_LIMIT
         acknowledged = 0
         while True:
             content = os.pread(descriptor, _ORDERS.size, 0)
@@ -209,7 +209,7 @@ def _silence(acknowledged: int) -> str:
             "than recv"
         )
     return (
-        f"the server under valgrind carried out no order for {_ANSWER_LIMIT:.0f} s, after "
+        f"the server under valgrind carried out no order for {ANSWER_LIMIT:.0f} s, after "
         f"{acknowledged} that it carried out: it hangs, or the machine is too busy"
     )
 

@@ -15,7 +15,7 @@ from slowdust.formats.elf import is_static
 from slowdust.places import cache_root
 from slowdust.temporary import becoming
 
-_COMPILER = ("cc", "-O2", "-Wall", "-fPIC", "-shared", "-ftls-model=initial-exec")
+COMPILER = ("cc", "-O2", "-Wall", "-fPIC", "-shared", "-ftls-model=initial-exec")
 INSTALL = "sudo apt install gcc libc6-dev"
 
 
@@ -31,7 +31,7 @@ def compiled(
         SlowdustError: there is no C compiler, or it fails.
     """
     source = resources.files(package).joinpath(f"{name}.c").read_bytes()
-    command = [*_COMPILER, "-x", "c", "-"]
+    command = [*COMPILER, "-x", "c", "-"]
     digest = hashlib.sha256(source + " ".join([*command, *libraries]).encode()).hexdigest()[:16]
     library = cache_root() / "preloads" / f"{name}-{digest}.so"
     with staging.lock(library):

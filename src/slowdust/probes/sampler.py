@@ -12,7 +12,7 @@ from slowdust.probes.probe import AnyProbe, attempt, use_between
 from slowdust.store.step import Sample
 from slowdust.units import Second
 
-_EVERY: Second = 1.0
+EVERY: Second = 1.0
 _SHORTEST: Second = 0.1
 """The rest at the end of a step is a sample only if it is longer."""
 _MOST_LINES = 5
@@ -100,7 +100,7 @@ class Sampler:
         ended = False
         while not ended:
             number += 1
-            ended = self._end.wait(max(0.0, begun + number * _EVERY - time.monotonic()))
+            ended = self._end.wait(max(0.0, begun + number * EVERY - time.monotonic()))
             now = self._read()
             if not ended or not self._samples or now.at - self._last.at >= _SHORTEST:
                 self._keep(now)

@@ -30,7 +30,16 @@ from slowdust.store.waits import WaitKind
 _NESTED = {
     *("errors_by_state", "all_time", "latency_us", "response_time", "per_op", "per_op_relative"),
     *("compared", "work", "counters", "counters_relative", "writers", "needed", "notes"),
-    *("explanation", "silent_incarnations", "beside", "storage", "hosts", "groups", "failures"),
+    *(
+        "evidence",
+        "explanation",
+        "silent_incarnations",
+        "beside",
+        "storage",
+        "hosts",
+        "groups",
+        "failures",
+    ),
 }
 """Fields of a result that are not one column."""
 _PLAIN = [name for name in Result.__struct_fields__ if name not in _NESTED]

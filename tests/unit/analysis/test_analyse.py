@@ -167,13 +167,18 @@ def test_plans_that_differ_are_shown_and_noted() -> None:
     [difference] = report.plan_differences
     assert difference.test == "point-query"
     assert difference.plans == {"a@1": "Index Scan", "a@2": "Seq Scan"}
+    assert difference.differences.keys() == {"a@2"}
+    assert difference.differing_lines == {"a@1": [0], "a@2": [0]}
+    assert report.same_plans == {
+        test: ["a@2"] for test in {result.test for result in report.results} - {"point-query"}
+    }
     assert PLAN_DIFFERS in the(report, "point-query", "a@2").notes
     assert PLAN_DIFFERS not in the(report, "update-index", "a@2").notes
 
 
 def test_a_plan_for_other_rows_is_the_same_plan() -> None:
     manifest, slices = quiet()
-    condition = "Index Cond: (transactionid >= '{}'::bigint)"
+    condition = "Index Scan using i on t\n  Index Cond: (transactionid >= '{}'::bigint)"
     for place, plan in enumerate(manifest.plans):
         plan.plan = condition.format(1000 + place)
 

@@ -4,8 +4,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.metrics import PerOperation
-from slowdust.analysis.model import AllTimeRatio, Amount, Result, Work
-from slowdust.analysis.results.notes import PLAN_DIFFERS
+from slowdust.analysis.model import AllTimeRatio, Amount, Evidence, Result, Work
 from slowdust.analysis.results.per_op import relative_to
 from slowdust.analysis.story.tldr import describe_contenders
 from slowdust.store.latency import LatencyUs
@@ -13,6 +12,7 @@ from slowdust.wording import listing, rough_duration, short_names
 from tests.unit.analysis.results import a_result
 
 A, B, C = "postgres@15.8", "postgres@17.6", "postgres@18.4"
+ANOTHER_PLAN = Evidence(kind="plan", words="sbtest1: index scan on k_1 became a sequential scan")
 
 
 MARGIN = 0.03
@@ -75,7 +75,8 @@ def test_a_verdict_about_all_time_is_told_with_its_ratio(snapshot: SnapshotAsser
 
 
 def test_a_verdict_about_all_time_keeps_the_caveat_about_plans(snapshot: SnapshotAssertion) -> None:
-    stalled = a_result(B, rqps=0.99, verdict="slower", notes=(PLAN_DIFFERS,))
+    stalled = a_result(B, rqps=0.99, verdict="slower")
+    stalled.evidence = [ANOTHER_PLAN]
     stalled.basis, stalled.all_time = "all time", AllTimeRatio(rqps=0.93, low=0.90, high=0.96)
 
     assert describe(with_base(stalled), [A, B], {})[-1] == snapshot
@@ -181,9 +182,10 @@ def test_counted_work_is_told_where_the_time_has_no_parts(
 
 
 def test_a_different_plan_is_the_explanation(snapshot: SnapshotAssertion) -> None:
-    results = with_base(a_result(B, rqps=0.5, verdict="slower", notes=(PLAN_DIFFERS,)))
+    result = a_result(B, rqps=0.5, verdict="slower")
+    result.evidence = [ANOTHER_PLAN]
 
-    assert describe(results, [A, B], {}) == snapshot
+    assert describe(with_base(result), [A, B], {}) == snapshot
 
 
 def test_a_failed_contender_is_told_and_not_compared(snapshot: SnapshotAssertion) -> None:

@@ -12,7 +12,7 @@ from slowdust.builds import staging
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(staging, "_TELL_EVERY", 0.02)
+    monkeypatch.setattr(staging, "TELL_EVERY", 0.02)
 
 
 def test_it_is_told_at_once_who_holds_the_lock_and_how_far_he_is(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_it_is_told_at_once_who_holds_the_lock_and_how_far_he_is(tmp_path: Path)
 
 
 def test_it_is_said_again_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(staging, "_REPEAT_EVERY", 0.0)
+    monkeypatch.setattr(staging, "REPEAT_EVERY", 0.0)
     folder = tmp_path / "folder"
     told: list[str] = []
     enough = threading.Event()

@@ -33,6 +33,14 @@ def test_a_stall_shortens_the_runs_of_nobody(positions: Positions) -> None:
     assert positions.limit("quick", 0.5) == before
 
 
+def test_a_first_run_that_was_quick_lengthens_no_later_one(positions: Positions) -> None:
+    positions.note("new", ran(1, 0.0001, [1, 0]))
+    for _ in range(2):
+        positions.note("new", ran(1, 0.1, [1, 1]))
+
+    assert positions.operation_time("new") == pytest.approx(0.2)
+
+
 def test_a_contender_that_failed_limits_nobody(positions: Positions) -> None:
     positions.keep(["quick"])
     assert positions.totals == {"quick": 100}

@@ -17,16 +17,14 @@ from slowdust.fleet.building import workshop
 from slowdust.fleet.building.compiling import compile_builds, nodes_that_can
 from slowdust.fleet.model import Able, Begun, Lost, Report
 from slowdust.units import Second
+from tests.tiers.selection import needs
 from tests.unit.builds.source_projects import VERSION, commit, postgres_sources, write
 from tests.unit.synthetic_fleet import Heard
 
 OLD, NEW, BROKEN = "postgres@git:old", "postgres@git:new", "postgres@git:broken"
 GCC = "gcc 12"
 
-needs_compiler = pytest.mark.skipif(
-    not all(map(shutil.which, ("gcc", "g++", "make", "git"))),
-    reason="compilers, make and git are needed",
-)
+needs_compiler = needs("cc", "make", "git")
 
 
 @dataclass

@@ -42,13 +42,13 @@ def test_a_server_that_has_ended_is_not_waited_for(tmp_path: Path) -> None:
 def test_a_server_that_never_took_an_order_reads_otherwise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(callgrind, "_ANSWER_LIMIT", 0.02)
+    monkeypatch.setattr(callgrind, "ANSWER_LIMIT", 0.02)
     with pytest.raises(CallgrindError, match="by another function than recv"):
         instrument(tmp_path, lambda: None).start(lambda: None)
 
 
 def test_a_server_that_took_orders_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(callgrind, "_ANSWER_LIMIT", 0.02)
+    monkeypatch.setattr(callgrind, "ANSWER_LIMIT", 0.02)
     server = instrument(tmp_path, lambda: None)
 
     def carry_out() -> None:

@@ -91,14 +91,14 @@ def test_a_missing_compiler_is_told_with_its_package(
     open_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLOWDUST_CACHE", str(open_dir / "cache"))
-    monkeypatch.setattr(preloads, "_COMPILER", ("no-such-compiler",))
+    monkeypatch.setattr(preloads, "COMPILER", ("no-such-compiler",))
     with pytest.raises(SlowdustError, match="sudo apt install gcc libc6-dev"):
         delay_library()
 
 
 def test_a_failing_compiler_is_quoted(open_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLOWDUST_CACHE", str(open_dir / "cache"))
-    monkeypatch.setattr(preloads, "_COMPILER", ("cc", "-no-such-option"))
+    monkeypatch.setattr(preloads, "COMPILER", ("cc", "-no-such-option"))
     with pytest.raises(SlowdustError, match="no-such-option"):
         delay_library()
     assert not list((open_dir / "cache").rglob("*.so"))

@@ -86,7 +86,7 @@ def test_descriptors_go_with_the_process_and_with_the_probe(
 def test_beyond_half_of_the_descriptors_files_are_opened_each_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ThreadFiles, "_kept_by_all", 1 << 30)
+    monkeypatch.setattr(ThreadFiles, "kept_by_all", 1 << 30)
     at_first = open_descriptors()
     assert ThreadFiles().read(os.getpid(), "stat")
     assert open_descriptors() == at_first

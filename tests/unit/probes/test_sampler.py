@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from slowdust.probes import sampler as module
-from slowdust.probes.host.use import HostProbe
+from slowdust.probes.host.use import HostProbe, HostReadings
 from slowdust.probes.sampler import LogReader, Sampler
 
 if TYPE_CHECKING:
@@ -20,7 +21,17 @@ MS = 1_000_000
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_EVERY", 0.2)
+    monkeypatch.setattr(module, "EVERY", 0.2)
+
+
+class CountedProbe(HostProbe):
+    """Knows how often it was read: once at the beginning, and once for each sample."""
+
+    reads = 0
+
+    def read(self) -> HostReadings:
+        self.reads += 1
+        return super().read()
 
 
 @pytest.mark.usefixtures("quick")
@@ -28,23 +39,23 @@ def test_each_second_has_what_was_used_and_logged(fake_proc: FakeProc, tmp_path:
     log = tmp_path / "server.log"
     log.write_text("from before\n")
     fake_proc.put(10)
-    probe = fake_proc.probe(10)
-    started = time.time()
-    with Sampler([probe, HostProbe(tmp_path)], log) as sampler:
-        time.sleep(0.1)
+    host = CountedProbe(tmp_path)
+    with Sampler([fake_proc.probe(10), host], log) as sampler:
         with log.open("a") as file:
             file.write("checkpoint starting\n")
         fake_proc.put(10, cpu_ns=50 * MS)
-        time.sleep(0.45)
-    first, second, *_ = sampler.samples(started)
-    assert first.start == pytest.approx(0.0, abs=0.05)
-    assert second.start == pytest.approx(0.2, abs=0.1)
-    assert first.seconds == pytest.approx(0.2, abs=0.1)
-    assert first.uses["server"]["cpu_s"] == pytest.approx(0.05)
-    assert "host" in first.uses
-    assert first.log == ["checkpoint starting"]
-    assert second.log == []
-    assert first.uses["server"]["seen_switches"] == 0
+        while host.reads < 4:
+            time.sleep(0.01)
+    samples = sampler.samples(sampler.began)
+    assert samples[0].start == 0.0
+    for sample, following in pairwise(samples):
+        assert sample.seconds > 0.19
+        assert following.start == pytest.approx(sample.start + sample.seconds)
+    assert [line for sample in samples for line in sample.log] == ["checkpoint starting"]
+    used = [sample.uses["server"] for sample in samples]
+    assert sum(use["cpu_s"] for use in used) == pytest.approx(0.05)
+    assert {use["seen_switches"] for use in used} == {0}
+    assert all("host" in sample.uses for sample in samples)
 
 
 @pytest.mark.usefixtures("quick")

@@ -1,9 +1,11 @@
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from slowdust.probes.server.sessions import SessionSampler, state_of
+from tests.waiting import wait_until
 
 NO_SUCH_THREAD = 2**22 + 1  # more than the kernel gives
 
@@ -21,24 +23,28 @@ def test_states(text: bytes, state: str) -> None:
     assert state_of(text) == state
 
 
+def syscall_of(thread: threading.Thread) -> bytes:
+    return Path(f"/proc/self/task/{thread.native_id}/syscall").read_bytes()
+
+
 def test_a_thread_that_sleeps_and_one_that_works() -> None:
     ended = threading.Event()
-    ids: dict[str, int] = {}
-
-    def sleep() -> None:
-        ids["sleeps"] = threading.get_native_id()
-        ended.wait()
+    begun = threading.Event()
 
     def work() -> None:
-        ids["works"] = threading.get_native_id()
+        begun.set()
         while not ended.is_set():
             pass
 
-    threads = [threading.Thread(target=target) for target in (sleep, work)]
-    for thread in threads:
-        thread.start()
-    time.sleep(0.05)
-    sleeping, working = (SessionSampler([ids[name]]) for name in ("sleeps", "works"))
+    sleeper, worker = threading.Thread(target=ended.wait), threading.Thread(target=work)
+    sleeper.start()
+    # The worker begins when the sleeper needs this interpreter no more.
+    wait_until(lambda: state_of(syscall_of(sleeper)) == "futex")
+    worker.start()
+    begun.wait()
+    threads = [sleeper, worker]
+    assert sleeper.native_id is not None and worker.native_id is not None
+    sleeping, working = SessionSampler([sleeper.native_id]), SessionSampler([worker.native_id])
     with sleeping, working:
         time.sleep(0.5)
     ended.set()

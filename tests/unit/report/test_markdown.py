@@ -132,7 +132,8 @@ def test_differing_plans_are_shown_whole() -> None:
     text = "\n".join(section(markdown.render(a_report()), "Plans that differ"))
 
     assert "point-query: `SELECT point-query`" in text
-    assert "    Seq Scan\n      Filter: a|b" in text
+    assert "    > Seq Scan\n    >   Filter: a|b" in text
+    assert "index scan became a sequential scan" in text
 
 
 def test_a_failed_contender_is_listed_with_its_reason(snapshot: SnapshotAssertion) -> None:

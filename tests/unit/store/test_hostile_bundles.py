@@ -128,7 +128,7 @@ def test_a_file_of_gigabytes_is_refused_by_its_header(
 def test_too_many_members_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    monkeypatch.setattr("slowdust.unpacking._MOST_MEMBERS", 10)
+    monkeypatch.setattr("slowdust.unpacking.MOST_MEMBERS", 10)
     with tarfile.open(tmp_path / "many", "w:gz") as archive:
         for number in range(11):
             archive.addfile(tarfile.TarInfo(f"e/perf/{number}.json.gz"))

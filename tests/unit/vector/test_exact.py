@@ -31,7 +31,7 @@ def naive(metric: Metric, query: Vectors, vector: Vectors) -> float:
 def test_the_nearest_are_those_of_a_naive_search(
     metric: Metric, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_BLOCK_BYTES", 8 * 4 * 7)  # several blocks, the last one short
+    monkeypatch.setattr(module, "BLOCK_BYTES", 8 * 4 * 7)  # several blocks, the last one short
     queries, vectors = made(4), made(100, seed=2)
     found = nearest(queries, vectors, 6, metric)
     for query, rows, distances in zip(queries, found.rows, found.distances, strict=True):

@@ -6,9 +6,14 @@ use super::super::{Failure, Request, Table, TextQueries as _, Value};
 use super::dialect::MysqlDialect;
 use super::{MysqlConnection, Statement};
 
-/// The forms of EXPLAIN. MySQL 5.5 knows only the older one; the newer one asks for a table where a
-/// tree is the default.
-const FORMS: [&str; 2] = ["EXPLAIN FORMAT=TRADITIONAL", "EXPLAIN"];
+/// The forms of EXPLAIN. The first tells of partitions, as all but MySQL from 8.0 on know; the second
+/// asks for a table where a tree is the default, and tells of partitions there; MySQL 5.5 knows only
+/// the last one for some statements.
+const FORMS: [&str; 3] = [
+    "EXPLAIN PARTITIONS",
+    "EXPLAIN FORMAT=TRADITIONAL",
+    "EXPLAIN",
+];
 const NOT_UNDERSTOOD: &str = "42000";
 /// A remark that is left out for the primary key, in which the rows are stored: there it says
 /// nothing about the access path, and MariaDB no longer prints it.
@@ -57,8 +62,9 @@ fn with_literals(statement: &str, values: &[Value], text: &[u8]) -> String {
     String::from_utf8_lossy(&sql).into_owned()
 }
 
-/// Return a line for each table that is read: the access type, the index, and the remarks.
-/// Estimates are left out, and so are names that differ between versions.
+/// Return a line for each table that is read: the access type, the index, what is looked up in it, and
+/// the remarks. Estimates are left out, and so are names and lengths of keys, which differ between
+/// versions.
 fn plan(table: &Table) -> Option<String> {
     let lines: Vec<_> = table
         .rows
@@ -94,21 +100,44 @@ fn line(columns: &Columns<'_>) -> Option<String> {
     let mut line = format!("{table}: {}", columns.get("type").unwrap_or("-"));
     // Since 5.7 the plain case has the name of the statement's verb.
     let plain = ["SIMPLE", "UPDATE", "DELETE"].contains(&part);
-    let part = (!plain).then(|| part.to_lowercase());
+    let number = columns
+        .get("id")
+        .filter(|id| *id != "1")
+        .unwrap_or_default();
+    let part = (!plain).then(|| format!("{} {number}", part.to_lowercase()));
     let key = columns.get("key");
     if let Some(key) = key {
         line.push(' ');
         line.push_str(key);
     }
+    if let Some(values) = columns.get("ref") {
+        line.push_str(&format!(" ({})", without_databases(values)));
+    }
+    let partitions = columns
+        .get("partitions")
+        .map(|names| names.split(',').count());
+    let partitions = partitions.map(|count| format!("partitions: {count}"));
     let extra = columns.get("Extra").into_iter();
     let extra = extra
         .flat_map(|words| words.split("; "))
         .filter(|word| !(key == Some(ROWS) && *word == INDEX_ONLY));
-    for more in part.as_deref().into_iter().chain(extra) {
+    let words = part.as_deref().map(str::trim).into_iter().chain(extra);
+    for more in words.chain(partitions.as_deref()) {
         line.push_str("; ");
         line.push_str(more);
     }
     Some(line)
+}
+
+/// Return what is looked up in an index, `const,sbtest.a.id`, as `const, a.id`.
+fn without_databases(values: &str) -> String {
+    let names = values
+        .split(',')
+        .map(|value| match value.splitn(3, '.').collect::<Vec<_>>()[..] {
+            [_, table, column] => format!("{table}.{column}"),
+            _ => value.to_owned(),
+        });
+    names.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -154,6 +183,29 @@ mod tests {
             let plan = plan_of([part, table, access, Some(key), Some(extra)]);
             assert_eq!(plan, Some(format!("t: range {key}{expected}")));
         }
+    }
+
+    #[test]
+    fn a_line_has_the_subquery_the_keys_and_the_number_of_partitions() {
+        let row = [
+            ("id", "2"),
+            ("select_type", "DEPENDENT SUBQUERY"),
+            ("table", "t2"),
+            ("partitions", "p1,p2"),
+            ("type", "ref"),
+            ("key", "k_1"),
+            ("key_len", "9"),
+            ("ref", "const,slowdust.t1.id"),
+            ("rows", "17"),
+            ("Extra", "Using where"),
+        ];
+        let table = Table {
+            columns: row.iter().map(|(name, _)| (*name).into()).collect(),
+            rows: vec![row.iter().map(|(_, value)| Some((*value).into())).collect()],
+        };
+        let expected =
+            "t2: ref k_1 (const, t1.id); dependent subquery 2; Using where; partitions: 2";
+        assert_eq!(plan(&table).as_deref(), Some(expected));
     }
 
     #[test]

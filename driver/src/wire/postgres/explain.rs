@@ -32,14 +32,15 @@ pub fn explain(
     Ok(plan)
 }
 
+/// Return the plan as a JSON document. With costs, since the server tells of JIT only beside them.
 fn plan_of(connection: &mut PostgresConnection, sql: &str) -> Result<String, Failure> {
-    let table = connection.query(&format!("EXPLAIN (COSTS OFF) {sql}"))?;
+    let table = connection.query(&format!("EXPLAIN (FORMAT JSON, COSTS ON) {sql}"))?;
     let lines = table.rows.into_iter().flatten().flatten();
     Ok(lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// Return the statement's execution as SQL.
-fn execution(name: &str, values: &[Value], text: &[u8]) -> String {
+pub fn execution(name: &str, values: &[Value], text: &[u8]) -> String {
     let mut sql = format!("EXECUTE {name}").into_bytes();
     for (index, value) in values.iter().enumerate() {
         sql.extend_from_slice(if index == 0 { b"(" } else { b", " });

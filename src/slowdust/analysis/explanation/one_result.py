@@ -23,7 +23,6 @@ from slowdust.analysis.model import (
 )
 from slowdust.analysis.origin import kind_of_import
 from slowdust.analysis.results.contenders import NOT_SET
-from slowdust.analysis.results.plan_shapes import shape_of
 from slowdust.analysis.stored import Stored
 from slowdust.analysis.story.unsure import command_for
 from slowdust.analysis.versions import find_contender, parts_of, release_of, sorted_releases
@@ -38,12 +37,17 @@ _Kind = TypeVar("_Kind", FunctionChanges, ContenderWaits)
 
 
 class PlanPair(msgspec.Struct, kw_only=True):
-    """A statement that the two servers plan in different ways."""
+    """A statement that the two servers execute in different ways."""
 
     statement: str
+    differences: list[str]
+    """What differs in words, the most important first."""
     base: str
     """The base's plan, as EXPLAIN prints it; the next is the contender's."""
     contender: str
+    base_lines: list[int]
+    """Places of the lines that differ, from 0; the next are the contender's."""
+    contender_lines: list[int]
 
 
 class SettingPair(msgspec.Struct, kw_only=True):
@@ -79,6 +83,8 @@ class OneResult(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What it waited for; absent, as the next, where waits were not observed."""
     base_waits: ContenderWaits | None = None
     plans: list[PlanPair] = []
+    same_plan: bool = False
+    """Whether the plans of all statements were read, and are the same."""
     settings: list[SettingPair] = []
     absent: list[Absent] = []
     others: list[str] = []
@@ -206,6 +212,7 @@ def _one(
         waits=_of_step(report.waits, step, result.contender),
         base_waits=_of_step(report.waits, step, report.base),
         plans=_plans(report, result),
+        same_plan=result.contender in report.same_plans.get(result.test, ()),
         settings=_settings(report, result.contender),
         others=[_other(each) for each in candidates if each not in chosen],
     )
@@ -219,17 +226,20 @@ def _of_step(listed: Sequence[_Kind], step: Step, contender: str) -> _Kind | Non
 
 
 def _plans(report: Report, result: Result) -> list[PlanPair]:
-    """Return the plans of the two that differ; others of the experiment may differ besides."""
-    pairs = [
+    """Return the statements that the two execute in different ways."""
+    return [
         PlanPair(
             statement=each.statement,
+            differences=each.differences[result.contender],
             base=each.plans[report.base],
             contender=each.plans[result.contender],
+            base_lines=each.differing_lines.get(report.base, []),
+            contender_lines=each.differing_lines.get(result.contender, []),
         )
         for each in report.plan_differences
-        if each.test == result.test and {report.base, result.contender} <= each.plans.keys()
+        if each.test == result.test and each.base == report.base
+        if result.contender in each.differences
     ]
-    return [pair for pair in pairs if shape_of(pair.base) != shape_of(pair.contender)]
 
 
 def _settings(report: Report, contender: str) -> list[SettingPair]:

@@ -13,6 +13,7 @@ from slowdust.analysis.model.courses import (
     GroupChanges,
     TestConcurrency,
 )
+from slowdust.analysis.model.evidence import Evidence, EvidenceKind
 from slowdust.analysis.model.explanation import Explanation, Part, PartName
 from slowdust.analysis.model.functions import Fate, FunctionChange, FunctionChanges
 from slowdust.analysis.model.hosts import (
@@ -32,6 +33,7 @@ from slowdust.analysis.model.report import (
 )
 from slowdust.analysis.model.result import (
     AllTimeRatio,
+    AmountDifference,
     Failures,
     MetricComparison,
     Needed,
@@ -63,6 +65,7 @@ __all__ = [
     "SCHEMA",
     "AllTimeRatio",
     "Amount",
+    "AmountDifference",
     "Answer",
     "AtRecall",
     "Basis",
@@ -73,6 +76,8 @@ __all__ = [
     "Course",
     "CourseKind",
     "Difference",
+    "Evidence",
+    "EvidenceKind",
     "Explanation",
     "Failures",
     "Fate",

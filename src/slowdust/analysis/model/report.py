@@ -38,12 +38,20 @@ class Noise(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class PlanDifference(msgspec.Struct, kw_only=True):
-    """A statement whose EXPLAIN differs between contenders of one DBMS."""
+    """A statement that contenders of one DBMS execute in different ways."""
 
     test: str
     statement: str
+    base: str
+    """The contender whose plan the others are compared with: the report's base, or the first one of
+    another DBMS."""
     plans: dict[str, str]
-    """Contender -> plan text."""
+    """Contender -> its plan, as the server prints it without costs."""
+    differences: dict[str, list[str]]
+    """Contender -> what differs in words, the most important first; only those that differ."""
+    differing_lines: dict[str, list[int]]
+    """Contender -> the places of the lines of its plan that differ, from 0; of the base those that
+    differ from any other."""
 
 
 class ContenderInfo(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -141,6 +149,8 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     indexes: list[IndexResult] = []
     """Indexes that were built, by kind, then contender; empty where none was measured."""
     plan_differences: list[PlanDifference] = []
+    same_plans: dict[str, list[str]] = {}
+    """Test -> the contenders that were seen to execute all its statements as the base does."""
     function_changes: list[FunctionChanges] = []
     """Functions beside the base's, by step, then contender; empty where there are no profiles."""
     waits: list[ContenderWaits] = []

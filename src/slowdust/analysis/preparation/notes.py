@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from slowdust.analysis.model import Result
-from slowdust.analysis.preparation.facts import Difference, differences, same_build, same_engine
-from slowdust.analysis.preparation.quantities import ALIKE, WORK, WORK_OF_READS
-from slowdust.analysis.preparation.work import OTHER_BUILD, worst_work_difference
-from slowdust.benchmarks.model import leaves_rows
+from slowdust.analysis.preparation.facts import Difference, differences, same_build
+from slowdust.analysis.preparation.quantities import ALIKE
+from slowdust.analysis.preparation.work import quantities_of, worst_work_difference
 from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.store.preparation import Preparation
 from slowdust.wording import counted
@@ -56,14 +55,11 @@ def add_notes_about_starts(
 def add_notes_about_work(
     results: Sequence[Result], manifest: Manifest, contenders: Sequence[str]
 ) -> None:
-    """Add a note to each result whose server did other work per operation than the base's."""
+    """Add a note to each result whose server did other work than the base's of the same build."""
     base, *others = _ordered(manifest, contenders)
     for contender in others:
-        if not same_engine(contender, base):
-            continue  # another engine counts other things under the same names
-        share, beginning = OTHER_BUILD, "other work"
-        if same_build(contender, base):
-            share, beginning = ALIKE, "different work of one build"
+        if not same_build(contender, base):
+            continue  # other work of another build is evidence
         for result in results:
             if result.contender != contender.name:
                 continue
@@ -71,13 +67,14 @@ def add_notes_about_work(
                 [work for work in manifest.counters if work.step == _key(result)],
                 contender.name,
                 base.name,
-                _quantities(result),
-                share,
+                quantities_of(result),
+                ALIKE,
             )
             if worst is not None:
                 difference, incarnation = worst
                 result.notes.append(
-                    f"{beginning}: {difference.sentence()} (incarnation {incarnation})"
+                    f"different work of one build: {difference.sentence()} "
+                    f"(incarnation {incarnation})"
                 )
 
 
@@ -115,11 +112,6 @@ def _summary(apart: Sequence[Difference]) -> str:
     largest, *others = apart
     more = f"; {counted(len(others), 'more difference')}" if others else ""
     return largest.sentence() + more
-
-
-def _quantities(result: Result) -> Mapping[str, str]:
-    reads = leaves_rows(result.group) and result.beside is None
-    return WORK_OF_READS if reads else WORK
 
 
 def _key(result: Result) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from slowdust.analysis.preparation.quantities import ALIKE
+from slowdust.analysis.model import Result
+from slowdust.analysis.preparation.quantities import ALIKE, WORK, WORK_OF_READS
+from slowdust.benchmarks.model import leaves_rows
 from slowdust.store.preparation import ServerCounters
 
 OTHER_BUILD = 0.1
-"""Relative difference from which other work of another build is reported: a fact, no alarm."""
+"""Relative difference from which other work of another build is evidence, in tests that write."""
 _CONSTANT = 2000.0
 """Amount in all operations together that says nothing: what a session and the questions about the
 work take, up to 1,300 rows of MySQL's own tables, is the same for few operations and for many."""
@@ -21,6 +23,8 @@ _FEW = 0.05
 class WorkDifference:
     """A quantity of which two servers used different amounts per operation."""
 
+    name: str
+    """Quantity of `ServerCounters`."""
     words: str
     value: float
     other: float
@@ -34,6 +38,12 @@ class WorkDifference:
         """Write '2.0 heap blocks read per operation, base 1.0'."""
         digits = 1 if max(self.value, self.other) < 100 and self.size > ALIKE * 10 else 3
         return f"{self.value:,.{digits}f} {self.words} per operation, base {self.other:,.{digits}f}"
+
+
+def quantities_of(result: Result) -> Mapping[str, str]:
+    """Return the quantities, with their words, that depend on the operations of a test alone."""
+    reads = leaves_rows(result.group) and result.beside is None
+    return WORK_OF_READS if reads else WORK
 
 
 def work_differences(
@@ -55,7 +65,7 @@ def work_differences(
         other = base.amounts[name] / base.operations
         apart = abs(value - other)
         if apart > max(_FEW, share * max(value, other)) and apart * operations > _CONSTANT:
-            result.append(WorkDifference(words, value, other))
+            result.append(WorkDifference(name, words, value, other))
     return sorted(result, key=lambda difference: -difference.size)
 
 

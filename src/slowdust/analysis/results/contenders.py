@@ -1,19 +1,17 @@
-"""Contenders and method as a report lists them: settings, plans, and where they differ."""
+"""Contenders and method as a report lists them: settings, and where they differ."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from slowdust.analysis.model import ContenderInfo, PlanDifference
+from slowdust.analysis.model import ContenderInfo
 from slowdust.analysis.origin import describe_import, kind_of_import
-from slowdust.analysis.results.plan_shapes import shape_of
 from slowdust.store.manifest import (
     ContenderFacts,
     Counting,
     Manifest,
     Method,
-    Plan,
     StepsMethod,
     WorkloadFacts,
 )
@@ -65,24 +63,6 @@ def unknown_settings(infos: Sequence[ContenderInfo]) -> list[str]:
         f"{version} does not know {listing(sorted(names))}: left out."
         for version, names in skipped.items()
         if names
-    ]
-
-
-def plan_differences(plans: Sequence[Plan], dbms: Mapping[str, str]) -> list[PlanDifference]:
-    """Return the statements, in order, whose plan differs between contenders of a DBMS.
-
-    `dbms` is contender -> DBMS: what different DBMS print as a plan cannot be compared.
-    """
-    by_statement: dict[tuple[str, str, str], dict[str, str]] = {}
-    for plan in plans:
-        if plan.contender not in dbms:
-            continue  # of a contender that the experiment does not have
-        statement = (plan.test, plan.statement, dbms[plan.contender])
-        by_statement.setdefault(statement, {})[plan.contender] = plan.plan
-    return [
-        PlanDifference(test=test, statement=statement, plans=texts)
-        for (test, statement, _), texts in by_statement.items()
-        if len(set(map(shape_of, texts.values()))) > 1
     ]
 
 

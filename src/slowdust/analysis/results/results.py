@@ -43,7 +43,6 @@ from slowdust.analysis.results.notes import (
     silent_incarnations,
 )
 from slowdust.analysis.results.per_op import per_operation, relative_counters, relative_to
-from slowdust.analysis.results.plan_shapes import shape_of
 from slowdust.analysis.results.rates import rate_of
 from slowdust.analysis.sla import missed_its_sla, writers_of
 from slowdust.benchmarks import BENCHMARKS, known_group, measured_in_steps
@@ -281,9 +280,8 @@ def _notes_about_plan(
     """Return a note if the result's plan is not the base's, or that of the writers beside it."""
     notes = []
     for difference in differences:
-        plan, base_plan = difference.plans.get(result.contender), difference.plans.get(base)
-        is_of_test = difference.test == result.test
-        if is_of_test and plan and base_plan and shape_of(plan) != shape_of(base_plan):
+        is_of_test = difference.test == result.test and difference.base == base
+        if is_of_test and result.contender in difference.differences:
             counted = result.writers is None or difference.statement.startswith("SELECT")
             notes.append(PLAN_DIFFERS if counted else PLAN_OF_WRITERS_DIFFERS)
     return [note for note in (PLAN_DIFFERS, PLAN_OF_WRITERS_DIFFERS) if note in notes]

@@ -17,10 +17,10 @@ from statistics import median
 
 from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.model import Result, Verdict
-from slowdust.analysis.results.notes import BUSY_CLIENT, PLAN_DIFFERS
+from slowdust.analysis.results.notes import BUSY_CLIENT
 from slowdust.analysis.story.bands import Bands, Change
 from slowdust.analysis.story.explain import Movement, explain
-from slowdust.analysis.story.reasons import OTHER_PLAN, UNEXPLAINED, common_reasons
+from slowdust.analysis.story.reasons import UNEXPLAINED, common_reasons, exact_reason
 from slowdust.analysis.story.unsure import sentence_about_unsure
 from slowdust.analysis.story.work import brief_work
 from slowdust.benchmarks import measured_in_steps
@@ -295,10 +295,9 @@ def _sentence_about_change(pair: _Pair) -> str:
     if (typical := result.typical_beside) is not None:
         stalled = "stalls" if pair.rqps < typical else "the base stalls"
         claim += f"; typical {ratio(typical)}, all time {ratio(pair.rqps)}: {stalled}"
-    if PLAN_DIFFERS in result.notes:
-        return f"{claim}; {OTHER_PLAN}."
     if result.has_stalls:
-        return f"{claim}."
+        exact = exact_reason(result)
+        return f"{claim}; {exact}." if exact else f"{claim}."
     explanation = result.explanation
     words = explanation.words if explanation else _reason(result, pair.base)
     return f"{claim}; {words}."
@@ -326,7 +325,9 @@ def _median_of(ratios: Sequence[float]) -> str:
 
 
 def _reason(result: Result, base: Result) -> str:
-    """Return why a result without parts of its time changed; counted work comes first."""
+    """Return why a result without parts of its time changed; exact evidence comes first."""
+    if exact := exact_reason(result):
+        return exact
     movements = explain(result, base)
     agreeing = "more" if result.verdict == "slower" else "less"
     if result.work is None or result.work.verdict != agreeing:

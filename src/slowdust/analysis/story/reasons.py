@@ -1,21 +1,25 @@
 """Reasons of a change in words: the parts of the time per operation that make it.
 
-Only counted instructions are called a cause, and waiting where context switches or storage tell
-what it is about (`explain.py`). CPU time moves with the speed of a shared machine as throughput
-does, so it is stated as what it is. Where each instruction took more time, the clock was slower,
-caches missed more often, or something else loaded the machine.
+Exact evidence that can explain most of a change is the whole reason: the plan, rows, pages,
+planning, instructions. Otherwise the largest parts of the time follow it: waiting with what it is
+for, where waits, context switches or storage tell that (`explain.py`), and CPU time, which moves
+with the speed of a shared machine as throughput does, so that it is stated as what it is.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from slowdust.analysis.comparison.relative import Step
+from slowdust.analysis.explanation.evidence import leading
 from slowdust.analysis.explanation.parts import GOOD_PART
 from slowdust.analysis.metrics import Cause
 from slowdust.analysis.model import (
     ContenderWaits,
+    Evidence,
+    EvidenceKind,
     Explanation,
     FunctionChange,
     FunctionChanges,
@@ -24,15 +28,14 @@ from slowdust.analysis.model import (
     Result,
 )
 from slowdust.analysis.model.functions import UNNAMED, WHOLE_OBJECT
-from slowdust.analysis.results.notes import BUSY_PROGRAMS, PLAN_DIFFERS
+from slowdust.analysis.results.notes import BUSY_PROGRAMS
 from slowdust.analysis.story.explain import Movement, explain
 from slowdust.benchmarks.model import Group
-from slowdust.ratios import change, instructions
+from slowdust.ratios import change, instructions, ratio
 from slowdust.store.count import INSTRUCTIONS
-from slowdust.wording import listing, operation, shortened
+from slowdust.wording import amount, listing, operation, shortened
 
 UNEXPLAINED = "nothing measured here explains it"
-OTHER_PLAN = "its plan differs, so this compares plans, not code"
 MOST_FUNCTIONS = 3
 """Functions that a sentence names."""
 LEAST_SHARE = 0.1
@@ -69,11 +72,23 @@ TITLES: Mapping[PartName, str] = {
     "server": "server CPU and waiting",
 }
 """Parts as rows and columns name them, in the order in which these stand."""
-_PLAN = "another plan"
 _STALLS = "stalls"
 _NO_PART = "no part is sure"
-_WITHOUT_PART = (_PLAN, _STALLS, _NO_PART)
-"""What is said of the changes of which no part of the time is the largest."""
+_KINDS: Mapping[EvidenceKind, str] = {
+    "plan": "another plan",
+    "rows": "rows",
+    "pages": "pages",
+    "planning": "planning",
+    "instructions": TITLES["instructions"],
+    "system calls": "system calls",
+    "settings": "settings",
+}
+"""Kinds of evidence in a sentence about several tests."""
+SAME_PLAN = "; the plan is the same"
+_BY_PLAN: frozenset[EvidenceKind] = frozenset(("rows", "pages"))
+"""Kinds that a reader would expect to come from another plan."""
+MOST_EVIDENCE = 2
+"""Amounts that a sentence names."""
 
 
 def add_reasons(
@@ -81,11 +96,12 @@ def add_reasons(
     base: str,
     functions: Sequence[FunctionChanges],
     waits: Sequence[ContenderWaits] = (),
+    same_plans: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> None:
     """Set the words of the explanation of each result that is faster or slower.
 
     `functions` with exact costs name the functions that its instructions went into, `waits` what
-    its waiting is for.
+    its waiting is for. `same_plans` is test -> the contenders whose plans are the base's.
     """
     observed = {
         (Step(each.benchmark, each.test, each.clients), each.contender): each.words_of_change
@@ -107,6 +123,9 @@ def add_reasons(
             own = counted.get((step, result.contender))
         waiting = observed.get((_step(result), result.contender), "")
         explanation.words = _words(result, explanation, base_result, own, waiting)
+        reads = any(each.kind in _BY_PLAN for each in leading(result.evidence))
+        if reads and result.contender in same_plans.get(result.test, ()):
+            explanation.words += SAME_PLAN
 
 
 def common_reasons(labelled: Sequence[tuple[str, Result]]) -> list[str]:
@@ -114,15 +133,18 @@ def common_reasons(labelled: Sequence[tuple[str, Result]]) -> list[str]:
 
     Nothing where no part of any of them is sure.
     """
-    by_kind: dict[str, list[str]] = {kind: [] for kind in (*TITLES.values(), *_WITHOUT_PART)}
+    kinds = dict.fromkeys([*_KINDS.values(), *TITLES.values()])
+    by_kind: dict[str, list[str]] = {kind: [] for kind in (*kinds, _STALLS, _NO_PART)}
     for label, result in labelled:
         if result.explanation is not None and result.explanation.words:
             by_kind[_kind_of_change(result, result.explanation)].append(label)
-    parts = [_in_tests(kind, by_kind[kind]) for kind in TITLES.values() if by_kind[kind]]
+    parts = [_in_tests(kind, by_kind[kind]) for kind in kinds if by_kind[kind]]
     total = sum(map(len, by_kind.values()))
     if total < FEWEST_TOGETHER or not parts:
         return []
-    others = [f"; {_in_tests(kind, by_kind[kind])}" for kind in _WITHOUT_PART if by_kind[kind]]
+    others = [
+        f"; {_in_tests(kind, by_kind[kind])}" for kind in (_STALLS, _NO_PART) if by_kind[kind]
+    ]
     return [
         f"Of {total} tests that changed, the largest part of the change is "
         f"{listing(parts)}{''.join(others)}."
@@ -131,8 +153,10 @@ def common_reasons(labelled: Sequence[tuple[str, Result]]) -> list[str]:
 
 def _kind_of_change(result: Result, explanation: Explanation) -> str:
     """Return the title of the largest part of a change, or what stands in its place."""
-    if PLAN_DIFFERS in result.notes:
-        return _PLAN
+    if leads := leading(result.evidence):
+        return _KINDS[leads[0].kind]
+    if _plan_difference(result.evidence):
+        return _KINDS["plan"]
     if result.has_stalls:
         return _STALLS
     return TITLES[explanation.main[0]] if explanation.main else _NO_PART
@@ -153,8 +177,8 @@ def _words(
     functions: FunctionChanges | None,
     waiting: str,
 ) -> str:
-    if PLAN_DIFFERS in result.notes:
-        return OTHER_PLAN
+    if exact := exact_reason(result, functions):
+        return exact
     if result.has_stalls:
         return "stalls make the difference"
     main = _parts_told(result, explanation)
@@ -175,11 +199,56 @@ def _words(
         clauses.append(waiting)
     elif evidence:
         clauses.append(_points_to(evidence))
-    elif not _WITH_INSTRUCTIONS & {*explanation.main}:
+    elif not _WITH_INSTRUCTIONS & {*explanation.main} and not _has_good_part(result.evidence):
         clauses.append("which on a shared machine proves no cause")
     elif "instructions" in explanation.main and _does_not_wait(explanation):
         clauses.append("and waiting is no large part of it")
     return ", ".join(clauses) + _against(explanation)
+
+
+def exact_reason(result: Result, functions: FunctionChanges | None = None) -> str:
+    """Return the evidence that can explain most of a change, with both numbers.
+
+    Another plan alone is a reason, too. Empty where there is neither.
+    """
+    plan = _plan_difference(result.evidence)
+    leads = leading(result.evidence)[:MOST_EVIDENCE]
+    amounts = ", ".join(_in_words(each, result, functions) for each in leads)
+    return ": ".join(words for words in (plan, amounts) if words)
+
+
+def amounts_of(evidence: Evidence) -> list[str]:
+    """Return the amounts of the base and the contender, their ratio, and what it can explain.
+
+    Each is empty where there is none.
+    """
+    numbers = (evidence.base, evidence.contender)
+    explains = evidence.explains
+    return [
+        *("" if number is None else amount(number) for number in numbers),
+        "" if evidence.ratio is None else f"{ratio(evidence.ratio)}X",
+        "" if explains is None else f"{explains:.0%}",
+    ]
+
+
+def _plan_difference(evidence: Sequence[Evidence]) -> str:
+    words = [each.words for each in evidence if each.kind == "plan"]
+    return "; ".join(words[:MOST_EVIDENCE])
+
+
+def _in_words(evidence: Evidence, result: Result, functions: FunctionChanges | None) -> str:
+    """Return '99,634 rows read per operation, 2.1 in the base'."""
+    unit = operation(result.unit)
+    if evidence.kind == "instructions":
+        assert evidence.ratio is not None, "instructions are counted for both"
+        return f"{instructions(evidence.ratio)} per {unit}{_in_functions(functions)}"
+    assert evidence.contender is not None and evidence.base is not None, "it has a share"
+    own, base = amount(evidence.contender), amount(evidence.base)
+    return f"{own} {evidence.words} per {unit}, {base} in the base"
+
+
+def _has_good_part(evidence: Sequence[Evidence]) -> bool:
+    return any(each.explains is not None and each.explains >= GOOD_PART for each in evidence)
 
 
 def _parts_told(result: Result, explanation: Explanation) -> list[Part]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from slowdust.benchmarks.vector.metric import Distances, Metric, Vectors
 
-_BLOCK_BYTES = 64 << 20
+BLOCK_BYTES = 64 << 20
 """Size of the distances that are in memory at once."""
 TIE = 1e-5
 """Relative difference of two distances that are taken for one: servers calculate in 32 bits."""
@@ -43,7 +43,7 @@ def nearest(
     rows = np.arange(len(vectors)) if among is None else among
     kept_rows = np.empty((len(queries), 0), dtype=np.int64)
     kept: Distances = np.empty((len(queries), 0))
-    step = max(1, _BLOCK_BYTES // (8 * max(1, len(queries))))
+    step = max(1, BLOCK_BYTES // (8 * max(1, len(queries))))
     for begin in range(0, len(rows), step):
         block = rows[begin : begin + step]
         distances = metric.between(queries, vectors[block])

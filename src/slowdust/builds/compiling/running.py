@@ -28,9 +28,9 @@ from slowdust.units import Second, format_duration
 COMPILER_CACHE = "ccache"
 """The folder of the cache that ccache keeps its objects in."""
 _LAST_LINES = 15
-_SHOWN_EVERY: Second = 5.0
+SHOWN_EVERY: Second = 5.0
 _LOOK_EVERY: Second = 1.0
-_END_WITHIN: Second = 10.0
+END_WITHIN: Second = 10.0
 _ENDED_EVERY: Second = 0.1
 _NINJA = re.compile(rb"^\[(\d+)/(\d+)\] ", re.MULTILINE)
 _MAKE_OF_CMAKE = re.compile(rb"^\[ *(\d+)%\] ", re.MULTILINE)
@@ -156,7 +156,7 @@ class Runner:
                     log.write(chunk)
                     lines, newline, rest = (rest + chunk).rpartition(b"\n")
                     self._extent.read(lines + newline)
-                if time.monotonic() - self._shown >= _SHOWN_EVERY:
+                if time.monotonic() - self._shown >= SHOWN_EVERY:
                     self._show(step)
 
     def _show(self, step: Step) -> None:
@@ -177,7 +177,7 @@ class Runner:
 
 def end_abandoned(folder: Path) -> None:
     """End the commands that a killed Slowdust ran in a folder, whose lock the caller holds."""
-    end = time.monotonic() + _END_WITHIN
+    end = time.monotonic() + END_WITHIN
     while (left := list(_running_in(folder))) and time.monotonic() < end:
         time.sleep(_ENDED_EVERY)
     for process in left:
@@ -198,7 +198,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
     with suppress(subprocess.TimeoutExpired):
-        process.wait(_END_WITHIN)
+        process.wait(END_WITHIN)
     # Others of the group may be slower to end than its first process.
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -90,7 +90,7 @@ class Postgres:
         version = settings.required[VERSION]
         others = {name: v for name, v in settings.required.items() if name != VERSION}
         asked = dataclasses.replace(settings, required=others)
-        accepted = POSTGRES.accept(_build(version), account, asked)
+        accepted = POSTGRES.accept(postgres_build(version), account, asked)
         return AcceptedSettings(
             {**accepted.values, VERSION: version}, accepted.skipped, settings.create
         )
@@ -129,7 +129,8 @@ class Postgres:
 
 
 @cache
-def _build(version: str) -> Build:
+def postgres_build(version: str) -> Build:
+    """Return the build of a version of Postgres from the catalog, which is fetched once."""
     return builds.resolve(POSTGRES.name, version, lambda _: None)
 
 
@@ -139,7 +140,7 @@ def _beneath(site: Site) -> Site:
     values = {name: value for name, value in own.items() if name != VERSION}
     return dataclasses.replace(
         site,
-        build=_build(site.settings.values[VERSION]),
+        build=postgres_build(site.settings.values[VERSION]),
         data_dir=site.data_dir / POSTGRES.name,
         access=Access(),
         settings=AcceptedSettings(values, site.settings.skipped, site.settings.create),

@@ -30,7 +30,7 @@ from slowdust.units import Second
 
 _ALL = "all"
 """The name of the lock under which the others are taken."""
-_LONGEST_TURN: Second = 10.0
+LONGEST_TURN: Second = 10.0
 _LOOK_EVERY: Second = 0.01
 _LONGEST_RECORD = 4096
 _LONGEST_NAME = 200
@@ -169,12 +169,12 @@ def _take_turn(everything: int) -> None:
     Raises:
         SlowdustError: somebody does: every user may lock it, and never let it go.
     """
-    deadline = time.monotonic() + _LONGEST_TURN
+    deadline = time.monotonic() + LONGEST_TURN
     while not _lock(everything):
         if time.monotonic() > deadline:
             raise SlowdustError(
                 f"another process has held slowdust-{_ALL}.lock in {claims_directory()} for "
-                f"{_LONGEST_TURN:.0f} s: end it, or set {CLAIMS_VARIABLE} to another directory"
+                f"{LONGEST_TURN:.0f} s: end it, or set {CLAIMS_VARIABLE} to another directory"
             )
         time.sleep(_LOOK_EVERY)
 

@@ -21,7 +21,7 @@ STARTS = 2
 """Starts of each server: what memory it gets, and where, moves instructions a little, too."""
 MOST_STARTS = 5
 """Starts for steps that fewer do not decide."""
-_PATIENCE: Second = 120.0
+PATIENCE: Second = 120.0
 """Time in which starts beyond the first ones begin; as much as those took, if that is longer."""
 
 
@@ -71,7 +71,7 @@ def planned_starts(
     for number in range(1, STARTS + 1):
         yield number, list(steps)
     now = time.monotonic()
-    deadline = now + max(_PATIENCE, now - begun)
+    deadline = now + max(PATIENCE, now - begun)
     for number in range(STARTS + 1, MOST_STARTS + 1):
         names = [contender.name for contender in contenders.running()]
         undecided = undecided_steps(

@@ -29,7 +29,7 @@ WINDOWS = _WARM_UP + _UNKEPT + REPEATS
 """Windows that the operations of a step would fill for each role that is counted."""
 _ORDERS = 2
 """Operations of a role behind which counting begins, and ends."""
-_TO_THE_READ: Second = 0.05
+TO_THE_READ: Second = 0.05
 """Time in which a thread of the server that has answered comes to read its next message."""
 
 Threads = dict[str, int]
@@ -123,11 +123,11 @@ class CountedStep:
         """Count all operations of the step's only session, from its first message to its end."""
         (role,) = self._work.roles
         sessions, operations = self._sessions, self._work.window
-        time.sleep(_TO_THE_READ)
+        time.sleep(TO_THE_READ)
         self._callgrind.start_before(lambda: sessions.perform(1), threads[role])
         if operations > 1:
             sessions.perform(operations - 1)
-        time.sleep(_TO_THE_READ)
+        time.sleep(TO_THE_READ)
         return [self._repeat([self._callgrind.finish(sessions.close, threads[role])])]
 
     def _windows(self, threads: Threads) -> list[Repeat]:
@@ -158,7 +158,7 @@ class CountedStep:
 
     def _order(self, order: Callable[[Callable[[], object]], _Answer]) -> _Answer:
         """Give an order that is carried out with the next operation."""
-        time.sleep(_TO_THE_READ)
+        time.sleep(TO_THE_READ)
         return order(lambda: self._sessions.perform(1))
 
     def _repeat(self, texts: Sequence[str]) -> Repeat:

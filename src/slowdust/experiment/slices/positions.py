@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 
@@ -16,6 +17,11 @@ The slowest has to do them all, so that its data ages alike. One that scans a ta
 use an index would otherwise take hours for the operations that they do in a second.
 """
 
+_RUNS_OF_SPEED = 2
+"""The last runs of which the faster one is a contender's speed: it may have stalled in the last
+one, and its first one is no guide, since MariaDB 10.11 may execute a prepared DELETE by an index
+once and by scans from then on."""
+
 
 class Positions:
     """The operations that each contender's clients have done since the step's sessions opened."""
@@ -24,18 +30,15 @@ class Positions:
         self._done: dict[str, list[int]] = {}
         self._skipped: dict[str, int] = {}
         """Contender -> operations that it left out where it was sent to other positions."""
-        self._speeds: dict[str, float] = {}
-        """Contender -> operations per second of one of its clients, in the fastest of its runs.
-
-        In the last one it may have stalled.
-        """
+        self._speeds: dict[str, deque[float]] = {}
+        """Contender -> operations per second of one of its clients, in each of its last runs."""
 
     def note(self, name: str, ran: Ran | RanBeside) -> None:
         """Note where a contender is after a run."""
         self._done[name] = ran.positions
         if ran.operations and ran.seconds:
-            speed = ran.operations / ran.seconds / len(ran.positions)
-            self._speeds[name] = max(speed, self._speeds.get(name, 0.0))
+            speeds = self._speeds.setdefault(name, deque(maxlen=_RUNS_OF_SPEED))
+            speeds.append(ran.operations / ran.seconds / len(ran.positions))
 
     def go_to(self, name: str, positions: Sequence[int]) -> None:
         """Note that a contender's next run begins at other positions than those where it is."""
@@ -49,7 +52,7 @@ class Positions:
 
     def operation_time(self, name: str) -> Second:
         """Return how long an operation of a contender takes one client; 0 before its first run."""
-        return 1 / self._speeds[name] if name in self._speeds else 0.0
+        return 1 / max(self._speeds[name]) if name in self._speeds else 0.0
 
     def of(self, name: str) -> list[int]:
         """Return the operations of each client of a contender."""
@@ -72,7 +75,8 @@ class Positions:
         """
         if not self._speeds or name not in self._done:
             return None
-        more = max(1, round(LEAD * min(self._speeds.values()) * seconds))
+        slowest = min(max(speeds) for speeds in self._speeds.values())
+        more = max(1, round(LEAD * slowest * seconds))
         return [position + more for position in self._done[name]]
 
 

@@ -40,7 +40,7 @@ class ThreadFiles:
     descriptors this program may have; what is beyond is opened for each reading.
     """
 
-    _kept_by_all: ClassVar[int] = 0
+    kept_by_all: ClassVar[int] = 0
 
     def __init__(self, proc: str = "/proc") -> None:
         self._proc = proc
@@ -63,10 +63,10 @@ class ThreadFiles:
             except ProcessLookupError:
                 self._close(files, name)
         path = f"{self._proc}/{pid}/{name}"
-        if ThreadFiles._kept_by_all >= self._most:
+        if ThreadFiles.kept_by_all >= self._most:
             return read_bytes(path)
         files[name] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        ThreadFiles._kept_by_all += 1
+        ThreadFiles.kept_by_all += 1
         return _read_again(files[name])
 
     def threads(self, pid: int) -> tuple[int, ...]:
@@ -90,7 +90,7 @@ class ThreadFiles:
 
     def _close(self, files: dict[str, int], name: str) -> None:
         os.close(files.pop(name))
-        ThreadFiles._kept_by_all -= 1
+        ThreadFiles.kept_by_all -= 1
 
 
 def _read_again(descriptor: int) -> bytes:

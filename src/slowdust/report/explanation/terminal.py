@@ -12,12 +12,13 @@ from slowdust.analysis.explanation.one_result import Explained, OneResult
 from slowdust.analysis.explanation.parts import GOOD_PART
 from slowdust.analysis.metrics import Metric, shown_metrics
 from slowdust.analysis.model import Explanation, Part
-from slowdust.analysis.story.reasons import TITLES
+from slowdust.analysis.story.reasons import TITLES, amounts_of
 from slowdust.ratios import interval, ratio, speed, with_interval, work_in_words
 from slowdust.report import waits as waits_in_words
 from slowdust.report.explanation.bars import ASCII, UNICODE, drawn, falling
 from slowdust.report.functions import cost_per_operation, own_costs, sampling_of
 from slowdust.report.markdown.table import ABSENT, or_absent, rate
+from slowdust.report.plans import plain_lines
 from slowdust.report.terminal import (
     plain_table,
     print_head,
@@ -66,13 +67,24 @@ def _print(console: Console, one: OneResult) -> None:
         )
         for place, line in enumerate(lines):
             console.print(f"{'' if place else label:<{_LABEL}}{line}", soft_wrap=True)
-    for section in (_parts, _functions, _waits, _plans, _hardware, _settings, _remarks, _others):
+    for section in (
+        _evidence,
+        _parts,
+        _functions,
+        _waits,
+        _plans,
+        _hardware,
+        _settings,
+        _remarks,
+        _others,
+    ):
         section(console, one)
 
 
 def headline(one: OneResult) -> list[tuple[str, str]]:
     """Return the verdicts with their numbers, the reasons, and what can be excluded, by label."""
     labelled = [("time", _time(one)), ("work", _work(one)), ("why", _why(one))]
+    labelled.append(("plan", "The plan is the same." if one.same_plan else ""))
     labelled += [("excluded", sentence) for sentence in one.excluded]
     return [(label, text) for label, text in labelled if text]
 
@@ -109,6 +121,21 @@ def _work(one: OneResult) -> str:
 def _why(one: OneResult) -> str:
     explanation = one.result.explanation
     return "" if explanation is None else explanation.words
+
+
+def _evidence(console: Console, one: OneResult) -> None:
+    evidence = one.result.evidence
+    if not evidence:
+        return
+    _print_section(
+        console,
+        f"Exact evidence per {operation(one.result.unit)}, and the share of the change that it can "
+        "explain",
+    )
+    table = plain_table("kind", "", "base", "now", "ratio", "explains", left=2)
+    for each in evidence:
+        table.add_row(each.kind, each.words, *amounts_of(each))
+    console.print(table)
 
 
 def _parts(console: Console, one: OneResult) -> None:
@@ -206,9 +233,13 @@ def _waits(console: Console, one: OneResult) -> None:
 def _plans(console: Console, one: OneResult) -> None:
     for pair in one.plans:
         _print_section(console, f"The plans differ: {pair.statement}")
-        for name, plan in ((one.base, pair.base), (one.result.contender, pair.contender)):
+        print_lines(console, [f"- {words}" for words in pair.differences])
+        for name, plan, differing in (
+            (one.base, pair.base, pair.base_lines),
+            (one.result.contender, pair.contender, pair.contender_lines),
+        ):
             console.print(f"  {name}", soft_wrap=True)
-            for line in plan.splitlines():
+            for line in plain_lines(plan, differing):
                 console.print(f"    {line}", soft_wrap=True)
 
 
@@ -302,3 +333,9 @@ def _others(console: Console, one: OneResult) -> None:
 def _print_section(console: Console, text: str) -> None:
     console.print()
     print_head(console, text)
+
+
+_SECTIONS = (
+    *(_evidence, _parts, _functions, _waits, _plans),
+    *(_hardware, _settings, _remarks, _others),
+)

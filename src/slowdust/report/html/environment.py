@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from slowdust import wording
+from slowdust.analysis.story.reasons import amounts_of
 from slowdust.analysis.story.unsure import what_decides
 from slowdust.report import waits
 from slowdust.report.findings import finding_in_words
@@ -61,6 +62,7 @@ def environment() -> Environment:
         change=cells.change,
         change_of_wait=cells.change_of_wait,
         facts_of_waits=waits.facts,
+        amounts_of=amounts_of,
         duration=numbers.duration,
         interval=cells.interval,
         judged_interval=cells.judged_interval,

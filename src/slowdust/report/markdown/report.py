@@ -24,6 +24,7 @@ from slowdust.report.markdown import (
 )
 from slowdust.report.markdown.foreign import escaped
 from slowdust.report.markdown.table import table
+from slowdust.report.plans import EXPLAINED, differences_in_words, plain_lines
 from slowdust.report.tldr import beginning, list_of_changes, passages
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
@@ -125,9 +126,12 @@ def plans(report: Report) -> list[str]:
     lines: list[str] = []
     for difference in report.plan_differences:
         lines += ["", f"{difference.test}: `{difference.statement}`"]
+        for name, words in difference.differences.items():
+            lines += ["", f"{name}: {differences_in_words(words)}"]
         for name, plan in difference.plans.items():
-            lines += ["", name, "", *(f"    {line}" for line in plan.splitlines())]
-    return ["## Plans that differ", *lines] if lines else []
+            differing = difference.differing_lines.get(name, ())
+            lines += ["", name, "", *(f"    {line}" for line in plain_lines(plan, differing))]
+    return ["## Plans that differ", "", EXPLAINED, *lines] if lines else []
 
 
 def method(report: Report) -> list[str]:

@@ -249,7 +249,7 @@ def test_two_processes_read_what_one_reads(
     tests = [Written(test=f"test-{letter}", rate=1000.0 + n) for n, letter in enumerate("abcde")]
     archive = write_archive(tmp_path / "a", {RUN_A: tests, RUN_B: tests})
     slowdust("import", "sysbench", archive, "--name", "one")
-    monkeypatch.setattr(reading, "_WORTH_A_PROCESS", 0)
+    monkeypatch.setattr(reading, "WORTH_A_PROCESS", 0)
     slowdust("import", "sysbench", archive, "--name", "two")
     result, two = (
         Path("results", name, "slices.ndjson").read_text(encoding="utf-8")

@@ -51,14 +51,14 @@ def test_all_locks_are_taken_or_none(claims: Path) -> None:
 def test_a_lock_of_all_that_is_never_free_is_an_error(
     claims: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(locks, "_LONGEST_TURN", 0.1)
+    monkeypatch.setattr(locks, "LONGEST_TURN", 0.1)
     holders_of("cpu-0")
     with (claims / "slowdust-all.lock").open("r+") as everything:
         fcntl.flock(everything, fcntl.LOCK_EX)
         with pytest.raises(SlowdustError, match=r"has held slowdust-all\.lock in .*end it, or set"):
             holders_of("cpu-0")
         ending = threading.Timer(0.05, fcntl.flock, (everything, fcntl.LOCK_UN))
-        monkeypatch.setattr(locks, "_LONGEST_TURN", 10.0)
+        monkeypatch.setattr(locks, "LONGEST_TURN", 10.0)
         ending.start()
         assert holders_of("cpu-0") == {}, "who comes later waits"
         ending.join()

@@ -227,7 +227,7 @@ def test_what_starts_leave_undecided_is_counted_after_more(
 
 
 def test_more_starts_are_bounded_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("slowdust.experiment.counting.starts._PATIENCE", -1.0)
+    monkeypatch.setattr("slowdust.experiment.counting.starts.PATIENCE", -1.0)
     servers = PretendedServer(BASE), PretendedServer(OTHER, restless="insert")
     begun = 0.0
 

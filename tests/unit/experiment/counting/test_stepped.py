@@ -105,7 +105,7 @@ class PretendedCallgrind:
 
 @pytest.fixture(autouse=True)
 def _no_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("slowdust.experiment.counting.step_session._TO_THE_READ", 0.0)
+    monkeypatch.setattr("slowdust.experiment.counting.step_session.TO_THE_READ", 0.0)
 
 
 def procedure_and_server(driver: PretendedDriver) -> tuple[StepProcedure, CountedServer]:

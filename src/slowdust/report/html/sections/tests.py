@@ -22,6 +22,7 @@ from slowdust.report.html.numbers import TimeUnit, time_unit
 from slowdust.report.html.page import Page
 from slowdust.report.html.rows import Row
 from slowdust.report.html.steps.step import StepView, step_view
+from slowdust.report.plans import differences_in_words, marked_lines
 from slowdust.store.measured import Schedule
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
@@ -72,6 +73,17 @@ class Reason:
 
 
 @dataclass(frozen=True)
+class PlanView:
+    """A statement that contenders execute in different ways."""
+
+    statement: str
+    differences: dict[str, str]
+    """Contender -> what differs, in words."""
+    plans: dict[str, tuple[tuple[str, bool], ...]]
+    """Contender -> the lines of its plan, and whether each differs."""
+
+
+@dataclass(frozen=True)
 class TestView:
     """Everything about one step."""
 
@@ -87,7 +99,9 @@ class TestView:
     charts: SliceCharts | None
     reasons: tuple[Reason, ...]
     open_loop: tuple[OpenLoop, ...]
-    plans: tuple[PlanDifference, ...]
+    plans: tuple[PlanView, ...]
+    same_plans: tuple[str, ...]
+    """The contenders that were seen to execute its statements as the base does."""
     notes: tuple[Note, ...]
     operation: str
     """One of its operations in words: 'operation', 'insert', 'query'."""
@@ -147,7 +161,10 @@ def _test_view(
             if (explanation := result.explanation) is not None and explanation.words
         ),
         open_loop=tuple(_open_loop(page.marks, timed)),
-        plans=tuple(plan for plan in page.report.plan_differences if plan.test == row.step.test),
+        plans=tuple(
+            _plans(each) for each in page.report.plan_differences if each.test == row.step.test
+        ),
+        same_plans=tuple(page.report.same_plans.get(row.step.test, ())),
         notes=_notes(row),
         operation=per,
         step=step,
@@ -184,6 +201,19 @@ def _charts(page: Page, row: Row, slices: Sequence[Slice], origin: Second) -> Sl
         rates=rate_chart(plan, marks, base, unit),
         ratios=ratio_chart(plan, marks, base, margin, compared),
         seconds=seconds_chart(slices, origin, marks, unit),
+    )
+
+
+def _plans(difference: PlanDifference) -> PlanView:
+    return PlanView(
+        statement=difference.statement,
+        differences={
+            name: differences_in_words(words) for name, words in difference.differences.items()
+        },
+        plans={
+            name: tuple(marked_lines(plan, difference.differing_lines.get(name, ())))
+            for name, plan in difference.plans.items()
+        },
     )
 
 

@@ -1,0 +1,200 @@
+"""Exact evidence of a change, in the order in which it is told.
+
+The plan, rows, pages, planning, instructions, system calls and settings of a server do not depend
+on what else the host does, as CPU time and waiting do. How much of a change an amount can explain
+is ln(ratio of the amounts) / ln(ratio of the times per operation): an operation that takes 28 times
+as long and reads 26 times the pages has its reason in the pages.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from slowdust.analysis.model import Evidence, EvidenceKind, PlanDifference, Result
+from slowdust.analysis.preparation.facts import same_engine
+from slowdust.analysis.preparation.quantities import ALIKE, WORK_OF_READS
+from slowdust.analysis.preparation.work import OTHER_BUILD, quantities_of, work_differences
+from slowdust.analysis.results.notes import PLAN_DIFFERS
+from slowdust.store.manifest import ContenderFacts, Manifest
+from slowdust.store.preparation import ServerCounters
+
+ENOUGH = 0.5
+"""Share of a change from which evidence that can explain it leads the sentence."""
+_NEAR = 0.25
+"""Nearness below which an amount moved so much more than the time that it follows the others."""
+_PAGES = frozenset({"heap_blocks", "index_blocks", "page_reads", "page_requests"})
+_SYSTEM_CALLS = "system_calls"
+
+
+def add_evidence(
+    results: Sequence[Result],
+    manifest: Manifest,
+    contenders: Sequence[str],
+    differences: Sequence[PlanDifference] = (),
+) -> None:
+    """Set `evidence` of each result that is compared with the base's, `contenders[0]`.
+
+    Its work has to be known before.
+    """
+    facts = {contender.name: contender for contender in manifest.contenders}
+    counters = _by_step(manifest.counters)
+    base_results = {
+        (result.test, result.clients): result
+        for result in results
+        if result.contender == contenders[0]
+    }
+    for result in results:
+        base_result = base_results.get((result.test, result.clients))
+        if result.contender == contenders[0] or base_result is None:
+            continue
+        own, base = facts[result.contender], facts[contenders[0]]
+        works = counters.get(f"{result.test}@{result.clients}", {})
+        result.evidence = [
+            *_plan(result, differences, contenders[0]),
+            *(_amounts(result, works, own, base) if same_engine(own, base) else ()),
+            *_instructions(result, base_result),
+            *_settings(own, base),
+        ]
+
+
+def leading(evidence: Iterable[Evidence]) -> list[Evidence]:
+    """Return what can explain most of a change, the first to be told first."""
+    enough = [each for each in evidence if each.explains is not None and each.explains >= ENOUGH]
+    return sorted(enough, key=lambda each: each.nearness < _NEAR)
+
+
+def _plan(result: Result, differences: Sequence[PlanDifference], base: str) -> list[Evidence]:
+    """Return each difference of the plans of what the result is about."""
+    if PLAN_DIFFERS not in result.notes:
+        return []
+    words = dict.fromkeys(
+        words
+        for each in differences
+        if each.test == result.test and each.base == base
+        for words in each.differences.get(result.contender, ())
+    )
+    return [Evidence(kind="plan", words=each) for each in words]
+
+
+def _by_step(works: Sequence[ServerCounters]) -> dict[str, dict[str, list[ServerCounters]]]:
+    """Return step -> contender -> what its servers counted, an item for each start."""
+    by_step: dict[str, dict[str, list[ServerCounters]]] = defaultdict(lambda: defaultdict(list))
+    for work in works:
+        by_step[work.step][work.contender].append(work)
+    return by_step
+
+
+def _amounts(
+    result: Result,
+    works: Mapping[str, Sequence[ServerCounters]],
+    own: ContenderFacts,
+    base: ContenderFacts,
+) -> list[Evidence]:
+    """Return the rows and pages per operation that differ, the one nearest to the change first."""
+    if own.name not in works or base.name not in works:
+        return []
+    quantities = quantities_of(result)
+    share = ALIKE if quantities is WORK_OF_READS else OTHER_BUILD
+    differences = work_differences(
+        _whole(works[own.name]), _whole(works[base.name]), quantities, share
+    )
+    evidence = [
+        _amount(
+            result,
+            "pages" if each.name in _PAGES else "rows",
+            each.words,
+            each.other,
+            each.value,
+        )
+        for each in differences
+    ]
+    return sorted(evidence, key=lambda each: (each.kind == "pages", -each.nearness))
+
+
+def _whole(works: Sequence[ServerCounters]) -> ServerCounters:
+    """Return the sum of what a server counted in all its starts."""
+    amounts: dict[str, float] = {}
+    for work in works:
+        for name, amount in work.amounts.items():
+            amounts[name] = amounts.get(name, 0.0) + amount
+    first = works[0]
+    return ServerCounters(
+        step=first.step,
+        contender=first.contender,
+        incarnation=first.incarnation,
+        operations=sum(work.operations for work in works),
+        amounts=amounts,
+    )
+
+
+def _instructions(result: Result, base: Result) -> list[Evidence]:
+    work, base_work = result.work, base.work
+    if work is None or base_work is None or work.ratio is None:
+        return []
+    evidence = []
+    if work.verdict in ("more", "less"):
+        instructions = _amount(
+            result, "instructions", "instructions", base_work.instructions, work.instructions
+        )
+        instructions.ratio = work.ratio
+        explanation = result.explanation
+        part = explanation and explanation.part("instructions")
+        if explanation and part and explanation.change:
+            # The share of the time that is theirs is known, too.
+            instructions.explains = min(1.0, max(0.0, part.change / explanation.change))
+        evidence.append(instructions)
+    calls = [each.events.get(_SYSTEM_CALLS) for each in (base_work, work)]
+    if calls[0] is not None and calls[1] is not None and abs(calls[1] - calls[0]) >= 1:
+        evidence.append(_amount(result, "system calls", "system calls", calls[0], calls[1]))
+    return evidence
+
+
+def _settings(own: ContenderFacts, base: ContenderFacts) -> list[Evidence]:
+    """Return the settings that differ, of one build: versions differ in more than settings."""
+    if own.build != base.build:
+        return []
+    names = sorted(
+        name
+        for name in own.settings.keys() | base.settings.keys()
+        if own.settings.get(name) != base.settings.get(name)
+    )
+    unset = "not set"
+    return [
+        Evidence(
+            kind="settings",
+            words=f"{name} = {own.settings.get(name, unset)}, {base.settings.get(name, unset)} "
+            "in the base",
+        )
+        for name in names
+    ]
+
+
+def _amount(
+    result: Result, kind: EvidenceKind, words: str, base: float, contender: float
+) -> Evidence:
+    explains, nearness = _explained(result, base, contender)
+    return Evidence(
+        kind=kind,
+        words=words,
+        base=base,
+        contender=contender,
+        ratio=contender / base if base else None,
+        explains=explains,
+        nearness=nearness,
+    )
+
+
+def _explained(result: Result, base: float, contender: float) -> tuple[float | None, float]:
+    """Return the share of the change that an amount can explain, and how near the two are."""
+    if result.judged_rqps is None or result.judged_rqps <= 0 or result.judged_rqps == 1:
+        return None, 0.0
+    change = -math.log(result.judged_rqps)
+    if base <= 0 or contender <= 0:
+        agrees = (contender > base) == (change > 0)
+        return (1.0, 0.0) if agrees else (0.0, 0.0)
+    factor = math.log(contender / base) / change
+    if factor <= 0:
+        return 0.0, 0.0
+    return min(1.0, factor), min(factor, 1 / factor)

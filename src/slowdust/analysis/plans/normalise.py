@@ -1,0 +1,241 @@
+"""Plans without what versions print in other words, and what does not tell how they execute."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from slowdust.analysis.plans.conditions import conjuncts, hashed_subplans
+from slowdust.formats.plans import PlanNode
+from slowdust.formats.plans.sqlite import SUBQUERY
+
+_ONLY_PASSING = ("Append", "Merge Append", "Parallel Append", "Result", "Subquery Scan")
+"""Operators that do nothing if they have one input and no condition; versions leave them out."""
+_APPENDS = ("Append", "Parallel Append")
+_CHANGING = ("Insert", "Update", "Delete", "Merge")
+_SAID_IN_SOME_VERSIONS = ("Backward index scan",)
+_ANNOUNCING = "EXECUTE "
+"""Begins a step of SQLite that versions before 3.24 print where they execute a subquery."""
+_MADE_NUMBERS = re.compile(r"[\d,]+")
+_UNION = "union result"
+"""A table of MySQL that every version makes temporarily, though not every version says so."""
+_INDEX_MAP = re.compile(r" \(index map: [^)]*\)")
+_MADE_KEY = re.compile(r"<auto_\w+>|(?:distinct_)?key\d*")
+"""An index that the server makes of a derived table."""
+_ALTERNATIVES = re.compile(
+    r"alternatives: SubPlan (?P<run>[^\s()]+) or hashed SubPlan (?P<hashed>[^\s()]+)"
+)
+_COMPUTED = ("CO-ROUTINE", "MATERIALIZE")
+_FLAT_STEPS = ("SCAN", "SEARCH", "USE TEMP")
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of a plan as plans are compared: equal nodes execute alike."""
+
+    operator: str
+    name: str
+    """The relation that it reads: the same text in both plans, whatever its alias is."""
+    index: str
+    join: str
+    role: str
+    conditions: tuple[tuple[str, tuple[str, ...]], ...]
+    """Placement -> what is asked for there, sorted."""
+    remarks: tuple[str, ...]
+    workers: int
+    children: tuple[Node, ...]
+    origin: PlanNode = field(compare=False)
+
+    def walk(self) -> Iterator[Node]:
+        """Yield the node and all beneath it."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+def normalise(base: PlanNode, other: PlanNode) -> tuple[Node, Node]:
+    """Return both plans as they are compared, with one name for each relation of the two."""
+    base, other = _decided(_simplified(base), other), _decided(_simplified(other), base)
+    if _is_flat(base) != _is_flat(other):
+        base, other = _flattened(base), _flattened(other)
+    base, other = _called(base, other, _computed(other)), _called(other, base, _computed(base))
+    of_base, of_other = _names(base, other)
+    return _node(base, of_base, _hashed(base)), _node(other, of_other, _hashed(other))
+
+
+def _simplified(node: PlanNode) -> PlanNode:
+    """Return a node without those that only pass rows on."""
+    children = tuple(
+        _simplified(child) for child in node.children if not child.operator.startswith(_ANNOUNCING)
+    )
+    inputs = [child for child in children if not child.role]
+    if node.operator in _ONLY_PASSING and len(inputs) == 1 and not node.conditions:
+        others = (child for child in children if child.role)
+        role = node.role or inputs[0].role
+        return replace(inputs[0], children=(*others, *inputs[0].children), role=role)
+    if node.operator in _CHANGING:
+        children = tuple(
+            each
+            for child in children
+            for each in (child.children if child.operator in _APPENDS else (child,))
+        )
+    return replace(node, children=children)
+
+
+def _decided(plan: PlanNode, other: PlanNode) -> PlanNode:
+    """Return a plan with one subplan of two, if it leaves to the execution which one is taken.
+
+    Versions before 14 print both; it is the one that the other plan has.
+    """
+    texts = [text for node in plan.walk() for _, text in node.conditions]
+    found = [match for text in texts for match in _ALTERNATIVES.finditer(text)]
+    if not found or any(_ALTERNATIVES.search(t) for n in other.walk() for _, t in n.conditions):
+        return plan
+    kept, dropped = ("hashed", "run") if _hashed(other) else ("run", "hashed")
+    roles = {f"SubPlan {match[dropped]}" for match in found}
+    written = "hashed SubPlan" if kept == "hashed" else "SubPlan"
+
+    def below(node: PlanNode) -> PlanNode:
+        conditions = tuple(
+            (placement, _ALTERNATIVES.sub(rf"{written} \g<{kept}>", text))
+            for placement, text in node.conditions
+        )
+        children = tuple(below(child) for child in node.children if child.role not in roles)
+        return replace(node, conditions=conditions, children=children)
+
+    return below(plan)
+
+
+def _is_flat(plan: PlanNode) -> bool:
+    """Return whether no step is below another, as SQLite printed its plans before 3.24."""
+    return not plan.operator and not any(child.children for child in plan.children)
+
+
+def _flattened(plan: PlanNode) -> PlanNode:
+    """Return the steps of a plan below its root, in a fixed order, without what holds others."""
+    if plan.operator:
+        return plan
+    steps = [
+        replace(step, children=())
+        for step in plan.walk()
+        if not step.children and step.operator.startswith(_FLAT_STEPS)
+    ]
+    key = ("alias", "operator", "index")
+    return replace(
+        plan, children=tuple(sorted(steps, key=lambda step: [getattr(step, name) for name in key]))
+    )
+
+
+def _computed(plan: PlanNode) -> frozenset[str]:
+    """Return the names of the subqueries of SQLite that are computed apart."""
+    return frozenset(each.relation for each in plan.walk() if each.operator in _COMPUTED)
+
+
+def _called(plan: PlanNode, other: PlanNode, computed: frozenset[str]) -> PlanNode:
+    """Return a plan whose numbered subqueries have the names that the other has in their places."""
+    alias = plan.alias
+    if alias == SUBQUERY and plan.operator == other.operator and other.alias in computed:
+        alias = other.alias
+    pairs = zip(plan.children, other.children, strict=False)
+    children = [_called(child, match, computed) for child, match in pairs]
+    return replace(plan, alias=alias, children=(*children, *plan.children[len(children) :]))
+
+
+def _hashed(plan: PlanNode) -> frozenset[str]:
+    """Return the numbers of the subplans that are looked up in a hash table."""
+    texts = (text for node in plan.walk() for _, text in node.conditions)
+    return frozenset(number for text in texts for number in hashed_subplans(text))
+
+
+_Names = Mapping[tuple[str, str], str]
+"""(relation, alias) -> name."""
+
+
+def _names(base: PlanNode, other: PlanNode) -> tuple[_Names, _Names]:
+    """Return the names of the relations of both plans.
+
+    Where both have the same aliases of a relation, these tell which is which. Where the aliases
+    differ, those of one plan alone are paired in the order in which they are read.
+    """
+    names: tuple[dict[tuple[str, str], str], dict[tuple[str, str], str]] = ({}, {})
+    aliases = _aliases(base), _aliases(other)
+    for relation in dict.fromkeys([*aliases[0], *aliases[1]]):
+        ours, theirs = aliases[0].get(relation, []), aliases[1].get(relation, [])
+        alone = [alias for alias in theirs if alias not in ours]
+        missing = [alias for alias in ours if alias not in theirs]
+        pairs = dict(zip(alone, missing, strict=True)) if len(alone) == len(missing) else {}
+        is_one = len(ours) <= 1 and len(theirs) <= 1 and bool(relation)
+        for alias in ours:
+            names[0][relation, alias] = _name(relation, alias, is_one=is_one)
+        for alias in theirs:
+            known = pairs.get(alias, alias)
+            names[1][relation, alias] = _name(relation, known, is_one=is_one)
+    return names
+
+
+def _name(relation: str, alias: str, *, is_one: bool) -> str:
+    if not relation or is_one or relation == alias:
+        return relation or alias
+    return f"{relation} {alias}"
+
+
+def _aliases(plan: PlanNode) -> dict[str, list[str]]:
+    """Return relation -> its aliases in the order in which they are read; '' where unknown."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for node in plan.walk():
+        alias = _without_numbers(node.alias)
+        if alias and node.operator not in _CHANGING and alias not in found[node.relation]:
+            found[node.relation].append(alias)
+    return found
+
+
+def _without_numbers(name: str) -> str:
+    """Return the name of a table that the server has made, `<derived2>`, without its number."""
+    return _MADE_NUMBERS.sub("", name) if name.startswith("<") else name
+
+
+def _node(node: PlanNode, names: _Names, hashed: frozenset[str]) -> Node:
+    alias = _without_numbers(node.alias)
+    is_change = node.operator in _CHANGING
+    name = node.relation if is_change else names.get((node.relation, alias), "")
+    return Node(
+        operator=node.operator,
+        name=name,
+        index=_MADE_KEY.sub("<made>", node.index) if name.startswith("<") else node.index,
+        join=node.join,
+        role=_role(node.role, hashed),
+        conditions=tuple(sorted(_conditions(node.conditions))),
+        remarks=() if node.role == _UNION else tuple(sorted(_remarks(node.remarks))),
+        workers=node.workers,
+        children=tuple(_node(child, names, hashed) for child in node.children),
+        origin=node,
+    )
+
+
+def _conditions(
+    conditions: Sequence[tuple[str, str]],
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for placement, text in conditions:
+        if placement == "ref":
+            yield "key parts", (f"{text.count(',') + 1}",)
+        elif placement == "constraints":
+            yield placement, (" ".join(text.split()),)
+        elif parts := conjuncts(text):
+            yield placement, parts
+
+
+def _role(role: str, hashed: frozenset[str]) -> str:
+    kind, _, rest = role.partition(" ")
+    if kind == "SubPlan":
+        return "hashed SubPlan" if rest.split(" ")[0] in hashed else "SubPlan"
+    if kind == "InitPlan":
+        return "InitPlan"
+    return "" if role == "primary" else role
+
+
+def _remarks(remarks: Iterable[str]) -> Iterator[str]:
+    for remark in remarks:
+        if remark not in _SAID_IN_SOME_VERSIONS:
+            yield _INDEX_MAP.sub("", remark)
