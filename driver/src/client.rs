@@ -274,6 +274,7 @@ impl Client {
             NextCall::Done { rows } => {
                 self.rows += rows;
                 self.complete(context);
+                self.connection.operation_ended()?;
                 Ok(Progress::Idle)
             }
             NextCall::Continue { rows } => {

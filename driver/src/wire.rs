@@ -9,6 +9,7 @@ pub mod interrupt;
 pub mod mongodb;
 pub mod mysql;
 pub mod postgres;
+pub mod reconnecting;
 mod socket;
 pub mod sqlite;
 mod tls;
@@ -263,6 +264,11 @@ pub trait Connection: TextQueries + Send {
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
     fn traffic(&self) -> Traffic;
+
+    /// Take note that an operation is complete and recorded.
+    fn operation_ended(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
 }
 
 /// A connection with the calls around the measured part.
@@ -273,6 +279,11 @@ pub trait Session: Connection {
 
     /// Return what ends the connection from another thread; None where it has no other side.
     fn interrupt(&self) -> Option<Arc<Interrupt>>;
+
+    /// Say good-bye, and wait until the server has closed the connection.
+    fn disconnect(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
 
     /// Prepare statements written with `?`; their numbers are 0, 1, ... in this order.
     fn prepare(&mut self, statements: &[String]) -> Result<(), Failure>;
@@ -314,6 +325,9 @@ pub trait BulkLoad {
 pub fn is_transaction_control(statement: &str) -> bool {
     matches!(statement, "BEGIN" | "COMMIT")
 }
+
+/// The text in whose place a client connects anew.
+pub const CONNECT: &str = "CONNECT";
 
 /// Return whether a statement is one of those that are executed by a plan.
 pub fn has_plan(statement: &str) -> bool {

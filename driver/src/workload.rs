@@ -16,8 +16,12 @@ use crate::wire::dialect::Dialect;
 use crate::wire::Failure;
 
 /// The benchmarks whose tests run in slices: a new benchmark is a module and a line here.
-const SLICE_BENCHMARKS: [SliceBenchmark; 3] =
-    [sbtest::BENCHMARK, sbtest::WIDE, described::BENCHMARK];
+const SLICE_BENCHMARKS: [SliceBenchmark; 4] = [
+    sbtest::BENCHMARK,
+    sbtest::PARTITIONED,
+    sbtest::WIDE,
+    described::BENCHMARK,
+];
 /// The benchmarks of long steps: here too, a new one is a module and a line.
 const STEP_BENCHMARKS: [StepBenchmark; 1] = [insert::BENCHMARK];
 
@@ -140,6 +144,11 @@ pub trait Test {
 
     /// Return the place in `statements` of the statement of each call of a transaction.
     fn statement_of_calls(&self) -> Vec<usize>;
+
+    /// Return whether each operation connects anew (`CONNECT`), so that nothing can be prepared for it.
+    fn reconnects(&self) -> bool {
+        false
+    }
 
     /// Return the test, or one like it, with operations that all have the calls of
     /// `statement_of_calls`.

@@ -20,6 +20,8 @@ GROUP_TITLES = {
     "range": "Range queries",
     "range with aggregation": "Range queries with aggregation",
     "write": "Writes",
+    "connecting": "Connecting",
+    "planning": "Planning",
     "index creation": "Index creation",
     "load and warm-up": "Load and warm-up",
     "before the writes": "Before the writes",

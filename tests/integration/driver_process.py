@@ -29,9 +29,17 @@ def validator(kind: str) -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": schema["$defs"]})
 
 
-def keeping_rows(*benchmarks: Benchmark) -> list[str]:
-    """The driver's tests of benchmarks after which the tables have the rows that they had."""
-    tests = (test.driver_test for benchmark in benchmarks for test in benchmark.tests)
+def keeping_rows(dbms: str, *benchmarks: Benchmark, engine: str | None = None) -> list[str]:
+    """The driver's tests of benchmarks after which the tables have the rows that they had.
+
+    Tests that the DBMS or the engine lacks are not among them.
+    """
+    tests = (
+        test.driver_test
+        for benchmark in benchmarks
+        for test in benchmark.tests
+        if test.absent_on.keys().isdisjoint({dbms, engine})
+    )
     return [test for test in dict.fromkeys(tests) if test not in {"delete", "insert"}]
 
 

@@ -13,6 +13,7 @@ import pytest
 from slowdust.benchmarks.micro import MICRO
 from slowdust.benchmarks.slap import SLAP
 from slowdust.experiment.driver import protocol
+from slowdust.probes.server.process import ServerProbe
 from tests.integration.conftest import GetBuildOf
 from tests.integration.driver_process import (
     ROWS,
@@ -71,7 +72,9 @@ with_transactions = pytest.mark.parametrize("server", (*WITH_TRANSACTIONS, POSTG
 def test_every_test_runs_without_errors(server: Server, driver: Driver, clients: int) -> None:
     # Tables of MEMORY have no transactions: a row is away between its DELETE and its INSERT.
     others = {"wrong-row-count", "23000"} if server.engine == "memory" else set()
-    for test in keeping_rows(SLAP, MICRO):
+    target = server.target()
+    driver.load(target, benchmark="partitioned")
+    for test in keeping_rows(target["dbms"], SLAP, MICRO, engine=server.engine):
         session = driver.open(server.target(), test, clients)
         ran = driver.run(session, stop={"positions": [5] * clients})
         driver.close(session)
@@ -80,6 +83,25 @@ def test_every_test_runs_without_errors(server: Server, driver: Driver, clients:
         assert ran["statements"] >= ran["operations"] > 0, test
     if server.engine != "memory":
         assert driver.count(server.target()) == TABLES * ROWS
+
+
+@pytest.mark.parametrize("server", [POSTGRES], indirect=True)
+def test_sessions_that_have_ended_leave_their_cpu_time_with_the_server(
+    server: Server, driver: Driver
+) -> None:
+    probe = ServerProbe(server.instance.pid)
+    session = driver.open(server.target(), "connect")
+    before = probe.read()
+    ran = driver.run(session, 1.0)
+    use = probe.use(before, probe.read())
+    driver.close(session)
+    sessions = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+    [left] = driver.sql(server.target(), sessions)
+    assert left["rows"] == [["1"]]
+    # A new process of Postgres takes a millisecond or two.
+    assert use["cpu_s"] > ran["operations"] * 300e-6
+    assert ran["errors"] == {}
+    assert ran["latency"]["mean_ns"] * ran["operations"] < ran["seconds"] * 1e9
 
 
 def some_rows(driver: Driver, target: Target) -> list[list[str]]:

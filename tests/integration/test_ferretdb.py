@@ -137,7 +137,7 @@ def ran(driver: Driver, server: Server, test: str, clients: int = 1, **fields: o
 
 @pytest.mark.parametrize("clients", [pytest.param(1, marks=full), 2])
 def test_every_test_runs_without_errors(server: Server, driver: Driver, clients: int) -> None:
-    tests = [test for test in keeping_rows(MICRO) if test != LARGE]
+    tests = [test for test in keeping_rows("ferretdb", MICRO) if test != LARGE]
     assert ROWS_OF_OPERATIONS.keys() <= {*tests}
     for test in tests:
         assert ran(driver, server, test, clients)["errors"] == {}, test

@@ -77,7 +77,7 @@ def documents(driver: Driver, server: Server) -> float:
 
 @pytest.mark.parametrize("clients", [1, 4])
 def test_every_test_runs_without_errors(server: Server, driver: Driver, clients: int) -> None:
-    for test in keeping_rows(SLAP, MICRO):
+    for test in keeping_rows("mongodb", SLAP, MICRO):
         session = driver.open(server.target(), test, clients)
         ran = driver.run(session, 0.05)
         driver.close(session)

@@ -41,7 +41,7 @@ def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
 
 @pytest.mark.parametrize("clients", [1, 4])
 def test_every_test_runs_without_errors(server: Server, driver: Driver, clients: int) -> None:
-    for test in keeping_rows(SLAP, MICRO):
+    for test in keeping_rows("sqlite", SLAP, MICRO):
         session = driver.open(server.target(), test, clients)
         ran = driver.run(session, 0.05)
         driver.close(session)

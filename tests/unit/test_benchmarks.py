@@ -7,6 +7,8 @@ from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Group, Headline,
 from slowdust.benchmarks.slap import SLAP
 from slowdust.cli.tests import command
 from slowdust.errors import UsageError
+from slowdust.experiment.counting.starts import is_counted
+from slowdust.experiment.plan import PlannedStep, with_lasting_sessions
 from slowdust.store.manifest import WorkloadFacts
 
 EVERY = pytest.mark.parametrize("each", BENCHMARKS.values(), ids=BENCHMARKS)
@@ -29,10 +31,38 @@ def test_phases_follow_each_other(each: Benchmark) -> None:
     assert places == sorted(places)
 
 
-def test_the_quick_suite_of_micro_has_every_group() -> None:
+def test_the_quick_suite_of_micro_has_every_group_of_execution() -> None:
     quick = MICRO.suite("quick")
     assert len(quick) == 8
-    assert {test.group for test in quick} == {test.group for test in MICRO.tests}
+    before_execution = {Group.CONNECTING, Group.PLANNING}
+    assert {test.group for test in quick} == {test.group for test in MICRO.tests} - before_execution
+
+
+def test_connecting_and_planning_are_in_the_default_suite_of_micro() -> None:
+    default = MICRO.suite(DEFAULT_SUITE)
+    connecting = [test for test in default if test.group is Group.CONNECTING]
+    planning = [test.name for test in default if test.group is Group.PLANNING]
+    assert [test.name for test in connecting] == ["connect", "connect-query"]
+    assert planning == ["plan-simple", "plan-joins", "plan-partitions"]
+    assert all(test.reconnects and not is_counted(test, 1) for test in connecting)
+
+
+def test_the_partitioned_table_is_loaded_for_its_test_alone() -> None:
+    others = MICRO.choosing(MICRO.suite("quick"))
+    assert (others.driver_benchmark, others.further_tables()) == ("sbtest", {})
+    chosen = MICRO.choosing(MICRO.suite(DEFAULT_SUITE))
+    assert chosen.driver_benchmark == "partitioned"
+    assert [test.name for test in chosen.further_tables().values()] == ["plan-partitions"]
+
+
+def test_steps_whose_sessions_end_are_not_observed() -> None:
+    sentences: list[str] = []
+    steps = [PlannedStep(test, 1) for test in MICRO.suite(DEFAULT_SUITE)]
+    left = with_lasting_sessions(steps, "waits", sentences.append)
+    assert len(left) == len(steps) - 2
+    assert len(sentences) == 1
+    assert with_lasting_sessions(left, "waits", sentences.append) == left
+    assert len(sentences) == 1
 
 
 def test_least_rows_are_those_of_the_range() -> None:

@@ -13,6 +13,7 @@ use crate::protocol::job::Open;
 use crate::protocol::target::Target;
 use crate::slice::freshness::Log;
 use crate::wire::interrupt::Interrupt;
+use crate::wire::reconnecting::Reconnecting;
 use crate::wire::{self, Failure, Request};
 use crate::work::{beside_work, Counter, Work};
 use crate::workload::{self, Shape, Test, TestRequest};
@@ -119,7 +120,7 @@ impl Session {
         };
         let test = workload::test(&request, shape, wire::dialect(&job.target)?)?;
         let mut connections = (0..shape.clients)
-            .map(|_| connect(&job.target, test.as_ref()))
+            .map(|_| connect_client(&job.target, test.as_ref()))
             .collect::<Result<Vec<_>, Failure>>()?;
         let server_processes = match job.cpus {
             Some(_) if !job.target.foreign => {
@@ -257,6 +258,15 @@ fn all_or_none(
 ) -> Result<Vec<u32>, Failure> {
     let all: Option<Vec<u32>> = processes.collect::<Result<_, Failure>>()?;
     Ok(all.unwrap_or_default())
+}
+
+/// Return a client's connection, which is another one in each operation if the test wants that.
+fn connect_client(target: &Target, test: &dyn Test) -> Result<Box<dyn wire::Session>, Failure> {
+    let connection = connect(target, test)?;
+    Ok(match test.reconnects() {
+        true => Box::new(Reconnecting::from(connection, target)),
+        false => connection,
+    })
 }
 
 /// Return a connection on which the test's operations can be executed.

@@ -57,6 +57,17 @@ pub trait Dialect: Sync {
     /// Return the statements that create a table by this definition, with its partitions.
     fn create_partitioned(&self, definition: &str, ranges: &Ranges<'_>) -> Vec<String>;
 
+    /// Return the statements that create a table of this storage engine with these columns, whose
+    /// partitions have the column of the ranges as their key; None where it cannot be partitioned.
+    fn create_keyed_partitions(
+        &self,
+        _columns: &str,
+        _engine: Option<&str>,
+        _ranges: &Ranges<'_>,
+    ) -> Option<Vec<String>> {
+        None
+    }
+
     /// Return the statement that makes repeatable read the level of a session's transactions, where
     /// their own beginning cannot name it.
     fn session_isolation(&self) -> Option<&'static str> {

@@ -4,7 +4,7 @@
 use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::Failure;
 
@@ -14,6 +14,8 @@ type Cancel = dyn Fn() -> Result<(), Failure> + Send + Sync;
 pub enum Peer {
     Unix(Arc<UnixStream>),
     Tcp(Arc<TcpStream>),
+    /// The connection that a client has now; none between two.
+    Current(Mutex<Option<Arc<Interrupt>>>),
 }
 
 /// Ends a connection, and the statement that its server executes for it.
@@ -41,10 +43,24 @@ impl Interrupt {
         fire_all([self].into_iter());
     }
 
+    /// Name the connection that a client has now, if this is the interrupt of several in turn.
+    pub fn now_of(&self, connection: Option<Arc<Self>>) {
+        if let Peer::Current(current) = &self.peer {
+            *current.lock().unwrap_or_else(PoisonError::into_inner) = connection;
+        }
+    }
+
     fn shut_down(&self) -> io::Result<()> {
         match &self.peer {
             Peer::Unix(stream) => stream.shutdown(Shutdown::Both),
             Peer::Tcp(stream) => stream.shutdown(Shutdown::Both),
+            Peer::Current(current) => {
+                let current = current.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(connection) = current.as_ref() {
+                    connection.fire();
+                }
+                Ok(())
+            }
         }
     }
 }

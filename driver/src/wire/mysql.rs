@@ -38,6 +38,7 @@ pub const WIRE: Wire = Wire {
 };
 
 mod command {
+    pub const QUIT: u8 = 0x01;
     pub const QUERY: u8 = 0x03;
     pub const PREPARE: u8 = 0x16;
     pub const EXECUTE: u8 = 0x17;
@@ -228,6 +229,12 @@ impl Session for MysqlConnection {
 
     fn interrupt(&self) -> Option<Arc<Interrupt>> {
         Some(Arc::clone(self.socket.interrupt()))
+    }
+
+    fn disconnect(&mut self) -> Result<(), Failure> {
+        let packet = Packet::command(&mut self.output, command::QUIT).end(0)?;
+        self.socket.send(packet)?;
+        self.socket.wait_closed()
     }
 
     fn prepare(&mut self, statements: &[String]) -> Result<(), Failure> {

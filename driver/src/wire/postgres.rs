@@ -228,6 +228,13 @@ impl Session for PostgresConnection {
         Some(Arc::clone(self.socket.interrupt()))
     }
 
+    fn disconnect(&mut self) -> Result<(), Failure> {
+        self.output.clear();
+        frontend::terminate(&mut self.output);
+        self.socket.send(&self.output)?;
+        self.socket.wait_closed()
+    }
+
     fn prepare(&mut self, statements: &[String]) -> Result<(), Failure> {
         let mut messages = BytesMut::new();
         for statement in statements {

@@ -193,6 +193,18 @@ impl Socket {
         Ok(received)
     }
 
+    /// Wait until the server has closed the connection, and drop what it still sends.
+    pub fn wait_closed(&mut self) -> Result<(), Failure> {
+        let mut rest = [0; 1024];
+        loop {
+            self.wait_patiently()?;
+            // A server that closes without reading all resets the connection.
+            if matches!(self.receive(&mut rest), Ok(0) | Err(_)) {
+                return Ok(());
+            }
+        }
+    }
+
     /// Wait until bytes of the server are there, as long as the socket is patient. After that the
     /// server is asked to stop what it does, and the connection ends.
     pub fn wait_patiently(&self) -> Result<(), Failure> {

@@ -5,6 +5,7 @@ mod beyond_pool;
 mod catalog;
 mod generator;
 mod load;
+mod planning;
 mod slap;
 mod statements;
 mod template;
@@ -14,7 +15,7 @@ use crate::client::operation::Generator;
 use crate::keys::Sequence;
 use crate::protocol::job::Statements;
 use crate::wire::dialect::Dialect;
-use crate::wire::{is_transaction_control, Failure};
+use crate::wire::{is_transaction_control, Failure, CONNECT};
 use generator::SbGenerator;
 use template::{least_rows, Template};
 
@@ -22,6 +23,13 @@ use template::{least_rows, Template};
 pub const BENCHMARK: SliceBenchmark = SliceBenchmark {
     name: "sbtest",
     load: load::load,
+    test,
+};
+
+/// The same tables, and a partitioned one.
+pub const PARTITIONED: SliceBenchmark = SliceBenchmark {
+    name: "partitioned",
+    load: load::load_with_partitions,
     test,
 };
 
@@ -33,8 +41,9 @@ pub const WIDE: SliceBenchmark = SliceBenchmark {
 };
 
 /// The families of tests: each returns the transaction of a test that it has.
-const FAMILIES: [TransactionOf; 3] = [
+const FAMILIES: [TransactionOf; 4] = [
     catalog::transaction,
+    planning::transaction,
     slap::transaction,
     beyond_pool::transaction,
 ];
@@ -132,6 +141,12 @@ impl Test for SbTest {
             .enumerate()
             .flat_map(|(place, template)| std::iter::repeat_n(place, template.repeat))
             .collect()
+    }
+
+    fn reconnects(&self) -> bool {
+        self.templates
+            .iter()
+            .any(|template| template.sql == CONNECT)
     }
 
     fn with_every_call(&self) -> Box<dyn Test> {

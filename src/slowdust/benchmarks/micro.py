@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
 from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Group, Phase, Test, rows_of_range
 
 _NAME = "micro"
@@ -43,6 +46,28 @@ _WRITES = (
 )
 
 
+_NO_SQL = "connecting and planning are tested in SQL databases alone"
+_ABSENT = {"mongodb": _NO_SQL, "ferretdb": _NO_SQL}
+_WITHOUT_PARTITIONS = {
+    "sqlite": "SQLite has no partitioned tables",
+    "memory": "tables of MEMORY have no partitions since MySQL 8.0",
+}
+_PARTITIONS = Test(
+    _NAME, "plan-partitions", Group.PLANNING, Phase.AGED, absent_on=_ABSENT | _WITHOUT_PARTITIONS
+)
+_BEFORE_EXECUTION = (
+    *(
+        Test(_NAME, name, Group.CONNECTING, Phase.AGED, absent_on=_ABSENT, reconnects=True)
+        for name in ("connect", "connect-query")
+    ),
+    *(
+        Test(_NAME, name, Group.PLANNING, Phase.AGED, absent_on=_ABSENT)
+        for name in ("plan-simple", "plan-joins")
+    ),
+    _PARTITIONS,
+)
+
+
 def _test(name: str, group: Group, phase: Phase) -> Test:
     aggregates = name.startswith("read-only-")
     return Test(
@@ -60,11 +85,27 @@ _TESTS: tuple[Test, ...] = (
     *(_test(name, Group.WRITE, Phase.WRITE) for name in _WRITES),
     _test("scan", Group.RANGE, Phase.AGED),
     *(_test(name, group, Phase.AGED) for name, group in _READS),
+    *_BEFORE_EXECUTION,
     _test("delete", Group.WRITE, Phase.LAST),
     _test("insert", Group.WRITE, Phase.LAST),
 )
 
-MICRO = Benchmark(
+
+class _MicroBenchmark(Benchmark):
+    """The benchmark, whose partitioned table is loaded for the only test that reads it."""
+
+    def choosing(self, tests: Sequence[Test]) -> Benchmark:
+        """Return the benchmark with the partitioned table, if its test is among these."""
+        with_partitions = _PARTITIONS in tests
+        return replace(self, driver_benchmark="partitioned") if with_partitions else self
+
+    def further_tables(self) -> Mapping[str, Test]:
+        """Return the partitioned table, if it is loaded."""
+        loaded = self.driver_benchmark == "partitioned"
+        return {"sbtest_partitioned": _PARTITIONS} if loaded else {}
+
+
+MICRO = _MicroBenchmark(
     name=_NAME,
     tests=_TESTS,
     suites={

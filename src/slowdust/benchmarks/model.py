@@ -31,6 +31,8 @@ class Group(StrEnum):
     RANGE = "range"
     AGGREGATION = "range with aggregation"
     WRITE = "write"
+    CONNECTING = "connecting"
+    PLANNING = "planning"
     NEAREST = "nearest neighbours"
     FILTERED = "nearest neighbours of some rows"
     INDEX = "index creation"
@@ -111,11 +113,14 @@ class Test:
     builds_index: str | None = None
     """The kind of index that each operation builds and drops."""
     absent_on: Mapping[str, str] = field(default_factory=dict)
-    """DBMS -> why it has no such test, as the beginning of a sentence."""
+    """DBMS, or storage engine -> why it has no such test, as the beginning of a sentence."""
     most_clients: int | None = None
     """The most clients that it has; None: any number."""
     countable: bool = True
     """Whether its work can be counted: not where an operation takes minutes under valgrind."""
+    reconnects: bool = False
+    """Whether each operation has a connection of its own. What follows a session from one operation
+    to the next cannot observe it: counts, profiles, waits."""
 
     @property
     def driver_test(self) -> str:
@@ -245,6 +250,13 @@ class Benchmark:
         """Return the benchmark without what only other tests need."""
         del tests
         return self
+
+    def further_tables(self) -> Mapping[str, Test]:
+        """Return the tables that are loaded beside the numbered ones: name -> the test of each.
+
+        A contender that lacks the test has no such table.
+        """
+        return {}
 
     def described(self, rows: int, tables: int, seed: int) -> Described | None:
         """Return the tables and tests where the driver does not know them; None where it does.

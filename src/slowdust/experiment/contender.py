@@ -64,8 +64,8 @@ class ResolvedContender:
         return self.build.dbms
 
     def lacks(self, test: Test) -> str | None:
-        """Return why its DBMS has no such test; None where it has it."""
-        return test.absent_on.get(self.dbms)
+        """Return why its DBMS or storage engine has no such test; None where it has it."""
+        return test.absent_on.get(self.dbms) or test.absent_on.get(self.engine or "")
 
 
 @dataclass

@@ -211,7 +211,7 @@ def _shortest_turn(spec: Spec, contenders: int) -> Second:
 
 def _following(spec: Spec, usual: _Usual, before: Manifest | None, timed: Second) -> Following:
     """Return what comes behind a timed part that takes so long."""
-    steps = [step for step in plan(spec) if step.chosen]
+    steps = [step for step in plan(spec) if step.chosen and not step.test.reconnects]
     places = len(spec.planned_contenders()) * len(steps)
     start = len(spec.planned_contenders()) * usual.start
     return Following(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from slowdust.benchmarks.model import Test
 from slowdust.experiment.spec.spec import Spec
 from slowdust.store.slice import Place, Slice
 from slowdust.units import Second
+from slowdust.wording import listing
 
 
 @dataclass
@@ -65,3 +67,19 @@ def plan(spec: Spec) -> list[PlannedStep]:
     sequence = spec.configured_benchmark().sequence(spec.chosen_tests(), spec.clients)
     chosen = spec.tests_to_measure()
     return [PlannedStep(test, clients, chosen=test in chosen) for test, clients in sequence]
+
+
+def with_lasting_sessions(
+    steps: Sequence[PlannedStep], what: str, warn: Callable[[str], None]
+) -> list[PlannedStep]:
+    """Return the steps whose sessions can be observed; `warn` gets a sentence about the others.
+
+    `what` is observed: 'waits'.
+    """
+    others = [step.test.name for step in steps if step.test.reconnects]
+    if others:
+        warn(
+            f"There are no {what} of {listing([*dict.fromkeys(others)])}: each operation has a "
+            "connection of its own, whose process or thread ends with it."
+        )
+    return [step for step in steps if not step.test.reconnects]

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from slowdust.benchmarks.micro import MICRO
 from slowdust.benchmarks.vector import VECTOR
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.slices.lacking import leave_out_what_is_lacking
-from tests.unit.synthetic_contenders import contender
+from tests.unit.synthetic_contenders import contender, resolved
 
 ALL = ["exact", "hnsw.ef10", "ivfflat.probes1"]
+BEFORE_EXECUTION = MICRO.matching(["connect*", "plan-*"])
 WITHOUT_IVFFLAT = ["exact", "hnsw.ef10"]
 
 
@@ -34,3 +38,17 @@ def test_steps_in_which_nobody_could_be_compared_are_left_out(
     assert sorted(step.test.name for step in steps if step.is_open) == left
     told = ["mariadb@11.8 lacks ivfflat: MariaDB has no IVFFlat"]
     assert sentences == (told if "mariadb@11.8" in names else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "lacked"),
+    [
+        ("mysql@9.7.4/memory", ["plan-partitions"]),
+        ("mysql@9.7.4/innodb", []),
+        ("mongodb@8.0", [test.name for test in BEFORE_EXECUTION]),
+    ],
+)
+def test_tests_of_planning_are_for_databases_that_plan(name: str, lacked: list[str]) -> None:
+    server, _, engine = name.partition("/")
+    lacking = replace(resolved(server), engine=engine or None)
+    assert [test.name for test in BEFORE_EXECUTION if lacking.lacks(test) is not None] == lacked

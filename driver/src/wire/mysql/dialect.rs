@@ -56,6 +56,23 @@ impl Dialect for MysqlDialect {
         )]
     }
 
+    /// MySQL 8.0 and later cannot partition MEMORY's tables. Statistics that InnoDB keeps in tables
+    /// are rows of each partition, which it goes on to write and purge when the load has ended.
+    fn create_keyed_partitions(
+        &self,
+        columns: &str,
+        engine: Option<&str>,
+        ranges: &Ranges<'_>,
+    ) -> Option<Vec<String>> {
+        let options = self.definitions(engine).ok()?.table_options;
+        let (table, column) = (ranges.table, ranges.column);
+        let definition = format!(
+            "CREATE TABLE {table} ({columns}, PRIMARY KEY ({column})){options} \
+             /*!50606 STATS_PERSISTENT=0 */"
+        );
+        (engine != Some("memory")).then(|| self.create_partitioned(&definition, ranges))
+    }
+
     fn session_isolation(&self) -> Option<&'static str> {
         Some("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     }

@@ -1,5 +1,6 @@
 //! The generator of operations, which draws their values.
 
+use super::planning::PARTITIONED_ROWS;
 use super::template::{least_rows, Draw, Expectation, Template};
 use super::{SbTest, Shape, TableChoice};
 use crate::client::operation::{Expected, Generator, Operation};
@@ -144,6 +145,7 @@ impl Draws<'_> {
                 push(self.own_id);
             }
             Draw::SameId => push(self.own_id),
+            Draw::PartitionedId => push(1 + self.stream.below(PARTITIONED_ROWS)),
             Draw::NewId => push(self.rows + 1 + self.index),
             Draw::Contents => values.push(digits(self.stream, CONTENTS_GROUPS, text)),
             Draw::Padding => values.push(digits(self.stream, PADDING_GROUPS, text)),

@@ -2,14 +2,17 @@
 //! ids, so that the tables of two servers are alike page for page.
 
 use super::generator::{digits, CONTENTS_GROUPS, PADDING_GROUPS};
+use super::planning::{partitions, PARTITIONED, PARTITIONED_ROWS};
 use super::template::table_name;
 use crate::keys::Sequence;
 use crate::protocol::job::Load;
 use crate::wire::dialect::Definitions;
-use crate::wire::{Failure, Session, Value};
+use crate::wire::{self, Failure, Session, Value};
 use crate::workload::load::{fill_tables, ROWS_PER_REPORT};
 use crate::workload::Loaded;
 
+/// The definition of the column `c`.
+const C: &str = "c CHAR(120) DEFAULT '' NOT NULL";
 const COLUMNS: [&str; 4] = ["id", "k", "c", "pad"];
 
 /// The padding of a row: the type of its column, and its groups of digits.
@@ -32,6 +35,34 @@ const WIDE: Padding = Padding {
 /// Load all tables; `progress` is called with the number of rows loaded.
 pub fn load(job: &Load, progress: &mut dyn FnMut(u64)) -> Result<Loaded, Failure> {
     load_padded(job, USUAL, progress)
+}
+
+/// Load all tables, and after them a partitioned one where the server has such.
+pub fn load_with_partitions(job: &Load, progress: &mut dyn FnMut(u64)) -> Result<Loaded, Failure> {
+    let loaded = load(job, progress)?;
+    load_partitioned(job)?;
+    Ok(loaded)
+}
+
+fn load_partitioned(job: &Load) -> Result<(), Failure> {
+    let dialect = wire::dialect(&job.target)?;
+    let columns = format!("id INTEGER NOT NULL, {C}");
+    let engine = job.target.engine.as_deref();
+    let Some(created) = dialect.create_keyed_partitions(&columns, engine, &partitions()) else {
+        return Ok(());
+    };
+    let mut session = wire::connect(&job.target)?;
+    session.query(&format!("DROP TABLE IF EXISTS {PARTITIONED}"))?;
+    for statement in created {
+        session.query(&statement)?;
+    }
+    let mut rows = Rows::new(job.seed, u64::from(job.tables), PARTITIONED_ROWS);
+    let mut load = session.load(PARTITIONED, &["id", "c"])?;
+    for id in 1..=PARTITIONED_ROWS {
+        let [id, _, c, _] = rows.row(id);
+        load.row(&[id, c], &rows.text)?;
+    }
+    load.finish().map(|_| ())
 }
 
 /// Load all tables with wide rows, likewise.
@@ -83,7 +114,7 @@ fn create_table(
     session.query(&format!(
         "CREATE TABLE {name} (id INTEGER NOT NULL, \
          k INTEGER DEFAULT 0 NOT NULL, \
-         c CHAR(120) DEFAULT '' NOT NULL, \
+         {C}, \
          pad {} DEFAULT '' NOT NULL, \
          PRIMARY KEY (id){index_options}){table_options}",
         padding.column

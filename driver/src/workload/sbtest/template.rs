@@ -37,6 +37,8 @@ pub enum Draw {
     OwnId,
     /// The operation's `OwnId` again.
     SameId,
+    /// An id of the partitioned table, in a partition that is uniform among all.
+    PartitionedId,
     /// An id after all loaded ones.
     NewId,
     /// The contents of the column `c`.

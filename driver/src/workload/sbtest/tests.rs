@@ -1,6 +1,6 @@
 use crate::client::operation::{Expected, Operation};
 use crate::wire::dialect::Dialect;
-use crate::wire::{mongodb, postgres, Failure, Request, Value};
+use crate::wire::{has_plan, mongodb, mysql, postgres, Failure, Request, Value, CONNECT};
 use crate::workload::{self, Shape, Test, TestRequest, Unit};
 
 /// Tests whose operations differ.
@@ -326,6 +326,46 @@ fn statements_of_an_operation_alone_are_those_of_the_first_table() {
             }
         }
     }
+}
+
+#[test]
+fn tests_of_connecting_begin_with_a_new_connection_and_prepare_nothing() {
+    for (name, calls) in [("connect", 1), ("connect-query", 2)] {
+        let test = test_of(name, 4);
+        assert!(test.reconnects() && test.prepared().is_empty());
+        let operation = operation(&*test, 3);
+        assert_eq!(statement(&*test, &operation, 0), CONNECT);
+        assert_eq!(operation.calls.len(), calls);
+        assert!(!has_plan(&test.statements()[0]));
+    }
+    assert!(!test_of("plan-simple", 4).reconnects());
+}
+
+#[test]
+fn tests_of_planning_send_another_text_each_time() {
+    for name in ["plan-simple", "plan-joins", "plan-partitions"] {
+        let test = test_of(name, 4);
+        assert!(test.prepared().is_empty());
+        let sql = |index| statement(&*test, &operation(&*test, index), 0);
+        let texts: std::collections::HashSet<_> = (0..50).map(sql).collect();
+        assert!(texts.len() > 25, "{name}");
+    }
+}
+
+#[test]
+fn a_partitioned_table_has_a_key_in_each_partition_or_does_not_exist() {
+    let ranges = super::planning::partitions();
+    let created = |dialect: &dyn Dialect, engine| {
+        let columns = "id INTEGER NOT NULL";
+        dialect.create_keyed_partitions(columns, engine, &ranges)
+    };
+    let of_postgres = created(SQL, None).unwrap();
+    let keys = of_postgres.iter().filter(|sql| sql.contains("PRIMARY KEY"));
+    assert_eq!(keys.count(), 100);
+    let of_mysql = created(mysql::WIRE.dialect, Some("rocksdb")).unwrap();
+    assert!(of_mysql[0].contains("PRIMARY KEY (id)") && of_mysql[0].contains("p99 "));
+    assert_eq!(created(mysql::WIRE.dialect, Some("memory")), None);
+    assert_eq!(created(mongodb::WIRE.dialect, None), None);
 }
 
 #[test]

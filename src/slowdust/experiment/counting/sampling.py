@@ -21,7 +21,7 @@ from slowdust.experiment.counting.perf import PerfError, PerfWindow, counting, p
 from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.driver.protocol import Ran, Stop
 from slowdust.experiment.journal import Journal
-from slowdust.experiment.plan import PlannedStep
+from slowdust.experiment.plan import PlannedStep, with_lasting_sessions
 from slowdust.experiment.slices.blocks import StepSessions
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
@@ -54,7 +54,7 @@ class Sampling:
         if isinstance(missing, Missing):
             self._contenders.warn(f"There are no sampled profiles. {missing}")
             return
-        steps = self._journal.steps
+        steps = with_lasting_sessions(self._journal.steps, "profiles", self._contenders.warn)
         names = [contender.name for contender in self._contenders.running()]
         wanted = {(step.test.name, step.clients, name) for step in steps for name in names}
         if not wanted <= self._journal.profiled("perf"):

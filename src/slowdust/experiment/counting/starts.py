@@ -36,8 +36,8 @@ def counted_steps(spec: Spec) -> list[PlannedStep]:
 
 
 def is_counted(test: Test, clients: int) -> bool:
-    """Return whether a test can be counted: with one client, beside which nobody else works."""
-    return test.countable and clients == 1 and test.beside is None
+    """Return whether a test can be counted: one client has one session, and works alone."""
+    return test.countable and not test.reconnects and clients == 1 and test.beside is None
 
 
 def failing_tests(journal: Journal) -> set[tuple[str, str]]:

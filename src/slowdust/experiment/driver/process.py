@@ -6,14 +6,15 @@ import os
 import selectors
 import subprocess
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from slowdust.benchmarks.described import Described
+from slowdust.benchmarks.model import Test
 from slowdust.dbms.access import Target
 from slowdust.driver_program import BINARY, find_driver
 from slowdust.errors import SlowdustError
@@ -54,6 +55,8 @@ class Data:
     are not those of its tables."""
     incarnations_of_a_load: int = 2
     """Incarnations of the servers that they serve as long as nobody writes."""
+    further: Mapping[str, Test] = field(default_factory=dict)
+    """Tables that are loaded for one test, where the contender has it: name -> the test."""
 
     @property
     def all_rows(self) -> int:

@@ -31,6 +31,7 @@ def data_of(spec: Spec) -> Data:
         benchmark.table,
         described,
         incarnations_of_a_load=benchmark.incarnations_of_a_load,
+        further=benchmark.further_tables(),
     )
 
 
@@ -123,7 +124,11 @@ class LoadedTables:
         self._contenders.maintain(contender, stages, self._rows, driver)
 
     def _names(self, contender: RunningContender) -> list[str]:
-        return self.data.maintained(contender.resolved.dbms)
+        further = self.data.further.items()
+        return [
+            *self.data.maintained(contender.resolved.dbms),
+            *(name for name, test in further if contender.resolved.lacks(test) is None),
+        ]
 
     def _maintain(self, contender: RunningContender) -> None:
         self._view.phase(f"maintenance of {contender.name} after the writes")

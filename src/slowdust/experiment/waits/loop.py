@@ -15,7 +15,7 @@ from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.counting.incarnation import UntimedIncarnations
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.journal import Journal
-from slowdust.experiment.plan import PlannedStep
+from slowdust.experiment.plan import PlannedStep, with_lasting_sessions
 from slowdust.experiment.slices.blocks import StepSessions
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
@@ -44,8 +44,9 @@ class WaitsLoop:
 
     def run(self) -> None:
         """Observe what has not been observed yet; what cannot be is a warning."""
+        observed = with_lasting_sessions(self._journal.steps, "waits", self._contenders.warn)
         for incarnation in range(1, INCARNATIONS + 1):
-            steps = [step for step in self._journal.steps if self._is_missing(step, incarnation)]
+            steps = [step for step in observed if self._is_missing(step, incarnation)]
             if steps:
                 self._contenders.for_each(self._prepare)
                 with Driver() as sampling:
