@@ -121,8 +121,8 @@ impl Driver {
         Ok(Event::Explained {
             id: job.id,
             plans: match self.session(&job.session)? {
-                OpenSession::Slices(session) => session.explain()?,
-                OpenSession::Step(step) => step.explain()?,
+                OpenSession::Slices(session) => session.explain(job.operations)?,
+                OpenSession::Step(step) => step.explain(job.operations)?,
             },
         })
     }

@@ -16,6 +16,7 @@ mod slice;
 mod sql;
 mod step;
 mod wire;
+mod work;
 mod workload;
 
 use std::io::{BufRead, Write};

@@ -6,13 +6,16 @@ mod long_transaction;
 mod report;
 mod threads;
 
+use std::collections::BTreeMap;
+
 use self::connections::StepConnection;
 use self::threads::{Chunk, ChunkRun};
 use crate::measure::{is_duration, nanoseconds, End, Nanosecond};
 use crate::protocol::event::{Performed, Plan, Seat};
 use crate::protocol::job::{Perform, Prepare, Statements, Until};
-use crate::protocol::target::longest_wait;
+use crate::protocol::target::{longest_wait, Target};
 use crate::wire::{self, Failure, Traffic};
+use crate::work::{beside_work, Counter, Work};
 use crate::workload::statement::abbreviate;
 use crate::workload::{self, Executions, LongStep};
 
@@ -119,11 +122,24 @@ impl Step {
         self.progress.over = run.is_over();
     }
 
-    /// Return the plan of each statement that has one, over the first table, without executing it.
-    pub fn explain(&self) -> Result<Vec<Plan>, Failure> {
+    /// Return the plan of each statement that has one, over the first table. Beside it is the work of
+    /// an execution, if `operations` are allowed.
+    pub fn explain(&self, operations: u64) -> Result<Vec<Plan>, Failure> {
+        let dialect = wire::dialect(&self.job.target)?;
         let mut plans = Vec::new();
         for executions in self.work.executions() {
-            plans.extend(explain(&self.job, &executions)?);
+            let shown = shown_plans(&self.job, &executions)?;
+            let work = match operations {
+                0 => Work::new(),
+                _ => count_work(&self.job, &executions).unwrap_or_default(),
+            };
+            let (statements, _) = &executions;
+            let placed = beside_work(shown, work, statements.len());
+            plans.extend(placed.map(|(place, plan, executed)| Plan {
+                statement: abbreviate(&dialect.with_placeholders(&statements[place])),
+                plan,
+                executed,
+            }));
         }
         Ok(plans)
     }
@@ -159,22 +175,44 @@ impl Step {
     }
 }
 
-/// Return the plans of statements, over a connection of their own.
-fn explain(job: &Prepare, (statements, operations): &Executions) -> Result<Vec<Plan>, Failure> {
-    let mut connection = wire::connect(&job.target)?;
+/// Return the plans of statements by their places, over a connection of their own.
+fn shown_plans(
+    job: &Prepare,
+    (statements, operations): &Executions,
+) -> Result<BTreeMap<usize, String>, Failure> {
+    let mut connection = connect(job, &job.target, statements)?;
+    let mut plans = BTreeMap::new();
+    for (place, operation) in operations.iter().enumerate().take(statements.len()) {
+        let plan = connection.explain(operation.request(0))?;
+        plans.extend(plan.map(|plan| (place, plan)));
+    }
+    Ok(plans)
+}
+
+/// Return the work of statements, over a connection of their own. Inserts are not executed: a key that
+/// the server gives is lost with a rollback, and the step's own rows have to follow each other.
+fn count_work(job: &Prepare, (statements, operations): &Executions) -> Result<Work, Failure> {
+    let dialect = wire::dialect(&job.target)?;
+    if dialect.generates_keys() && statements.iter().any(|sql| sql.starts_with("INSERT")) {
+        return Ok(Work::new());
+    }
+    let connection = connect(job, &Counter::target(&job.target), statements)?;
+    match Counter::new(connection, dialect, statements.clone())? {
+        Some(counter) => counter.count_each(operations),
+        None => Ok(Work::new()),
+    }
+}
+
+fn connect(
+    job: &Prepare,
+    target: &Target,
+    statements: &[String],
+) -> Result<Box<dyn wire::Session>, Failure> {
+    let mut connection = wire::connect(target)?;
     if job.statements == Statements::Prepared {
         connection.prepare(statements)?;
     }
-    let dialect = wire::dialect(&job.target)?;
-    let mut plans = Vec::new();
-    for (statement, operation) in statements.iter().zip(operations) {
-        let plan = connection.explain(operation.request(0))?;
-        plans.extend(plan.map(|plan| Plan {
-            statement: abbreviate(&dialect.with_placeholders(statement)),
-            plan,
-        }));
-    }
-    Ok(plans)
+    Ok(connection)
 }
 
 fn check(job: &Prepare) -> Result<(), Failure> {

@@ -13,10 +13,12 @@ mod socket;
 pub mod sqlite;
 mod tls;
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::iter::Sum;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use self::calendar::DateTime;
 use self::dialect::Dialect;
@@ -142,6 +144,9 @@ pub struct ServerError {
     /// True if the transaction lost against another one, and may succeed in another attempt.
     pub collision: bool,
 }
+
+/// Name of an amount of an execution -> the amount.
+pub type Amounts = BTreeMap<&'static str, f64>;
 
 /// The reason why a command ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -275,6 +280,19 @@ pub trait Session: Connection {
     /// Return the plan, without costs, that the server uses for the request from now on, if it
     /// shows one.
     fn explain(&mut self, request: Request<'_>) -> Result<Option<String>, Failure>;
+
+    /// Execute the request, and return what the server counted of its work; None if it counts
+    /// nothing, and then it may not have been executed.
+    fn count_work(&mut self, request: Request<'_>) -> Result<Option<Amounts>, Failure>;
+
+    /// Return whether all that statements write can be rolled back.
+    fn rolls_back(&mut self) -> Result<bool, Failure> {
+        Ok(true)
+    }
+
+    /// Let no statement take longer, where the connection's patience with its server does not
+    /// already do so.
+    fn limit_statements(&mut self, _limit: Duration) {}
 
     /// Start a bulk load into a table.
     fn load<'a>(

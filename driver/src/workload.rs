@@ -141,6 +141,10 @@ pub trait Test {
     /// Return the place in `statements` of the statement of each call of a transaction.
     fn statement_of_calls(&self) -> Vec<usize>;
 
+    /// Return the test, or one like it, with operations that all have the calls of
+    /// `statement_of_calls`.
+    fn with_every_call(&self) -> Box<dyn Test>;
+
     /// Return the same test over one table by one client.
     fn alone(&self) -> Box<dyn Test>;
 

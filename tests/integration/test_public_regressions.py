@@ -35,13 +35,18 @@ class Case:
     factor: float
     changes: tuple[tuple[str, str], ...] = ()
     """Texts of the file, and what stands in their place for a smaller run."""
+    amounts: tuple[str, ...] = ()
+    """Exact amounts of an operation that differ."""
 
     def __str__(self) -> str:
         return self.file
 
 
 QUICK = (
-    Case("sqlite-left-join", "sqlite@3.17.0", "sqlite@3.50.2", "of-right", "faster", 10.0),
+    Case(
+        "sqlite-left-join", "sqlite@3.17.0", "sqlite@3.50.2", "of-right", "faster", 10.0,
+        amounts=("vm_steps",),
+    ),
     Case(
         "pg-cte", "postgres@11.20", "postgres@12.22", "cte", "slower", 1.3,
         changes=(("rows = 50_000", "rows = 10_000"),),
@@ -51,6 +56,7 @@ OTHERS = (
     Case(
         "pg-skip-scan", "postgres@17.6", "postgres@18.4", "few-leading", "faster", 2.0,
         changes=(("1_000_000", "400_000"), ("each = 100_000", "each = 40_000")),
+        amounts=("index_searches", "pages"),
     ),
     Case("pg-partitions", "postgres@10.23", "postgres@14.20", "update-one", "faster", 5.0),
     Case(
@@ -60,10 +66,12 @@ OTHERS = (
     Case(
         "my-order-limit", "mysql@5.6.24", "mysql@9.7.4", "top", "slower", 1.5,
         changes=(("10_000", "2_000"),),
+        amounts=("pages",),
     ),
     Case(
         "maria-pdns", "mariadb@10.11.18", "mariadb@11.8.9", "clear", "slower", 20.0,
         changes=(("50_000", "5_000"), ("100_000", "10_000")),
+        amounts=("rows_read",),
     ),
 )  # fmt: skip
 
@@ -108,6 +116,9 @@ def test_a_change_is_found_and_told_by_its_size(
     assert result["verdict"] == case.verdict, printed
     ratio = result["rqps"] if case.verdict == "faster" else 1 / result["rqps"]
     assert ratio > case.factor
+    differences = result.get("amount_differences", [])
+    of_operation = {each["amount"] for each in differences if "statement" not in each}
+    assert of_operation >= {*case.amounts}, result["amounts"]
     assert re.search(
         rf"{case.test} is [\d.,]+(?:X|%) {case.verdict}, at least [\d.,]+(?:X|%)", printed
     )

@@ -73,7 +73,21 @@ pub enum Event {
 #[derive(Serialize, JsonSchema)]
 pub struct Plan {
     pub statement: String,
+    /// Empty where the server does not show one, but tells the work.
     pub plan: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub executed: Option<Executed>,
+}
+
+/// Exact amounts of a statement in a few operations of its test, which were rolled back.
+#[derive(Clone, Default, Serialize, JsonSchema)]
+pub struct Executed {
+    /// Operations that were executed, those without this statement too.
+    pub operations: u64,
+    /// Executions of the statement in all of them.
+    pub executions: u64,
+    /// Name -> the total of all executions; what was not measured is absent.
+    pub amounts: BTreeMap<String, f64>,
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -113,6 +113,9 @@ pub struct Open {
 pub struct Explain {
     pub id: u64,
     pub session: String,
+    /// The most operations that are executed, and rolled back, to count their work.
+    #[serde(default)]
+    pub operations: u64,
 }
 
 /// Runs one slice of a session.

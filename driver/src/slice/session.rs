@@ -14,6 +14,7 @@ use crate::protocol::target::Target;
 use crate::slice::freshness::Log;
 use crate::wire::interrupt::Interrupt;
 use crate::wire::{self, Failure, Request};
+use crate::work::{beside_work, Counter, Work};
 use crate::workload::{self, Shape, Test, TestRequest};
 
 /// The most clients per core that have a thread of their own, which the scheduler can bring to the
@@ -183,16 +184,36 @@ impl Session {
     }
 
     /// Return the plan of each statement that has one, over the first table and with the values of its
-    /// first execution. A connection of its
-    /// own asks for them, so that the clients' prepared statements stay unchanged.
-    pub fn explain(&self) -> Result<Vec<Plan>, Failure> {
-        let test = self.test.alone();
+    /// first execution. Connections of their own ask for them, so that the clients' prepared
+    /// statements stay unchanged.
+    /// Beside each plan is the work of the statement in `operations` operations at the most.
+    pub fn explain(&self, operations: u64) -> Result<Vec<Plan>, Failure> {
+        let plans = self.plans()?;
+        let work = match operations {
+            0 => Work::new(),
+            // A server that does not execute them, or not in time, tells nothing of them.
+            most => self.work(most).unwrap_or_default(),
+        };
         let dialect = wire::dialect(&self.target)?;
+        let statements = self.test.statements();
+        let placed = beside_work(plans, work, statements.len());
+        Ok(placed
+            .map(|(place, plan, executed)| Plan {
+                statement: dialect.with_placeholders(&statements[place]),
+                plan,
+                executed,
+            })
+            .collect())
+    }
+
+    /// Return the plan of each statement that has one, by the place of the statement.
+    fn plans(&self) -> Result<BTreeMap<usize, String>, Failure> {
+        let test = self.test.alone();
         let mut connection = connect(&self.target, test.as_ref())?;
         let mut operation = Operation::default();
         test.generator().compose(0, &mut operation);
         let statements = test.statements();
-        let mut plans: Vec<Plan> = Vec::new();
+        let mut plans = BTreeMap::new();
         let mut explained = vec![false; statements.len()];
         for (call, place) in test.statement_of_calls().into_iter().enumerate() {
             let request = operation.request(call);
@@ -200,13 +221,24 @@ impl Session {
             {
                 continue;
             }
-            let statement = &statements[place];
-            plans.extend(connection.explain(request)?.map(|plan| Plan {
-                statement: dialect.with_placeholders(statement),
-                plan,
-            }));
+            plans.extend(connection.explain(request)?.map(|plan| (place, plan)));
         }
         Ok(plans)
+    }
+
+    /// Return the work of each statement in operations of the test, the first that the session has.
+    fn work(&self, most: u64) -> Result<Work, Failure> {
+        let test = self.test.with_every_call();
+        let connection = connect(&Counter::target(&self.target), test.as_ref())?;
+        let dialect = wire::dialect(&self.target)?;
+        let Some(counter) = Counter::new(connection, dialect, test.statements())? else {
+            return Ok(Work::new());
+        };
+        let first = self.clients().next().map_or(0, |client| client.place.first);
+        let mut generator = test.generator();
+        counter.count(most, &test.statement_of_calls(), |index, operation| {
+            generator.compose(first + index, operation);
+        })
     }
 
     pub fn statements(&self) -> Result<Vec<String>, Failure> {

@@ -27,8 +27,8 @@ use super::frames::Frames;
 use super::interrupt::Interrupt;
 use super::socket::Socket;
 use super::{
-    BulkLoad, Connection, Failure, Reply, Request, ServerError, Session, Table, TextQueries,
-    Traffic, Wire,
+    Amounts, BulkLoad, Connection, Failure, Reply, Request, ServerError, Session, Table,
+    TextQueries, Traffic, Wire,
 };
 use crate::protocol::secret::Secret;
 use crate::protocol::target::{Names, Target};
@@ -330,6 +330,39 @@ impl Session for MongoConnection {
 
     /// Explain a read. What writes, and what a server does not explain, has no plan.
     fn explain(&mut self, request: Request<'_>) -> Result<Option<String>, Failure> {
+        let reply = self.explained(request, "queryPlanner")?;
+        Ok(reply.and_then(|reply| plan::text(&reply)))
+    }
+
+    /// Count the work of a read. What writes is not executed: nothing would roll it back.
+    fn count_work(&mut self, request: Request<'_>) -> Result<Option<Amounts>, Failure> {
+        let reply = self.explained(request, "executionStats")?;
+        Ok(reply.and_then(|reply| plan::work(&reply)))
+    }
+
+    fn load<'a>(
+        &'a mut self,
+        table: &str,
+        columns: &[&str],
+    ) -> Result<Box<dyn BulkLoad + 'a>, Failure> {
+        let field = |column: &&str| Field {
+            name: [statement::field(column, self.names).as_bytes(), b"\0"].concat(),
+            kind: statement::kind(column),
+        };
+        let insert = self.with_concern(doc! { "insert": table, "ordered": true });
+        let command = on_database(insert, &self.database);
+        let fields = columns.iter().map(field).collect();
+        Ok(Box::new(Inserts::new(self, command, fields)))
+    }
+}
+
+impl MongoConnection {
+    /// Return the server's explanation of a read; None of what writes, and where it has none.
+    fn explained(
+        &mut self,
+        request: Request<'_>,
+        verbosity: &str,
+    ) -> Result<Option<Document>, Failure> {
         let Request::Prepared {
             statement,
             values,
@@ -348,28 +381,13 @@ impl Session for MongoConnection {
             return Ok(None);
         }
         command.remove("$db");
-        let explain = doc! { "explain": command, "verbosity": "queryPlanner" };
+        let explain = doc! { "explain": command, "verbosity": verbosity };
         let database = self.database.clone();
         match self.run(&explain, &database) {
-            Ok(reply) => Ok(plan::text(&reply)),
+            Ok(reply) => Ok(Some(reply)),
             Err(Failure::Server(_)) => Ok(None),
             Err(failure) => Err(failure),
         }
-    }
-
-    fn load<'a>(
-        &'a mut self,
-        table: &str,
-        columns: &[&str],
-    ) -> Result<Box<dyn BulkLoad + 'a>, Failure> {
-        let field = |column: &&str| Field {
-            name: [statement::field(column, self.names).as_bytes(), b"\0"].concat(),
-            kind: statement::kind(column),
-        };
-        let insert = self.with_concern(doc! { "insert": table, "ordered": true });
-        let command = on_database(insert, &self.database);
-        let fields = columns.iter().map(field).collect();
-        Ok(Box::new(Inserts::new(self, command, fields)))
     }
 }
 

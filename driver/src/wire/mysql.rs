@@ -12,6 +12,7 @@ mod insert;
 mod packets;
 mod reply;
 mod thread;
+mod work;
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -25,8 +26,8 @@ use super::frames::Frames;
 use super::interrupt::Interrupt;
 use super::socket::Socket;
 use super::{
-    is_transaction_control, BulkLoad, Connection, Failure, Kinds, Reply, Request, Session, Table,
-    TextQueries, Traffic, Value, Wire,
+    is_transaction_control, Amounts, BulkLoad, Connection, Failure, Kinds, Reply, Request, Session,
+    Table, TextQueries, Traffic, Value, Wire,
 };
 use crate::protocol::target::Target;
 
@@ -60,6 +61,8 @@ pub struct MysqlConnection {
     endings: Endings,
     replies: Replies,
     statements: Vec<Statement>,
+    /// What it needs to count the work of executions.
+    look: Option<work::Look>,
 }
 
 enum Statement {
@@ -105,6 +108,7 @@ impl MysqlConnection {
             endings,
             replies: Replies::new(endings),
             statements: Vec::new(),
+            look: None,
         }
     }
 
@@ -236,6 +240,14 @@ impl Session for MysqlConnection {
 
     fn explain(&mut self, request: Request<'_>) -> Result<Option<String>, Failure> {
         explain::explain(self, request)
+    }
+
+    fn count_work(&mut self, request: Request<'_>) -> Result<Option<Amounts>, Failure> {
+        work::count(self, request).map(Some)
+    }
+
+    fn rolls_back(&mut self) -> Result<bool, Failure> {
+        work::rolls_back(self)
     }
 
     fn load<'a>(

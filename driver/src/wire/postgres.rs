@@ -9,6 +9,7 @@ mod copy;
 mod dialect;
 mod explain;
 mod startup;
+mod work;
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -26,8 +27,8 @@ use super::frames::Frames;
 use super::interrupt::Interrupt;
 use super::socket::Socket;
 use super::{
-    BulkLoad, Connection, Failure, Kinds, Reply, Request, Session, Table, TextQueries, Traffic,
-    Value, Wire,
+    Amounts, BulkLoad, Connection, Failure, Kinds, Reply, Request, Session, Table, TextQueries,
+    Traffic, Value, Wire,
 };
 use crate::protocol::target::Target;
 
@@ -242,6 +243,10 @@ impl Session for PostgresConnection {
 
     fn explain(&mut self, request: Request<'_>) -> Result<Option<String>, Failure> {
         explain::explain(self, request).map(Some)
+    }
+
+    fn count_work(&mut self, request: Request<'_>) -> Result<Option<Amounts>, Failure> {
+        work::count(self, request).map(Some)
     }
 
     fn load<'a>(

@@ -9,15 +9,16 @@ pub mod steps;
 use std::io::Write as _;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use self::dialect::SqliteDialect;
-use self::library::{Handle, Statement, Stepped};
+use self::library::{ConnectionCount, Handle, Statement, StatementCount, Stepped};
 use self::steps::Steps;
 use super::calendar::DateTime;
 use super::interrupt::Interrupt;
 use super::{
-    BulkLoad, Connection, Failure, Reply, Request, ServerError, Session, Table, TextQueries,
-    Traffic, Value, Wire,
+    Amounts, BulkLoad, Connection, Failure, Reply, Request, ServerError, Session, Table,
+    TextQueries, Traffic, Value, Wire,
 };
 
 pub const WIRE: Wire = Wire {
@@ -48,6 +49,8 @@ pub struct SqliteConnection {
     /// Times as texts, which a statement reads while it runs.
     times: Vec<u8>,
     handle: Handle,
+    /// The longest time that an execution takes whose work is counted.
+    limit: Option<Duration>,
 }
 
 struct Prepared {
@@ -71,6 +74,7 @@ impl SqliteConnection {
             reply: None,
             times: Vec::new(),
             handle: Handle::open(path)?,
+            limit: None,
         };
         for setting in settings {
             connection.query(setting)?;
@@ -112,6 +116,40 @@ impl SqliteConnection {
             error,
             in_transaction: handle.in_transaction(),
         }
+    }
+
+    /// Execute a statement whose values are bound, and return its work.
+    fn count_execution(handle: &Handle, prepared: &mut Prepared) -> Result<Amounts, Failure> {
+        const OF_STATEMENT: [(&str, StatementCount); 4] = [
+            ("full_scan_steps", StatementCount::FullScanSteps),
+            ("sorts", StatementCount::Sorts),
+            ("auto_index_rows", StatementCount::AutoIndexRows),
+            ("vm_steps", StatementCount::MachineSteps),
+        ];
+        const OF_CONNECTION: [(&str, ConnectionCount); 2] = [
+            ("pages_hit", ConnectionCount::CacheHits),
+            ("pages_read", ConnectionCount::CacheMisses),
+        ];
+        for (_, what) in OF_STATEMENT {
+            prepared.statement.take_count(what);
+        }
+        let before = OF_CONNECTION.map(|(_, what)| handle.count(what));
+        let reply = Self::execute(handle, prepared);
+        if let Some(error) = reply.error {
+            return Err(Failure::Server(error));
+        }
+        let rows = match prepared.writes {
+            true => "rows_written",
+            false => "rows_returned",
+        };
+        let mut amounts = Amounts::from([(rows, reply.rows as f64)]);
+        for (name, what) in OF_STATEMENT {
+            amounts.insert(name, prepared.statement.take_count(what) as f64);
+        }
+        for ((name, what), before) in OF_CONNECTION.into_iter().zip(before) {
+            amounts.insert(name, handle.count(what).saturating_sub(before) as f64);
+        }
+        Ok(amounts)
     }
 
     fn run(&mut self, number: usize, values: &[Value], text: &[u8]) -> Reply {
@@ -297,6 +335,33 @@ impl Session for SqliteConnection {
             steps.push(id, parent, &in_words_of_today(&step));
         }
         Ok(steps.into_text())
+    }
+
+    fn count_work(&mut self, request: Request<'_>) -> Result<Option<Amounts>, Failure> {
+        if let Some(limit) = self.limit {
+            self.handle.stop_at(Instant::now() + limit);
+        }
+        let amounts = match request {
+            Request::Prepared {
+                statement,
+                values,
+                text,
+                ..
+            } => {
+                let prepared = &mut self.prepared[statement];
+                bind(&mut prepared.statement, values, text, &mut self.times);
+                Self::count_execution(&self.handle, prepared)
+            }
+            Request::Text(sql) => {
+                let mut parsed = self.prepare_one(sql)?;
+                Self::count_execution(&self.handle, &mut parsed)
+            }
+        };
+        amounts.map(Some)
+    }
+
+    fn limit_statements(&mut self, limit: Duration) {
+        self.limit = Some(limit);
     }
 
     fn load<'a>(

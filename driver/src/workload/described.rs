@@ -237,6 +237,10 @@ impl Test for Described {
             .collect()
     }
 
+    fn with_every_call(&self) -> Box<dyn Test> {
+        self.alone()
+    }
+
     /// Return a test whose operations are all transactions, one after the other. Statements are
     /// repeated as ever, since the places of values count all of them.
     fn alone(&self) -> Box<dyn Test> {

@@ -134,6 +134,10 @@ impl Test for SbTest {
             .collect()
     }
 
+    fn with_every_call(&self) -> Box<dyn Test> {
+        Box::new(self.clone())
+    }
+
     fn alone(&self) -> Box<dyn Test> {
         let mut alone = self.clone();
         alone.shape.tables = 1;

@@ -11,6 +11,7 @@ from slowdust.analysis.comparison.pairs import PairVerdicts
 from slowdust.analysis.comparison.relative import block_ratios
 from slowdust.analysis.comparison.together import common_moves
 from slowdust.analysis.comparison.verdict import judge_cells
+from slowdust.analysis.evidence.rows_and_pages import add_rows_and_pages
 from slowdust.analysis.explanation.evidence import add_evidence
 from slowdust.analysis.explanation.parts import add_explanations
 from slowdust.analysis.functions.changes import function_changes
@@ -114,6 +115,7 @@ def _report(
     add_work_beside(results, slices, hosts)
     add_storage(results, manifest, slices, contenders)
     add_comparisons(results, slices, contenders, manifest.method.margin, hosts)
+    add_rows_and_pages(results, manifest, base)
     add_work(results, counts, contenders, manifest.workload, hosts)
     withdraw_comparisons(results, base)
     add_recall(results, manifest.recalls, base)

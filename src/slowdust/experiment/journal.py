@@ -177,14 +177,24 @@ class Journal:
         names = [contender.name for contender in self.manifest.contenders]
         self._writer.write_profile(profile, names.index(profile.contender) + 1, start)
 
+    def has_plans(self, step: PlannedStep, contender: str) -> bool:
+        """Return whether a test's plans on a contender were asked for."""
+        return (step.test.name, contender) in self._planned
+
     def add_plans(self, step: PlannedStep, contender: str, plans: list[PlanText]) -> None:
         """Keep a test's plans on a contender, those of its first incarnation."""
-        if (step.test.name, contender) in self._planned:
+        if self.has_plans(step, contender):
             return
         self._planned.add((step.test.name, contender))
         self.manifest.plans += [
-            Plan(test=step.test.name, contender=contender, statement=p.statement, plan=p.plan)
-            for p in plans
+            Plan(
+                test=step.test.name,
+                contender=contender,
+                statement=each.statement,
+                plan=each.plan,
+                executed=each.executed,
+            )
+            for each in plans
         ]
 
     def profiled(self, source: ProfileSource) -> set[ProfilePlace]:

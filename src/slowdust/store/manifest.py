@@ -94,13 +94,27 @@ class ContenderFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     index_bytes: int | None = None
 
 
-class Plan(msgspec.Struct, kw_only=True):
-    """EXPLAIN of one statement of a test on one contender."""
+class Executed(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Exact amounts of a statement in a few whole operations of its test, all rolled back."""
+
+    operations: Natural
+    """Operations that were executed, those without the statement too."""
+    executions: Natural
+    """Executions of the statement in all of them."""
+    amounts: dict[str, Amount] = {}
+    """Name -> the total of all executions; analysis/evidence/rows_and_pages.py has the names."""
+
+
+class Plan(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """EXPLAIN of one statement of a test on one contender, and its work."""
 
     test: str
     contender: str
     statement: str
     plan: str
+    """The server's text; empty where it shows none for the statement."""
+    executed: Executed | None = None
+    """Absent where nothing was executed, or the server counts nothing."""
 
 
 class StepsMethod(msgspec.Struct, kw_only=True, omit_defaults=True):

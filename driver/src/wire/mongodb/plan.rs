@@ -3,7 +3,10 @@
 use super::super::sqlite::steps::Steps;
 use bson::{Bson, Document};
 
+use super::super::Amounts;
+
 const PLANNER: &str = "queryPlanner";
+const STATS: &str = "executionStats";
 
 /// Return the plan of a reply to `explain`; None where it has none that is known.
 pub fn text(reply: &Document) -> Option<String> {
@@ -29,6 +32,25 @@ pub fn text(reply: &Document) -> Option<String> {
         steps.push(number("id="), number("parent="), detail);
     }
     steps.into_text()
+}
+
+/// Return the work of a reply to `explain` that executed the read; None where it tells nothing.
+pub fn work(reply: &Document) -> Option<Amounts> {
+    let stages = reply.get_array("stages").into_iter().flatten();
+    let cursor = stages.filter_map(Bson::as_document).next();
+    let part = cursor.and_then(|stage| stage.get_document("$cursor").ok());
+    let stats = part.unwrap_or(reply).get_document(STATS).ok()?;
+    let amounts = [
+        ("rows_returned", "nReturned"),
+        ("rows_read", "totalDocsExamined"),
+        ("index_entries_read", "totalKeysExamined"),
+    ];
+    let amounts = amounts.into_iter().filter_map(|(name, key)| {
+        let amount = stats.get(key).and_then(super::number)?;
+        Some((name, amount as f64))
+    });
+    let amounts: Amounts = amounts.collect();
+    (!amounts.is_empty()).then_some(amounts)
 }
 
 /// Return the planner's part, which an aggregation has in its first stage.
@@ -64,6 +86,26 @@ fn stage(plan: &Document, depth: usize, lines: &mut String) {
 mod tests {
     use super::*;
     use bson::doc;
+
+    #[test]
+    fn work_is_that_of_the_whole_read() {
+        // A reply of MongoDB 7.0 has these fields among others.
+        let stats = doc! { "executionSuccess": true, "nReturned": 3, "executionTimeMillis": 1,
+        "totalKeysExamined": 5_i64, "totalDocsExamined": 4 };
+        let expected = Amounts::from([
+            ("rows_returned", 3.0),
+            ("rows_read", 4.0),
+            ("index_entries_read", 5.0),
+        ]);
+        let plain = doc! { "queryPlanner": {}, "executionStats": stats.clone() };
+        assert_eq!(work(&plain), Some(expected.clone()));
+        let cursor = doc! { "$cursor": { "executionStats": stats } };
+        assert_eq!(
+            work(&doc! { "stages": [cursor, { "$group": {} }] }),
+            Some(expected)
+        );
+        assert_eq!(work(&doc! { "queryPlanner": {}, "ok": 1.0 }), None);
+    }
 
     #[test]
     fn stages_are_lines_without_values() {

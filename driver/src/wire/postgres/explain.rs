@@ -40,7 +40,7 @@ fn plan_of(connection: &mut PostgresConnection, sql: &str) -> Result<String, Fai
 }
 
 /// Return the statement's execution as SQL.
-fn execution(name: &str, values: &[Value], text: &[u8]) -> String {
+pub fn execution(name: &str, values: &[Value], text: &[u8]) -> String {
     let mut sql = format!("EXECUTE {name}").into_bytes();
     for (index, value) in values.iter().enumerate() {
         sql.extend_from_slice(if index == 0 { b"(" } else { b", " });

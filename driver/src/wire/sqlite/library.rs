@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::path::Path;
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use libloading::os::unix::{Library, Symbol, RTLD_LOCAL, RTLD_NOW};
 
@@ -59,6 +59,8 @@ const CODES: [&str; 26] = [
 /// looks, in which dozens of transactions would fit: two clients that write would measure sleep.
 const LOOKS_WITHOUT_SLEEP: c_int = 10;
 const SLEEP_BETWEEN_LOOKS: Duration = Duration::from_micros(50);
+/// Instructions of the virtual machine between two looks at the time.
+const INSTRUCTIONS_BETWEEN_LOOKS: c_int = 100_000;
 /// After about a minute the statement fails.
 const MOST_LOOKS: c_int = 600_000;
 
@@ -66,6 +68,7 @@ enum Database {}
 enum Prepared {}
 
 type Destructor = Option<unsafe extern "C" fn(*mut c_void)>;
+type ProgressHandler = Option<unsafe extern "C" fn(*mut c_void) -> c_int>;
 type BusyHandler = Option<unsafe extern "C" fn(*mut c_void, c_int) -> c_int>;
 
 macro_rules! functions {
@@ -121,6 +124,13 @@ functions! {
     column_double = "sqlite3_column_double"(*mut Prepared, c_int) -> f64;
     column_text = "sqlite3_column_text"(*mut Prepared, c_int) -> *const c_char;
     column_bytes = "sqlite3_column_bytes"(*mut Prepared, c_int) -> c_int;
+    statement_status = "sqlite3_stmt_status"(*mut Prepared, c_int, c_int) -> c_int;
+    database_status = "sqlite3_db_status"(
+        *mut Database, c_int, *mut c_int, *mut c_int, c_int
+    ) -> c_int;
+    progress_handler = "sqlite3_progress_handler"(
+        *mut Database, c_int, ProgressHandler, *mut c_void
+    ) -> ();
 }
 
 /// The library of this process, with what its connections have in common.
@@ -175,6 +185,24 @@ pub fn version() -> Result<String, Failure> {
 pub struct Handle {
     functions: &'static Functions,
     database: *mut Database,
+    /// The time by which the statements under way have to end, if they have to.
+    deadline: Option<Box<Instant>>,
+}
+
+/// What a statement counts since it was prepared: SQLITE_STMTSTATUS_... of sqlite3.h.
+#[derive(Clone, Copy)]
+pub enum StatementCount {
+    FullScanSteps = 1,
+    Sorts = 2,
+    AutoIndexRows = 3,
+    MachineSteps = 4,
+}
+
+/// What a connection counts since it was opened: SQLITE_DBSTATUS_... of sqlite3.h.
+#[derive(Clone, Copy)]
+pub enum ConnectionCount {
+    CacheHits = 7,
+    CacheMisses = 8,
 }
 
 // SAFETY: a library that is compiled for threads lets a connection move between them, as long as
@@ -212,6 +240,7 @@ impl Handle {
         let handle = Self {
             functions,
             database,
+            deadline: None,
         };
         if code == OK && !database.is_null() {
             // SAFETY: the connection is open.
@@ -261,6 +290,25 @@ impl Handle {
     pub fn in_transaction(&self) -> bool {
         // SAFETY: the connection is open.
         unsafe { (self.functions.autocommit)(self.database) == 0 }
+    }
+
+    /// Interrupt statements that still run at that time.
+    pub fn stop_at(&mut self, deadline: Instant) {
+        let deadline: &mut Instant = self.deadline.insert(Box::new(deadline));
+        let argument = std::ptr::from_mut(deadline).cast();
+        let (every, look) = (INSTRUCTIONS_BETWEEN_LOOKS, Some(is_late as _));
+        // SAFETY: the connection is open; the deadline has its place as long as the connection.
+        unsafe { (self.functions.progress_handler)(self.database, every, look, argument) };
+    }
+
+    pub fn count(&self, what: ConnectionCount) -> u64 {
+        let (mut current, mut highest) = (0, 0);
+        // SAFETY: the connection is open, and the results have their places.
+        unsafe {
+            let (current, highest) = (&raw mut current, &raw mut highest);
+            (self.functions.database_status)(self.database, what as c_int, current, highest, 0);
+        }
+        u64::try_from(current).unwrap_or(0)
     }
 
     /// Return the error of the last call, which returned this code.
@@ -327,6 +375,13 @@ impl Statement {
         unsafe { (self.functions.reset)(self.prepared) };
     }
 
+    /// Return a count, and begin it again.
+    pub fn take_count(&mut self, what: StatementCount) -> u64 {
+        // SAFETY: the statement is prepared.
+        let count = unsafe { (self.functions.statement_status)(self.prepared, what as c_int, 1) };
+        u64::try_from(count).unwrap_or(0)
+    }
+
     /// Read all values of the row, as a program does that uses them and knows their types. Texts are
     /// not copied.
     pub fn read_row(&mut self) {
@@ -386,6 +441,13 @@ impl Drop for Statement {
         // SAFETY: the statement was prepared, and its connection is open.
         unsafe { (self.functions.finalize)(self.prepared) };
     }
+}
+
+/// Return whether a deadline is over.
+unsafe extern "C" fn is_late(deadline: *mut c_void) -> c_int {
+    // SAFETY: the connection has a deadline as long as it has this function.
+    let deadline = unsafe { &*deadline.cast::<Instant>() };
+    c_int::from(Instant::now() > *deadline)
 }
 
 /// Wait before the next look for a lock; return 0 when there have been enough.

@@ -33,6 +33,7 @@ from slowdust.analysis.model.report import (
 )
 from slowdust.analysis.model.result import (
     AllTimeRatio,
+    AmountDifference,
     Failures,
     MetricComparison,
     Needed,
@@ -64,6 +65,7 @@ __all__ = [
     "SCHEMA",
     "AllTimeRatio",
     "Amount",
+    "AmountDifference",
     "Answer",
     "AtRecall",
     "Basis",

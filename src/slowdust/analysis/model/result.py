@@ -151,6 +151,19 @@ class Failures(msgspec.Struct, kw_only=True, omit_defaults=True):
         return self.failed >= self.executions
 
 
+class AmountDifference(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """An exact amount per operation in which a contender differs from the base."""
+
+    statement: str | None = None
+    """The statement to which it belongs; absent for the sum over all statements of the test."""
+    amount: str
+    """`rows_read`, `pages`, ...: analysis/evidence/rows_and_pages.py has the names."""
+    base: float
+    contender: float
+    ratio: float | None = None
+    """Contender / base; absent where the base's is 0."""
+
+
 class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One test at one number of clients on one contender, relative to the base."""
 
@@ -213,6 +226,11 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     explanation: Explanation | None = None
     """What the change of the time per operation consists of; absent for the base, long steps, open
     loops and archived runs, and where CPU time was not measured."""
+    amounts: dict[str, float] = {}
+    """Exact amounts per operation, counted in a few operations: rows read, pages, ...; empty where
+    none were executed."""
+    amount_differences: list[AmountDifference] = []
+    """The exact amounts, of the operation and of its statements, that differ from the base's."""
     evidence: list[Evidence] = []
     """Exact evidence of a difference, in the order in which it is told; empty for the base."""
     counters: Counters | None = None

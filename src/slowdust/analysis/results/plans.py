@@ -42,7 +42,7 @@ def same_plans(
     """
     read: dict[str, dict[str, set[str]]] = {}
     for plan in plans:
-        if dbms.get(plan.contender) == dbms.get(base):
+        if plan.plan and dbms.get(plan.contender) == dbms.get(base):
             by_contender = read.setdefault(plan.test, {})
             by_contender.setdefault(plan.contender, set()).add(plan.statement)
     differing = {
@@ -67,8 +67,8 @@ def _by_statement(
     """Return (test, statement, DBMS) -> contender -> its plan, in the order of `dbms`."""
     by_statement: dict[tuple[str, str, str], dict[str, str]] = {}
     for plan in plans:
-        if plan.contender not in dbms:
-            continue  # of a contender that the experiment does not have
+        if plan.contender not in dbms or not plan.plan:
+            continue  # of a contender that the experiment does not have, or work without a plan
         statement = (plan.test, plan.statement, dbms[plan.contender])
         by_statement.setdefault(statement, {})[plan.contender] = plan.plan
     return {

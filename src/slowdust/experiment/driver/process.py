@@ -204,9 +204,9 @@ class Driver:
             _place(command, opened.server_processes, cpus)
         return opened
 
-    def explain(self, session: str) -> list[protocol.PlanText]:
-        """Return the plans of the session's statements."""
-        command = protocol.Explain(session=session)
+    def explain(self, session: str, operations: int = 0) -> list[protocol.PlanText]:
+        """Return the plans of the session's statements, with their work in so many operations."""
+        command = protocol.Explain(session=session, operations=operations)
         return self._ask(command, protocol.Explained, self.patience.operation).plans
 
     def run(

@@ -10,6 +10,7 @@ import msgspec
 from slowdust.benchmarks.described import Tables, TestOnDbms
 from slowdust.dbms.access import Target
 from slowdust.store.latency import Histogram
+from slowdust.store.manifest import Executed
 from slowdust.store.measured import ClientUse, PerSecond, Schedule
 from slowdust.store.step import RoleUse
 from slowdust.units import Second
@@ -81,6 +82,8 @@ class Explain(_Command, kw_only=True, tag="explain"):
     """Ask for the plan of every statement of a session."""
 
     session: str
+    operations: int = 0
+    """The most operations that are executed, and rolled back, to count their work."""
 
 
 class Run(_Command, kw_only=True, tag="run"):
@@ -229,10 +232,11 @@ class Opened(AnyEvent, kw_only=True, tag="opened"):
 
 
 class PlanText(msgspec.Struct):
-    """The plan of one statement, without costs."""
+    """The plan of one statement, and its work."""
 
     statement: str
     plan: str
+    executed: Executed | None = None
 
 
 class Explained(AnyEvent, kw_only=True, tag="explained"):

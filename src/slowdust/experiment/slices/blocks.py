@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -44,6 +44,15 @@ class Pace:
     discard: Second
     warmup: Second
     rate: Rate | None
+
+
+_OPERATIONS_OF_PLANS = 10
+"""Operations whose work is counted when plans are read: the driver executes fewer slow ones."""
+
+
+def _operations_of(plans: Sequence[PlanText]) -> int:
+    """Return how many operations' work the plans have."""
+    return max((plan.executed.operations for plan in plans if plan.executed), default=0)
 
 
 GiveUp = Callable[[RunningContender, str], None]
@@ -129,10 +138,25 @@ class StepSessions:
             self._beside.open(contender)
 
     def read_plans(self, keep: Callable[[str, list[PlanText]], None]) -> None:
-        """Ask every server how it will execute the test's statements."""
-        self._for_each(
-            lambda contender: keep(contender.name, self._driver.explain(self._session(contender)))
-        )
+        """Ask every server how it executes the test's statements, and how much work they are.
+
+        The work is that of the same operations on all contenders.
+        """
+        plans: dict[str, list[PlanText]] = {}
+
+        def read(contender: RunningContender, operations: int) -> None:
+            plans[contender.name] = self._driver.explain(self._session(contender), operations)
+
+        def reduce(contender: RunningContender) -> None:
+            if _operations_of(plans.get(contender.name, ())) > fewest:
+                read(contender, fewest)
+
+        self._for_each(partial(read, operations=_OPERATIONS_OF_PLANS))
+        counts = [_operations_of(texts) for texts in plans.values()]
+        fewest = min(filter(None, counts), default=0)
+        self._for_each(reduce)
+        for name, texts in plans.items():
+            keep(name, texts)
 
     def warm_up(self, has_time: Callable[[Second], bool] = lambda _: True) -> float:
         """Run without recording, so that caches and plans are those of a server at work.

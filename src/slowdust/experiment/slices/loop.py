@@ -227,11 +227,9 @@ class SliceLoop:
         self._close(step, run)
 
     def _measure(self, step: PlannedStep, incarnation: int, share: Second) -> None:
-        if step.test.consumes and step.test.driver_test in self._next_operation:
-            self._tables.load()
-            self._next_operation.clear()
-        self._preparations.note_step(step)
-        self._round_trips.measure()
+        self._begin_turn(step, incarnation)
+        if step.given_up:
+            return
         counters_before = self._counters.totals(step.test)
         begun = looked = time.monotonic()
 
@@ -250,7 +248,6 @@ class SliceLoop:
             return enough_blocks and (self._settled(step, status) or step.key in self._far)
 
         run = self._open(step, incarnation)
-        run.read_plans(partial(self.journal.add_plans, step))
         per_second = run.warm_up(self._announced.allows)
         if self._announced.ended_early:
             self._close(step, run)
@@ -285,6 +282,23 @@ class SliceLoop:
             return
         self.journal.end_turn(step, self._budget.spent)
         self._view.step_done(self._status(step, incarnation, under_way=0.0))
+
+    def _begin_turn(self, step: PlannedStep, incarnation: int) -> None:
+        """Do what comes before a turn, and read the plans that the journal lacks.
+
+        Their sessions are closed then: what was executed in them is no part of the servers' totals.
+        """
+        if step.test.consumes and step.test.driver_test in self._next_operation:
+            self._tables.load()
+            self._next_operation.clear()
+        self._preparations.note_step(step)
+        self._round_trips.measure()
+        having = self._contenders.having(step.test)
+        if not all(self.journal.has_plans(step, contender.name) for contender in having):
+            run = self._open(step, incarnation)
+            run.read_plans(partial(self.journal.add_plans, step))
+            run.close()
+            step.given_up = run.is_over
 
     def _judge_all(self) -> None:
         """Settle each test whose verdict holds now; measure again those that have lost theirs."""

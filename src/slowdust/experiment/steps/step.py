@@ -56,7 +56,7 @@ class StepRunner:
         )
         command.long_transaction = turn.test.held
         self._driver.prepare(command)
-        return self._driver.explain(turn.session)
+        return self._driver.explain(turn.session, operations=1)
 
     def begin(self, turn: ContenderTurn, idle: list[RunningContender]) -> Measurement:
         """Return the measurement of the prepared step."""

@@ -1,0 +1,177 @@
+//! The exact work of an execution, as the session's status counts it.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use super::super::{Amounts, Connection as _, Failure, Reply, Request, TextQueries as _};
+use super::{MysqlConnection, Statement};
+
+const HANDLER_READS: [&str; 7] = [
+    "Handler_read_first",
+    "Handler_read_key",
+    "Handler_read_last",
+    "Handler_read_next",
+    "Handler_read_prev",
+    "Handler_read_rnd",
+    "Handler_read_rnd_next",
+];
+const HANDLER_WRITES: [&str; 3] = ["Handler_write", "Handler_update", "Handler_delete"];
+const SEARCHES: &str = "Handler_read_key";
+const MERGE_PASSES: &str = "Sort_merge_passes";
+const TABLES_ON_DISK: &str = "Created_tmp_disk_tables";
+/// The server's own, of all sessions and of its threads.
+const PAGE_REQUESTS: &str = "Innodb_buffer_pool_read_requests";
+const PAGE_READS: &str = "Innodb_buffer_pool_reads";
+
+/// The longest execution that is repeated to see whether nothing else requests pages.
+const REPEATED: Duration = Duration::from_secs(1);
+/// Relative difference of two executions up to which nothing else requested pages.
+const ALIKE: f64 = 0.01;
+
+/// Whether all tables of the database can roll back.
+const LASTING: &str = "SELECT count(*) FROM information_schema.TABLES t \
+    JOIN information_schema.ENGINES e ON e.ENGINE = t.ENGINE \
+    WHERE t.TABLE_SCHEMA = DATABASE() AND e.TRANSACTIONS = 'NO'";
+
+type Status = BTreeMap<&'static str, f64>;
+
+pub fn rolls_back(connection: &mut MysqlConnection) -> Result<bool, Failure> {
+    let lasting = connection.query(LASTING)?.into_value()?;
+    Ok(lasting.as_deref() == Some("0"))
+}
+
+/// What a connection finds out of its server when it first counts.
+pub struct Look {
+    /// What a look at the status adds to it.
+    cost: Status,
+    /// Whether the server counts a request for every eight rows of a page, as MySQL 5.6 does.
+    requests_by_rows: bool,
+}
+
+/// Execute the request, and return its work. A read is executed twice: the pages that both requested
+/// alike are its own.
+pub fn count(connection: &mut MysqlConnection, request: Request<'_>) -> Result<Amounts, Failure> {
+    let look = match connection.look.take() {
+        Some(look) => look,
+        None => first_look(connection)?,
+    };
+    let amounts = count_with(connection, request, &look);
+    connection.look = Some(look);
+    amounts
+}
+
+fn first_look(connection: &mut MysqlConnection) -> Result<Look, Failure> {
+    let before = status(connection)?;
+    let after = status(connection)?;
+    let is_old = connection.query("SELECT VERSION() LIKE '5.%'")?;
+    Ok(Look {
+        cost: difference(&after, &before),
+        requests_by_rows: is_old.into_value()?.as_deref() == Some("1"),
+    })
+}
+
+fn count_with(
+    connection: &mut MysqlConnection,
+    request: Request<'_>,
+    look: &Look,
+) -> Result<Amounts, Failure> {
+    let begun = Instant::now();
+    let before = status(connection)?;
+    let reply = execute(connection, request)?;
+    let after = status(connection)?;
+    let counted = difference(&difference(&after, &before), &look.cost);
+    let mut amounts = amounts(&counted, &reply);
+    if writes(connection, request) {
+        let written = HANDLER_WRITES.iter().filter_map(|name| counted.get(name));
+        amounts.insert("rows_written", written.sum());
+        amounts.remove("rows_returned");
+    } else if begun.elapsed() < REPEATED {
+        execute(connection, request)?;
+        let again = difference(&difference(&status(connection)?, &after), &look.cost);
+        add_pages(look, &counted, &again, &mut amounts);
+    }
+    Ok(amounts)
+}
+
+/// Add the pages that two executions have requested, if nothing else did meanwhile.
+fn add_pages(look: &Look, first: &Status, second: &Status, amounts: &mut Amounts) {
+    let requests = [first, second].map(|status| status.get(PAGE_REQUESTS).copied());
+    let [Some(first), Some(again)] = requests else {
+        return;
+    };
+    // MariaDB 11.8 tells some of them later.
+    if first.min(again) > 0.0 && (first - again).abs() <= ALIKE * first.max(again) {
+        let requested = first.min(again);
+        if look.requests_by_rows {
+            amounts.insert("pages_at_most", requested);
+            return;
+        }
+        let read = second.get(PAGE_READS).copied().unwrap_or_default();
+        amounts.insert("pages_read", read);
+        amounts.insert("pages_hit", (requested - read).max(0.0));
+    }
+}
+
+fn writes(connection: &MysqlConnection, request: Request<'_>) -> bool {
+    let sql = match request {
+        Request::Text(sql) => sql,
+        Request::Prepared { statement, .. } => match &connection.statements[statement] {
+            Statement::Prepared { source, .. } => source,
+            Statement::Text(sql) => sql,
+        },
+    };
+    let mut words = sql.split_ascii_whitespace();
+    let is_verb = |word: &str, verbs: &[&str]| verbs.iter().any(|v| word.eq_ignore_ascii_case(v));
+    match words.next() {
+        Some(word) if is_verb(word, &["WITH"]) => {
+            words.any(|word| is_verb(word, &["UPDATE", "DELETE"]))
+        }
+        Some(word) => !is_verb(word, &["SELECT"]),
+        None => false,
+    }
+}
+
+fn execute(connection: &mut MysqlConnection, request: Request<'_>) -> Result<Reply, Failure> {
+    connection.send(request)?;
+    connection.converse(|_| Ok(()))
+}
+
+fn difference(after: &Status, before: &Status) -> Status {
+    after
+        .iter()
+        .filter_map(|(&name, after)| Some((name, (after - before.get(name)?).max(0.0))))
+        .collect()
+}
+
+fn status(connection: &mut MysqlConnection) -> Result<Status, Failure> {
+    let names = || {
+        let others = [MERGE_PASSES, TABLES_ON_DISK, PAGE_REQUESTS, PAGE_READS];
+        HANDLER_READS
+            .into_iter()
+            .chain(HANDLER_WRITES)
+            .chain(others)
+    };
+    let quoted: Vec<_> = names().map(|name| format!("'{name}'")).collect();
+    let table = connection.query(&format!(
+        "SHOW SESSION STATUS WHERE Variable_name IN ({})",
+        quoted.join(", ")
+    ))?;
+    let rows = table.rows.into_iter().filter_map(|row| {
+        let [name, value] = <[_; 2]>::try_from(row).ok()?;
+        let name = name?;
+        let known = names().find(|known| *known == name)?;
+        Some((known, value?.parse().ok()?))
+    });
+    Ok(rows.collect())
+}
+
+fn amounts(status: &Status, reply: &Reply) -> Amounts {
+    let sum = |names: &[&str]| names.iter().filter_map(|name| status.get(*name)).sum();
+    Amounts::from([
+        ("rows_returned", reply.rows as f64),
+        ("rows_read", sum(&HANDLER_READS)),
+        ("index_searches", sum(&[SEARCHES])),
+        ("sorts_spilled", sum(&[MERGE_PASSES])),
+        ("temp_tables_on_disk", sum(&[TABLES_ON_DISK])),
+    ])
+}

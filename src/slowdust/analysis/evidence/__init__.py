@@ -1,0 +1,1 @@
+"""Exact evidence of why contenders differ: what noise cannot touch."""
