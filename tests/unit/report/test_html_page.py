@@ -112,7 +112,10 @@ def test_a_failed_contender_is_shown_with_its_log(troubled_page: str) -> None:
 
 def test_differing_plans_stand_side_by_side(troubled_page: str) -> None:
     assert troubled_page.count("Plans differ") == 2  # one for each number of clients
-    assert "Bitmap Heap Scan" in troubled_page
+    assert "<mark>Index Scan on sbtest1</mark>" in troubled_page
+    assert "<mark>Bitmap Heap Scan on sbtest1</mark>" in troubled_page
+    assert "sbtest1: index scan became a bitmap scan" in troubled_page
+    assert "The plan is the same as the base's" in troubled_page
 
 
 def test_the_schedule_of_an_open_loop_is_shown(troubled_page: str) -> None:

@@ -1,0 +1,354 @@
+"""What differs between two plans, in words: a function for each kind of difference."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+
+from slowdust.analysis.plans import words
+from slowdust.analysis.plans.conditions import columns
+from slowdust.analysis.plans.normalise import Node
+
+_MOST = 4
+"""Differences that are told; with more, a reader has to look at the plans."""
+_GATHERS = ("Gather", "Gather Merge")
+_CHANGING = ("Insert", "Update", "Delete", "Merge")
+_PART_OF_OTHERS = (
+    *("Hash", "Bitmap Index Scan", "BitmapAnd", "BitmapOr", "JIT", "Append", "FETCH"),
+    *_GATHERS,
+)
+"""Operators that are told of with others: with a hash join, a bitmap scan, the workers."""
+_FAMILIES = ("Aggregate", "Sort", "SetOp")
+_KEYS = ("Key", "By", "Keys")
+NESTED_OTHERWISE = "the operators are nested in another way"
+_PLACES = {
+    "Index Cond": "index condition",
+    "Filter": "filter",
+    "Join Filter": "filter of the join",
+    "Hash Cond": "condition of the hash join",
+    "Merge Cond": "condition of the merge join",
+    "One-Time Filter": "one-time filter",
+}
+_TOLD_ALWAYS = ("Using filesort", "Using temporary")
+"""Remarks of MySQL that do not follow from the access to a table."""
+_IN_ACCESS = ("Recheck Cond", "constraints", "key parts")
+
+
+def differences_in_words(base: Node, other: Node) -> tuple[str, ...]:
+    """Return what differs between two plans that are not the same, the most important first."""
+    told = list(dict.fromkeys(chain.from_iterable(tell(base, other) for tell in _TELLERS)))
+    if not told:
+        told = [*_conditions(base, other), *_keys(base, other)] or [NESTED_OTHERWISE]
+    if len(told) > _MOST:
+        told = [*told[: _MOST - 1], f"{len(told) - _MOST + 1} other differences"]
+    return tuple(told)
+
+
+def relations(node: Node) -> list[str]:
+    """Return the relations below a node, in the order in which they are read."""
+    return [each.name for each in node.walk() if each.name and each.operator not in _CHANGING]
+
+
+def _scans(plan: Node) -> dict[str, list[Node]]:
+    """Return relation -> the nodes that read it."""
+    scans: dict[str, list[Node]] = {}
+    for node in plan.walk():
+        if words.is_scan(node) and node.operator not in (*_CHANGING, "BLOOM FILTER"):
+            scans.setdefault(node.name, []).append(node)
+    return scans
+
+
+def _only_in_one(nodes: Sequence[Node], others: Sequence[Node]) -> tuple[str, str]:
+    """Return the accesses to a relation that one of two plans has alone."""
+    ours, theirs = (Counter(map(words.access, each)) for each in (nodes, others))
+    return " and ".join(ours - theirs), " and ".join(theirs - ours)
+
+
+def _access(nodes: Sequence[Node]) -> str:
+    return " and ".join(dict.fromkeys(map(words.access, nodes)))
+
+
+def _labelled(name: str, sentence: str) -> str:
+    return f"{name}: {sentence}" if name else sentence
+
+
+def _accesses(base: Node, other: Node) -> Iterator[str]:
+    """Tell which relations are read in another way."""
+    ours, theirs = _scans(base), _scans(other)
+    changes: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for name in ours:
+        before, after = _only_in_one(ours[name], theirs.get(name, ()))
+        if (not before and not after) or name not in theirs:
+            continue
+        if not before or not after:
+            sentence = f"the {before or after} {'is gone' if before else 'was added'}"
+            changes.setdefault((name, ""), []).append((name, sentence))
+            continue
+        kinds = ours[name][0].operator, theirs[name][0].operator
+        joined = _joined_by(ours[name], theirs[name])
+        sentence = f"{before} became {words.article(after)}{joined}"
+        changes.setdefault(kinds, []).append((name, sentence))
+    for group in changes.values():
+        (name, sentence), *others = group
+        if len(others) < 2:
+            yield from (_labelled(*each) for each in group)
+        else:
+            yield f"{_labelled(name, sentence)} (and alike for {len(others)} others)"
+    for lacking, present, how in ((theirs, ours, "is gone"), (ours, theirs, "was added")):
+        alone = [name for name in present if name not in lacking]
+        if len(alone) == 1:
+            (name,) = alone
+            yield _labelled(name, f"the {_access(present[name])} {how}")
+        elif alone:
+            those = "are gone" if how == "is gone" else "were added"
+            yield f"the accesses to {words.few(alone)} {those}"
+
+
+def _joined_by(before: Sequence[Node], after: Sequence[Node]) -> str:
+    """Return by which algorithm a table of MySQL is joined now, if that has changed."""
+    if before[0].join == after[0].join or before[0].operator != before[0].operator.lower():
+        return ""
+    return f", joined by a {after[0].join}" if after[0].join else ""
+
+
+def _join_buffers(base: Node, other: Node) -> Iterator[str]:
+    """Tell which tables of MySQL are read as before and joined by another algorithm."""
+    ours, theirs = _scans(base), _scans(other)
+    for name, nodes in ours.items():
+        others = theirs.get(name)
+        if others is None or words.is_join(nodes[0]) or nodes[0].join == others[0].join:
+            continue
+        if _access(nodes) == _access(others) or not others[0].join:
+            before = nodes[0].join or "join row by row"
+            yield f"{name}: the {before} became a {others[0].join or 'join row by row'}"
+
+
+def _joins(base: Node, other: Node) -> Iterator[str]:
+    """Tell the order in which relations are joined, and how, where that has changed."""
+    ours, theirs = _joined(base), _joined(other)
+    for names in ours:
+        if names not in theirs:
+            continue
+        before, after = words.join(ours[names]), words.join(theirs[names])
+        if before != after:
+            pair = words.few(relations(ours[names]))
+            yield f"{pair}: the {before} became {words.article(after)}"
+    before_order, after_order = (list(dict.fromkeys(relations(plan))) for plan in (base, other))
+    if before_order != after_order and set(before_order) == set(after_order):
+        yield f"the join order {', '.join(before_order)} became {', '.join(after_order)}"
+
+
+def _joined(plan: Node) -> dict[frozenset[str], Node]:
+    """Return the relations of each join -> the join."""
+    return {frozenset(relations(node)): node for node in plan.walk() if words.is_join(node)}
+
+
+def _subplans(base: Node, other: Node) -> Iterator[str]:
+    """Tell which subplans are looked up in a hash table on one server, and run on the other."""
+    kinds = {"SubPlan": "subplan run for each row", "hashed SubPlan": "hashed subplan"}
+    ours, theirs = _roles(base, kinds), _roles(other, kinds)
+    for names in ours:
+        if ours[names] != theirs.get(names, ours[names]):
+            before, after = kinds[ours[names]], kinds[theirs[names]]
+            yield _labelled(
+                words.few(names) if names else "", f"the {before} became {words.article(after)}"
+            )
+
+
+def _roles(plan: Node, kinds: Mapping[str, str]) -> dict[tuple[str, ...], str]:
+    return {tuple(relations(node)): node.role for node in plan.walk() if node.role in kinds}
+
+
+def _parallel(base: Node, other: Node) -> Iterator[str]:
+    """Tell whether workers take part."""
+    before, after = _workers(base), _workers(other)
+    if before == after:
+        return
+    if not before or not after:
+        number = before or after
+        workers = f"{number} parallel worker{'' if number == 1 else 's'}"
+        yield f"{workers} {'are gone' if before else 'were added'}"
+    else:
+        yield f"{before} parallel workers became {after}"
+
+
+def _workers(plan: Node) -> int:
+    gathers = [node for node in plan.walk() if node.operator in _GATHERS]
+    return sum(node.workers for node in gathers) or len(gathers)
+
+
+def _operators(base: Node, other: Node) -> Iterator[str]:
+    """Tell the operators that only one of the plans has."""
+    ours, theirs = _other_operators(base), _other_operators(other)
+    gone, added = [*(ours - theirs).elements()], [*(theirs - ours).elements()]
+    for family in _FAMILIES:
+        for before in [each for each in gone if each.endswith(family)]:
+            after = next((each for each in added if each.endswith(family)), None)
+            if after is not None:
+                gone.remove(before)
+                added.remove(after)
+                yield f"{before} became {after}"
+    yield from (f"{each} was added" for each in dict.fromkeys(added))
+    yield from (f"{each} is gone" for each in dict.fromkeys(gone))
+
+
+def _other_operators(plan: Node) -> Counter[str]:
+    scans = set(map(id, chain.from_iterable(_scans(plan).values())))
+    return Counter(
+        words.operator(node)
+        for node in plan.walk()
+        if node.operator and id(node) not in scans and not words.is_join(node)
+        if node.operator.removeprefix("Parallel ") not in _PART_OF_OTHERS
+        if not node.operator.startswith("Partial ")
+    )
+
+
+def _remarks(base: Node, other: Node) -> Iterator[str]:
+    """Tell what a server remarks on the tables that it reads in the same way."""
+    ours, theirs = _scans(base), _scans(other)
+    for name, nodes in ours.items():
+        others = theirs.get(name)
+        if others is None:
+            continue
+        is_alike = _access(nodes) == _access(others)
+        before, after = _remarks_of(nodes), _remarks_of(others)
+        parts = [*_key_parts(nodes)], [*_key_parts(others)]
+        if parts[0] and parts[1] and parts[0] != parts[1] and is_alike:
+            was, now = parts[0][0], parts[1][0]
+            noun = "key part" if now == "1" else "key parts"
+            yield _labelled(name, f"{_access(nodes)} by {now} {noun} instead of {was}")
+        for was, now in zip(_partitions(nodes), _partitions(others), strict=False):
+            if was != now:
+                yield _labelled(name, f"{now} partitions instead of {was}")
+        added, gone = (
+            [each for each in remarks if each not in rest and (is_alike or each in _TOLD_ALWAYS)]
+            for remarks, rest in ((after, before), (before, after))
+        )
+        if len(added) == len(gone) == 1:
+            yield _labelled(name, f"'{gone[0]}' became '{added[0]}'")
+            added, gone = [], []
+        yield from (_labelled(name, f"'{each}' was added") for each in added)
+        yield from (_labelled(name, f"'{each}' is gone") for each in gone)
+        for node, match in zip(nodes, others, strict=False):
+            if node.role != match.role and "SubPlan" not in node.role + match.role:
+                was, now = node.role or "main query", match.role or "main query"
+                yield _labelled(name, f"'{was}' became '{now}'")
+
+
+def _remarks_of(nodes: Sequence[Node]) -> list[str]:
+    """Return remarks, but for numbers of partitions and those that are words of an access."""
+    remarks = (each for node in nodes for each in node.remarks)
+    return [each for each in remarks if each[1:2].islower() and ": " not in each]
+
+
+def _partitions(nodes: Sequence[Node]) -> Iterator[str]:
+    remarks = (each for node in nodes for each in node.remarks)
+    return (each.partition(": ")[2] for each in remarks if each.startswith("partitions: "))
+
+
+def _key_parts(nodes: Sequence[Node]) -> Iterator[str]:
+    for node in nodes:
+        yield from (parts[0] for place, parts in node.conditions if place == "key parts")
+
+
+def _conditions_of_same(base: Node, other: Node) -> Iterator[str]:
+    """Tell the conditions that have another place, or are on one server alone.
+
+    Where a relation is read in another way its conditions follow from that.
+    """
+    ours, theirs = _scans(base), _scans(other)
+    changed = {
+        name
+        for name in {*ours, *theirs}
+        if _access(ours.get(name, ())) != _access(theirs.get(name, ()))
+    }
+    if not changed and {*_joined(base)} == {*_joined(other)}:
+        yield from _conditions(base, other)
+
+
+def _conditions(base: Node, other: Node) -> Iterator[str]:
+    ours, theirs = _places(base), _places(other)
+    for conjunct in dict.fromkeys([*ours, *theirs]):
+        before, after = ours.get(conjunct, Counter()), theirs.get(conjunct, Counter())
+        was, now = next(iter(before - after), None), next(iter(after - before), None)
+        names = ", ".join(columns(conjunct)) or "values"
+        if was and now:
+            owner = f" on {now[0]}" if was[0] != now[0] and now[0] else ""
+            yield _labelled(
+                was[0],
+                f"the condition on {names} moved from the {_place(was[1])} "
+                f"to the {_place(now[1])}{owner}",
+            )
+        elif was:
+            yield _labelled(was[0], f"the {_place(was[1])} on {names} is gone")
+        elif now:
+            yield _labelled(now[0], f"{words.article(_place(now[1]))} on {names} was added")
+
+
+def _place(placement: str) -> str:
+    return _PLACES.get(placement, placement.lower())
+
+
+def _places(plan: Node) -> dict[str, Counter[tuple[str, str]]]:
+    """Return each condition -> (relation, placement) of it, with how often it stands there."""
+    places: dict[str, Counter[tuple[str, str]]] = {}
+    for node in plan.walk():
+        for placement, parts in node.conditions:
+            if placement in _IN_ACCESS or placement.endswith(_KEYS):
+                continue
+            for conjunct in parts:
+                places.setdefault(conjunct, Counter())[node.name, placement] += 1
+    return places
+
+
+def _keys(base: Node, other: Node) -> Iterator[str]:
+    """Tell the keys of sorts and groups that are others."""
+    ours, theirs = _keys_of(base), _keys_of(other)
+    for placement in ours:
+        if ours[placement] != theirs.get(placement, ours[placement]):
+            yield (
+                f"the {placement.lower()} {', '.join(ours[placement])} became "
+                f"{', '.join(theirs[placement])}"
+            )
+
+
+def _keys_of(plan: Node) -> dict[str, list[str]]:
+    """Return placement -> the columns of all keys that stand there."""
+    keys: dict[str, list[str]] = {}
+    for node in plan.walk():
+        for placement, parts in node.conditions:
+            if placement.endswith(_KEYS):
+                names = (name for part in parts for name in columns(part))
+                keys.setdefault(placement, []).extend(names)
+    return keys
+
+
+def _jit(base: Node, other: Node) -> Iterator[str]:
+    """Tell whether expressions are compiled."""
+    before, after = _options(base), _options(other)
+    if before == after:
+        return
+    if before is None or after is None:
+        yield f"JIT compilation {'is gone' if after is None else 'was added'}"
+    else:
+        was, now = ", ".join(before) or "without options", ", ".join(after) or "without options"
+        yield f"JIT compilation ({was}) became another ({now})"
+
+
+def _options(plan: Node) -> tuple[str, ...] | None:
+    return next((node.remarks for node in plan.walk() if node.operator == "JIT"), None)
+
+
+_TELLERS: tuple[Callable[[Node, Node], Iterator[str]], ...] = (
+    _accesses,
+    _join_buffers,
+    _subplans,
+    _joins,
+    _parallel,
+    _operators,
+    _remarks,
+    _conditions_of_same,
+    _jit,
+)
+"""The kinds of differences, in the order of importance."""
