@@ -13,7 +13,7 @@ use crate::wire::{self, has_plan, Amounts, Failure, Request};
 /// Time after which no further operation begins.
 const ENOUGH: Duration = Duration::from_millis(500);
 /// The longest wait for a statement: a window of slower ones would cost more than it tells.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The part of a statement in the transaction of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

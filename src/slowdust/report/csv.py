@@ -30,16 +30,8 @@ from slowdust.store.waits import WaitKind
 _NESTED = {
     *("errors_by_state", "all_time", "latency_us", "response_time", "per_op", "per_op_relative"),
     *("compared", "work", "counters", "counters_relative", "writers", "needed", "notes"),
-    *(
-        "evidence",
-        "explanation",
-        "silent_incarnations",
-        "beside",
-        "storage",
-        "hosts",
-        "groups",
-        "failures",
-    ),
+    *("amounts", "amount_differences", "evidence", "explanation", "silent_incarnations", "beside"),
+    *("storage", "hosts", "groups", "failures"),
 }
 """Fields of a result that are not one column."""
 _PLAIN = [name for name in Result.__struct_fields__ if name not in _NESTED]

@@ -227,11 +227,11 @@ class SliceLoop:
         self._close(step, run)
 
     def _measure(self, step: PlannedStep, incarnation: int, share: Second) -> None:
+        begun = looked = time.monotonic()
         self._begin_turn(step, incarnation)
         if step.given_up:
             return
         counters_before = self._counters.totals(step.test)
-        begun = looked = time.monotonic()
 
         def enough(blocks: int) -> bool:
             nonlocal looked
