@@ -6,7 +6,7 @@ The numbers are the report's own: nothing is computed anew here, only chosen.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -27,6 +27,7 @@ from slowdust.analysis.stored import Stored
 from slowdust.analysis.story.unsure import command_for
 from slowdust.analysis.versions import find_contender, parts_of, release_of, sorted_releases
 from slowdust.benchmarks import measured_in_steps
+from slowdust.benchmarks.model import Group
 from slowdust.errors import UsageError
 from slowdust.ratios import at_most, ratio, speed, work_ratio
 from slowdust.store.manifest import Manifest
@@ -303,7 +304,25 @@ def _absent(stored: Stored, one: OneResult, typed: str) -> list[Absent]:
         )
     if result.verdict == "unsure":
         absent.append(Absent(what="Time is unsure.", command=_more(manifest, result, typed)))
-    if result.work is None:
+    if result.group != Group.CONNECTING:  # whose sessions end before anybody can observe them
+        absent += _unobserved(manifest, one, again)
+    if result.explanation is None and measured_in_steps(result.benchmark):
+        absent.append(Absent(what="The time of long steps is not split into parts."))
+    elif result.explanation is None:
+        absent.append(
+            Absent(what="The parts of the change are not known, for want of CPU times of slices.")
+        )
+    if (bisect := _bisect(stored, one, typed)) is not None:
+        absent.append(Absent(what="Releases between the two were not measured.", command=bisect))
+    return absent
+
+
+def _unobserved(
+    manifest: Manifest, one: OneResult, again: Callable[[Mapping[str, object]], str | None]
+) -> list[Absent]:
+    """Return the passes over a test that were not made: counts, profiles, waits."""
+    absent = []
+    if one.result.work is None:
         counting = manifest.counting
         reason = counting.reason if counting is not None and counting.reason else ""
         absent.append(
@@ -326,14 +345,6 @@ def _absent(stored: Stored, one: OneResult, typed: str) -> list[Absent]:
                 command=again({"waits": True}),
             )
         )
-    if result.explanation is None and measured_in_steps(result.benchmark):
-        absent.append(Absent(what="The time of long steps is not split into parts."))
-    elif result.explanation is None:
-        absent.append(
-            Absent(what="The parts of the change are not known, for want of CPU times of slices.")
-        )
-    if (bisect := _bisect(stored, one, typed)) is not None:
-        absent.append(Absent(what="Releases between the two were not measured.", command=bisect))
     return absent
 
 
