@@ -145,7 +145,8 @@ def test_all_tests_of_the_fullest_suite_follow_each_other(workplace: Workplace) 
     fields = {"suite": "full", "rows": 10_000, "slice": "20ms", "incarnations": 1}
     workplace.run("run", workplace.write_experiment("all", (NEW,), **fields))
     results = workplace.report("all")["results"]
-    assert [result["test"] for result in results] == [test.name for test in MICRO.tests]
+    had = [test.name for test in MICRO.tests if "sqlite" not in test.absent_on]
+    assert [result["test"] for result in results] == had
     assert all(result["errors"] == 0 for result in results)
 
 
