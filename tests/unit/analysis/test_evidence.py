@@ -131,6 +131,32 @@ def test_an_amount_of_which_the_base_has_none_may_explain_all() -> None:
     assert (pages.kind, pages.ratio, pages.explains) == ("pages", None, 1.0)
 
 
+def test_a_few_where_there_were_none_do_not_explain_a_large_change() -> None:
+    manifest = an_experiment()
+    executed(manifest, rows_filtered=2.0)
+
+    (rows,) = result_of(manifest, slower(28.0)).evidence
+
+    assert (rows.kind, rows.ratio) == ("rows", None)
+    assert rows.explains == pytest.approx(np.log(2.0) / np.log(28.0), abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("times", "planning"), [(1.5, 1.6e-5), (28.0, 1e-4), (1.05, 1e-4)], ids=str
+)
+def test_planning_that_is_not_as_large_as_the_change_explains_little_of_it(
+    times: float, planning: float
+) -> None:
+    """Of 100 µs an operation takes 50, 2,700 and 5 more; planning takes 6, 90 and 90 more."""
+    manifest = an_experiment()
+    executed(manifest, planning_s=planning)
+
+    (evidence,) = result_of(manifest, slower(times)).evidence
+
+    assert evidence.kind == "planning"
+    assert evidence.explains == pytest.approx(0.0, abs=0.2)
+
+
 def test_settings_of_one_build_are_evidence_and_those_of_two_are_not() -> None:
     manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent()}, blocks=2)
     manifest.contenders[1].settings["work_mem"] = "64kB"
@@ -147,7 +173,7 @@ BY_INDEX = "Index Scan using k_1 on sbtest1\n  Index Cond: (k = 5)"
 UNTOUCHED = {
     **{"rows_read": 100.0, "pages_hit": 20.0, "pages_read": 0.0},
     **{"temp_pages_read": 0.0, "temp_pages_written": 0.0},
-    **{"planning_s": 1e-4, "execution_s": 1e-3},
+    **{"planning_s": 1e-5, "execution_s": 9e-5, "rows_filtered": 0.0},
 }
 """Amounts of an operation on the base."""
 
@@ -185,7 +211,7 @@ def injected_into(manifest: Manifest, kind: str, times: float) -> None:
         case "spill":
             executed(manifest, temp_pages_written=50.0 * times, temp_pages_read=50.0 * times)
         case "slower planning":
-            executed(manifest, planning_s=1.1e-3 * times - 1e-3)
+            executed(manifest, planning_s=1e-4 * times - 9e-5)
         case _:
             executed(manifest)
 
