@@ -168,6 +168,17 @@ def test_settings_of_one_build_are_evidence_and_those_of_two_are_not() -> None:
     assert setting == Evidence(kind="settings", words="work_mem = 64kB, not set in the base")
 
 
+def test_named_waits_follow_another_plan_without_amounts() -> None:
+    made, slices = parts_experiment({BASE: Spent(), OTHER: Spent(waiting=2725.0)}, blocks=6)
+    executed(made, BY_INDEX, rows_read=10.0)
+    times = {BASE: {"Lock/tuple": 1.0}, OTHER: {"Lock/tuple": 2700.0}}
+
+    _, result = analyse(made, slices, waits=synthetic_waits(times, test=TEST, clients=1)).results
+
+    assert words_of(result).startswith("sbtest1: sequential scan became an index scan on k_1; of ")
+    assert words_of(result).endswith("is waiting for locks (Lock/tuple)")
+
+
 SCAN = "Seq Scan on sbtest1\n  Filter: (k = 5)"
 BY_INDEX = "Index Scan using k_1 on sbtest1\n  Index Cond: (k = 5)"
 UNTOUCHED = {
