@@ -168,6 +168,18 @@ def test_settings_of_one_build_are_evidence_and_those_of_two_are_not() -> None:
     assert setting == Evidence(kind="settings", words="work_mem = 64kB, not set in the base")
 
 
+def test_requests_of_pages_are_pages() -> None:
+    manifest = an_experiment()
+    executed(manifest)
+    for plan, most in zip(manifest.plans, (1000.0, 28_000.0), strict=True):
+        assert plan.executed is not None
+        plan.executed.amounts = {"pages_at_most": most}
+
+    (pages,) = result_of(manifest, slower(28.0)).evidence
+
+    assert (pages.kind, pages.base, pages.contender) == ("pages", 100.0, 2800.0)
+
+
 def test_named_waits_follow_another_plan_without_amounts() -> None:
     made, slices = parts_experiment({BASE: Spent(), OTHER: Spent(waiting=2725.0)}, blocks=6)
     executed(made, BY_INDEX, rows_read=10.0)
