@@ -147,7 +147,7 @@ def test_a_few_where_there_were_none_do_not_explain_a_large_change() -> None:
 def test_planning_that_is_not_as_large_as_the_change_explains_little_of_it(
     times: float, planning: float
 ) -> None:
-    """Of 100 µs an operation takes 50, 2,700 and 5 more; planning takes 6, 90 and 90 more."""
+    """An operation of 100 µs takes 50, 2,700 or 5 more; planning takes 6, 90 or 90 more."""
     manifest = an_experiment()
     executed(manifest, planning_s=planning)
 
