@@ -32,7 +32,8 @@ impl Part {
         let verb = words.next().unwrap_or_default();
         let is_alone = !sql.contains(';');
         match verb.as_str() {
-            "BEGIN" | "START" if is_alone => Self::Begins,
+            "BEGIN" if is_alone => Self::Begins,
+            "START" if is_alone && words.next().as_deref() == Some("TRANSACTION") => Self::Begins,
             "ROLLBACK" if words.any(|word| word == "TO") => Self::Other,
             "COMMIT" | "END" | "ROLLBACK" if is_alone => Self::Ends,
             _ if is_alone && has_plan(sql) => Self::Counted,
@@ -225,6 +226,7 @@ mod tests {
         for (sql, part) in [
             ("BEGIN", Part::Begins),
             ("start transaction read only;", Part::Begins),
+            ("START REPLICA", Part::Other),
             ("COMMIT", Part::Ends),
             ("END", Part::Ends),
             ("ROLLBACK", Part::Ends),
