@@ -133,9 +133,9 @@ def _planning_time(result: Result, base: Result) -> list[Evidence]:
     """Return how long statements were planned, where that makes them slower or faster.
 
     A time, which noise moves, of a few operations: only a large difference is told. It explains its
-    share of the measured change of the time per operation, and of that of planning and execution
-    together. Where it is several times the measured change, it does not explain it: noise, or
-    clients that plan once and execute often.
+    share of the change of planning and execution together. Where it is less than a quarter of the
+    measured change of the time per operation, it explains that: on a busy host clients wait longer
+    than those few operations took, but not by so much.
     """
     times = [
         (each.amounts.get("planning_s"), each.amounts.get("execution_s")) for each in (base, result)
@@ -150,11 +150,11 @@ def _planning_time(result: Result, base: Result) -> list[Evidence]:
     change = us[1] - us[0]
     whole = change + ((execution or 0.0) - (executing or 0.0)) * _US_PER_S
     if evidence.explains:
-        share, explanation = _share(change, whole), result.explanation
-        measured = share
-        if explanation is not None:
+        evidence.explains = min(1.0, _share(change, whole))
+        if (explanation := result.explanation) is not None:
             measured = _share(change, explanation.us - explanation.base_us)
-        evidence.explains = min(1.0, share, measured) if measured <= 1 / _NEAR else 0.0
+            if measured < _NEAR:
+                evidence.explains = min(evidence.explains, measured)
     return [evidence]
 
 
