@@ -64,7 +64,10 @@ mod tests {
     #[test]
     fn documents_keep_the_blanks_of_their_texts() {
         let document = "[\n  {\n    \"Filter\": \"(a  = 'x\\n  y')\"\n  }\n]";
-        assert_eq!(on_one_line(document), "[{\"Filter\": \"(a  = 'x\\n  y')\"}]");
+        assert_eq!(
+            on_one_line(document),
+            "[{\"Filter\": \"(a  = 'x\\n  y')\"}]"
+        );
     }
 
     #[test]
