@@ -131,6 +131,30 @@ def test_an_amount_of_which_the_base_has_none_may_explain_all() -> None:
     assert (pages.kind, pages.ratio, pages.explains) == ("pages", None, 1.0)
 
 
+def test_a_few_where_there_were_none_do_not_explain_a_large_change() -> None:
+    manifest = an_experiment()
+    executed(manifest, rows_filtered=2.0)
+
+    (rows,) = result_of(manifest, slower(28.0)).evidence
+
+    assert (rows.kind, rows.ratio) == ("rows", None)
+    assert rows.explains == pytest.approx(np.log(2.0) / np.log(28.0), abs=0.05)
+
+
+@pytest.mark.parametrize(("times", "planning"), [(1.5, 1.6e-5), (28.0, 1e-4)], ids=str)
+def test_planning_that_is_a_small_part_of_the_change_explains_no_more(
+    times: float, planning: float
+) -> None:
+    """An operation of 100 µs takes 50 or 2,700 more, of which 6 or 90 are planning."""
+    manifest = an_experiment()
+    executed(manifest, planning_s=planning)
+
+    (evidence,) = result_of(manifest, slower(times)).evidence
+
+    assert evidence.kind == "planning"
+    assert evidence.explains == pytest.approx(0.1, abs=0.08)
+
+
 def test_settings_of_one_build_are_evidence_and_those_of_two_are_not() -> None:
     manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent()}, blocks=2)
     manifest.contenders[1].settings["work_mem"] = "64kB"
@@ -142,12 +166,35 @@ def test_settings_of_one_build_are_evidence_and_those_of_two_are_not() -> None:
     assert setting == Evidence(kind="settings", words="work_mem = 64kB, not set in the base")
 
 
+def test_requests_of_pages_are_pages() -> None:
+    manifest = an_experiment()
+    executed(manifest)
+    for plan, most in zip(manifest.plans, (1000.0, 28_000.0), strict=True):
+        assert plan.executed is not None
+        plan.executed.amounts = {"pages_at_most": most}
+
+    (pages,) = result_of(manifest, slower(28.0)).evidence
+
+    assert (pages.kind, pages.base, pages.contender) == ("pages", 100.0, 2800.0)
+
+
+def test_named_waits_follow_another_plan_without_amounts() -> None:
+    made, slices = parts_experiment({BASE: Spent(), OTHER: Spent(waiting=2725.0)}, blocks=6)
+    executed(made, BY_INDEX, rows_read=10.0)
+    times = {BASE: {"Lock/tuple": 1.0}, OTHER: {"Lock/tuple": 2700.0}}
+
+    _, result = analyse(made, slices, waits=synthetic_waits(times, test=TEST, clients=1)).results
+
+    assert words_of(result).startswith("sbtest1: sequential scan became an index scan on k_1; of ")
+    assert words_of(result).endswith("is waiting for locks (Lock/tuple)")
+
+
 SCAN = "Seq Scan on sbtest1\n  Filter: (k = 5)"
 BY_INDEX = "Index Scan using k_1 on sbtest1\n  Index Cond: (k = 5)"
 UNTOUCHED = {
     **{"rows_read": 100.0, "pages_hit": 20.0, "pages_read": 0.0},
     **{"temp_pages_read": 0.0, "temp_pages_written": 0.0},
-    **{"planning_s": 1e-4, "execution_s": 1e-3},
+    **{"planning_s": 1e-5, "execution_s": 9e-5, "rows_filtered": 0.0},
 }
 """Amounts of an operation on the base."""
 
@@ -185,7 +232,7 @@ def injected_into(manifest: Manifest, kind: str, times: float) -> None:
         case "spill":
             executed(manifest, temp_pages_written=50.0 * times, temp_pages_read=50.0 * times)
         case "slower planning":
-            executed(manifest, planning_s=1.1e-3 * times - 1e-3)
+            executed(manifest, planning_s=1e-4 * times - 9e-5)
         case _:
             executed(manifest)
 

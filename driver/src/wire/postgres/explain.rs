@@ -35,8 +35,13 @@ pub fn explain(
 /// Return the plan as a JSON document. With costs, since the server tells of JIT only beside them.
 fn plan_of(connection: &mut PostgresConnection, sql: &str) -> Result<String, Failure> {
     let table = connection.query(&format!("EXPLAIN (FORMAT JSON, COSTS ON) {sql}"))?;
-    let lines = table.rows.into_iter().flatten().flatten();
-    Ok(lines.collect::<Vec<_>>().join("\n"))
+    let rows = table.rows.into_iter().flatten().flatten();
+    Ok(rows.map(|row| on_one_line(&row)).collect())
+}
+
+/// Return a document without line ends and indentation, which are most of a deep plan of many nodes.
+fn on_one_line(document: &str) -> String {
+    document.lines().map(str::trim_start).collect()
 }
 
 /// Return the statement's execution as SQL.
@@ -55,6 +60,15 @@ pub fn execution(name: &str, values: &[Value], text: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn documents_keep_the_blanks_of_their_texts() {
+        let document = "[\n  {\n    \"Filter\": \"(a  = 'x\\n  y')\"\n  }\n]";
+        assert_eq!(
+            on_one_line(document),
+            "[{\"Filter\": \"(a  = 'x\\n  y')\"}]"
+        );
+    }
 
     #[test]
     fn executions_are_written_with_literals() {

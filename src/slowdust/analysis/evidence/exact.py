@@ -27,10 +27,12 @@ _NEAR = 0.25
 """Nearness below which an amount moved so much more than the time that it follows the others."""
 _PAGES = frozenset(
     {"heap_blocks", "index_blocks", "page_reads", "page_requests"}
-    | {"pages", "temp_pages_read", "temp_pages_written", "temp_tables_on_disk"}
+    | {"pages", "pages_at_most", "temp_pages_read", "temp_pages_written", "temp_tables_on_disk"}
     | {"sorts_spilled", "hash_batches"}
 )
 """Quantities of servers' counters and of executed statements that are pages, or use some."""
+_LEAST = 1.0
+"""Amount of a server's counters, of instructions and of system calls that counts as nearly none."""
 _SURELY_LONGER = 1.5
 """Ratio from which times of planning, of a few operations, differ by more than noise."""
 _US_PER_S = 1e6
@@ -106,7 +108,11 @@ def _amounts(
     """
     executed = [
         _amount(
-            result, _kind_of(each.amount), AMOUNTS[each.amount].words, each.base, each.contender
+            result,
+            _kind_of(each.amount),
+            AMOUNTS[each.amount].words,
+            (each.base, each.contender),
+            least=AMOUNTS[each.amount].floor,
         )
         for each in result.amount_differences
         if each.statement is None
@@ -126,7 +132,10 @@ def _kind_of(amount: str) -> EvidenceKind:
 def _planning_time(result: Result, base: Result) -> list[Evidence]:
     """Return how long statements were planned, where that makes them slower or faster.
 
-    A time, which noise moves, of a few operations: only a large difference is told.
+    A time, which noise moves, of a few operations: only a large difference is told. It explains its
+    share of the change of planning and execution together. Where it is less than a quarter of the
+    measured change of the time per operation, it explains that: on a busy host clients wait longer
+    than those few operations took, but not by so much.
     """
     times = [
         (each.amounts.get("planning_s"), each.amounts.get("execution_s")) for each in (base, result)
@@ -136,14 +145,22 @@ def _planning_time(result: Result, base: Result) -> list[Evidence]:
         return []
     if max(before / planning, planning / before) < _SURELY_LONGER:
         return []
-    evidence = _amount(
-        result, "planning", "µs of planning", before * _US_PER_S, planning * _US_PER_S
-    )
-    change = planning - before
-    whole = change + (execution or 0.0) - (executing or 0.0)
+    us = before * _US_PER_S, planning * _US_PER_S
+    evidence = _amount(result, "planning", "µs of planning", us, least=_LEAST)
+    change = us[1] - us[0]
+    whole = change + ((execution or 0.0) - (executing or 0.0)) * _US_PER_S
     if evidence.explains:
-        evidence.explains = min(1.0, max(0.0, change / whole)) if whole * change > 0 else 0.0
+        evidence.explains = min(1.0, _share(change, whole))
+        if (explanation := result.explanation) is not None:
+            measured = _share(change, explanation.us - explanation.base_us)
+            if measured < _NEAR:
+                evidence.explains = min(evidence.explains, measured)
     return [evidence]
+
+
+def _share(part: float, whole: float) -> float:
+    """Return part / whole; 0 where they have different signs."""
+    return part / whole if part * whole > 0 else 0.0
 
 
 def _counters(
@@ -157,7 +174,7 @@ def _counters(
         _whole(works[result.contender]), _whole(works[base.contender]), quantities, share
     )
     return [
-        _amount(result, _kind_of(each.name), each.words, each.other, each.value)
+        _amount(result, _kind_of(each.name), each.words, (each.other, each.value), least=_LEAST)
         for each in differences
     ]
 
@@ -185,7 +202,11 @@ def _instructions(result: Result, base: Result) -> list[Evidence]:
     evidence = []
     if work.verdict in ("more", "less"):
         instructions = _amount(
-            result, "instructions", "instructions", base_work.instructions, work.instructions
+            result,
+            "instructions",
+            "instructions",
+            (base_work.instructions, work.instructions),
+            least=_LEAST,
         )
         instructions.ratio = work.ratio
         explanation = result.explanation
@@ -196,7 +217,9 @@ def _instructions(result: Result, base: Result) -> list[Evidence]:
         evidence.append(instructions)
     calls = [each.events.get(_SYSTEM_CALLS) for each in (base_work, work)]
     if calls[0] is not None and calls[1] is not None and abs(calls[1] - calls[0]) >= 1:
-        evidence.append(_amount(result, "system calls", "system calls", calls[0], calls[1]))
+        evidence.append(
+            _amount(result, "system calls", "system calls", (calls[0], calls[1]), least=_LEAST)
+        )
     return evidence
 
 
@@ -221,9 +244,16 @@ def _settings(own: ContenderFacts, base: ContenderFacts) -> list[Evidence]:
 
 
 def _amount(
-    result: Result, kind: EvidenceKind, words: str, base: float, contender: float
+    result: Result,
+    kind: EvidenceKind,
+    words: str,
+    amounts: tuple[float, float],
+    *,
+    least: float,
 ) -> Evidence:
-    explains, nearness = _explained(result, base, contender)
+    """Return the evidence of the base's amount and the contender's."""
+    base, contender = amounts
+    explains, nearness = _explained(result, amounts, least)
     return Evidence(
         kind=kind,
         words=words,
@@ -235,14 +265,18 @@ def _amount(
     )
 
 
-def _explained(result: Result, base: float, contender: float) -> tuple[float | None, float]:
-    """Return the share of the change that an amount can explain, and how near the two are."""
+def _explained(
+    result: Result, amounts: tuple[float, float], least: float
+) -> tuple[float | None, float]:
+    """Return the share of the change that an amount can explain, and how near the two are.
+
+    Where one of the amounts is 0 both count as `least` or more: a few rows where there were none
+    are no reason of a change by a factor of 100.
+    """
     if result.judged_rqps is None or result.judged_rqps <= 0 or result.judged_rqps == 1:
         return None, 0.0
     change = -math.log(result.judged_rqps)
-    if base <= 0 or contender <= 0:
-        agrees = (contender > base) == (change > 0)
-        return (1.0, 0.0) if agrees else (0.0, 0.0)
+    base, contender = amounts if min(amounts) > 0 else (max(each, least) for each in amounts)
     factor = math.log(contender / base) / change
     if factor <= 0:
         return 0.0, 0.0

@@ -17,6 +17,8 @@ _TOKEN = re.compile(
 _NUMBER = re.compile(r"(?<![\w$.\"])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?\b")
 _INIT_PLAN = re.compile(r"\(InitPlan [^()]*\)\.col\d+")
 _OF_SUBPLAN = re.compile(r"\(?(?P<hashed>hashed )?SubPlan (?P<number>[^()\s]+)\)?(?:\.col\d+)?")
+_WINDOW = re.compile(r" OVER (?:\([^()]*\)|\"[^\"]+\"|\w+)")
+"""The window of a function: `(?)` before version 18, and its name since then."""
 _MIRRORED = {">": "<", ">=": "<=", "?": ""}
 _NOT_WORDS = frozenset({"ARRAY", "VALUE"})
 _KEYWORDS = frozenset({"AND", "OR", "NOT", "ANY", "ALL", "IS", "NULL", "SUBPLAN", "EXISTS", "ROW"})
@@ -36,7 +38,7 @@ def conjuncts(text: str) -> tuple[str, ...]:
     have no order, and versions from 17 on leave out that a column is not null where its table
     says so.
     """
-    text = _INIT_PLAN.sub("", _CAST.sub("", _STRING.sub("", text)))
+    text = _INIT_PLAN.sub("", _WINDOW.sub("", _CAST.sub("", _STRING.sub("", text))))
     parts = (part for part in _parts(_without_tests(text)) if not part.endswith(" IS NOT NULL"))
     return tuple(sorted(filter(None, map(_words, parts))))
 

@@ -178,7 +178,8 @@ def _words(
     waiting: str,
 ) -> str:
     if exact := exact_reason(result, functions):
-        return exact
+        # Another plan alone has no amount that tells how much of the change is its own.
+        return exact if leading(result.evidence) or not waiting else f"{exact}; {waiting}"
     if result.has_stalls:
         return "stalls make the difference"
     main = _parts_told(result, explanation)

@@ -49,13 +49,16 @@ class StepRunner:
         self._driver = contenders.driver
         self._seed = seed
 
-    def prepare(self, turn: ContenderTurn) -> list[PlanText]:
-        """Connect the clients; return the plans of the step's statements."""
+    def prepare(self, turn: ContenderTurn) -> None:
+        """Connect the clients."""
         command = command_of(
             turn, self.work(turn.step), self._benchmark, self._seed, self._workload.settings
         )
         command.long_transaction = turn.test.held
         self._driver.prepare(command)
+
+    def read_plans(self, turn: ContenderTurn) -> list[PlanText]:
+        """Return the plans of the prepared step's statements, each executed once if possible."""
         return self._driver.explain(turn.session, operations=1)
 
     def begin(self, turn: ContenderTurn, idle: list[RunningContender]) -> Measurement:

@@ -114,8 +114,10 @@ class Turns:
 
     def _begin(self, turn: ContenderTurn) -> Measurement:
         self._view.phase(f"preparing {self._describe(turn)}")
-        plans = self._runner.prepare(turn)
-        self._journal.add_plans(turn.step, turn.contender.name, plans)
+        self._runner.prepare(turn)
+        name = turn.contender.name
+        if not self._journal.has_plans(turn.step, name):
+            self._journal.add_plans(turn.step, name, self._runner.read_plans(turn))
         return self._runner.begin(turn, self.present())
 
     def _describe(self, turn: ContenderTurn) -> str:

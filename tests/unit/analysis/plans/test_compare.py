@@ -133,6 +133,11 @@ def document(plan: Mapping[str, Any], **more: object) -> str:
             "Index Scan using i on a\n  Index Cond: ((b > 1) AND (c = $1))",
             "Index Scan using i on a\n  Index Cond: ((c = 'x'::character varying(9)) AND (1 < b))",
         ),
+        (
+            "WindowAgg\n  Run Condition: (row_number() OVER (?) <= 3)\n  ->  Seq Scan on a",
+            "WindowAgg\n  Window: w1 AS (ORDER BY b)\n"
+            "  Run Condition: (row_number() OVER w1 <= 3)\n  ->  Seq Scan on a",
+        ),
     ],
 )
 def test_what_only_a_version_prints_is_the_same_plan(plan: str, other: str) -> None:
@@ -243,6 +248,11 @@ def test_other_servers_take_other_ways(
         ("mysql", LEFT_JOIN, LEFT_JOIN.replace("a:", "x:").replace("b:", "y:").replace("a.", "x.")),
         ("mysql", "t: ALL; primary\n<derived2>: ALL", "t: ALL; primary\n<derived3>: ALL"),
         ("mysql", "t: range k_1; Backward index scan", "t: range k_1"),
+        (
+            "mysql",
+            "t: ref k_1 (const); Using where; Using index",
+            "t: ref k_1 (const); Using index",
+        ),
         (
             "mariadb",
             "a: ALL\nb: ALL; Using join buffer (flat, BNL join)",
