@@ -104,7 +104,9 @@ class PretendedContenders:
     def __init__(self, error: Exception) -> None:
         self.all = [PretendedServer()]
         self.names = [NAME]
-        self.driver = SimpleNamespace(create=lambda *of: None, close=lambda session: None)
+        self.driver = SimpleNamespace(
+            create=lambda *of: None, close=lambda session: None, explain=lambda *_, **__: []
+        )
         self.measured = 0
         self.stops = 0
         self.comparable = False
