@@ -143,7 +143,8 @@ def _planning_time(result: Result, base: Result) -> list[Evidence]:
     (before, executing), (planning, execution) = times
     if before is None or planning is None or not before or not planning:
         return []
-    if max(before / planning, planning / before) < _SURELY_LONGER:
+    is_alike = max(before / planning, planning / before) < _SURELY_LONGER
+    if is_alike or abs(planning - before) <= AMOUNTS["planning_s"].floor:
         return []
     us = before * _US_PER_S, planning * _US_PER_S
     evidence = _amount(result, "planning", "µs of planning", us, least=_LEAST)

@@ -63,7 +63,7 @@ AMOUNTS: Mapping[str, Quantity] = {
     # One row more or less is a few steps.
     "vm_steps": Quantity("steps of the virtual machine", floor=50.0),
     "planning_pages": Quantity("pages of planning", floor=8.0, share=0.1),
-    "planning_s": Quantity("seconds of planning", exact=False, floor=0.0),
+    "planning_s": Quantity("seconds of planning", exact=False, floor=1e-5),
     "execution_s": Quantity("seconds of execution", exact=False, floor=0.0),
 }
 """Name in `Executed.amounts` -> what is known about it, in the order in which it is reported."""
