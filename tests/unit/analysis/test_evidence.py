@@ -141,11 +141,11 @@ def test_a_few_where_there_were_none_do_not_explain_a_large_change() -> None:
     assert rows.explains == pytest.approx(np.log(2.0) / np.log(28.0), abs=0.05)
 
 
-@pytest.mark.parametrize(("times", "planning"), [(1.5, 1.6e-5), (28.0, 1e-4)], ids=str)
+@pytest.mark.parametrize(("times", "planning"), [(3.0, 3e-5), (28.0, 1e-4)], ids=str)
 def test_planning_that_is_a_small_part_of_the_change_explains_no_more(
     times: float, planning: float
 ) -> None:
-    """An operation of 100 µs takes 50 or 2,700 more, of which 6 or 90 are planning."""
+    """An operation of 100 µs takes 200 or 2,700 more, of which 20 or 90 are planning."""
     manifest = an_experiment()
     executed(manifest, planning_s=planning)
 
@@ -153,6 +153,13 @@ def test_planning_that_is_a_small_part_of_the_change_explains_no_more(
 
     assert evidence.kind == "planning"
     assert evidence.explains == pytest.approx(0.1, abs=0.08)
+
+
+def test_a_few_microseconds_of_planning_are_no_evidence() -> None:
+    manifest = an_experiment()
+    executed(manifest, planning_s=1.9e-5)
+
+    assert result_of(manifest, slower(1.1)).evidence == []
 
 
 def test_settings_of_one_build_are_evidence_and_those_of_two_are_not() -> None:
