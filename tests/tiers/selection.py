@@ -42,6 +42,7 @@ SLOW_FILES = (
     "analysis/test_estimate.py",
     "analysis/test_hosts.py",
     "analysis/test_verdict.py",
+    "plans/test_properties.py",
     "bisection/test_search.py",
     "builds/test_cache.py",
     "builds/test_compiling.py",

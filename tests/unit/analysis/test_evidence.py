@@ -257,6 +257,7 @@ LEADS = {
 """What is injected -> the kind of evidence, or the event, that leads the reason."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(25))
 @pytest.mark.parametrize("injected", LEADS)
 def test_the_injected_reason_leads(injected: str, seed: int) -> None:
