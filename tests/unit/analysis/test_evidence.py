@@ -16,7 +16,7 @@ from slowdust.store.preparation import ServerCounters
 from tests.unit.synthetic_parts import BASE, OTHER, TEST, Spent, parts_experiment
 from tests.unit.synthetic_waits import synthetic_waits
 
-TIMES = (1.05, 1.5, 28.0, 1500.0)
+TIMES = (1.2, 1.5, 28.0, 1500.0)
 """Time per operation / the base's of the injected changes."""
 
 

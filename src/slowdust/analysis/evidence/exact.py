@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from slowdust.analysis.evidence.rows_and_pages import AMOUNTS
 from slowdust.analysis.model import Evidence, EvidenceKind, PlanDifference, Result
 from slowdust.analysis.preparation.facts import same_engine
-from slowdust.analysis.preparation.quantities import ALIKE, WORK_OF_READS
 from slowdust.analysis.preparation.work import OTHER_BUILD, quantities_of, work_differences
 from slowdust.analysis.results.notes import PLAN_DIFFERS
 from slowdust.store.manifest import ContenderFacts, Manifest
@@ -169,10 +168,11 @@ def _counters(
 ) -> list[Evidence]:
     if result.contender not in works or base.contender not in works:
         return []
-    quantities = quantities_of(result)
-    share = ALIKE if quantities is WORK_OF_READS else OTHER_BUILD
     differences = work_differences(
-        _whole(works[result.contender]), _whole(works[base.contender]), quantities, share
+        _whole(works[result.contender]),
+        _whole(works[base.contender]),
+        quantities_of(result),
+        OTHER_BUILD,
     )
     return [
         _amount(result, _kind_of(each.name), each.words, (each.other, each.value), least=_LEAST)
