@@ -132,10 +132,10 @@ def _kind_of(amount: str) -> EvidenceKind:
 def _planning_time(result: Result, base: Result) -> list[Evidence]:
     """Return how long statements were planned, where that makes them slower or faster.
 
-    A time, which noise moves, of a few operations: only a large difference is told. It explains its
+    Noise moves this time of a few operations, so only a large difference counts. It explains its
     share of the change of planning and execution together. Where it is less than a quarter of the
-    measured change of the time per operation, it explains that: on a busy host clients wait longer
-    than those few operations took, but not by so much.
+    measured change of the time per operation, it explains that share: on a busy host clients wait
+    longer than those few operations took, but not by so much.
     """
     times = [
         (each.amounts.get("planning_s"), each.amounts.get("execution_s")) for each in (base, result)
@@ -214,7 +214,7 @@ def _instructions(result: Result, base: Result) -> list[Evidence]:
         explanation = result.explanation
         part = explanation and explanation.part("instructions")
         if explanation and part and explanation.change:
-            # The share of the time that is theirs is known, too.
+            # The parts of the time say how much of the change the instructions are.
             instructions.explains = min(1.0, max(0.0, part.change / explanation.change))
         evidence.append(instructions)
     calls = [each.events.get(_SYSTEM_CALLS) for each in (base_work, work)]
