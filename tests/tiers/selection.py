@@ -43,7 +43,8 @@ SLOW_FILES = (
     "analysis/test_hosts.py",
     "analysis/test_verdict.py",
     "plans/test_properties.py",
-    "bisection/test_search.py",
+    "bisect/test_experiments.py",
+    "bisect/test_search.py",
     "builds/test_cache.py",
     "builds/test_compiling.py",
     "builds/test_debian.py",
@@ -59,7 +60,7 @@ SLOW_FILES = (
     "fleet/test_compiling.py",
     "report/test_seams.py",
     "unit/test_same_output.py",
-    "watching/test_hooks.py",
+    "watch/test_hooks.py",
 )
 """Unit tests that compile, start processes or simulate experiments: not in `make check`."""
 full = pytest.mark.full

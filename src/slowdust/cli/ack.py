@@ -32,11 +32,11 @@ def command(name: str, tests: tuple[str, ...], note: str, results: Path, *, acce
     """
     from datetime import UTC, datetime
 
-    from slowdust.report.watching import words
-    from slowdust.report.watching.files import write_files
-    from slowdust.watching.alarms import Fate, acknowledge, read_state, write_state
-    from slowdust.watching.folder import begun_folder, watch_in
-    from slowdust.watching.series import read_nights
+    from slowdust.studies.watch import words
+    from slowdust.studies.watch.alarms import Fate, acknowledge, read_state, write_state
+    from slowdust.studies.watch.files import write_files
+    from slowdust.studies.watch.folder import begun_folder, watch_in
+    from slowdust.studies.watch.series import read_nights
 
     folder = begun_folder(results, name)
     with watch_in(folder).held():

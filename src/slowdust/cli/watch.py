@@ -12,8 +12,8 @@ from slowdust.formats.text import visible
 
 if TYPE_CHECKING:
     from slowdust.experiment.claims.claim import WhenBusy
-    from slowdust.watching.file import Watch
-    from slowdust.watching.night import Outcome
+    from slowdust.studies.watch.file import Watch
+    from slowdust.studies.watch.night import Outcome
 
 _REGRESSION = 3
 
@@ -36,8 +36,8 @@ def command(file: str, *, status: bool, results: Path, when_busy: WhenBusy) -> i
     slowdust watch postgres.toml --status
     """
     from slowdust.places import named_path
-    from slowdust.watching.file import read_watch
-    from slowdust.watching.folder import begun_folder, folder_of, watch_in
+    from slowdust.studies.watch.file import read_watch
+    from slowdust.studies.watch.folder import begun_folder, folder_of, watch_in
 
     watch = read_watch(named_path(file))
     folder = folder_of(results, watch.table.name)
@@ -50,7 +50,7 @@ def command(file: str, *, status: bool, results: Path, when_busy: WhenBusy) -> i
 
 def _check(watch: Watch) -> None:
     """Refuse a file that no experiment can be made of, before anything is fetched."""
-    from slowdust.watching.subjects import base_of
+    from slowdust.studies.watch.subjects import base_of
 
     base = base_of(watch.table)
     watch.spec("check", [base, base])
@@ -59,22 +59,19 @@ def _check(watch: Watch) -> None:
 def _night(watch: Watch, folder: Path, when_busy: WhenBusy) -> int:
     """Go through one night; return the exit code."""
     from slowdust.errors import UsageError
-    from slowdust.experiment.live import watching
-    from slowdust.watching.laboratory import Experiments
-    from slowdust.watching.night import step
+    from slowdust.experiment.local_lab import LocalLab
+    from slowdust.studies.watch.laboratory import Experiments
+    from slowdust.studies.watch.night import step
 
-    laboratory = Experiments(watch, folder, when_busy, watching)
+    lab = LocalLab(when_busy)
+    laboratory = Experiments(watch, folder, lab)
 
     def say(text: str) -> None:
         click.echo(visible(text), err=True)
 
-    def progress(text: str) -> None:
-        with watching() as view:
-            view.phase(text)
-
     click.echo(f"watch {watch.table.name} in {folder}", err=True)
     try:
-        outcome = step(folder, watch, laboratory, progress, say)
+        outcome = step(folder, watch, laboratory, lab.phase, say)
     except UsageError:
         raise
     except BaseException:
@@ -85,10 +82,10 @@ def _night(watch: Watch, folder: Path, when_busy: WhenBusy) -> int:
 
 def _tell(watch: Watch, folder: Path, outcome: Outcome) -> int:
     """Print what came of the night, call the hooks, and return the exit code."""
-    from slowdust.report.watching import words
-    from slowdust.report.watching.files import write_files
-    from slowdust.watching.alarms import write_state
-    from slowdust.watching.hooks import deliver
+    from slowdust.studies.watch import words
+    from slowdust.studies.watch.alarms import write_state
+    from slowdust.studies.watch.files import write_files
+    from slowdust.studies.watch.hooks import deliver
 
     state, name = outcome.state, watch.table.name
     if outcome.night is None:
@@ -120,10 +117,10 @@ def _tell(watch: Watch, folder: Path, outcome: Outcome) -> int:
 
 def _show_status(watch: Watch, folder: Path) -> int:
     """Print the state of a watch, and write its page anew."""
-    from slowdust.report.watching import markdown
-    from slowdust.report.watching.files import write_files
-    from slowdust.watching.alarms import read_state
-    from slowdust.watching.series import read_nights
+    from slowdust.studies.watch import note as markdown
+    from slowdust.studies.watch.alarms import read_state
+    from slowdust.studies.watch.files import write_files
+    from slowdust.studies.watch.series import read_nights
 
     nights, state = read_nights(folder), read_state(folder)
     click.echo(markdown.render(watch.table.name, state, nights), nl=False)
