@@ -24,8 +24,8 @@ from slowdust.analysis.results.log_ratio import LogRatio
 from slowdust.studies.candidates import Candidate
 from slowdust.studies.watch.alarms import Fate, State, last_good
 from slowdust.studies.watch.judging import judge
-from slowdust.studies.watch.night import MOST_AGAIN
 from slowdust.studies.watch.series import Measured, Night, Tonight
+from slowdust.studies.watch.study import MOST_AGAIN
 
 SMALLEST = ("--years", "1", "--tests", "3", "--nights", "60", "--sizes", "3")
 NOISES = (0.005, 0.01, 0.02)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from msgspec import Struct
 
 from slowdust.benchmarks import DEFAULT
 from slowdust.builds.fingerprint import sha256_of
@@ -17,6 +16,7 @@ from slowdust.errors import UsageError
 from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.experiment import PAGE_FILE
 from slowdust.experiment.local_lab import LocalLab
+from slowdust.formats.text import visible
 from slowdust.places import named_path, within
 from slowdust.store.keeping.experiments import check_name
 from slowdust.studies.engine import NOTE_FILE, Study, run_study
@@ -30,7 +30,7 @@ _Outcome = TypeVar("_Outcome")
 
 def say(text: str) -> None:
     """Print progress."""
-    click.echo(text, err=True)
+    click.echo(visible(text), err=True)
 
 
 def folder_of_study(
@@ -74,11 +74,11 @@ def checksum_of(path: object) -> str | None:
 
 def answer(
     study: Study[Any, Any, _Outcome],
-    question: Struct,
+    question: object,
     folder: Path,
     when_busy: WhenBusy,
     *,
-    resumes: bool,
+    resumes: bool = False,
 ) -> _Outcome:
     """Return the answer to a question, begun or resumed on this host."""
     return run_study(study, question, folder, LocalLab(when_busy), say, resumes=resumes)

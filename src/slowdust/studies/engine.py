@@ -85,8 +85,13 @@ class Document:
     page: str
     note: str
 
+    def write(self, folder: Path) -> None:
+        """Write both into the folder of a study."""
+        replace_file(folder / PAGE_FILE, self.page.encode())
+        replace_file(folder / NOTE_FILE, self.note.encode())
 
-_Question = TypeVar("_Question", bound=msgspec.Struct)
+
+_Question = TypeVar("_Question")
 _Record = TypeVar("_Record", bound=Any)
 _Outcome = TypeVar("_Outcome")
 
@@ -144,6 +149,9 @@ class Study(ABC, Generic[_Question, _Record, _Outcome]):
     def document(self, outcome: _Outcome) -> Document:
         """Return the answer for readers."""
 
+    def conclude(self, outcome: _Outcome, say: Progress) -> None:
+        """Do what an answer asks for, once it is written and before the folder is free."""
+
     def load(
         self, folder: StudyFolder, question: _Question, lab: Lab, say: Progress, *, resumes: bool
     ) -> None:
@@ -155,6 +163,7 @@ class Study(ABC, Generic[_Question, _Record, _Outcome]):
         if resumes:
             folder.check_resumable()
             self.record = folder.read(self.record_type, self.schema)
+            assert isinstance(question, Asked)
             folder.check_same(self.record.question, question, self.free)
             self.resume(question)
         else:
@@ -204,9 +213,9 @@ def run_study(
                 say(how)
             raise
         outcome = study.outcome()
-        document = study.document(outcome)
-        replace_file(path / PAGE_FILE, document.page.encode())
-        replace_file(path / NOTE_FILE, document.note.encode())
+        study.document(outcome).write(path)
+        study.conclude(outcome, say)
+        study.save(folder)
     return outcome
 
 

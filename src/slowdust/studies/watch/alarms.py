@@ -19,8 +19,7 @@ from pathlib import Path
 import msgspec
 
 from slowdust.errors import UsageError
-from slowdust.store.folder import replace_file
-from slowdust.store.reading import naming_damage
+from slowdust.store.recording import read_record_file, write_record_file
 from slowdust.studies.candidates import Candidate
 from slowdust.studies.watch.series import Night
 
@@ -154,19 +153,14 @@ def read_state(folder: Path) -> State:
         SlowdustError: it is damaged.
     """
     path = folder / ALARMS_FILE
-    try:
-        with naming_damage(path):
-            state = msgspec.json.decode(path.read_bytes(), type=State)
-    except FileNotFoundError:
+    if not path.is_file():
         return State()
-    if state.schema > SCHEMA:
-        raise UsageError(f"{path} was written by a newer Slowdust")
-    return state
+    return read_record_file(path, State, SCHEMA, f"there is no {path}")
 
 
 def write_state(folder: Path, state: State) -> None:
     """Replace the state of a watch."""
-    replace_file(folder / ALARMS_FILE, msgspec.json.format(msgspec.json.encode(state)))
+    write_record_file(folder / ALARMS_FILE, state)
 
 
 def last_good(nights: Sequence[Night], state: State) -> tuple[Candidate, int] | None:

@@ -3,24 +3,32 @@
 nights.ndjson   one record a night, appended and synced when its experiment is finished
 tonight.json    the night that is being measured
 nights/         the experiments, a results folder
+
+They are in `watch/NAME/` of the results folder.
 """
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import msgspec
 
 from slowdust.analysis.results.log_ratio import LogRatio
-from slowdust.errors import SlowdustError
-from slowdust.store.folder import replace_file
+from slowdust.errors import UsageError
+from slowdust.places import within
+from slowdust.store.folder import append_records, read_records
+from slowdust.store.keeping.experiments import check_name, check_results
 from slowdust.store.reading import naming_damage
+from slowdust.store.recording import write_record_file
+from slowdust.store.study_folder import StudyFolder
 from slowdust.studies.candidates import Candidate
+from slowdust.wording import nearest
 
 NIGHTS_FILE = "nights.ndjson"
 TONIGHT_FILE = "tonight.json"
 EXPERIMENTS = "nights"
+NOUN = "watch"
+_WATCHES = "watch"
 
 
 class Measured(msgspec.Struct, kw_only=True, omit_defaults=True, frozen=True):
@@ -82,28 +90,13 @@ def read_nights(folder: Path) -> list[Night]:
     Raises:
         SlowdustError: a line that is not the last is damaged.
     """
-    path = folder / NIGHTS_FILE
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        return []
-    with naming_damage(path):
-        return msgspec.json.Decoder(Night).decode_lines(content[: content.rfind(b"\n") + 1])
+    return read_records(folder / NIGHTS_FILE, Night)
 
 
 def append_night(folder: Path, night: Night) -> None:
-    """Append a night, which is on disk when this returns; it is the one of today no more."""
-    path = folder / NIGHTS_FILE
-    try:
-        with path.open("a+b") as records:
-            records.seek(0)
-            records.truncate(records.read().rfind(b"\n") + 1)
-            records.write(msgspec.json.encode(night) + b"\n")
-            records.flush()
-            os.fsync(records.fileno())
-        (folder / TONIGHT_FILE).unlink(missing_ok=True)
-    except OSError as error:
-        raise SlowdustError(f"cannot write {path}: {error.strerror}") from error
+    """Append a night and sync it; remove the pending file."""
+    append_records(folder / NIGHTS_FILE, [night])
+    (folder / TONIGHT_FILE).unlink(missing_ok=True)
 
 
 def read_tonight(folder: Path) -> Tonight | None:
@@ -123,5 +116,32 @@ def read_tonight(folder: Path) -> Tonight | None:
 
 
 def write_tonight(folder: Path, tonight: Tonight) -> None:
-    """Write down what the night measures, before it begins."""
-    replace_file(folder / TONIGHT_FILE, msgspec.json.format(msgspec.json.encode(tonight)))
+    """Write what the night measures, before it begins."""
+    write_record_file(folder / TONIGHT_FILE, tonight)
+
+
+def folder_of(results: Path, name: str) -> Path:
+    """Return the folder of a watch."""
+    return within(results, _WATCHES, name)
+
+
+def begun_folder(results: Path, name: str) -> Path:
+    """Return the folder of a watch that was begun.
+
+    Raises:
+        UsageError: there is none of this name.
+    """
+    check_name(name)
+    check_results(results)
+    folder = folder_of(results, name)
+    if (folder / NIGHTS_FILE).is_file():
+        return folder
+    names = [path.parent.name for path in folder.parent.glob(f"*/{NIGHTS_FILE}")]
+    close = nearest(folder.name, names)
+    hint = f": did you mean {close}?" if close else ""
+    raise UsageError(f"the watch '{folder.name}' has no nights in {folder.parent}{hint}")
+
+
+def watch_in(folder: Path) -> StudyFolder:
+    """Return the folder of a watch, which one process holds at a time."""
+    return StudyFolder(folder, NOUN, NIGHTS_FILE)

@@ -46,14 +46,9 @@ class DrawnLaboratory:
         self.host = "host"
         self.measured: list[Tonight] = []
         self.fails: set[str] = set()
-        self.begun: set[int] = set()
-        """Nights of which a part is measured."""
         self._noise = noise
         self._metric = metric
         self._random = random.Random(1)
-
-    def has_begun(self, tonight: Tonight) -> bool:
-        return tonight.number in self.begun
 
     def measure(self, tonight: Tonight) -> Night:
         self.measured.append(tonight)

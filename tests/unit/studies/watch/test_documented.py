@@ -15,7 +15,7 @@ import yaml
 from slowdust.cli.main import cli
 from slowdust.studies.watch.file import read_watch
 
-PAGE = (Path(__file__).parents[3] / "docs" / "watch.md").read_text()
+PAGE = (Path(__file__).parents[4] / "docs" / "watch.md").read_text()
 UNITS = re.findall(r"```ini\n(.*?)```", PAGE, re.DOTALL)
 
 

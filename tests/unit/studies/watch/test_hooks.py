@@ -16,9 +16,9 @@ import pytest
 from slowdust.studies.candidates import Candidate
 from slowdust.studies.watch import words
 from slowdust.studies.watch.alarms import Channel, Delivery, Event
-from slowdust.studies.watch.bisecting import command_for
 from slowdust.studies.watch.file import Watch
 from slowdust.studies.watch.hooks import deliver
+from slowdust.studies.watch.subjects import bisect_command
 from tests.unit.studies.watch.synthetic_watch import RELEASES, a_watch, judged, nights_of
 
 EVENT = Delivery(event=Event.REGRESSION, night=6, changes=[1], pending=[Channel.COMMAND])
@@ -99,9 +99,11 @@ def test_a_command_that_bisects_runs_as_it_is_printed(tmp_path: Path) -> None:
         before=Candidate(contender="postgres@15.1", name="15.1"),
         subject=Candidate(contender="postgres@15.5", name="15.5"),
     )
-    command = command_for(a_watch(tmp_path, keys + RELEASES), far, lambda _: None)
+    command = bisect_command(a_watch(tmp_path, keys + RELEASES), far, lambda _: None)
     assert command == ("slowdust bisect postgres@15.1..15.5 --test scan --rows 1000 --cpus 0,1")
-    assert command_for(a_watch(tmp_path, 'pool = "64MB"\n' + RELEASES), far, lambda _: None) == ""
+    assert (
+        bisect_command(a_watch(tmp_path, 'pool = "64MB"\n' + RELEASES), far, lambda _: None) == ""
+    )
 
 
 def test_a_hook_that_left_the_file_is_told_no_more(tmp_path: Path) -> None:

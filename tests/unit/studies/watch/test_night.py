@@ -9,7 +9,6 @@ import pytest
 
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.studies.candidates import released
-from slowdust.studies.watch import night as night_module
 from slowdust.studies.watch.alarms import (
     Channel,
     Delivery,
@@ -19,8 +18,15 @@ from slowdust.studies.watch.alarms import (
     read_state,
     write_state,
 )
-from slowdust.studies.watch.night import Outcome, step
-from slowdust.studies.watch.series import NIGHTS_FILE, Tonight, read_nights, read_tonight
+from slowdust.studies.watch.series import (
+    EXPERIMENTS,
+    NIGHTS_FILE,
+    Tonight,
+    read_nights,
+    read_tonight,
+    watch_in,
+)
+from slowdust.studies.watch.study import Outcome, WatchStudy
 from slowdust.studies.watch.subjects import new_subject
 from tests.unit.studies.watch.synthetic_watch import (
     RELEASES,
@@ -29,6 +35,7 @@ from tests.unit.studies.watch.synthetic_watch import (
     judged,
     nights_of,
 )
+from tests.unit.synthetic_lab import SimulatedLab
 
 VERSIONS = ["15.1", "15.3", "15.4", "15.5", "15.6"]
 
@@ -45,10 +52,18 @@ class Calls:
         self.watch = a_watch(folder, text)
         self.folder = folder
         self.laboratory = laboratory
-        self.said: list[str] = []
 
     def __call__(self) -> Outcome:
-        return step(self.folder, self.watch, self.laboratory, lambda _: None, self.said.append)
+        study, folder = WatchStudy(), watch_in(self.folder)
+        study.begin(self.watch, SimulatedLab(), lambda _: None)
+        study.open(self.folder, lambda _: None)
+        order = study.next()
+        study.save(folder)
+        if order is not None:
+            assert isinstance(order.subject, Tonight)
+            study.add(self.laboratory.measure(order.subject))
+            study.save(folder)
+        return study.outcome()
 
 
 @pytest.fixture
@@ -127,7 +142,9 @@ def test_a_night_that_was_stopped_goes_on_with_its_subject(
             calls()
     begun = read_tonight(calls.folder)
     assert begun is not None
-    calls.laboratory.begun = {begun.number}
+    experiment = calls.folder / EXPERIMENTS / begun.experiment
+    experiment.mkdir(parents=True)
+    (experiment / "manifest.json").touch()
     calls()
     assert calls.laboratory.measured == [begun]
     assert read_tonight(calls.folder) is None
@@ -184,19 +201,11 @@ def test_a_test_that_was_missing_has_all_the_subjects_since_its_last_night() -> 
     assert (change.before.name, change.subject.name) == ("4.0", "6.0")
 
 
-def test_a_night_without_its_judgement_is_judged_by_the_next_call(
-    calls: Calls, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_night_without_its_judgement_is_judged_by_the_next_call(calls: Calls) -> None:
     calls(), calls()
-
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(night_module, "judge", killed)
-        with pytest.raises(KeyboardInterrupt):
-            calls()
-    assert len(read_nights(calls.folder)) == 3
+    before = read_state(calls.folder)
+    calls()
+    write_state(calls.folder, before)  # as if it was killed between the night and its judgement
     outcome = calls()
     assert [change.subject.name for change in outcome.untold] == ["15.4"]
     assert [each.subject.name for each in calls.laboratory.measured] == VERSIONS[:4]

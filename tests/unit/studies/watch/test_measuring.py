@@ -9,7 +9,8 @@ import pytest
 
 from slowdust.store.slice import Slice
 from slowdust.studies.candidates import Candidate
-from slowdust.studies.watch.laboratory import Experiments
+from slowdust.studies.engine import carry_out
+from slowdust.studies.watch.measuring import night_of, order_of
 from slowdust.studies.watch.series import Night, Tonight
 from tests.unit.studies.watch.synthetic_watch import RELEASES, a_watch
 from tests.unit.synthetic import fails
@@ -34,18 +35,20 @@ NightOf = Callable[[str, Callable[[Slice], None]], Night]
 
 
 @pytest.fixture
-def night_of(tmp_path: Path) -> NightOf:
+def night(tmp_path: Path) -> NightOf:
     """A function that measures a night of tests, of which point-query fails on the subject."""
 
-    def measured(tests: str, spoil: Callable[[Slice], None]) -> Night:
+    def measure(tests: str, spoil: Callable[[Slice], None]) -> Night:
         def spoil_subject(record: Slice) -> None:
             if (record.place.test, record.place.contender) == ("point-query", SUBJECT):
                 spoil(record)
 
         watch = a_watch(tmp_path, RELEASES.replace('["point-query"]', tests))
-        return Experiments(watch, tmp_path, SimulatedLab(spoil=spoil_subject)).measure(TONIGHT)
+        order = order_of(watch, TONIGHT)
+        found = carry_out(order, SimulatedLab(spoil=spoil_subject), tmp_path)
+        return night_of(watch, TONIGHT, found)
 
-    return measured
+    return measure
 
 
 @pytest.mark.parametrize(
@@ -53,21 +56,21 @@ def night_of(tmp_path: Path) -> NightOf:
     [(fails, True, "22012 division by zero."), (deadlocks, False, "(10%), 40P01.")],
 )
 def test_a_test_that_fails_is_told_and_the_others_are_compared(
-    night_of: NightOf,
+    night: NightOf,
     spoil: Callable[[Slice], None],
     words: str,
     *,
     wholly: bool,
 ) -> None:
-    night = night_of('["point-query", "scan"]', spoil)
-    [sentence] = night.failures
+    measured = night('["point-query", "scan"]', spoil)
+    [sentence] = measured.failures
     assert sentence.startswith(f"point-query fails on {SUBJECT}: ")
     assert sentence.endswith(words)
-    assert night.failed_wholly is wholly
-    assert {each.test for each in night.measured} == {"scan"}
+    assert measured.failed_wholly is wholly
+    assert {each.test for each in measured.measured} == {"scan"}
 
 
-def test_a_night_in_which_every_test_fails_says_so(night_of: NightOf) -> None:
-    night = night_of('["point-query"]', fails)
-    assert (night.failed or "").startswith(f"point-query fails on {SUBJECT}: all of ")
-    assert not night.measured
+def test_a_night_in_which_every_test_fails_says_so(night: NightOf) -> None:
+    measured = night('["point-query"]', fails)
+    assert (measured.failed or "").startswith(f"point-query fails on {SUBJECT}: all of ")
+    assert not measured.measured
