@@ -66,7 +66,7 @@ def result_of(
     if instructions is not None:
         base.work, result.work = work(1.0), work(instructions)
         add_explanations(report.results, slices, report.contenders)
-        add_evidence(report.results, made, report.contenders, report.plan_differences)
+        add_evidence(report.results, made, report.contenders)
         add_reasons(report.results, report.base, ())
     return result
 
@@ -170,7 +170,8 @@ def test_settings_of_one_build_are_evidence_and_those_of_two_are_not() -> None:
     manifest.contenders[1].build = manifest.contenders[0].build
 
     (setting,) = analyse(manifest, slices).results[1].evidence
-    assert setting == Evidence(kind="settings", words="work_mem = 64kB, not set in the base")
+    words = "work_mem = 64kB, not set in the base"
+    assert setting == Evidence(kind="settings", words=words, leads=True)
 
 
 def test_requests_of_pages_are_pages() -> None:
@@ -284,7 +285,6 @@ def test_the_injected_reason_leads(injected: str, seed: int) -> None:
 
     result = result_of(manifest, spent, seed=seed, instructions=times if more else 1.0)
 
-    told = [each for each in result.evidence if each.kind == "plan"] + leading(result.evidence)
-    assert told[0].kind == LEADS[injected], result.evidence
+    assert leading(result.evidence)[0].kind == LEADS[injected], result.evidence
     assert "proves no cause" not in words_of(result)
     assert " waits " not in words_of(result)

@@ -9,7 +9,7 @@ import msgspec
 EvidenceKind = Literal[
     "plan", "rows", "pages", "planning", "instructions", "system calls", "settings"
 ]
-"""The kinds, in the order in which reasons name them."""
+"""The kinds, in the order in which reasons name those that explain as much."""
 
 
 class Evidence(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -28,4 +28,7 @@ class Evidence(msgspec.Struct, kw_only=True, omit_defaults=True):
     """ln(`ratio`) / ln(time per operation / the base's), at most 1: the share of the change that it
     can explain. 0 where it moved the other way; absent without a number or a change of time."""
     nearness: float = 0.0
-    """How near the two logarithms are, from 0 to 1: above 1 the ratio explains too much."""
+    """How near its share of the change is to all of it, from 0 to 1: a ratio of amounts that is far
+    above that of the time explains too much."""
+    leads: bool = False
+    """Whether the reason names it; results have what leads first."""
