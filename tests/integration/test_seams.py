@@ -46,7 +46,7 @@ def probe_of(subject):
 '''
 METRIC = '''
     Metric("faults", "faults/o", "Page faults of the whole host", "faults", ("page_faults",),
-        evidence=Evidence(Cause.CPU, "page faults", 10.0), markdown="faults/o"),
+        indicates=Indication(Cause.CPU, "page faults", 10.0), markdown="faults/o"),
 )  # fmt: skip
 """All metrics.'''
 EXPLANATION = """
