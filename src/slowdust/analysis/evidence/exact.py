@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from slowdust.analysis.evidence.rows_and_pages import AMOUNTS
-from slowdust.analysis.model import Evidence, EvidenceKind, Result
+from slowdust.analysis.model import Evidence, EvidenceKind, Result, Work
 from slowdust.analysis.preparation.facts import same_engine
 from slowdust.analysis.preparation.work import OTHER_BUILD, quantities_of, work_differences
 from slowdust.store.manifest import ContenderFacts, Manifest
@@ -23,8 +23,11 @@ ENOUGH = 0.5
 """Share of a change from which evidence that can explain it leads the sentence."""
 _SMALL = 0.25
 """Share of a measured change below which planning cannot be more of it than that."""
-_AS_NEAR = 2 / 3
-"""Share of the greatest nearness from which the order of the kinds decides what is told first."""
+_AS_MUCH = 0.8
+"""Part of what the best evidence explains from which the order of the kinds decides what leads."""
+_AS_NEAR = 0.5
+"""Part of the nearness of the nearest ratio, likewise: ten times the pages of an operation that
+takes a tenth longer are less of a reason than a tenth more instructions."""
 _LEAST = 1.0
 """Amount of a server's counters, of instructions and of system calls that counts as nearly none."""
 _SURELY_LONGER = 3.0
@@ -57,14 +60,14 @@ def add_evidence(
             continue
         own, base = facts[result.contender], facts[contenders[0]]
         works = counters.get(f"{result.test}@{result.clients}", {})
-        result.evidence = _in_order(
-            [
-                *(each for each in result.evidence if each.kind == "plan"),
-                *(_amounts(result, base_result, works) if same_engine(own, base) else ()),
-                *_instructions(result, base_result),
-                *_settings(own, base),
-            ]
-        )
+        evidence = [
+            *(each for each in result.evidence if each.kind == "plan"),
+            *(_amounts(result, base_result, works) if same_engine(own, base) else ()),
+            *_instructions(result, base_result),
+            *_settings(own, base),
+        ]
+        undecided = result.verdict in ("same", "unsure")
+        result.evidence = evidence if undecided else _in_order(evidence)
 
 
 def leading(evidence: Iterable[Evidence]) -> list[Evidence]:
@@ -75,14 +78,19 @@ def leading(evidence: Iterable[Evidence]) -> list[Evidence]:
 def _in_order(evidence: Sequence[Evidence]) -> list[Evidence]:
     """Return evidence with that which leads first, marked.
 
-    Of the amounts that can explain half of the change or more, those lead first whose ratios are
-    nearest to that of the time; of those that are about as near, the kinds have their order.
+    Of the amounts that can explain half of the change or more, those lead that explain most and
+    whose ratios are nearest to that of the time; where they are about alike, in the order of kinds.
     Another plan comes before what it can have changed, and not before planning. It leads alone
     where no amount explains the change, and the settings where nothing else leads.
     """
     able = [each for each in evidence if each.explains is not None and each.explains >= ENOUGH]
-    least = _AS_NEAR * max((each.nearness for each in able), default=0.0)
-    leads = sorted(able, key=lambda each: each.nearness < least)
+    most = max((each.explains or 0.0 for each in able), default=0.0)
+    nearest = max((each.nearness for each in able), default=0.0)
+
+    def is_less_able(each: Evidence) -> bool:
+        return (each.explains or 0.0) < _AS_MUCH * most or each.nearness < _AS_NEAR * nearest
+
+    leads = sorted(able, key=is_less_able)
     if not leads or leads[0].kind != "planning":
         leads = [each for each in evidence if each.kind == "plan"] + leads
     leads = leads or [each for each in evidence if each.kind == "settings"]
@@ -198,7 +206,7 @@ def _instructions(result: Result, base: Result) -> list[Evidence]:
     if work is None or base_work is None or work.ratio is None:
         return []
     evidence = []
-    if work.verdict in ("more", "less"):
+    if _differs(work):
         instructions = _amount(
             result,
             "instructions",
@@ -221,6 +229,13 @@ def _instructions(result: Result, base: Result) -> list[Evidence]:
     return evidence
 
 
+def _differs(work: Work) -> bool:
+    """Return whether the instructions surely differ, be it by less than what counts as the same."""
+    if work.low is None or work.high is None:
+        return False
+    return work.verdict in ("more", "less", "same") and not work.low <= 1 <= work.high
+
+
 def _settings(own: ContenderFacts, base: ContenderFacts) -> list[Evidence]:
     """Return the settings that differ between contenders of one DBMS.
 
@@ -241,7 +256,7 @@ def _settings(own: ContenderFacts, base: ContenderFacts) -> list[Evidence]:
         for name in sorted(names)
     }
     return [
-        Evidence(kind="settings", words=f"{name} = {value}, {of_base} in the base")
+        Evidence(kind="settings", words=f"{name} = {value} ({of_base} in the base)")
         for name, (value, of_base) in values.items()
         if value != of_base
     ]
@@ -268,7 +283,7 @@ def _amount(
         contender=contender,
         ratio=contender / base if base else None,
     )
-    if result.judged_rqps is not None and 0 < result.judged_rqps != 1:
+    if result.verdict != "same" and result.judged_rqps is not None and 0 < result.judged_rqps != 1:
         if min(amounts) <= 0:
             base, contender = (max(each, least) for each in amounts)
         _set_share(evidence, math.log(contender / base) / -math.log(result.judged_rqps))

@@ -235,12 +235,12 @@ def exact_reason(result: Result, functions: FunctionChanges | None = None) -> st
     amounts = [each for each in leads if each.explains is not None][:MOST_EVIDENCE]
     told = ", ".join(_in_words(each, result, functions) for each in amounts)
     if plans and not told and any(each.explains is not None for each in result.evidence):
-        return f"{'; '.join(plans)}; no amount that differs explains the change"
+        return f"{'; '.join(plans)}; the amounts that differ do not explain the change"
     return ": ".join(words for words in ("; ".join(plans), told) if words)
 
 
 def settings_in_words(evidence: Sequence[Evidence]) -> str:
-    """Return 'settings differ: work_mem = 64kB, 4MB in the base' where nothing else is exact."""
+    """Return 'settings differ: work_mem = 64kB (4MB in the base)' where nothing else is exact."""
     settings = [each.words for each in leading(evidence) if each.kind == "settings"]
     if not settings:
         return ""
