@@ -454,3 +454,44 @@ def test_what_the_server_filled_in_is_there_in_a_replay(
     tried = workplace.run("workloads", "check", "seen.toml", "--on", seen.trial_url)
     rows = [line.split() for line in tried.splitlines() if line[:1] == "q" and "%" not in line]
     assert [(name, errors) for name, _, _, errors in rows] == [("q1", "none"), ("q2", "none")]
+
+
+MIXED = """\
+name = "mixed"
+[tables.t]
+rows = 1_000
+primary_key = "id"
+columns.id = { type = "int", by = "serial" }
+columns.v = { type = "int", by = "serial" }
+[statements.one]
+sql = "SELECT v FROM t WHERE id = :i"
+parameters.i = { by = "uniform", low = 1, high = 1_000 }
+[statements.all]
+sql = "SELECT sum(v) FROM t"
+[tests.mixed]
+group = "range"
+mix = { one = 3, all = 1 }
+"""
+
+
+def test_the_work_of_an_operation_follows_the_weights_of_transactions(
+    workplace: Workplace, builds: GetBuildOf
+) -> None:
+    """Each transaction is executed once to count its work, however seldom it comes."""
+    builds("sqlite", "3.50.2")
+    (workplace.folder / "mixed.toml").write_text(MIXED)
+    workplace.run(
+        *("compare", "sqlite@3.50.2", "sqlite@3.50.2", "--workload", "mixed.toml"),
+        *("--budget", "1s", "--incarnations", "2", "--count", "off", "--yes", "--name", "mixed"),
+    )
+
+    plans = workplace.manifest("mixed")["plans"]
+    weights = {plan["statement"]: plan["executed"].get("weight") for plan in plans}
+    assert sorted(weights.values()) == [0.25, 0.75]
+    [sums] = {
+        plan["executed"]["amounts"]["vm_steps"] / plan["executed"]["operations"]
+        for plan in plans
+        if "sum" in plan["statement"]
+    }
+    amounts = workplace.report("mixed")["results"][0]["amounts"]
+    assert amounts["vm_steps"] == pytest.approx(sums / 4, rel=0.05)

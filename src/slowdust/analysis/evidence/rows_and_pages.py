@@ -71,9 +71,9 @@ AMOUNTS: Mapping[str, Quantity] = {
 
 
 def amounts_per_operation(plans: Sequence[Plan], contender: str, test: str) -> dict[str, float]:
-    """Return what one operation of a test takes on a contender, summed over its statements.
+    """Return what a mean operation of a test takes on a contender, summed over its statements.
 
-    Tests of several transactions have an operation of each. Empty where nothing was executed.
+    Empty where nothing was executed.
     """
     return _sum(_executed(plans, contender, test).values())
 
@@ -132,7 +132,7 @@ class _Pair:
             most = amounts.get(PAGES_AT_MOST)
             if most is not None and others.get(PAGES, 0.0) > most:
                 amounts[PAGES] = most
-        self.executions = own.executions / own.operations
+        self.executions = own.executions * own.weight / own.operations
 
     def loops(self) -> float:
         return max(self.own.get("loops", 0.0), self.base.get("loops", 0.0))
@@ -143,7 +143,7 @@ def _sum(statements: Iterable[Executed]) -> dict[str, float]:
     amounts: dict[str, float] = defaultdict(float)
     for executed in statements:
         for name, total in executed.amounts.items():
-            amounts[name] += total / executed.operations
+            amounts[name] += total * executed.weight / executed.operations
     if {"pages_hit", "pages_read"} <= amounts.keys():
         amounts[PAGES] = amounts["pages_hit"] + amounts["pages_read"]
     return {name: amounts[name] for name in AMOUNTS if name in amounts}
