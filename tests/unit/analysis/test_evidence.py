@@ -273,7 +273,7 @@ def test_an_amount_that_grew_more_than_the_time_comes_before_what_follows_from_i
     [(1.005, 8, 60), (1.01, 6, 60), (3.0, 3, 6), (100.0, 3, 6), (10_000.0, 3, 6)],
 )
 def test_instructions_lead_at_all_sizes(times: float, incarnations: int, blocks: int) -> None:
-    """From half a percent, which as an amount of work counts as the same."""
+    """Half a percent counts as the same work, and explains half a percent of the time."""
     base = Spent(user=96.0, system=1.0, client=2.0, waiting=1.0)
     user = base.user + 100.0 * (times - 1)
     made, slices = parts_experiment(

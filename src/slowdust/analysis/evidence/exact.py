@@ -231,9 +231,9 @@ def _instructions(result: Result, base: Result) -> list[Evidence]:
 
 def _differs(work: Work) -> bool:
     """Return whether the instructions surely differ, be it by less than what counts as the same."""
-    if work.low is None or work.high is None:
-        return False
-    return work.verdict in ("more", "less", "same") and not work.low <= 1 <= work.high
+    if work.verdict != "same" or work.low is None or work.high is None:
+        return work.verdict in ("more", "less")
+    return not work.low <= 1 <= work.high
 
 
 def _settings(own: ContenderFacts, base: ContenderFacts) -> list[Evidence]:

@@ -235,7 +235,7 @@ def exact_reason(result: Result, functions: FunctionChanges | None = None) -> st
     amounts = [each for each in leads if each.explains is not None][:MOST_EVIDENCE]
     told = ", ".join(_in_words(each, result, functions) for each in amounts)
     if plans and not told and any(each.explains is not None for each in result.evidence):
-        return f"{'; '.join(plans)}; the amounts that differ do not explain the change"
+        return f"{'; '.join(plans)}; the amounts that differ explain less than half of the change"
     return ": ".join(words for words in ("; ".join(plans), told) if words)
 
 
