@@ -189,14 +189,13 @@ def test_settings_lead_where_nothing_else_that_is_exact_does(snapshot: SnapshotA
     assert words_of(result) == snapshot
 
 
-def test_settings_follow_what_explains_the_change() -> None:
+def test_settings_are_no_evidence_beside_what_explains_the_change() -> None:
     manifest = with_settings({"work_mem": "64kB"}, {"work_mem": "4MB"})
     counted(manifest, "rows_fetched", 10.0, 15.0)
 
     result = of_slower(manifest)
 
-    assert [each.kind for each in result.evidence] == ["rows", "settings"]
-    assert [each.kind for each in leading(result.evidence)] == ["rows"]
+    assert [each.kind for each in result.evidence] == ["rows"]
     assert "work_mem" not in words_of(result)
 
 

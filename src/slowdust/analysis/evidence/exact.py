@@ -64,10 +64,9 @@ def add_evidence(
             *(each for each in result.evidence if each.kind == "plan"),
             *(_amounts(result, base_result, works) if same_engine(own, base) else ()),
             *_instructions(result, base_result),
-            *_settings(own, base),
         ]
         undecided = result.verdict in ("same", "unsure")
-        result.evidence = evidence if undecided else _in_order(evidence)
+        result.evidence = evidence if undecided else _in_order(evidence, _settings(own, base))
 
 
 def leading(evidence: Iterable[Evidence]) -> list[Evidence]:
@@ -75,13 +74,13 @@ def leading(evidence: Iterable[Evidence]) -> list[Evidence]:
     return [each for each in evidence if each.leads]
 
 
-def _in_order(evidence: Sequence[Evidence]) -> list[Evidence]:
+def _in_order(evidence: Sequence[Evidence], settings: Sequence[Evidence]) -> list[Evidence]:
     """Return evidence with that which leads first, marked.
 
     Of the amounts that can explain half of the change or more, those lead that explain most and
     whose ratios are nearest to that of the time; where they are about alike, in the order of kinds.
     Another plan comes before what it can have changed, and not before planning. It leads alone
-    where no amount explains the change, and the settings where nothing else leads.
+    where no amount explains the change, and `settings` are evidence where nothing else leads.
     """
     able = [each for each in evidence if each.explains is not None and each.explains >= ENOUGH]
     most = max((each.explains or 0.0 for each in able), default=0.0)
@@ -93,7 +92,7 @@ def _in_order(evidence: Sequence[Evidence]) -> list[Evidence]:
     leads = sorted(able, key=is_less_able)
     if not leads or leads[0].kind != "planning":
         leads = [each for each in evidence if each.kind == "plan"] + leads
-    leads = leads or [each for each in evidence if each.kind == "settings"]
+    leads = leads or [*settings]
     for each in leads:
         each.leads = True
     return [*leads, *(each for each in evidence if not each.leads)]
@@ -205,22 +204,20 @@ def _instructions(result: Result, base: Result) -> list[Evidence]:
     work, base_work = result.work, base.work
     if work is None or base_work is None or work.ratio is None:
         return []
-    evidence = []
-    if _differs(work):
-        instructions = _amount(
-            result,
-            "instructions",
-            "instructions",
-            (base_work.instructions, work.instructions),
-            least=_LEAST,
-        )
-        instructions.ratio = work.ratio
-        explanation = result.explanation
-        part = explanation and explanation.part("instructions")
-        if explanation and part and explanation.change:
-            # The parts of the time say how much of the change the instructions are.
-            _set_share(instructions, part.change / explanation.change)
-        evidence.append(instructions)
+    instructions = _amount(
+        result,
+        "instructions",
+        "instructions",
+        (base_work.instructions, work.instructions),
+        least=_LEAST,
+    )
+    instructions.ratio = work.ratio
+    explanation = result.explanation
+    part = explanation and explanation.part("instructions")
+    if explanation and part and explanation.change:
+        # The parts of the time say how much of the change the instructions are.
+        _set_share(instructions, part.change / explanation.change)
+    evidence = [instructions] if _differs(work, instructions) else []
     calls = [each.events.get(_SYSTEM_CALLS) for each in (base_work, work)]
     if calls[0] is not None and calls[1] is not None and abs(calls[1] - calls[0]) >= 1:
         evidence.append(
@@ -229,11 +226,11 @@ def _instructions(result: Result, base: Result) -> list[Evidence]:
     return evidence
 
 
-def _differs(work: Work) -> bool:
-    """Return whether the instructions surely differ, be it by less than what counts as the same."""
+def _differs(work: Work, instructions: Evidence) -> bool:
+    """Return whether the instructions differ, or surely by the little that explains the change."""
     if work.verdict != "same" or work.low is None or work.high is None:
         return work.verdict in ("more", "less")
-    return not work.low <= 1 <= work.high
+    return not work.low <= 1 <= work.high and (instructions.explains or 0.0) >= ENOUGH
 
 
 def _settings(own: ContenderFacts, base: ContenderFacts) -> list[Evidence]:
