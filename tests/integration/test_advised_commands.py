@@ -14,6 +14,7 @@ import pytest
 from slowdust.analysis import advised
 from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import Workplace
+from tests.tiers.selection import full
 
 OLD, NEW = "sqlite@3.25.2", "sqlite@3.26.0"
 """Releases that follow each other, so that a search between them has one answer."""
@@ -121,6 +122,7 @@ def test_each_command_measures_the_same_work(workplace: Workplace) -> None:
         workplace.run(*arguments, "--budget", "1s", "--yes")
 
 
+@full
 def test_a_stopped_experiment_is_finished_by_the_command_that_is_advised(
     workplace: Workplace,
 ) -> None:

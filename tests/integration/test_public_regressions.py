@@ -52,13 +52,13 @@ QUICK = (
         amounts=("vm_steps",),
         reason="plan",
     ),
+)  # fmt: skip
+OTHERS = (
     Case(
         "pg-cte", "postgres@11.20", "postgres@12.22", "cte", "slower", 1.3,
         changes=(("rows = 50_000", "rows = 10_000"),),
         reason="plan",
     ),
-)  # fmt: skip
-OTHERS = (
     Case(
         "maria-null-index", "mariadb@10.11.18", "mariadb@11.8.9", "left", "slower", 20.0,
         changes=(

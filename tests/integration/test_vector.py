@@ -23,7 +23,7 @@ from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.driver.process import Data, Driver
 from tests.integration.servers import new_instance
 from tests.integration.slowdust_command import Workplace
-from tests.tiers.selection import ends_first, needs
+from tests.tiers.selection import ends_first, full, needs
 
 OLD, NEW, OTHER = "postgres@16.2-pgvector0.6.2", "postgres@18.4-pgvector0.8.5", "mariadb@11.8.9"
 WITH_PGVECTOR = [e.name for e in catalog_of("postgres").entries if "pgvector" in e.version]
@@ -79,29 +79,32 @@ def test_every_build_finds_nearly_everything_with_much_effort(name: str) -> None
             assert int(float(str(driver.sql(target, [statement])[0].rows[0][0]))) > 800 * 16
 
 
-def test_recall_qps_and_indexes_of_three_contenders(workplace: Workplace) -> None:
-    for name in (OLD, NEW, OTHER):
+@pytest.mark.parametrize(
+    "contenders", [[NEW, OTHER], pytest.param([OLD, NEW, OTHER], marks=full)], ids=len
+)
+def test_recall_qps_and_indexes_of_contenders(workplace: Workplace, contenders: list[str]) -> None:
+    for name in contenders:
         build_of(name)
+    with_ivfflat = [name for name in contenders if name != OTHER]
     tests = ["hnsw.ef10", "hnsw.ef40", "hnsw.ef40.filter10", "ivfflat.probes4", "exact", "build-*"]
-    text = specification([OLD, NEW, OTHER], tests, rows=1000)
+    text = specification(contenders, tests, rows=1000)
     report = measure(workplace, text)
     of_test = {(r["test"], r["contender"]): r for r in report["results"]}
-    for name in (OLD, NEW, OTHER):
+    for name in contenders:
         assert of_test["hnsw.ef40", name]["recall"] > of_test["hnsw.ef10", name]["recall"] - 0.01
         assert of_test["hnsw.ef40", name]["recall"] > 0.9
         assert "recall" not in of_test["exact", name]
         assert of_test["build-hnsw", name]["qps"] > 0
-    assert ("ivfflat.probes4", OLD) in of_test
+    assert ("ivfflat.probes4", NEW) in of_test
     assert ("ivfflat.probes4", OTHER) not in of_test
     lacking = f"{OTHER} lacks ivfflat and build-ivfflat: MariaDB has no IVFFlat"
     assert lacking in report["warnings"]
     curves = {each["curve"]: each["contenders"] for each in report["searches"]}
-    assert [each["contender"] for each in curves["hnsw"]] == [OLD, NEW, OTHER]
-    assert [each["contender"] for each in curves["ivfflat"]] == [OLD, NEW]
+    assert [each["contender"] for each in curves["hnsw"]] == contenders
+    assert [each["contender"] for each in curves["ivfflat"]] == with_ivfflat
     indexes = {(each["index"], each["contender"]): each for each in report["indexes"]}
-    assert set(indexes) == {("hnsw", OLD), ("hnsw", NEW), ("hnsw", OTHER)} | {
-        ("ivfflat", OLD),
-        ("ivfflat", NEW),
+    assert set(indexes) == {("hnsw", name) for name in contenders} | {
+        ("ivfflat", name) for name in with_ivfflat
     }
     assert all(each["build_s"] > 0 and each["bytes"] > 0 for each in indexes.values())
     incarnations = {each["incarnation"] for each in workplace.manifest("x")["recalls"]}
@@ -113,6 +116,7 @@ def test_recall_qps_and_indexes_of_three_contenders(workplace: Workplace) -> Non
     assert not [warning for warning in report["warnings"] if "preparation" in warning]
 
 
+@full
 @needs("valgrind")
 def test_work_of_searches_is_counted_and_that_of_builds_is_not(workplace: Workplace) -> None:
     build_of(OLD)
