@@ -2,8 +2,8 @@
 
 Each run writes target/durations/TIME.json: seconds of all tests, each with its seconds by reason,
 and the CPU seconds of the test's process and of the programs that ended in it.
-The reason of a moment is read from the programs that run below the test's process, every quarter
-of a second: a test of the whole command says no more by itself.
+The reason of a moment is read from the programs that run below the test's process, every half
+second: a test of the whole command says no more by itself.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FOLDER = Path("target") / "durations"
 _KEPT = 30
-_EVERY_S = 0.25
+_EVERY_S = 0.5
 _PROPERTY = "seconds_by_reason"
 _CPU = "cpu_seconds"
 _SERVERS = frozenset({"postgres", "mysqld", "mariadbd", "ferretdb", "mongod"})
