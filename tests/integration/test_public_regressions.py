@@ -52,11 +52,6 @@ QUICK = (
         amounts=("vm_steps",),
         reason=("plan",),
     ),
-    Case(
-        "pg-cte", "postgres@11.20", "postgres@12.22", "cte", "slower", 1.3,
-        changes=(("rows = 50_000", "rows = 10_000"),),
-        reason=("plan",),
-    ),
 )  # fmt: skip
 TREE = Case(
     "lite-tree", "sqlite@3.45.0", "sqlite@3.51.3", "tree", "slower", 5.0,
@@ -65,6 +60,11 @@ TREE = Case(
     reason=("plan", "rows"),
 )  # fmt: skip
 OTHERS = (
+    Case(
+        "pg-cte", "postgres@11.20", "postgres@12.22", "cte", "slower", 1.3,
+        changes=(("rows = 50_000", "rows = 10_000"),),
+        reason=("plan",),
+    ),
     Case(
         "maria-null-index", "mariadb@10.11.18", "mariadb@11.8.9", "left", "slower", 20.0,
         changes=(

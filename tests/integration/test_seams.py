@@ -17,6 +17,7 @@ import pytest
 from slowdust.builds import Build
 from tests.experiments.stored import ROOT
 from tests.integration.conftest import GetBuildOf
+from tests.tiers.selection import full
 
 PROBE = '''
 """Page faults of the whole host."""
@@ -115,6 +116,7 @@ def contenders(builds: GetBuildOf) -> tuple[str, str]:
     return directory, f"{directory}:durable"
 
 
+@full
 def test_a_probe_with_its_metric_is_a_module_and_a_row(
     copy: Copy, contenders: tuple[str, str]
 ) -> None:

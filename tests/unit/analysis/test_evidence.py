@@ -16,6 +16,7 @@ from slowdust.analysis.story.reasons import add_reasons
 from slowdust.ratios import instructions
 from slowdust.store.manifest import Executed, Manifest, Plan
 from slowdust.store.preparation import ServerCounters
+from tests.tiers.selection import full
 from tests.unit.synthetic_counts import CountNoise, synthetic_counts
 from tests.unit.synthetic_parts import BASE, OTHER, TEST, Spent, parts_experiment
 from tests.unit.synthetic_waits import synthetic_waits
@@ -365,7 +366,7 @@ LEADS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", [*range(5), *(pytest.param(x, marks=full) for x in range(5, 25))])
 @pytest.mark.parametrize("injected", LEADS)
 def test_the_injected_reason_leads(injected: str, seed: int) -> None:
     """Each alone, in 200 experiments of various sizes."""

@@ -17,6 +17,7 @@ from slowdust.bisection.record import Record, Step
 from slowdust.bisection.search import Search, UnfitError
 from slowdust.errors import SlowdustError
 from slowdust.report.bisection.words import certainty
+from tests.tiers.selection import ends_first
 from tests.unit.synthetic_search import SimulatedLaboratory, costs_with, record_of
 
 EXACT = 0.0005
@@ -267,7 +268,7 @@ class _Mortal(SimulatedLaboratory):
         return super().measure(number, step)
 
 
-@pytest.mark.parametrize("dies_in", range(4))
+@pytest.mark.parametrize("dies_in", ends_first(range(4)))
 def test_a_stopped_search_goes_on_where_it_was(dies_in: int) -> None:
     saved: list[bytes] = []
 
