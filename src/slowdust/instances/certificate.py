@@ -1,4 +1,4 @@
-"""The certificate of a server that encrypts connections: of this server alone, and signed by itself."""
+"""The certificate of a server that encrypts connections, which it has signed itself."""
 
 from __future__ import annotations
 

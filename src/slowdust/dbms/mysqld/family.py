@@ -182,8 +182,7 @@ class MysqldFamily(Family):
         """
         accesses = {"localhost": site.access, "127.0.0.1": site.access.by_tcp or site.access}
         identified = {
-            f"'{USER}'@'{host}'": self.identified(site, access)
-            for host, access in accesses.items()
+            f"'{USER}'@'{host}'": self.identified(site, access) for host, access in accesses.items()
         }
         if version_of(site.version) < self.creates_users_since:
             users = [

@@ -69,7 +69,7 @@ _OF_ENCRYPTION: Mapping[str, _Choice] = {
 _WITHOUT_NAMES = {"skip_name_resolve": "1"}
 _FORBIDDEN = frozenset({"log_error", "skip_grant_tables", "user"})
 """Options for a log that is not standard error, access without Slowdust's user, another account."""
-RESERVED_SETTINGS = frozenset({*PLACES, *_LOOSE, *_ON_DATA, *_OF_SERVER, *_OF_ENCRYPTION, *_FORBIDDEN})
+RESERVED_SETTINGS = frozenset({*PLACES, *_LOOSE, *_ON_DATA, *_OF_SERVER, *_FORBIDDEN})
 """The settings that a configuration cannot have."""
 
 
