@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from slowdust.studies.bisect.direct import Direct
 from slowdust.studies.bisect.outcome import Outcome, outcome_of
-from slowdust.studies.bisect.posterior import Belief, Evidence, Sum
+from slowdust.studies.bisect.posterior import Belief, MeasuredRatio, Sum
 from slowdust.studies.bisect.record import Question, Record
 from slowdust.studies.bisect.search import Search, StepWanted, Wanted
 from slowdust.studies.candidates import Candidate, Candidates
@@ -48,7 +48,7 @@ class SimulatedLaboratory:
         self._unfit = unfit
         self._random = random.Random(seed)
 
-    def measure(self, step: StepWanted) -> list[Evidence] | Unfit:
+    def measure(self, step: StepWanted) -> list[MeasuredRatio] | Unfit:
         """Draw the ratios between neighbours anew."""
         self.prepared |= {*step.ahead}
         self.orders += 1
@@ -69,12 +69,12 @@ class SimulatedLaboratory:
         drawn = self._drawn(before, after, 4)
         return Direct(drawn.log_ratio, drawn.error)
 
-    def _drawn(self, before: int, after: int, times: int) -> Evidence:
+    def _drawn(self, before: int, after: int, times: int) -> MeasuredRatio:
         error = self._error / times**0.5
         value = self._costs[after] - self._costs[before] + self._random.gauss(0, error)
         if self._random.random() < self._wrong:
             value += self._random.gauss(0, 0.1)
-        return Evidence(before, after, value, error)
+        return MeasuredRatio(before, after, value, error)
 
 
 def decide(search: Search, laboratory: SimulatedLaboratory) -> Iterator[Wanted]:

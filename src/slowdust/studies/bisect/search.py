@@ -10,7 +10,7 @@ from slowdust.builds.model import Progress
 from slowdust.errors import SlowdustError
 from slowdust.studies.bisect.direct import Direct
 from slowdust.studies.bisect.metrics import words_for
-from slowdust.studies.bisect.posterior import Belief, Evidence, beliefs
+from slowdust.studies.bisect.posterior import Belief, MeasuredRatio, beliefs
 from slowdust.studies.bisect.record import Record, Step
 from slowdust.studies.bisect.strategy import (
     MOST_EXTENSIONS,
@@ -73,7 +73,7 @@ class Search:
         self._record = record
         self._say = say
         self._extends = extends
-        self._evidence: list[Sequence[Evidence]] = [() for _ in record.steps]
+        self._evidence: list[Sequence[MeasuredRatio]] = [() for _ in record.steps]
         """The evidence of each step."""
         self._unmeasured = [n for n, step in enumerate(record.steps) if len(step.places) > 1]
         """Steps that are to be measured, or to be read again."""
@@ -81,7 +81,7 @@ class Search:
         """Changes that are measured directly next."""
         self._confirmed: dict[tuple[int, int], list[Direct | None]] = {}
         """Interval -> the measurements of its change, one for each that was tried."""
-        self._judged: list[Evidence] = []
+        self._judged: list[MeasuredRatio] = []
         self._beliefs: list[Belief] = []
         """What follows from the evidence that was judged last."""
 
@@ -103,7 +103,7 @@ class Search:
             self._unconfirmed = [each for each in self.beliefs() if self._is_to_confirm(each)]
         return self._confirmation() if self._unconfirmed else None
 
-    def learn_step(self, wanted: StepWanted, found: Sequence[Evidence] | Unfit) -> None:
+    def learn_step(self, wanted: StepWanted, found: Sequence[MeasuredRatio] | Unfit) -> None:
         """Note the ratios of neighbours among the places of a step.
 
         A candidate that cannot be measured is left out from now on.
@@ -146,11 +146,11 @@ class Search:
         return self._beliefs
 
     @property
-    def evidence(self) -> list[Evidence]:
+    def evidence(self) -> list[MeasuredRatio]:
         """All that was measured."""
         steps = [each for evidence in self._evidence for each in evidence]
         confirmed = [
-            Evidence(*place, each.log_ratio, each.error)
+            MeasuredRatio(*place, each.log_ratio, each.error)
             for place, tries in self._confirmed.items()
             for each in tries
             if each is not None
@@ -277,7 +277,7 @@ class Search:
         found = [self._found(belief) for belief in self.beliefs() if belief.changed >= 0.5]
         return f"found so far: {'; '.join(found)}" if found else "no change found so far"
 
-    def _lacking(self, step: Step, evidence: Sequence[Evidence]) -> Unfit | None:
+    def _lacking(self, step: Step, evidence: Sequence[MeasuredRatio]) -> Unfit | None:
         """Return the first candidate without a ratio; raise SlowdustError if an end has none."""
         seen = {place for each in evidence for place in (each.before, each.after)}
         lacking = [place for place in step.places if place not in seen]

@@ -24,7 +24,7 @@ from slowdust.studies.bisect import note, page
 from slowdust.studies.bisect.direct import Direct
 from slowdust.studies.bisect.metrics import AUTO, metric_called
 from slowdust.studies.bisect.outcome import Outcome, outcome_of
-from slowdust.studies.bisect.posterior import Evidence, sums
+from slowdust.studies.bisect.posterior import MeasuredRatio, sums
 from slowdust.studies.bisect.record import Question, Record
 from slowdust.studies.bisect.search import DirectWanted, Search, StepWanted
 from slowdust.studies.candidates import committed, released
@@ -190,10 +190,10 @@ class Bisection(Study[Question, Record, Outcome]):
 
     def _evidence(
         self, experiment: Experiment, places: Sequence[int], metric: str
-    ) -> list[Evidence]:
+    ) -> list[MeasuredRatio]:
         """Return the ratios of neighbours in a metric."""
         return [
-            Evidence(before, after, ratio.log, ratio.error)
+            MeasuredRatio(before, after, ratio.log, ratio.error)
             for (before, base), (after, other) in pairwise(self._facts(experiment, places))
             for ratio in experiment.log_ratios(other.name, base.name, metric).values()
         ]

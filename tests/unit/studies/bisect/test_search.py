@@ -13,11 +13,12 @@ from syrupy.assertion import SnapshotAssertion
 from slowdust.errors import SlowdustError
 from slowdust.studies.bisect.direct import Direct
 from slowdust.studies.bisect.outcome import outcome_of
-from slowdust.studies.bisect.posterior import Belief, Evidence
+from slowdust.studies.bisect.posterior import Belief, MeasuredRatio
 from slowdust.studies.bisect.record import Record
 from slowdust.studies.bisect.search import Search, StepWanted
 from slowdust.studies.bisect.words import certainty
 from slowdust.studies.engine import Unfit
+from tests.tiers.selection import ends_first
 from tests.unit.synthetic_search import (
     SimulatedLaboratory,
     costs_with,
@@ -77,7 +78,7 @@ def test_a_change_that_only_follows_from_others_is_measured_directly() -> None:
 class _WithoutNoise(SimulatedLaboratory):
     """A laboratory whose measurements have no error, although they say so."""
 
-    def _drawn(self, before: int, after: int, times: int) -> Evidence:
+    def _drawn(self, before: int, after: int, times: int) -> MeasuredRatio:
         drawn = super()._drawn(before, after, times)
         exact = self._costs[after] - self._costs[before]
         return dataclasses.replace(drawn, log_ratio=exact)
@@ -197,7 +198,7 @@ class _Silent(SimulatedLaboratory):
         super().__init__(costs_with({7: 0.1}, 17), EXACT, extends=extends)
         self._silent = silent
 
-    def measure(self, step: StepWanted) -> list[Evidence] | Unfit:
+    def measure(self, step: StepWanted) -> list[MeasuredRatio] | Unfit:
         measured = super().measure(step)
         assert not isinstance(measured, Unfit)
         return [each for each in measured if not {each.before, each.after} & self._silent]
@@ -258,7 +259,7 @@ def test_a_change_that_could_not_be_measured_again_is_kept_and_told() -> None:
     assert "c7 could not be measured beside c6: the disk is full" in certainty(outcome)
 
 
-@pytest.mark.parametrize("dies_in", range(4))
+@pytest.mark.parametrize("dies_in", ends_first(range(4)))
 def test_a_stopped_search_goes_on_where_it_was(dies_in: int) -> None:
     record = record_of(17, margin=0.01)
     laboratory = SimulatedLaboratory(costs_with({7: 0.1}, 17), EXACT, extends=False)
