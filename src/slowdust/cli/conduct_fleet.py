@@ -13,7 +13,7 @@ from slowdust.analysis.results.failures import failed_wholly
 from slowdust.analysis.results.gate import Gate
 from slowdust.analysis.stored import read_stored
 from slowdust.builds.handed_on import known
-from slowdust.cli.options import exit_code_of
+from slowdust.cli.gates import exit_code_of
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.journal import StartMode
 from slowdust.experiment.live import watching
