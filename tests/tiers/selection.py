@@ -56,7 +56,8 @@ SLOW_FILES = (
     "cli/test_killed.py",
     "cli/test_streams_and_names.py",
     "experiment/test_announced_times.py",
-    "fleet/test_compiling.py",
+    "fleet/test_build_transfer.py",
+    "fleet/test_lab.py",
     "report/test_seams.py",
     "unit/test_same_output.py",
     "watching/test_hooks.py",
@@ -66,7 +67,7 @@ full = pytest.mark.full
 """Marks a test, or a parameter, that only `make full` runs."""
 _QUARTERS = 4
 _NEEDS = "needs programs: "
-_NO_CLIENT = re.compile(r"([\w-]+) is not installed")
+_NO_CLIENT = re.compile(r"([\w-]+)(?: is|,) not installed")
 """What Slowdust says of a build that it cannot get without a program."""
 T = TypeVar("T")
 
