@@ -69,12 +69,17 @@ def conduct_fleet(
         folder = fleet_folder(results, spec.name)
         if mode is StartMode.RESUME and not has_record(folder):
             raise UsageError(_nothing_to_resume(results, spec.name))
+        if mode is StartMode.FRESH and has_record(folder) and read_record(folder).placements:
+            raise UsageError(
+                f"a fleet measured '{spec.name}' already: choose another name, or go on with it by "
+                "--resume"
+            )
         if is_open(address):
             warning = f"warning: whoever reaches {address} can run programs there: {_REMEDY}"
             click.echo(warning, err=True)
         try:
             with connected(address) as cluster:
-                target = FleetLab(cluster, asked).measure(spec, results, mode)
+                target = FleetLab(cluster, asked).measure(spec, results)
         except UsageError:
             raise
         except BaseException:

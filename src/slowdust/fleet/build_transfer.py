@@ -72,8 +72,8 @@ class NotCompiled(msgspec.Struct, kw_only=True, frozen=True):
     """Whether another host may compile it."""
 
 
-def push_builds(spec: Spec, cluster: Cluster, open_view: OpenView) -> None:
-    """Get all builds of an experiment, and push them to the hosts.
+def push_builds(spec: Spec, cluster: Cluster, open_view: OpenView) -> list[ResolvedContender]:
+    """Get all builds of an experiment, and push them to the hosts; return its contenders.
 
     Raises:
         UsageError: an unknown build, config or revision.
@@ -91,6 +91,7 @@ def push_builds(spec: Spec, cluster: Cluster, open_view: OpenView) -> None:
     libraries = [contender.environment.library for contender in contenders]
     allocators = [str(each.parent.relative_to(cache_root())) for each in libraries if each]
     cluster.push([*dict.fromkeys([*(build.folder for build in builds), *allocators])], builds)
+    return contenders
 
 
 def _uncompiled(spec: Spec, progress: Progress) -> dict[str, HostError]:

@@ -21,10 +21,12 @@ import msgspec
 
 from slowdust import __version__
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.experiment.journal import StartMode
+from slowdust.experiment.contender import ResolvedContender
+from slowdust.experiment.live import watching
 from slowdust.experiment.outlook import outlook_of
 from slowdust.experiment.plan import plan as plan_steps
-from slowdust.experiment.spec.spec import Spec
+from slowdust.experiment.setup import check_settings, resolve_contenders
+from slowdust.experiment.spec.spec import Spec, read_spec
 from slowdust.fleet.build_transfer import push_builds
 from slowdust.fleet.cluster import (
     Cluster,
@@ -74,7 +76,6 @@ from slowdust.store.keeping.arriving import aside, put_in_place
 from slowdust.store.keeping.bundle import BundleError, open_bundle
 from slowdust.store.of_fleet import FLEET_SPEC_FILE, FLEET_SUFFIX, fleet_folder
 from slowdust.units import Second, format_duration
-from slowdust.user_text import read_user_text
 from slowdust.wording import counted, first_line, listing
 
 _POLL: Second = 1.0
@@ -86,6 +87,8 @@ _PATIENCE: Second = 60.0
 """Time without a host that can measure, after which the experiment stops."""
 _ASK_AGAIN_AFTER: Second = 30.0
 """Time after which a lost host is asked again: the cluster may not know yet that it is gone."""
+_EXTENDED = ("budget", "incarnations", "only")
+"""Keys of a specification in which an extension differs."""
 _MOST_LOSSES = 3
 """Times that one host may be lost and come again."""
 
@@ -100,22 +103,38 @@ class FleetLab:
         self._asked = asked
         self._open_view = open_view
 
-    def measure(self, spec: Spec, results: Path, mode: StartMode) -> Folder:
-        """Measure an experiment, or what is left of it; return the folder of the merged one.
+    def prepare(self, spec: Spec) -> list[ResolvedContender]:
+        """Get the builds of a specification at the head, and push them to the hosts.
 
         Raises:
-            UsageError: its name is taken, or it is not the one to resume.
+            UsageError: a contender or an option is wrong.
+            SlowdustError: a build cannot be had.
+        """
+        if self._asked.builds is Builds.PULL:
+            with watching() as view:
+                return resolve_contenders(spec, view)
+        return push_builds(spec, self._cluster, self._open_view)
+
+    def phase(self, text: str) -> None:
+        """Show what is done besides measuring."""
+        with self._open_view() as view:
+            view.event(text)
+
+    def measure(self, spec: Spec, results: Path) -> Folder:
+        """Measure an experiment, resume it, or extend it; return the folder of the merged one.
+
+        Raises:
+            UsageError: its name is taken, or it is not the one that a fleet began.
             SlowdustError: no host is left, no shard could be measured, or a file cannot be written.
         """
         folder, target = fleet_folder(results, spec.name), Folder.of(results, spec.name)
         hosts = self._count_hosts()
         with _held(folder):
-            record = self._record(spec, results, mode, hosts)
-            with self._open_view() as view:
-                view.event(f"experiment {spec.name} in {target.path}")
-                view.event(_plan(record, hosts))
+            record = self._record(spec, folder, target, hosts)
+            self.phase(f"experiment {spec.name} in {target.path}")
+            self.phase(_plan(record, hosts))
             if record.wanted.builds is Builds.PUSH:
-                push_builds(spec, self._cluster, self._open_view)
+                check_settings(push_builds(spec, self._cluster, self._open_view))
             with self._open_view() as view:
                 _Head(folder, target, spec, record, cluster=self._cluster, view=view).run()
         return target
@@ -131,34 +150,28 @@ class FleetLab:
             self._cluster.messages(_POLL)
         return hosts
 
-    def _record(self, spec: Spec, results: Path, mode: StartMode, hosts: int) -> Record:
+    def _record(self, spec: Spec, folder: Path, target: Folder, hosts: int) -> Record:
         """Return the record of an experiment that begins, for so many hosts, or that resumes.
 
         Raises:
-            UsageError: its name is taken, or it is not the one to resume.
+            UsageError: its name is taken, or it is not the one that a fleet began.
         """
-        folder, target = fleet_folder(results, spec.name), Folder.of(results, spec.name)
-        if mode is StartMode.RESUME:
-            record = read_record(folder)
-            _refuse_taken(target, mode)
-            _refuse_changed(folder, spec, record.wanted, self._asked)
-            record.wanted = self._asked.over(record.wanted)
-            return record
-        if has_record(folder) and read_record(folder).placements:
-            raise UsageError(
-                f"a fleet measured '{spec.name}' already: choose another name, or go on with it by "
-                "--resume"
-            )
-        _refuse_taken(target, mode)
-        wanted = self._asked.over(Wanted())
-        there = min(hosts, wanted.hosts or hosts)
-        record = Record(
-            id=f"{spec.name}-{secrets.token_hex(4)}",
-            wanted=wanted,
-            shards=cut(spec, there, partial(_time_of, results), wanted.replicate),
-        )
-        replace_file(folder / FLEET_SPEC_FILE, spec.to_toml().encode())
-        write_record(folder, record)
+        time_of, first = partial(_time_of, target.path.parent), 1
+        begun = _has_placements(folder)
+        _refuse_taken(target, "move it elsewhere" if begun else "choose another name")
+        if not begun:
+            record = Record(id=f"{spec.name}-{secrets.token_hex(4)}", wanted=Wanted(), shards=[])
+            more: Spec | None = spec
+        else:
+            record, first = read_record(folder), len(read_record(folder).shards) + 1
+            _refuse_other_copies(spec.name, record.wanted, self._asked)
+            more = _extension(spec, read_spec(folder / FLEET_SPEC_FILE), target)
+        record.wanted = self._asked.over(record.wanted)
+        if more is not None:
+            there = min(hosts, record.wanted.hosts or hosts)
+            record.shards += cut(more, there, time_of, record.wanted.replicate, first)
+            replace_file(folder / FLEET_SPEC_FILE, spec.to_toml().encode())
+            write_record(folder, record)
         return record
 
 
@@ -203,35 +216,54 @@ def _has_placements(folder: Path) -> bool:
     return has_record(folder) and bool(read_record(folder).placements)
 
 
-def _refuse_changed(folder: Path, spec: Spec, before: Wanted, asked: Asked) -> None:
-    """Refuse to resume another specification, or with another number of hosts for each shard.
+def _refuse_other_copies(name: str, before: Wanted, asked: Asked) -> None:
+    """Refuse to resume with another number of hosts for each shard.
 
     Raises:
         UsageError: says what it was before.
     """
-    if read_user_text(folder / FLEET_SPEC_FILE) != spec.to_toml():
-        raise UsageError(
-            f"cannot resume '{spec.name}': its specification changed since it was started: it "
-            f"is kept as {folder / FLEET_SPEC_FILE}"
-        )
     if asked.replicate not in (None, before.replicate):
         was = "--spread" if before.replicate == 1 else f"--replicate {before.replicate}"
         raise UsageError(
-            f"cannot resume '{spec.name}' with other copies: it was begun with {was}, which stays"
+            f"cannot resume '{name}' with other copies: it was begun with {was}, which stays"
         )
 
 
-def _refuse_taken(target: Folder, mode: StartMode) -> None:
+def _extension(spec: Spec, before: Spec, target: Folder) -> Spec | None:
+    """Return what a specification measures more than the one before; None if they are the same.
+
+    Raises:
+        UsageError: they differ in more than the time, the starts and the tests that get them.
+    """
+    kept = {key: getattr(before, key) for key in _EXTENDED}
+    if spec.to_toml() == before.model_copy(update={"name": spec.name}).to_toml():
+        return None
+    same = spec.model_copy(update={**kept, "name": before.name}).to_toml() == before.to_toml()
+    if not (same and target.has_manifest()):
+        raise UsageError(
+            f"cannot resume '{spec.name}': its specification changed since it was started: it "
+            f"is kept as {fleet_folder(target.path.parent, spec.name) / FLEET_SPEC_FILE}"
+        )
+    manifest = target.read_manifest()
+    spent = manifest.spent_s
+    if manifest.finished is None:  # the rest of what was planned is still measured
+        spent = max(spent, manifest.method.budget_s or 0.0)
+    tests = {test.name for test in spec.tests_to_measure()}
+    done = [n for step, n in manifest.turns_done.items() if step.rpartition("@")[0] in tests]
+    starts = spec.incarnations and max(1, spec.incarnations - max(done, default=0))
+    changes = {"budget": max(0.0, spec.budget - spent), "incarnations": starts}
+    return spec.model_copy(update=changes)
+
+
+def _refuse_taken(target: Folder, remedy: str) -> None:
     """Refuse to merge into a folder that has other results.
 
     Raises:
         UsageError: says what to do.
     """
-    merged = target.has_manifest() and bool(target.read_manifest().hosts)
-    if (merged and mode is StartMode.RESUME) or not target.path.is_dir():
+    if target.has_manifest() and target.read_manifest().hosts and "move" in remedy:
         return
-    if any(target.path.iterdir()):
-        remedy = "choose another name" if mode is StartMode.FRESH else "move it elsewhere"
+    if target.path.is_dir() and any(target.path.iterdir()):
         raise UsageError(f"there is a '{target.name}' in {target.path.parent} already: {remedy}")
 
 
@@ -452,9 +484,10 @@ class _Head:
         return self._record.shard(placement.shard)
 
     def _shard_spec(self, placement: Placement) -> Spec:
-        left = placement.left or Left(done=0.0, starts=0)
-        shard = msgspec.structs.replace(self._shard(placement), name=placement.folder)
-        return shard_spec(self._spec, shard, done=left.done, starts=left.starts)
+        shard, left = self._shard(placement), placement.left
+        if left is None:
+            return shard_spec(self._spec, shard, placement.folder)
+        return shard_spec(self._spec, shard, placement.folder, done=left.done, starts=left.starts)
 
     def _receive(self, host: str, bundle: ShardBundle) -> None:
         """Keep what a host has measured, in place of what it had sent before."""
@@ -535,7 +568,7 @@ class _Head:
             if folder.has_manifest() and (folder.path / SLICES_FILE).stat().st_size
         ]
         if sources:
-            merge(disambiguate_hosts(sources), self._target)
+            merge(disambiguate_hosts(sources), self._target, spec=self._spec.to_toml())
 
     def _close_unfinished(self) -> None:
         """Mark what lost hosts had measured as all that they were to measure."""

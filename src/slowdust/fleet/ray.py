@@ -117,10 +117,12 @@ class RayCluster:
         Raises:
             SlowdustError: a folder cannot be read.
         """
+        known = {pushed.folder for pushed, _ in self._pushed}
         for folder in folders:
-            pushed, archive = build_transfer.packed(folder)
-            self._pushed.append((pushed, self._ray.put(archive)))
-        self._builds += builds
+            if folder not in known:
+                pushed, archive = build_transfer.packed(folder)
+                self._pushed.append((pushed, self._ray.put(archive)))
+        self._builds += [build for build in builds if build not in self._builds]
 
     def forget(self, host: str, experiment: str) -> bool:
         """Remove what a host has of an experiment, and release the host."""

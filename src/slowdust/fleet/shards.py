@@ -37,6 +37,12 @@ class Shard(msgspec.Struct, kw_only=True, frozen=True):
     """Places among the planned contenders, the base first; empty for all."""
     tests: list[str]
     clients: list[int]
+    only: list[str] = []
+    """The tests that are measured; the others age the data. All if it is empty."""
+    budget: Second | None = None
+    """Its share of the experiment's; None for one of long steps without a budget."""
+    starts: int | None = None
+    """Starts of the servers; None where the benchmark decides."""
 
     @property
     def what(self) -> str:
@@ -69,19 +75,24 @@ def refuse(spec: Spec) -> None:
 
 
 def cut(
-    spec: Spec, hosts: int, seconds_of: Callable[[Spec], Second], replicate: int = 1
+    spec: Spec,
+    hosts: int,
+    seconds_of: Callable[[Spec], Second],
+    replicate: int = 1,
+    first: int = 1,
 ) -> list[Shard]:
     """Return the shards of an experiment, each of which `replicate` of the hosts measure.
 
     Of the ways to cut it, the one with the most shards is taken that is expected to end at most 3%
-    later than the first. `seconds_of` returns the time of a specification on a host.
+    later than the first. `seconds_of` returns the time of a specification on a host, `first` is the
+    number of the first shard.
     """
     known: dict[tuple[int, int, int], Second] = {}
 
     def timed(shard: Shard) -> Shard:
         shape = (len(shard.contenders), len(shard.tests), len(shard.clients))
         if shape not in known:
-            known[shape] = seconds_of(shard_spec(spec, shard))
+            known[shape] = seconds_of(shard_spec(spec, shard, "shard"))
         return msgspec.structs.replace(shard, seconds=known[shape])
 
     ways = [[timed(shard) for shard in way] for way in _ways(spec, hosts)]
@@ -92,7 +103,7 @@ def cut(
     chosen = max(soon, key=len)
     return [
         msgspec.structs.replace(shard, name=f"s{number:03}")
-        for number, shard in enumerate(chosen, start=1)
+        for number, shard in enumerate(chosen, first)
     ]
 
 
@@ -117,7 +128,7 @@ def _ways(spec: Spec, hosts: int) -> Iterator[list[Shard]]:
         for number in sorted({1, *rounds, most}):
             sets = _merged(units, number)
             yield [
-                Shard(contenders=group, tests=tests, clients=clients)
+                _shard(spec, group, tests, clients)
                 for group, (tests, clients) in product(groups, sets)
             ]
 
@@ -176,29 +187,42 @@ def _merged(units: Sequence[_Unit], number: int) -> list[tuple[list[str], list[i
     return sets
 
 
-def shard_spec(spec: Spec, shard: Shard, *, done: float = 0.0, starts: int = 0) -> Spec:
-    """Return the specification of a shard, whose budget is its share of the experiment's.
+def _shard(spec: Spec, contenders: list[int], tests: list[str], clients: list[int]) -> Shard:
+    """Return a shard, whose budget is its share of the experiment's."""
+    planned = len(spec.planned_contenders())
+    measured = {test.name for test in spec.tests_to_measure()}
+    steps = len(measured.intersection(tests)) * len(clients)
+    share = steps / (len(measured) * len(spec.clients)) * (len(contenders) or planned) / planned
+    has_budget = "budget" in spec.model_fields_set or spec.budget_of_steps is None
+    return Shard(
+        contenders=contenders,
+        tests=tests,
+        clients=clients,
+        only=[test for test in spec.only if test in tests],
+        budget=spec.budget * share if has_budget else None,
+        starts=spec.incarnations,
+    )
+
+
+def shard_spec(
+    spec: Spec, shard: Shard, name: str, *, done: float = 0.0, starts: int | None = None
+) -> Spec:
+    """Return the specification of a shard, as an experiment of a name.
 
     `done` is the share of the shard that other hosts have measured, `starts` the starts that are
     left then.
     """
-    planned = spec.planned_contenders()
-    measured = {test.name for test in spec.tests_to_measure()}
-    contenders = len(shard.contenders) or len(planned)
-    steps = len(measured.intersection(shard.tests)) * len(shard.clients)
-    share = steps / (len(measured) * len(spec.clients)) * contenders / len(planned)
     changes: dict[str, object] = {
-        "name": shard.name or "shard",
+        "name": name,
         "tests": shard.tests,
         "clients": shard.clients,
-        "only": [test for test in spec.only if test in shard.tests],
+        "only": shard.only,
+        "incarnations": starts or shard.starts,
     }
-    if "budget" in spec.model_fields_set or spec.budget_of_steps is None:
-        changes["budget"] = spec.budget * share * (1 - done)
-    if starts:
-        changes["incarnations"] = starts
+    if shard.budget is not None:
+        changes["budget"] = shard.budget * (1 - done)
     if shard.contenders:
-        tables = _tables(planned)
+        tables = _tables(spec.planned_contenders())
         changes |= {"contenders": [tables[place] for place in shard.contenders], "matrix": {}}
     return spec.model_copy(update=changes)
 

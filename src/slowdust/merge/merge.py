@@ -40,12 +40,15 @@ class Merged:
     """What was left out, and why: copies, counts of another source."""
 
 
-def merge(parts: Sequence[Source], target: Folder, design: Design | None = None) -> Merged:
+def merge(
+    parts: Sequence[Source], target: Folder, design: Design | None = None, spec: str | None = None
+) -> Merged:
     """Make one experiment of several; replace the joined one that has the target's name.
 
     Each part is an experiment of one host, or a joined one. The result depends on nothing but the
     parts and their order, and appears whole or not at all. Parts may be running: what they have by
-    now is taken. With a `design`, tests that do not follow it are an error.
+    now is taken. With a `design`, tests that do not follow it are an error. `spec` is the
+    specification (TOML) of all of them, if there is one.
 
     Raises:
         UsageError: parts do not agree, copies went on apart, a host is not known, or the target is
@@ -75,6 +78,8 @@ def merge(parts: Sequence[Source], target: Folder, design: Design | None = None)
             writer.append_waits(*_renumbered(placed, lambda part: part.waits))
             _write_profiles(writer, placed, manifest)
             _copy_workload(writer, records)
+            if spec is not None:
+                writer.write_spec(spec)
             writer.write_manifest(manifest)
         made.lock_file.unlink(missing_ok=True)
         folder = put_in_place(made, target.path.parent)

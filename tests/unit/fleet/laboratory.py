@@ -6,7 +6,6 @@ from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
 
-from slowdust.experiment.journal import StartMode
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from slowdust.fleet.lab import FleetLab
 from slowdust.fleet.queue import Asked, Builds, Record, read_record
@@ -44,12 +43,9 @@ class Laboratory:
         self.spec = spec_of()
         self.view = Heard()
 
-    def run(self, mode: StartMode = StartMode.FRESH) -> Folder:
+    def run(self) -> Folder:
         lab = FleetLab(self.fleet, self.asked, lambda: nullcontext(self.view))  # type: ignore[arg-type]
-        return lab.measure(self.spec, self.results, mode)
-
-    def record_exists(self) -> bool:
-        return fleet_folder(self.results, self.spec.name).exists()
+        return lab.measure(self.spec, self.results)
 
     @property
     def record(self) -> Record:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.experiment.journal import StartMode
 from slowdust.fleet.queue import State, Unfit
 from slowdust.store.finding import Finding, Severity
 from slowdust.store.folder import Folder
@@ -63,7 +62,7 @@ def test_a_head_that_is_killed_resumes_where_its_hosts_are(tmp_path: Path, after
     with pytest.raises(KilledError):
         laboratory.run()
     fleet.forget_head()
-    laboratory.run(StartMode.RESUME if laboratory.record_exists() else StartMode.FRESH)
+    laboratory.run()
     laboratory.check_complete()
     assert max(fleet.measured.values()) == 1, "no start was measured twice"
     assert all(each.state is State.FINISHED for each in laboratory.record.placements)
@@ -93,7 +92,7 @@ def test_a_host_that_lost_its_disk_while_the_head_was_away_begins_anew(tmp_path:
         laboratory.run()
     fleet.forget_head()
     fleet.simulated["b"].disk.clear()
-    laboratory.run(StartMode.RESUME)
+    laboratory.run()
     laboratory.check_complete()
     folders = [each.folder for each in laboratory.record.placements if each.host == "b"]
     assert len(set(folders)) == len(folders), "what was received earlier is not overwritten"
@@ -171,7 +170,7 @@ def test_a_host_that_was_lost_forgets_when_it_is_met_again(tmp_path: Path) -> No
     laboratory.run()
     assert laboratory.record.keeping == {"b"}
     hosts["b"].dies = None
-    laboratory.run(StartMode.RESUME)
+    laboratory.run()
     assert not hosts["b"].disk
     assert not laboratory.record.keeping
 
@@ -215,7 +214,7 @@ def test_a_shard_that_fails_on_three_hosts_is_given_up_and_tried_again_by_a_new_
     assert {r.place.test for r in laboratory.slices()} == {*TESTS} - {"scan"}
     for host in hosts.values():
         host.fails = {}
-    laboratory.run(StartMode.RESUME)
+    laboratory.run()
     laboratory.check_complete()
     assert not laboratory.record.given_up
 
@@ -258,14 +257,29 @@ def test_too_few_hosts_of_one_model_for_the_copies_are_an_error(tmp_path: Path) 
         Laboratory(tmp_path, fleet, replicate=2).run()
 
 
-def test_a_name_that_is_taken_and_a_changed_specification_are_refused(tmp_path: Path) -> None:
+def test_more_starts_of_some_tests_are_measured_as_an_extension(tmp_path: Path) -> None:
+    laboratory = Laboratory(tmp_path, SimulatedFleet({"a": SimulatedHost(), "b": SimulatedHost()}))
+    laboratory.run()
+    before = Folder(tmp_path / "night").read_manifest().turns_done
+    measured = laboratory.fleet.measured.copy()
+    laboratory.spec = spec_of(only=["scan"], incarnations=STARTS + 2, budget="300s")
+    laboratory.run()
+    added = laboratory.fleet.measured - measured
+    assert added.total() == 2
+    assert {test for test, _ in added} == {"scan"}
+    manifest = Folder(tmp_path / "night").read_manifest()
+    assert manifest.turns_done == {**before, "scan@1": STARTS + 2}
+    assert manifest.finished
+    laboratory.run()
+    assert laboratory.fleet.measured - measured == added, "it is finished"
+
+
+def test_another_specification_is_refused(tmp_path: Path) -> None:
     laboratory = Laboratory(tmp_path, SimulatedFleet({"a": SimulatedHost()}))
     laboratory.run()
-    with pytest.raises(UsageError, match="a fleet measured 'night' already"):
-        laboratory.run()
-    laboratory.spec = spec_of(budget="300s")
+    laboratory.spec = spec_of(rows=7000)
     with pytest.raises(UsageError, match="its specification changed"):
-        laboratory.run(StartMode.RESUME)
+        laboratory.run()
 
 
 def test_what_an_earlier_version_began_is_refused_with_its_version(tmp_path: Path) -> None:
@@ -275,7 +289,6 @@ def test_what_an_earlier_version_began_is_refused_with_its_version(tmp_path: Pat
     record = json.loads(path.read_text())
     record |= {"schema": 1, "finished": False, "cuts": {}, "hosts": {"a": {"slowdust": "0.1.0"}}}
     path.write_text(json.dumps(record))
-    for mode in StartMode:
-        with pytest.raises(UsageError, match=r"Slowdust 0.1.0 began 'night'.* schema 1"):
-            laboratory.run(mode)
+    with pytest.raises(UsageError, match=r"Slowdust 0.1.0 began 'night'.* schema 1"):
+        laboratory.run()
     assert "--resume --fleet" in (way_on_of_fleet(tmp_path / "night") or "")

@@ -37,21 +37,21 @@ def test_one_host_measures_all_in_one_piece() -> None:
     spec = spec_of(suite="quick")
     [part] = cuts_of(spec, 1)
     assert part.tests == [test.name for test in spec.chosen_tests()]
-    assert shard_spec(spec, part).budget == spec.budget
+    assert shard_spec(spec, part, "s").budget == spec.budget
 
 
 def test_what_only_names_is_measured_and_nothing_else() -> None:
     spec = spec_of(tests=["point-query", "scan", "hot-points"], only=["scan", "hot-points"])
     parts = cuts_of(spec, 2)
     assert sorted(test for part in parts for test in part.tests) == ["hot-points", "scan"]
-    shards = [shard_spec(spec, part) for part in parts]
+    shards = [shard_spec(spec, part, "s") for part in parts]
     assert sum(shard.budget for shard in shards) == pytest.approx(spec.budget)
 
 
 def test_what_ages_the_data_stays_before_the_only_test_on_them() -> None:
     spec = spec_of(tests=["update-index", "delete", "scan"], only=["delete"])
     [part] = cuts_of(spec, 3)
-    shard = shard_spec(spec, part)
+    shard = shard_spec(spec, part, "s")
     assert [test.name for test in shard.tests_to_measure()] == ["delete"]
     assert part.tests.index("update-index") < part.tests.index("delete")
     assert shard.budget == pytest.approx(spec.budget)
@@ -82,7 +82,7 @@ def test_tests_on_aged_data_stay_with_what_ages_them() -> None:
 def test_budgets_add_up_and_a_shard_has_as_much_for_a_test_as_the_whole() -> None:
     spec = spec_of(tests=["point-query", "hot-points", "scan", "random-points.10"])
     parts = cuts_of(spec, 2)
-    budgets = [shard_spec(spec, part).budget for part in parts]
+    budgets = [shard_spec(spec, part, "s").budget for part in parts]
     assert sum(budgets) == pytest.approx(spec.budget)
     assert [each / len(part.tests) for each, part in zip(budgets, parts, strict=True)] == [
         pytest.approx(150.0)
@@ -96,16 +96,16 @@ def test_contenders_are_grouped_where_there_are_more_hosts_than_tests() -> None:
     assert {len(part.contenders) for part in parts} == {2}
     assert all(part.contenders[0] == 0 for part in parts), "the base is in each"
     assert sorted(part.contenders[1] for part in parts) == [1, 2, 3, 4]
-    assert [c.contender for c in shard_spec(spec, parts[1]).contenders] == [OLD, NEWER]
+    assert [c.contender for c in shard_spec(spec, parts[1], "s").contenders] == [OLD, NEWER]
 
 
 def test_groups_of_contenders_have_the_names_that_the_whole_has() -> None:
     spec = spec_of([OLD, {"contender": NEW, "matrix": {"work_mem": ["4MB", "8MB"]}}, OLD])
     part = Shard(contenders=[0, 3], tests=["scan"], clients=[1])
-    names = [table.name or table.contender for table in shard_spec(spec, part).contenders]
+    names = [table.name or table.contender for table in shard_spec(spec, part, "s").contenders]
     assert names == [OLD, f"{OLD}#2"]
     part = Shard(contenders=[0, 2], tests=["scan"], clients=[1])
-    shard = shard_spec(spec, part)
+    shard = shard_spec(spec, part, "s")
     [_, varied] = shard.planned_contenders()
     assert (varied.title(None), varied.set) == (f"{NEW} work_mem=8MB", {"work_mem": "8MB"})
     assert parse_spec({**shard.model_dump(exclude_none=True, exclude={"only"})}).contenders
@@ -131,7 +131,7 @@ def test_many_small_shards_are_not_made_where_starts_take_longer_than_tests() ->
 
 def test_what_is_left_of_a_shard_has_its_share_of_time_and_starts() -> None:
     spec = spec_of(tests=["scan"], incarnations=4)
-    left = shard_spec(spec, Shard(tests=["scan"], clients=[1]), done=0.75, starts=1)
+    left = shard_spec(spec, cuts_of(spec, 1)[0], "s", done=0.75, starts=1)
     assert left.budget == pytest.approx(150.0)
     assert left.incarnations == 1
 
