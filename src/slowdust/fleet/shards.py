@@ -40,7 +40,7 @@ class Shard(msgspec.Struct, kw_only=True, frozen=True):
     only: list[str] = []
     """The tests that are measured; the others age the data. All if it is empty."""
     budget: Second | None = None
-    """Its share of the experiment's; None for one of long steps without a budget."""
+    """The share of the experiment's budget; None for long steps without a budget."""
     starts: int | None = None
     """Starts of the servers; None where the benchmark decides."""
 
