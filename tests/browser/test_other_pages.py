@@ -14,8 +14,8 @@ from slowdust.analysis.blame.blame import blame_of
 from slowdust.analysis.stored import Stored, read_stored
 from slowdust.report import html
 from slowdust.report.blame import html as blame
-from slowdust.report.capacity import html as capacity
 from slowdust.studies.bisect import page as bisection
+from slowdust.studies.capacity import page as capacity
 from slowdust.studies.watch import page as watching
 from tests.browser.windows import ChromiumWindow
 from tests.unit.analysis.test_beside import mixed

@@ -6,16 +6,14 @@ the servers' logs.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from slowdust.capacity.sla import KEPT_UP, Sla, missed, parse_sla
 from slowdust.store.folder import append_records, read_records
-from slowdust.store.study_folder import StudyFolder
+from slowdust.studies.engine import Asked
 from slowdust.units import Second
 
 RECORD_FILE = "capacity.json"
@@ -24,7 +22,7 @@ SERVERS = "servers"
 SCHEMA = 1
 
 
-class Question(msgspec.Struct, kw_only=True, frozen=True):
+class Question(Asked, kw_only=True, frozen=True):
     """What a search looks for."""
 
     contenders: list[str]
@@ -38,10 +36,6 @@ class Question(msgspec.Struct, kw_only=True, frozen=True):
     """Distribution of the arrivals: `poisson` or `uniform`."""
     trial: Second | None
     """Length of a trial at least; None for the usual one."""
-    options: dict[str, Any]
-    """Options of the experiment, as in `slowdust compare`; paths are absolute."""
-    workload_sha256: str | None = None
-    """Checksum of the user's own workload, if the test is one of it."""
 
     @property
     def terms(self) -> Sla:
@@ -104,28 +98,6 @@ class Trial(msgspec.Struct, kw_only=True, omit_defaults=True):
     def meets(self, sla: Sla) -> bool:
         """Return whether all terms hold, and the rate was kept."""
         return self.kept_up >= KEPT_UP and not missed(sla, self.values)
-
-
-def search_in(folder: Path) -> StudyFolder:
-    """Return the folder of a search."""
-    return StudyFolder(folder, "search", RECORD_FILE)
-
-
-def read_record(folder: Path) -> Record:
-    """Return the record of a search; see `StudyFolder.read` for what it raises."""
-    return search_in(folder).read(Record, SCHEMA)
-
-
-def write_record(folder: Path, record: Record) -> None:
-    """Replace the record of a search."""
-    search_in(folder).write(record)
-
-
-def forget(folder: Path) -> None:
-    """Remove a search that has no trials, so that its name is free again."""
-    for name in (RECORD_FILE, TRIALS_FILE):
-        (folder / name).unlink(missing_ok=True)
-    shutil.rmtree(folder / SERVERS, ignore_errors=True)
 
 
 def read_trials(folder: Path) -> list[Trial]:

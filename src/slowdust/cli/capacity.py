@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from slowdust.capacity.record import Question
+from slowdust.capacity.sla import parse_sla
 from slowdust.cli import completion
 from slowdust.cli.options import WORDS, options
-from slowdust.cli.series import checksum_of, given_options, name_of_series, write_reports
-
-if TYPE_CHECKING:
-    from slowdust.capacity.outcome import Outcome
-    from slowdust.capacity.record import Question
-    from slowdust.experiment.claims.claim import WhenBusy
+from slowdust.cli.study import answer, checksum_of, folder_of_study, given_options, tell_files
+from slowdust.errors import UsageError
+from slowdust.experiment.claims.claim import WhenBusy
+from slowdust.report import json
+from slowdust.studies.capacity.study import Capacities
+from slowdust.studies.capacity.words import certainty, summary
 
 _CLIENTS = "4"
 
@@ -48,7 +49,7 @@ def command(
     as_json: bool,
     results: Path,
     when_busy: WhenBusy,
-    **options: object,
+    **given: object,
 ) -> int:
     """Find the highest rate at which a test meets an SLA, for each contender.
 
@@ -66,22 +67,12 @@ def command(
     slowdust capacity postgres@17.6 --sla 'p95<10ms' --workload shop.toml --test checkout
     slowdust capacity postgres@17.6 --sla 'p99<20ms' --benchmark insert --test qr100
     """
-    from slowdust.capacity.record import Question, search_in
-    from slowdust.capacity.run import run
-    from slowdust.capacity.sla import parse_sla
-    from slowdust.errors import UsageError
-    from slowdust.experiment.live import watching
-    from slowdust.places import within
-    from slowdust.store.keeping.experiments import check_name
-
-    if resume and name is None:
-        raise UsageError("--resume needs the --name of the search that goes on")
+    folder = folder_of_study("search", "capacity", test, name, results, resumes=resume)
     if precision <= 0:
         raise UsageError("--precision 0%: no search ends there: write 3% or more")
-    name = name_of_series("capacity", test) if name is None else name
-    check_name(name)
-    folder = within(results, name)
-    given = _with_clients(given_options(options))
+    given = given_options(given)
+    if given.get("benchmark") != "insert":  # whose rates are each client's
+        given = {"clients": _CLIENTS, **given}
     question = Question(
         contenders=[*contenders],
         sla=parse_sla(sla_text).written,
@@ -92,64 +83,11 @@ def command(
         options=given,
         workload_sha256=checksum_of(given.get("workload")),
     )
-    with search_in(folder).held():
-        _prepare(question, folder, resume=resume)
-        try:
-            outcome = run(folder, when_busy, watching, lambda text: click.echo(text, err=True))
-        except BaseException as error:
-            _leave(folder, error, resume=resume)
-            raise
-    _show(outcome, folder, as_json=as_json)
-    return 0
-
-
-def _with_clients(options: dict[str, object]) -> dict[str, object]:
-    """Return the options with several clients, but for long steps: rates are each client's."""
-    long_steps = options.get("benchmark") == "insert"
-    return options if long_steps else {"clients": _CLIENTS, **options}
-
-
-def _prepare(question: Question, folder: Path, *, resume: bool) -> None:
-    """Begin a search in a folder, or check that it is the one that goes on.
-
-    Raises:
-        UsageError: there is none to resume, the name is taken, or a question that makes no sense.
-    """
-    from slowdust.capacity.record import search_in
-    from slowdust.capacity.run import begin, take_up
-
-    search = search_in(folder)
-    if resume:
-        search.check_resumable()
-        take_up(folder, question)
-        return
-    search.check_free()
-    begin(folder, question)
-
-
-def _leave(folder: Path, error: BaseException, *, resume: bool) -> None:
-    """Say how a search that was stopped goes on; remove one that cannot, or that has nothing."""
-    from slowdust.capacity.record import SERVERS, forget, read_trials
-    from slowdust.errors import UsageError
-    from slowdust.store.folder import Folder
-
-    if read_trials(folder):
-        again = f"go on by the same command with --name {folder.name} --resume"
-        click.echo(f"the trials are kept: {again}", err=True)
-    elif not resume and (
-        isinstance(error, UsageError) or not Folder(folder / SERVERS).has_manifest()
-    ):
-        forget(folder)
-
-
-def _show(outcome: Outcome, folder: Path, *, as_json: bool) -> None:
-    """Print the answer; write the page and the note."""
-    from slowdust.report import json
-    from slowdust.report.capacity import html, markdown, words
-
+    outcome = answer(Capacities(), question, folder, when_busy, resumes=resume)
     if as_json:
         click.echo(json.render(outcome), nl=False)
     else:
-        for line in (*words.summary(outcome), *words.certainty(outcome)):
+        for line in (*summary(outcome), *certainty(outcome)):
             click.echo(line)
-    write_reports(folder, html.render(outcome), markdown.render(outcome))
+    tell_files(folder)
+    return 0

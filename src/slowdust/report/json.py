@@ -17,7 +17,6 @@ from slowdust.analysis.explanation.one_result import Explained
 from slowdust.analysis.history.model import History
 from slowdust.analysis.metrics import COMPARED, METRICS
 from slowdust.analysis.model import Report
-from slowdust.capacity.outcome import Outcome
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 
@@ -93,10 +92,9 @@ def blame_schema() -> str:
     return _schema("slowdust-blame-1", "What each release cost", _described(Blame))
 
 
-def capacity_schema() -> str:
-    """Return the JSON Schema of the outcome of a search for capacities, in the same layout."""
-    described = _described(Outcome)
-    return _schema("slowdust-capacity-1", "The highest rates that meet an SLA", described)
+def schema_of(content: type[msgspec.Struct], identifier: str, title: str) -> str:
+    """Return the JSON schema of what `render` writes of other content."""
+    return _schema(identifier, title, _described(content))
 
 
 def _described(content: type[msgspec.Struct]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ _Record = TypeVar("_Record", bound=Versioned)
 
 class _SchemaOnly(msgspec.Struct):
     schema: int = 0
-    """Absent from records that leave out their defaults."""
+    """The version; records that leave out their defaults lack it."""
 
 
 def read_record_file(path: Path, kind: type[_Record], newest: int, missing: str) -> _Record:

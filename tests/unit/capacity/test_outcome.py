@@ -13,7 +13,10 @@ from slowdust.capacity.record import Trial
 from slowdust.capacity.search import Plan
 from slowdust.capacity.sla import parse_sla
 from slowdust.report import json as data
-from slowdust.report.capacity import html, markdown, words
+from slowdust.studies.capacity import note as markdown
+from slowdust.studies.capacity import page as html
+from slowdust.studies.capacity import words
+from slowdust.studies.capacity.study import capacity_schema
 from tests.unit.synthetic_capacity import SLA, Machine, SimulatedServers, outcome_of_test
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "capacity.schema.json"
@@ -83,10 +86,8 @@ def test_json_has_all_numbers() -> None:
 
 
 def test_json_is_what_its_schema_says() -> None:
-    remedy = (
-        """python -c 'from slowdust.report import json as j; print(j.capacity_schema(), end="")'"""
-    )
-    assert SCHEMA.read_text() == data.capacity_schema(), f"{remedy} > docs/capacity.schema.json"
+    remedy = """python -c 'from slowdust.studies.capacity.study import *; print(capacity_schema(), end="")'"""
+    assert SCHEMA.read_text() == capacity_schema(), f"{remedy} > docs/capacity.schema.json"
     validator = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
     for services in ({"A": 100e-6, "B": 150e-6}, {"A": 100e-6, "B": 5.5e-3}):
         printed = json.loads(data.render(outcome(**services)))

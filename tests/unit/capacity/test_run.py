@@ -7,30 +7,22 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
-import pytest
 
-from slowdust.capacity import run as capacity_run
 from slowdust.capacity.outcome import Outcome
-from slowdust.capacity.record import (
-    SERVERS,
-    Record,
-    Trial,
-    read_record,
-    read_trials,
-    write_record,
-)
-from slowdust.capacity.run import RunningSearch, spec_of, take_up
+from slowdust.capacity.record import RECORD_FILE, SERVERS, Question, Record, Trial, read_trials
 from slowdust.capacity.search import BUDGET, PRECISION, Bench
-from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Driver
-from slowdust.experiment.live import PlainView, watching
+from slowdust.experiment.live import PlainView
 from slowdust.store.folder import Folder, writing
+from slowdust.studies.capacity.study import Capacities, RunningSearch, spec_of
+from slowdust.studies.engine import run_study
 from slowdust.units import Second
 from tests.unit.synthetic import synthetic_manifest
 from tests.unit.synthetic_capacity import Machine, SimulatedServers, question_of
 from tests.unit.synthetic_contenders import contender
+from tests.unit.synthetic_lab import SimulatedLab
 
 NAMES = ["postgres@15.8", "postgres@17.6"]
 QUESTION = question_of(NAMES, precision=0.001, clients="4", rows=10_000, budget="15s")
@@ -65,6 +57,14 @@ class _Laboratory:
         )
 
 
+def write(folder: Path, record: Record) -> None:
+    (folder / RECORD_FILE).write_bytes(msgspec.json.encode(record))
+
+
+def read(folder: Path) -> Record:
+    return msgspec.json.decode((folder / RECORD_FILE).read_bytes(), type=Record)
+
+
 def run(folder: Path, record: Record, *, fails_in: int | None) -> Record:
     """Run a search with simulated servers; return its record as it is on disk."""
     view, each = PlainView(), [contender(name) for name in NAMES]
@@ -77,17 +77,23 @@ def run(folder: Path, record: Record, *, fails_in: int | None) -> Record:
             Contenders(each, driver, folder, view),
             view,
             lambda _: None,
+            lambda: write(folder, record),
         )
         running.to_the_end()
-    return read_record(folder)
+    return read(folder)
 
 
 def found(folder: Path, record: Record) -> Outcome:
     """Write the record of a search that has ended, and its servers; return its outcome."""
-    write_record(folder, record)
+    write(folder, record)
     with writing(Folder(folder / SERVERS)) as writer:
         writer.write_manifest(synthetic_manifest(NAMES, ["point-query"]))
-    return capacity_run.run(folder, WhenBusy.WAIT, watching, lambda _: None)
+    return resumed(folder, record.question)
+
+
+def resumed(folder: Path, question: Question) -> Outcome:
+    """Resume a search where there are no servers to measure."""
+    return run_study(Capacities(), question, folder, SimulatedLab(), lambda _: None, resumes=True)
 
 
 def test_who_dropped_out_is_remembered_and_measured_again(tmp_path: Path) -> None:
@@ -120,17 +126,15 @@ def test_the_command_that_repeats_a_search_can_be_pasted_into_a_shell(tmp_path: 
 
 
 def test_a_coarser_precision_that_is_reached_ends_a_search_without_servers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     options = {**QUESTION.options, "budget": "30s"}
     fine = msgspec.structs.replace(QUESTION, options=options)
     begun = Record(question=fine, contenders=NAMES, starts=3, length=0.5)
     assert run(tmp_path, begun, fails_in=None).ended == BUDGET
     trials = read_trials(tmp_path)
-    assert found(tmp_path, read_record(tmp_path)).ended == BUDGET
-    monkeypatch.setattr(capacity_run, "resolve_contenders", lambda *_: pytest.fail())
+    assert found(tmp_path, read(tmp_path)).ended == BUDGET
     for precision, ended in ((0.5, PRECISION), (0.001, BUDGET)):
-        take_up(tmp_path, msgspec.structs.replace(fine, precision=precision))
-        outcome = capacity_run.run(tmp_path, WhenBusy.WAIT, watching, lambda _: None)
+        outcome = resumed(tmp_path, msgspec.structs.replace(fine, precision=precision))
         assert (outcome.ended, outcome.trials) == (ended, trials)
-        assert read_record(tmp_path).ended == ended
+        assert read(tmp_path).ended == ended

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from slowdust.capacity.record import Question, Trial
-from slowdust.capacity.run import spec_of
 from slowdust.capacity.sla import parse_sla
 from slowdust.capacity.steps import check_commits, check_operations
 from slowdust.errors import UsageError
+from slowdust.studies.capacity.study import spec_of
 from tests.unit.synthetic_capacity import question_of
 
 

@@ -8,15 +8,8 @@ import msgspec
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.capacity.record import (
-    Record,
-    Trial,
-    append_trials,
-    read_record,
-    read_trials,
-    write_record,
-)
-from slowdust.capacity.run import take_up
+from slowdust.capacity.record import RECORD_FILE, Record, Trial, append_trials, read_trials
+from slowdust.studies.capacity.study import Capacities
 from tests.unit.cli.command import Slowdust, spoken
 from tests.unit.synthetic_capacity import question_of
 
@@ -104,7 +97,8 @@ def test_a_failure_says_that_trials_are_kept_where_there_are_any(
     folder = tmp_path / "results" / "x"
     folder.mkdir(parents=True)
     question = question_of(["nosuch@1"], clients="4", rows=10_000, budget="2m")
-    write_record(folder, Record(question=question, contenders=["A"], starts=3))
+    record = Record(question=question, contenders=["A"], starts=3)
+    (folder / RECORD_FILE).write_bytes(msgspec.json.encode(record))
     trial = Trial(
         contender="A", start=1, turn=0, rate=1000.0, seconds=0.5, took=0.5, operations=500,
         times={"p99": 0.001},
@@ -153,12 +147,14 @@ def test_a_search_goes_on_with_the_same_question_only(
     folder = tmp_path / "results" / "begun"
     folder.mkdir(parents=True)
     question = question_of(["postgres@17.6"], clients="4", rows=10_000, budget="2m")
-    write_record(folder, Record(question=question, ended="budget"))
-    take_up(folder, question)
-    assert read_record(folder).ended == "budget", "it is at its end"
-    longer = msgspec.structs.replace(question, options={**question.options, "budget": "9m"})
-    take_up(folder, longer)
-    assert read_record(folder).ended is None, "it goes on"
+    record = Record(question=question, ended="budget")
+    (folder / RECORD_FILE).write_bytes(msgspec.json.encode(record))
+    study = Capacities()
+    study.record = record
+    study.resume(question)
+    assert study.record.ended == "budget", "it is at its end"
+    study.resume(msgspec.structs.replace(question, options={**question.options, "budget": "9m"}))
+    assert study.record.ended is None, "it goes on"
 
     same = ("capacity", "postgres@17.6", *TEST, "--name", "begun", "--resume")
     outcome = slowdust(*same, "--sla", "p99<6ms", "--results", folder.parent)

@@ -9,11 +9,11 @@ from markupsafe import Markup
 
 from slowdust.capacity.outcome import Capacity, Outcome
 from slowdust.capacity.sla import Term, format_time
-from slowdust.report.capacity.steps import Rung, rungs
 from slowdust.report.html import numbers
 from slowdust.report.html.charts import svg
 from slowdust.report.html.charts.marks import Mark
 from slowdust.report.html.charts.scale import Logarithmic, few_ticks, ratio_ticks
+from slowdust.studies.capacity.rungs import Rung, rungs
 
 HEIGHT = 280.0
 _EDGE = 20.0

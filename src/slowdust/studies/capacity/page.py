@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from slowdust.capacity.outcome import Outcome
 from slowdust.capacity.sla import KEPT_UP, format_time
-from slowdust.report.capacity.steps import rungs
-from slowdust.report.capacity.words import certainty, number, summary, value_of
-from slowdust.report.html.charts.capacity import capacity_chart
 from slowdust.report.html.charts.marks import marks_of
 from slowdust.report.html.environment import environment, shipped
+from slowdust.studies.capacity.chart import capacity_chart
+from slowdust.studies.capacity.rungs import rungs
+from slowdust.studies.capacity.words import certainty, number, summary, value_of
 from slowdust.wording import share
 
 

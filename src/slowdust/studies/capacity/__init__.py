@@ -1,0 +1,1 @@
+"""The search for the highest rate of each contender that meets an SLA."""
