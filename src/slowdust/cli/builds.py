@@ -21,6 +21,7 @@ from slowdust.builds.revisions.revision import is_source
 from slowdust.cli import completion, sizes
 from slowdust.cli.options import NamedPath, options
 from slowdust.errors import UsageError
+from slowdust.experiment.live import watching
 from slowdust.experiment.spec.contender_name import parse_contender
 from slowdust.store.manifest import BuildFacts
 from slowdust.versions import version_order
@@ -285,8 +286,6 @@ def _remove_build(dbms: str, version: str) -> None:
 @contextmanager
 def _watched(name: str) -> Iterator[server_builds.Progress]:
     """Show the phases of a build: in a terminal on a line, else on lines of standard error."""
-    from slowdust.experiment.live import watching
-
     with watching() as view:
         yield lambda phase: view.phase(f"{name}: {phase}")
 

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from slowdust.analysis.calibration.calibration import calibration_of
+from slowdust.analysis.calibration.model import Calibration
+from slowdust.builds import cache
+from slowdust.builds.catalog import catalog_of
+from slowdust.cli import conduct
 from slowdust.cli.completion import builds
 from slowdust.cli.options import options
-
-if TYPE_CHECKING:
-    from slowdust.analysis.calibration.model import Calibration
-    from slowdust.experiment.claims.claim import WhenBusy
-    from slowdust.experiment.spec.spec import Spec
-    from slowdust.store.folder import Folder
+from slowdust.errors import SlowdustError, UsageError
+from slowdust.experiment.claims.claim import WhenBusy
+from slowdust.experiment.experiment import Experiment
+from slowdust.experiment.spec.calibration import calibration_specs
+from slowdust.experiment.spec.spec import Spec
+from slowdust.report.calibration import lines
+from slowdust.store.folder import Folder, experiments
+from slowdust.store.keeping.experiments import check_results
+from slowdust.versions import version_order
 
 _DBMS = "postgres"
 """The DBMS that calibrates a host where no contender is named."""
@@ -60,12 +67,6 @@ def command(
     slowdust calibrate --tests point-query,read-only.100 --clients 1,4,16,64 --slowed none
     slowdust calibrate --stored 'night*'
     """
-    from slowdust.cli import conduct
-    from slowdust.errors import UsageError
-    from slowdust.experiment.spec.calibration import calibration_specs
-    from slowdust.store.folder import Folder, experiments
-    from slowdust.store.keeping.experiments import check_results
-
     if stored is not None:
         check_results(results)
         folders = [one for one in experiments(results) if fnmatchcase(one.name, stored)]
@@ -85,20 +86,12 @@ def command(
 
 def _at_hand() -> str:
     """Return the newest version in the cache, or else in the catalog."""
-    from slowdust.builds import cache
-    from slowdust.builds.catalog import catalog_of
-    from slowdust.versions import version_order
-
     versions = cache.versions(_DBMS) or [entry.version for entry in catalog_of(_DBMS).entries]
     return f"{_DBMS}@{max(versions, key=version_order)}"
 
 
 def _calibrate(spec: Spec, results: Path, when_busy: WhenBusy, *, resume: bool) -> int:
     """Run a calibration, or what is left of it; return the exit code, 1 where it failed."""
-    from slowdust.cli.conduct import conduct
-    from slowdust.errors import SlowdustError
-    from slowdust.experiment.experiment import Experiment
-
     experiment = Experiment.create(spec, results)
     if resume and experiment.has_begun:
         experiment = Experiment.open(experiment.folder)
@@ -107,7 +100,7 @@ def _calibrate(spec: Spec, results: Path, when_busy: WhenBusy, *, resume: bool) 
             return 0
         experiment = experiment.with_spec(spec)
     try:
-        return conduct(experiment, when_busy)
+        return conduct.conduct(experiment, when_busy)
     except SlowdustError as error:
         click.echo(f"slowdust: {spec.name}: {error}", err=True)
         return error.exit_code
@@ -115,9 +108,6 @@ def _calibrate(spec: Spec, results: Path, when_busy: WhenBusy, *, resume: bool) 
 
 def _show(folders: list[Folder], otherwise: str) -> None:
     """Print the calibrations among experiments as tables."""
-    from slowdust.errors import UsageError
-    from slowdust.report.calibration import lines
-
     calibrations = [one for folder in folders if (one := _calibration(folder)) is not None]
     if not calibrations:
         raise UsageError(otherwise)
@@ -125,6 +115,4 @@ def _show(folders: list[Folder], otherwise: str) -> None:
 
 
 def _calibration(folder: Folder) -> Calibration | None:
-    from slowdust.analysis.calibration.calibration import calibration_of
-
     return calibration_of(folder.read_manifest(), folder.read_slices())

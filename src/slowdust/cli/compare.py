@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from slowdust.analysis.results.gate import Gate
 from slowdust.benchmarks import BENCHMARKS, DEFAULT
 from slowdust.benchmarks.options import Option
 from slowdust.builds.compiling.flags import DEFAULT_FLAGS, FLAG_SETS
 from slowdust.cli import completion
+from slowdust.cli.conduct import conduct
 from slowdust.cli.options import WORDS, Row, WhenTooShort, options, rows_of
+from slowdust.errors import UsageError
+from slowdust.experiment.claims.claim import WhenBusy
+from slowdust.experiment.experiment import Experiment
+from slowdust.experiment.journal import StartMode
+from slowdust.experiment.spec.options import spec_from_options
+from slowdust.store.folder import Folder
+from slowdust.store.keeping.experiments import free_name
 from slowdust.wording import listing
-
-if TYPE_CHECKING:
-    from slowdust.analysis.results.gate import Gate
-    from slowdust.experiment.claims.claim import WhenBusy
 
 _NAMES = (
     "tests suite benchmark workload clients rows tables budget patience slice "
@@ -113,14 +117,6 @@ def command(
     slowdust compare postgres@git:master --repo ./postgres --flags o2,o3
     slowdust compare postgres://ann@db1/bench postgres://ann@db2/bench --clients 8
     """
-    from slowdust.cli.conduct import conduct
-    from slowdust.errors import UsageError
-    from slowdust.experiment.experiment import Experiment
-    from slowdust.experiment.journal import StartMode
-    from slowdust.experiment.spec.options import spec_from_options
-    from slowdust.store.folder import Folder
-    from slowdust.store.keeping.experiments import free_name
-
     mode = StartMode.RESUME if resume else StartMode.FRESH
     if resume and options["name"] is None:
         raise UsageError("--resume needs the --name of the experiment that goes on")

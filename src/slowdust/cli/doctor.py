@@ -7,14 +7,17 @@ import shutil
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from slowdust.cli.options import options
-
-if TYPE_CHECKING:
-    from slowdust.store.finding import Finding, Severity
+from slowdust.errors import SlowdustError
+from slowdust.experiment.doctor import examine
+from slowdust.experiment.doctor.host import read_host
+from slowdust.places import DATA_VARIABLE, data_root, make_enterable
+from slowdust.store.finding import Finding, Severity
+from slowdust.wording import counted, listing
 
 _PROBLEMS_EXIST = 3
 _LONGEST = 100
@@ -44,14 +47,6 @@ def command(context: click.Context, as_json: bool) -> None:  # noqa: FBT001 - cl
 
     Exit code: 0 if there is no problem, 3 if there is one, 1 if the host cannot be examined.
     """
-    import msgspec
-
-    from slowdust.errors import SlowdustError
-    from slowdust.experiment.doctor import examine
-    from slowdust.experiment.doctor.host import read_host
-    from slowdust.places import DATA_VARIABLE, data_root, make_enterable
-    from slowdust.store.finding import Severity
-
     if DATA_VARIABLE in os.environ and not data_root().is_dir():
         raise SlowdustError(f"{DATA_VARIABLE}: there is no directory {data_root()}")
     make_enterable(data_root(), DATA_VARIABLE)
@@ -67,9 +62,6 @@ def command(context: click.Context, as_json: bool) -> None:  # noqa: FBT001 - cl
 
 def _lines(findings: Sequence[Finding], width: int) -> Iterator[str]:
     """Yield the findings: bad states with all that is known of them, the others briefly."""
-    from slowdust.store.finding import Severity
-    from slowdust.wording import listing
-
     for finding in findings:
         yield from _wrapped(f"{finding.severity:<8}{finding.check}: {finding.state}", width, 8)
         if finding.effect:
@@ -84,9 +76,6 @@ def _lines(findings: Sequence[Finding], width: int) -> Iterator[str]:
 
 def _counted(severity: Severity, number: int) -> str:
     """Write '2 notes' or '3 unknown': the last two severities are adjectives."""
-    from slowdust.store.finding import Severity
-    from slowdust.wording import counted
-
     if severity in (Severity.UNKNOWN, Severity.OK):
         return f"{number} {severity}"
     return counted(number, severity)

@@ -7,9 +7,13 @@ from pathlib import Path
 
 import click
 
+from slowdust.analysis.explanation.one_result import explain_results
+from slowdust.analysis.stored import read_stored
 from slowdust.cli import completion
 from slowdust.cli.options import WORDS, formats, options
+from slowdust.report.explanation import terminal
 from slowdust.report.formats import EXPLANATIONS, render_as
+from slowdust.store.keeping.experiments import kept_experiment
 
 
 @click.command(
@@ -44,11 +48,6 @@ def command(
     slowdust explain demo point-query
     slowdust explain postgres-history range-covered-pk --base 16.14 --contender 18.4
     """
-    from slowdust.analysis.explanation.one_result import explain_results
-    from slowdust.analysis.stored import read_stored
-    from slowdust.report.explanation import terminal
-    from slowdust.store.keeping.experiments import kept_experiment
-
     folder = kept_experiment(results, name)
     stored = read_stored(folder)
     explained = explain_results(stored, test, contender, base, clients)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import click
 
-from slowdust.fleet import DEFAULT_ADDRESS
+from slowdust.fleet import DEFAULT_ADDRESS, hosts
+from slowdust.fleet.cluster import Ask, HostFacts, HostLost
+from slowdust.fleet.ray import connected
+from slowdust.store.finding import Severity
 from slowdust.units import Second
-
-if TYPE_CHECKING:
-    from slowdust.fleet.cluster import HostFacts, HostLost
+from slowdust.wording import counted
 
 _FAILED = 1
 _PROBLEMS_EXIST = 3
@@ -41,10 +41,6 @@ def status(address: str) -> int:
     slowdust fleet status
     slowdust fleet status 10.0.0.5:6379
     """
-    from slowdust.fleet import hosts
-    from slowdust.fleet.cluster import Ask
-    from slowdust.fleet.ray import connected
-
     with connected(address) as cluster:
         answers = cluster.ask(hosts.plain_facts, when=Ask.NOW, within=_ANSWERS_WITHIN)
     click.echo("\n".join(_table(answers)))
@@ -59,11 +55,6 @@ def doctor(address: str) -> int:
     A host is checked when nothing is measured there; one that is busy for a minute is named.
     Exit code: 3 if a host has a problem, 1 if one did not answer.
     """
-    from slowdust.fleet import hosts
-    from slowdust.fleet.cluster import Ask, HostLost
-    from slowdust.fleet.ray import connected
-    from slowdust.store.finding import Severity
-
     with connected(address) as cluster:
         answers = cluster.ask(hosts.host_facts, when=Ask.WHEN_IDLE, within=_ANSWERS_WITHIN)
     code = 0
@@ -100,10 +91,6 @@ def calibrate(address: str, contenders: tuple[str, ...], **options: str | None) 
     \b
     slowdust fleet calibrate 127.0.0.1:6379 postgres@17.6 --budget 1h
     """
-    from slowdust.fleet import hosts
-    from slowdust.fleet.cluster import Ask, HostLost
-    from slowdust.fleet.ray import connected
-
     arguments = [*contenders]
     for name, value in options.items():
         if value is not None:
@@ -120,9 +107,6 @@ def calibrate(address: str, contenders: tuple[str, ...], **options: str | None) 
 
 def _table(answers: Mapping[str, HostFacts | HostLost]) -> list[str]:
     """Return a line for each host."""
-    from slowdust.fleet.cluster import HostLost
-    from slowdust.wording import counted
-
     if not answers:
         return ["no node measures: start some with --resources '{\"slowdust_host\": 1}'"]
     lines = []

@@ -6,20 +6,24 @@ import sys
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from slowdust.analysis.history.chaining import Experiment
+from slowdust.analysis.history.configs import Configs
+from slowdust.analysis.history.history import Choice, deduplicate, history_of
+from slowdust.analysis.history.model import History
+from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
 from slowdust.benchmarks import LISTED
 from slowdust.cli import completion
 from slowdust.cli.options import formats, options
 from slowdust.cli.pages import write_page
+from slowdust.errors import SlowdustError, UsageError
 from slowdust.report.formats import HISTORIES, render_as
-
-if TYPE_CHECKING:
-    from slowdust.analysis.history.chaining import Experiment
-    from slowdust.analysis.history.model import History
-    from slowdust.analysis.story.bands import Bands
+from slowdust.report.markdown.history import brief
+from slowdust.store.folder import experiments, newest_first
+from slowdust.store.keeping.experiments import kept_experiment
+from slowdust.wording import counted, guess, no_such
 
 
 @click.command(
@@ -60,13 +64,6 @@ def command(
     slowdust history --test 'point*,hot-points' --html history.html
     slowdust history --config 'cz10a*,cz11a*'
     """
-    from slowdust.analysis.history.configs import Configs
-    from slowdust.analysis.history.history import Choice, deduplicate, history_of
-    from slowdust.analysis.story.bands import DEFAULT_BANDS
-    from slowdust.errors import UsageError
-    from slowdust.report.markdown.history import brief
-    from slowdust.wording import counted, guess, no_such
-
     experiments, notes = deduplicate(_read_experiments(names, results))
     experiments.sort(key=lambda run: (run.manifest.started or "", _place(run.name, names)))
     patterns = [part.strip() for part in (tests or "*").split(",")]
@@ -120,11 +117,6 @@ def _has_version(history: History, version: str) -> bool:
 
 def _read_experiments(names: tuple[str, ...], results: Path) -> list[Experiment]:
     """Read the named experiments, or all that are readable, newest first."""
-    from slowdust.analysis.history.chaining import Experiment
-    from slowdust.errors import SlowdustError
-    from slowdust.store.folder import experiments, newest_first
-    from slowdust.store.keeping.experiments import kept_experiment
-
     if names:
         named = {folder.path: folder for folder in (kept_experiment(results, n) for n in names)}
         read = {path: Experiment.read(folder) for path, folder in named.items()}

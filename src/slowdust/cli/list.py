@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from slowdust.analysis.origin import kind_of_import
 from slowdust.cli.options import options
-
-if TYPE_CHECKING:
-    from slowdust.store.manifest import Manifest
+from slowdust.errors import SlowdustError
+from slowdust.store.folder import experiments
+from slowdust.store.keeping.annotation import Annotation, read_annotation
+from slowdust.store.manifest import Manifest
+from slowdust.wording import counted, short_hashes
 
 
 @click.command(
@@ -19,11 +21,6 @@ if TYPE_CHECKING:
 )
 def command(results: Path) -> None:
     """List the experiments in the results folder, newest first, with their tags and notes."""
-    from slowdust.errors import SlowdustError
-    from slowdust.store.folder import experiments
-    from slowdust.store.keeping.annotation import Annotation, read_annotation
-    from slowdust.wording import short_hashes
-
     rows, annotations = [], []
     for folder in experiments(results):
         try:
@@ -45,9 +42,6 @@ def command(results: Path) -> None:
 
 
 def _state(manifest: Manifest) -> str:
-    from slowdust.analysis.origin import kind_of_import
-    from slowdust.wording import counted
-
     if (kind := kind_of_import(manifest)) is not None:
         return f"imported ({kind})"
     if manifest.hosts:

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from slowdust.analysis.results.gate import Gate
+from slowdust.analysis.results.needed import time_to_decide
+from slowdust.analysis.stored import Stored
+from slowdust.benchmarks.options import split_list
 from slowdust.cli import completion
+from slowdust.cli.conduct import conduct
 from slowdust.cli.gates import exit_code_of
 from slowdust.cli.options import WORDS, WhenTooShort, options, with_limits
-from slowdust.units import format_duration
+from slowdust.errors import UsageError
+from slowdust.experiment.claims.claim import WhenBusy
+from slowdust.experiment.experiment import Experiment, spec_to_count
+from slowdust.store.keeping.experiments import kept_experiment
+from slowdust.units import Second, format_duration
 from slowdust.wording import guess, shortened
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from slowdust.analysis.results.gate import Gate
-    from slowdust.analysis.stored import Stored
-    from slowdust.experiment.claims.claim import WhenBusy
-    from slowdust.units import Second
 
 
 @click.command(
@@ -58,11 +59,6 @@ def command(
     slowdust more pg17 --until-decided
     slowdust more pg17 --count-budget 5m
     """
-    from slowdust.cli.conduct import conduct
-    from slowdust.errors import UsageError
-    from slowdust.experiment.experiment import Experiment, spec_to_count
-    from slowdust.store.keeping.experiments import kept_experiment
-
     if budget is not None and until_decided:
         raise UsageError("--budget and --until-decided contradict each other: give one of them")
     folder = kept_experiment(results, name)
@@ -100,8 +96,6 @@ def command(
 
 def _check(stored: Stored) -> None:
     """Refuse what cannot go on. Raises UsageError."""
-    from slowdust.errors import UsageError
-
     if stored.manifest.imported is not None:
         raise UsageError(f"'{stored.name}' was imported: it was not measured here")
     if any(contender.slowed for contender in stored.manifest.contenders):
@@ -119,9 +113,6 @@ def _open_tests(stored: Stored, patterns: str | None) -> list[str]:
     Raises:
         UsageError: no test of the experiment matches a pattern.
     """
-    from slowdust.benchmarks.options import split_list
-    from slowdust.errors import UsageError
-
     names = stored.manifest.tests
     wanted = split_list(patterns) if patterns else ["*"]
     for pattern in wanted:
@@ -142,8 +133,6 @@ def _open_tests(stored: Stored, patterns: str | None) -> list[str]:
 
 def _time_to_decide(stored: Stored, tests: Sequence[str]) -> Second | None:
     """Return the time that is expected to decide what is unsure; None where it is not foreseen."""
-    from slowdust.analysis.results.needed import time_to_decide
-
     report = stored.report()
     if report.unfinished is not None:
         return 0.0

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from slowdust.report import files
+
 
 def write_page(path: Path, page: str) -> None:
     """Write a page, and say whose page it replaces.
@@ -13,7 +15,5 @@ def write_page(path: Path, page: str) -> None:
     Raises:
         UsageError: the file is there and is no page of Slowdust's.
     """
-    from slowdust.report import files
-
     if (replaced := files.write_page(path, page)) is not None:
         click.echo(f"{path} was the page of {replaced}: it is replaced", err=True)

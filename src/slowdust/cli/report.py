@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from slowdust.cli.completion import experiments
+from slowdust.analysis.grouped import of_group
+from slowdust.analysis.results.gate import Gate
+from slowdust.analysis.stored import read_stored
+from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
+from slowdust.analysis.story.changes import changes_beside_tldr
+from slowdust.cli import completion
 from slowdust.cli.gates import exit_code_of
 from slowdust.cli.options import WORDS, NamedPath, formats, options
 from slowdust.cli.pages import write_page
+from slowdust.errors import UsageError
+from slowdust.places import check_regular
+from slowdust.report import terminal, tldr
+from slowdust.report.classic.files import write_classic
+from slowdust.report.files import page_name
 from slowdust.report.formats import REPORTS, SHORT_REPORTS, render_as
-
-if TYPE_CHECKING:
-    from slowdust.analysis.results.gate import Gate
-    from slowdust.analysis.story.bands import Bands
-    from slowdust.store.folder import Folder
+from slowdust.store.folder import Folder, experiments, replace_file
+from slowdust.store.keeping.experiments import kept_experiment
 
 
 @click.command(
@@ -34,7 +40,7 @@ if TYPE_CHECKING:
         *options("report", "base group short bands fail-on results"),
     ],
 )
-@click.argument("name", required=False, shell_complete=experiments)
+@click.argument("name", required=False, shell_complete=completion.experiments)
 def command(
     *,
     name: str | None,
@@ -55,28 +61,15 @@ def command(
     --base the page is called after the base, so that it stands beside that of the first one.
     With --bands it also says, for each group of tests, how many changed from version to version.
     """
-    from slowdust.analysis.stored import read_stored
-    from slowdust.analysis.story.bands import DEFAULT_BANDS
-    from slowdust.analysis.story.changes import changes_beside_tldr
-    from slowdust.errors import UsageError
-    from slowdust.places import check_regular
-    from slowdust.report import terminal, tldr
-    from slowdust.report.files import page_name
-    from slowdust.store.folder import replace_file
-
     if short and form != "md":
         raise UsageError("--short applies to --md: write --md --short")
     folder = _find_folder(name, results)
     stored = read_stored(folder)
     if group is not None:
-        from slowdust.analysis.grouped import of_group
-
         stored = of_group(stored, group)
     slices, profiles = stored.slices, stored.profiles
     report = stored.report(base, bands or DEFAULT_BANDS)
     if classic is not None:
-        from slowdust.report.classic.files import write_classic
-
         written = write_classic(stored.manifest, report, slices, classic)
         why = "" if written else ": nothing in the experiment says what would be in them"
         click.echo(f"{len(written)} classic files in {classic}{why}", err=True)
@@ -99,10 +92,6 @@ def command(
 
 
 def _find_folder(name: str | None, results: Path) -> Folder:
-    from slowdust.errors import UsageError
-    from slowdust.store.folder import experiments
-    from slowdust.store.keeping.experiments import kept_experiment
-
     if name is not None:
         return kept_experiment(results, name)
     stored = experiments(results)

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from slowdust.analysis.results.gate import Gate
+from slowdust.cli.conduct import conduct
+from slowdust.cli.conduct_fleet import conduct_fleet
 from slowdust.cli.options import WORDS, WhenTooShort, options, with_limits
-
-if TYPE_CHECKING:
-    from slowdust.analysis.results.gate import Gate
-    from slowdust.experiment.claims.claim import WhenBusy
-    from slowdust.units import Second
+from slowdust.errors import UsageError
+from slowdust.experiment.claims.claim import WhenBusy
+from slowdust.experiment.experiment import Experiment
+from slowdust.experiment.journal import StartMode
+from slowdust.experiment.spec.errors import File, placed
+from slowdust.experiment.spec.spec import read_spec
+from slowdust.fleet.queue import Asked, Builds, Unfit
+from slowdust.places import named_path
+from slowdust.store.folder import MANIFEST_FILE, Folder
+from slowdust.store.keeping.experiments import kept_experiment
+from slowdust.units import Second
+from slowdust.user_text import read_user_text
 
 
 @click.command(
@@ -51,20 +60,6 @@ def command(
     slowdust run durability --resume
     slowdust run examples/durability.toml --fleet 127.0.0.1:6379 --replicate 3
     """
-    from slowdust.cli.conduct import conduct
-    from slowdust.cli.conduct_fleet import conduct_fleet
-    from slowdust.errors import UsageError
-    from slowdust.experiment.claims.claim import WhenBusy
-    from slowdust.experiment.experiment import Experiment
-    from slowdust.experiment.journal import StartMode
-    from slowdust.experiment.spec.errors import File, placed
-    from slowdust.experiment.spec.spec import read_spec
-    from slowdust.fleet.queue import Asked, Builds, Unfit
-    from slowdust.places import named_path
-    from slowdust.store.folder import MANIFEST_FILE, Folder
-    from slowdust.store.keeping.experiments import kept_experiment
-    from slowdust.user_text import read_user_text
-
     mode = StartMode.RESUME if options["resume"] else StartMode.FRESH
     of_fleet = {
         "--hosts": hosts,

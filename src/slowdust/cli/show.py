@@ -6,8 +6,14 @@ from pathlib import Path
 
 import click
 
+from slowdust.analysis.origin import kind_of_import
+from slowdust.analysis.results.contenders import describe_work
+from slowdust.archive.summary import lines_of_import
 from slowdust.cli.completion import experiments
 from slowdust.cli.options import options
+from slowdust.store.keeping.annotation import read_annotation
+from slowdust.store.keeping.experiments import kept_experiment
+from slowdust.wording import counted
 
 
 @click.command(
@@ -17,13 +23,6 @@ from slowdust.cli.options import options
 @click.argument("name", shell_complete=experiments)
 def command(name: str, results: Path) -> None:
     """Show the contenders, settings, tests and host of the experiment NAME, or of its folder."""
-    from slowdust.analysis.origin import kind_of_import
-    from slowdust.analysis.results.contenders import describe_work
-    from slowdust.archive.summary import lines_of_import
-    from slowdust.store.keeping.annotation import read_annotation
-    from slowdust.store.keeping.experiments import kept_experiment
-    from slowdust.wording import counted
-
     folder = kept_experiment(results, name)
     manifest = folder.read_manifest()
     if kind_of_import(manifest) is None:

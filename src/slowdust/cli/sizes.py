@@ -8,18 +8,20 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from slowdust.analysis.sizes import report_of
+from slowdust.builds.sizes.build import sizes_of
+from slowdust.builds.sizes.selection import Choice, chosen_builds, expected_bytes
+from slowdust.builds.sizes.tree import sizes_of_tree
 from slowdust.cli.options import formats, options
 from slowdust.cli.pages import write_page
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.report.formats import SIZES, render_as
-
-if TYPE_CHECKING:
-    from slowdust.builds.sizes.selection import Choice
-    from slowdust.store.sizes import BuildSizes
+from slowdust.report.sizes.markdown import brief
+from slowdust.store.sizes import BuildSizes
+from slowdust.wording import counted
 
 
 @click.command(
@@ -47,9 +49,6 @@ def command(names: Sequence[str], *, fetched: bool, html: Path | None, form: str
 
     A terminal shows as many columns as fit; --md has all of them.
     """
-    from slowdust.analysis.sizes import report_of
-    from slowdust.builds.sizes.tree import sizes_of_tree
-
     trees = [Path(name) for name in names if _is_directory(name)]
     patterns = [name for name in names if not _is_directory(name)]
     builds = list(_sizes(patterns, fetched)) if patterns else []
@@ -60,8 +59,6 @@ def command(names: Sequence[str], *, fetched: bool, html: Path | None, form: str
     if form is not None:
         sys.stdout.write(render_as(form, SIZES, report))
     elif html is None:
-        from slowdust.report.sizes.markdown import brief
-
         width = shutil.get_terminal_size().columns
         click.echo(_wrapped(brief(report, width), width))
 
@@ -94,9 +91,6 @@ def _sizes(patterns: Sequence[str], only_fetched: bool) -> Iterator[BuildSizes]:
     Raises:
         SlowdustError: none of them can be had.
     """
-    from slowdust.builds.sizes.build import sizes_of
-    from slowdust.builds.sizes.selection import chosen_builds
-
     chosen = chosen_builds(patterns)
     missing = [build for build in chosen if not build.at_hand]
     if only_fetched:
@@ -119,9 +113,6 @@ def _sizes(patterns: Sequence[str], only_fetched: bool) -> Iterator[BuildSizes]:
 
 
 def _announcement(missing: Sequence[Choice]) -> str:
-    from slowdust.builds.sizes.selection import expected_bytes
-    from slowdust.wording import counted
-
     expected = expected_bytes(missing)
     size = (
         "which need disk space that nothing at hand tells"

@@ -9,6 +9,7 @@ import click
 from slowdust.benchmarks import BENCHMARKS, DEFAULT, benchmark
 from slowdust.cli.completion import benchmarks
 from slowdust.cli.options import NamedPath
+from slowdust.experiment.workload.benchmark import read_benchmark
 from slowdust.places import named_path
 from slowdust.wording import listing
 
@@ -35,8 +36,6 @@ def command(name: str, workload: Path | None) -> None:
     """List a benchmark's tests in order, with their groups and the suites that include them."""
     chosen = benchmark(name)
     if workload is not None:
-        from slowdust.experiment.workload.benchmark import read_benchmark
-
         chosen = read_benchmark(named_path(str(workload)))
     names, groups = (
         max(len(text) for text in texts) + 2

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING
 
 import click
 
 from slowdust.cli import completion
 from slowdust.cli.options import NamedPath, options
 from slowdust.errors import UsageError
+from slowdust.experiment.live import watching
+from slowdust.experiment.workload.benchmark import OwnBenchmark, read_benchmark
+from slowdust.experiment.workload.outline import aligned, lines_of
+from slowdust.experiment.workload.replay.grouping import Replayed
+from slowdust.experiment.workload.replay.replay import Made, replay
+from slowdust.experiment.workload.trial import LONGEST, OPERATIONS, Trial
+from slowdust.experiment.workload.types import DIALECTS
+from slowdust.places import named_path
+from slowdust.store.folder import replace_file
 from slowdust.wording import counted, no_such
-
-if TYPE_CHECKING:
-    from slowdust.experiment.workload.benchmark import OwnBenchmark
-    from slowdust.experiment.workload.replay.grouping import Replayed
-    from slowdust.experiment.workload.replay.replay import Made
 
 _MOST_SHOWN = 6
 """Statements of a kind that are named as left out."""
@@ -61,11 +64,6 @@ def check(file: Path, dbms: str | None, contender: str | None) -> int:
     Exit code: 0 if all is well, 1 if an execution failed, 2 if the file is wrong or the server does
     not take a statement.
     """
-    from slowdust.experiment.workload.benchmark import read_benchmark
-    from slowdust.experiment.workload.outline import lines_of
-    from slowdust.experiment.workload.types import DIALECTS
-    from slowdust.places import named_path
-
     benchmark = read_benchmark(named_path(str(file)))
     if dbms is not None and dbms not in DIALECTS:
         raise UsageError(f"--dbms: {no_such('DBMS of workloads', dbms, DIALECTS)}")
@@ -79,10 +77,6 @@ def check(file: Path, dbms: str | None, contender: str | None) -> int:
 
 def _try(benchmark: OwnBenchmark, contender: str) -> int:
     """Print the workload and what it did on a server; return 1 if any statement failed, else 0."""
-    from slowdust.experiment.live import watching
-    from slowdust.experiment.workload.outline import aligned, lines_of
-    from slowdust.experiment.workload.trial import LONGEST, OPERATIONS, Trial
-
     with watching() as view:
         trial = Trial.planned(benchmark, contender, view)
     click.echo("\n".join(lines_of(benchmark)))
@@ -127,10 +121,6 @@ def replayed(sources: tuple[str, ...], output: Path, tables: str | None, most: i
     slowdust workloads from slow.log --tables mysql://ann@db/shop -o shop.toml
     slowdust workloads from postgres://ann@db/shop postgresql.log -o shop.toml
     """
-    from slowdust.experiment.workload.replay.replay import replay
-    from slowdust.places import named_path
-    from slowdust.store.folder import replace_file
-
     path = named_path(str(output))
     if path.exists():
         raise UsageError(f"{path} exists already: choose another file with -o")

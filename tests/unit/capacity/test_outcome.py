@@ -86,7 +86,8 @@ def test_json_has_all_numbers() -> None:
 
 
 def test_json_is_what_its_schema_says() -> None:
-    remedy = """python -c 'from slowdust.studies.capacity.study import *; print(capacity_schema(), end="")'"""
+    module = "slowdust.studies.capacity.study"
+    remedy = f"""python -c 'from {module} import *; print(capacity_schema(), end="")'"""
     assert SCHEMA.read_text() == capacity_schema(), f"{remedy} > docs/capacity.schema.json"
     validator = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
     for services in ({"A": 100e-6, "B": 150e-6}, {"A": 100e-6, "B": 5.5e-3}):

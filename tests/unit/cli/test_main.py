@@ -13,7 +13,6 @@ from syrupy.assertion import SnapshotAssertion
 from slowdust import __version__
 from slowdust.cli.main import cli
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.store import folder
 from tests.unit.cli.command import Slowdust
 
 COMMANDS = [
@@ -138,7 +137,7 @@ def test_failures_end_with_one_line_and_their_code(
     code: int,
     complaint: str,
 ) -> None:
-    monkeypatch.setattr(folder, "experiments", failure)
+    monkeypatch.setattr("slowdust.cli.list.experiments", failure)
     outcome = slowdust("list")
     assert (outcome.code, outcome.out) == (code, "")
     assert outcome.complaint.endswith(complaint)
@@ -148,6 +147,6 @@ def test_failures_end_with_one_line_and_their_code(
 def test_errors_that_nobody_foresaw_keep_their_traceback(
     slowdust: Slowdust, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder, "experiments", fail_with(ZeroDivisionError()))
+    monkeypatch.setattr("slowdust.cli.list.experiments", fail_with(ZeroDivisionError()))
     with pytest.raises(ZeroDivisionError):
         slowdust("list")

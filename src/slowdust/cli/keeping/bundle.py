@@ -8,6 +8,8 @@ import click
 
 from slowdust.cli.completion import experiments
 from slowdust.cli.options import NamedPath, options
+from slowdust.store.keeping.bundle import pack
+from slowdust.store.keeping.experiments import BUNDLE_SUFFIX, kept_experiment
 
 
 @click.command(
@@ -29,9 +31,6 @@ def command(name: str, output: Path | None, results: Path) -> None:
     The file has all records, profiles, the note and tags, and facts of the host; it has no logs of
     the servers. `slowdust import bundle FILE` brings it into another results folder.
     """
-    from slowdust.store.keeping.bundle import pack
-    from slowdust.store.keeping.experiments import BUNDLE_SUFFIX, kept_experiment
-
     folder = kept_experiment(results, name)
     destination = output or Path(f"{folder.name}{BUNDLE_SUFFIX}")
     pack(folder, destination)

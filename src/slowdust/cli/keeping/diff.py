@@ -7,10 +7,14 @@ from pathlib import Path
 
 import click
 
+from slowdust.analysis.diff.diff import diff_of
+from slowdust.analysis.stored import read_stored
 from slowdust.cli.completion import experiments
 from slowdust.cli.options import formats, options
 from slowdust.cli.pages import write_page
+from slowdust.report.diff.markdown import brief
 from slowdust.report.formats import DIFFS, render_as
+from slowdust.store.keeping.experiments import kept_experiment
 
 
 @click.command(
@@ -30,11 +34,6 @@ def command(*, before: str, after: str, html: Path | None, form: str | None, res
     slowdust diff nightly-1122 nightly-1123
     slowdust diff nightly-1122 nightly-1123 --html diff.html
     """
-    from slowdust.analysis.diff.diff import diff_of
-    from slowdust.analysis.stored import read_stored
-    from slowdust.report.diff.markdown import brief
-    from slowdust.store.keeping.experiments import kept_experiment
-
     first, second = (read_stored(kept_experiment(results, name)) for name in (before, after))
     diff = diff_of(first, second)
     if html is not None:

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from slowdust.analysis.stored import read_stored
 from slowdust.cli.completion import experiments
 from slowdust.cli.options import options
-
-if TYPE_CHECKING:
-    from slowdust.merge.merge import Design
-    from slowdust.merge.sources import Source
+from slowdust.errors import UsageError
+from slowdust.merge.merge import Design, merge
+from slowdust.merge.sources import Source
+from slowdust.report import hosts as in_words
+from slowdust.store.folder import Folder
+from slowdust.store.keeping.bundle import unpack
+from slowdust.store.keeping.experiments import BUNDLE_SUFFIX, check_name, kept_experiment
+from slowdust.temporary import temporary_folder
+from slowdust.wording import guess
 
 
 @click.command(
@@ -65,14 +70,6 @@ def command(
     slowdust merge alpha.slowdust beta.slowdust --name pg17-hosts
     slowdust merge night-a night-b --name night --host night-a=alpha --host night-b=beta
     """
-    from slowdust.analysis.stored import read_stored
-    from slowdust.errors import UsageError
-    from slowdust.merge.merge import merge
-    from slowdust.report import hosts as in_words
-    from slowdust.store.folder import Folder
-    from slowdust.store.keeping.experiments import check_name
-    from slowdust.temporary import temporary_folder
-
     check_name(name)
     if len(set(designs)) > 1:
         raise UsageError("--replicate and --spread contradict each other: give one of them")
@@ -97,9 +94,6 @@ def _host_names(hosts: Sequence[str], parts: Sequence[str]) -> dict[str, str]:
     Raises:
         UsageError: one has no name, or is of none of the parts.
     """
-    from slowdust.errors import UsageError
-    from slowdust.wording import guess
-
     names: dict[str, str] = {}
     for text in hosts:
         part, _, name = text.rpartition("=")
@@ -113,10 +107,6 @@ def _host_names(hosts: Sequence[str], parts: Sequence[str]) -> dict[str, str]:
 
 def _part(given: str, host: str | None, results: Path, place: Path) -> Source:
     """Open a part: an experiment that is kept, or a bundle, which is unpacked into `place`."""
-    from slowdust.merge.sources import Source
-    from slowdust.store.keeping.bundle import unpack
-    from slowdust.store.keeping.experiments import BUNDLE_SUFFIX, kept_experiment
-
     if given.endswith(BUNDLE_SUFFIX) and Path(given).is_file():
         return Source(unpack(Path(given), place), host, given, str(Path(given).absolute()))
     return Source(kept_experiment(results, given), host, given)

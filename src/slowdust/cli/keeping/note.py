@@ -8,6 +8,13 @@ import click
 
 from slowdust.cli.completion import experiments
 from slowdust.cli.options import options
+from slowdust.store.keeping.annotation import (
+    Annotation,
+    check_tags,
+    read_annotation,
+    write_annotation,
+)
+from slowdust.store.keeping.experiments import kept_experiment
 
 
 @click.command(
@@ -28,14 +35,6 @@ def command(
     slowdust note nightly-1123 "first night with the new kernel"
     slowdust note nightly-1123 --tag nightly --tag kernel-6.12
     """
-    from slowdust.store.keeping.annotation import (
-        Annotation,
-        check_tags,
-        read_annotation,
-        write_annotation,
-    )
-    from slowdust.store.keeping.experiments import kept_experiment
-
     folder = kept_experiment(results, name)
     check_tags((*tags, *untag))
     there = read_annotation(folder)

@@ -8,6 +8,7 @@ import click
 
 from slowdust.cli.completion import experiments
 from slowdust.cli.options import options
+from slowdust.store.keeping.experiments import kept_experiment, paths_of, remove_experiment
 
 
 @click.command(
@@ -20,8 +21,6 @@ def command(names: tuple[str, ...], results: Path, **options: bool) -> None:
 
     Nothing is removed if one of the names is of no experiment.
     """
-    from slowdust.store.keeping.experiments import kept_experiment, paths_of, remove_experiment
-
     folders = [kept_experiment(results, name) for name in dict.fromkeys(names)]
     for folder in folders:
         for path in paths_of(folder):

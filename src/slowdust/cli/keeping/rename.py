@@ -8,6 +8,7 @@ import click
 
 from slowdust.cli.completion import experiments
 from slowdust.cli.options import options
+from slowdust.store.keeping.experiments import kept_experiment, rename_experiment
 
 
 @click.command("rename", params=options("rename", "results"))
@@ -18,7 +19,5 @@ def command(old: str, new: str, results: Path) -> None:
 
     The page report.html in its folder is as old as it was: `slowdust report NEW` writes it anew.
     """
-    from slowdust.store.keeping.experiments import kept_experiment, rename_experiment
-
     folder = rename_experiment(kept_experiment(results, old), new)
     click.echo(f"{old} is now {folder.name}, in {folder.path}")

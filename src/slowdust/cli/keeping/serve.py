@@ -7,6 +7,9 @@ from pathlib import Path
 import click
 
 from slowdust.cli.options import options
+from slowdust.report.site.server import Server
+from slowdust.store.folder import experiments
+from slowdust.wording import counted
 
 _PORT = 8017
 
@@ -21,10 +24,6 @@ def command(port: int, results: Path) -> None:
     The pages are made when they are asked for, so that they are of the experiments as they are now.
     Any two experiments can be compared. It listens on 127.0.0.1 alone and writes nothing.
     """
-    from slowdust.report.site.server import Server
-    from slowdust.store.folder import experiments
-    from slowdust.wording import counted
-
     with Server(results, port) as server:
         try:
             click.echo(f"reading {counted(len(experiments(results)), 'experiment')} of {results}")

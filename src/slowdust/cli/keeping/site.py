@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 
 from slowdust.cli.options import NamedPath, options
+from slowdust.report.site.publish import publish
+from slowdust.wording import counted, shortened
 
 
 @click.command(
@@ -21,9 +23,6 @@ def command(directory: Path, results: Path) -> None:
     DIR/experiments/NAME.html, and a page of what changed since the one before it. dates.html and
     versions.html have trends. A page is written again only if something in it has changed.
     """
-    from slowdust.report.site.publish import publish
-    from slowdust.wording import counted, shortened
-
     outcome = publish(results, directory)
     if outcome.unreadable:
         click.echo(f"slowdust: cannot read {shortened(outcome.unreadable)}", err=True)
