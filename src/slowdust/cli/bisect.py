@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,15 +14,13 @@ from slowdust.cli.options import (
     patience_of_new_option,
     results_option,
 )
-from slowdust.cli.series import checksum_of, given_options, name_of_series, write_reports
+from slowdust.cli.study import answer, checksum_of, folder_of_study, given_options, tell_files
+from slowdust.errors import UsageError
+from slowdust.experiment.claims.claim import WhenBusy
+from slowdust.studies.bisect.record import Question
+from slowdust.studies.bisect.study import Bisection
+from slowdust.studies.bisect.words import certainty, summary
 from slowdust.units import parse_count, parse_percentage
-
-if TYPE_CHECKING:
-    from slowdust.bisection.candidates import Candidates
-    from slowdust.bisection.outcome import Outcome
-    from slowdust.bisection.record import Question
-    from slowdust.builds import Progress
-    from slowdust.experiment.claims.claim import WhenBusy
 
 
 @click.command("bisect", short_help="Find the release or commit that changed a test.", epilog=WORDS)
@@ -123,20 +120,9 @@ def command(
     slowdust bisect postgres --repo ./postgres --good REL_17_BETA1 --bad master --test update-index
     slowdust bisect mysql@5.6..9.7 --test scan --metric time --budget 2m
     """
-    from slowdust.bisection.record import Question, search_in
-    from slowdust.bisection.run import run
-    from slowdust.errors import UsageError
-    from slowdust.experiment.live import watching
-    from slowdust.places import within
-    from slowdust.store.keeping.experiments import check_name
-
-    if resume and name is None:
-        raise UsageError("--resume needs the --name of the search that goes on")
+    folder = folder_of_study("search", "bisect", range_, name, results, resumes=resume)
     if (good is None) != (bad is None) or (good is None) != (repo is None):
         raise UsageError("--repo, --good and --bad belong together: give all three of them")
-    name = name_of_series("bisect", range_) if name is None else name
-    check_name(name)
-    folder = within(results, name)
     given = given_options({**options, "repo": repo})
     question = Question(
         range=range_,
@@ -148,52 +134,8 @@ def command(
         bad=bad,
         workload_sha256=checksum_of(given.get("workload")),
     )
-    with search_in(folder).held():
-        _prepare(question, repo, folder, resume=resume)
-        click.echo(f"search {name} in {folder}", err=True)
-        try:
-            outcome = run(folder, when_busy, watching, lambda text: click.echo(text, err=True))
-        except BaseException:
-            again = f"go on by the same command with --name {name} --resume"
-            click.echo(f"the steps are kept: {again}", err=True)
-            raise
-    _show(outcome, folder)
-    return 0
-
-
-def _prepare(question: Question, repo: str | None, folder: Path, *, resume: bool) -> None:
-    """Begin a search in a folder, or check that it is the one that goes on.
-
-    Raises:
-        UsageError: there is none to resume, the name is taken, or a question that makes no sense.
-    """
-    from slowdust.bisection.record import search_in, write_record
-    from slowdust.bisection.run import begin, take_up
-    from slowdust.experiment.live import watching
-
-    search = search_in(folder)
-    if resume:
-        search.check_resumable()
-        take_up(folder, question)
-        return
-    search.check_free()
-    with watching() as view:
-        candidates = _candidates(question, repo, view.phase)
-    write_record(folder, begin(candidates, question, watching))
-
-
-def _candidates(question: Question, repo: str | None, progress: Progress) -> Candidates:
-    from slowdust.bisection.ranges import committed, released
-
-    if repo is None or question.good is None or question.bad is None:
-        return released(question.range)
-    return committed(question.range, repo, question.good, question.bad, progress)
-
-
-def _show(outcome: Outcome, folder: Path) -> None:
-    """Print the answer; write the page and the note."""
-    from slowdust.report.bisection import html, markdown, words
-
-    for line in (*words.summary(outcome), *words.certainty(outcome)):
+    outcome = answer(Bisection(), question, folder, when_busy, resumes=resume)
+    for line in (*summary(outcome), *certainty(outcome)):
         click.echo(line)
-    write_reports(folder, html.render(outcome), markdown.render(outcome))
+    tell_files(folder)
+    return 0

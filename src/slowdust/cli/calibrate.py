@@ -124,18 +124,17 @@ def _calibrate(spec: Spec, results: Path, when_busy: WhenBusy, *, resume: bool) 
     """Run a calibration, or what is left of it; return the exit code, 1 where it failed."""
     from slowdust.cli.conduct import conduct
     from slowdust.errors import SlowdustError
-    from slowdust.experiment.journal import StartMode
-    from slowdust.store.folder import Folder
+    from slowdust.experiment.experiment import Experiment
 
-    folder = Folder.of(results, spec.name)
-    mode = StartMode.FRESH
-    if resume and folder.has_manifest():
-        if folder.read_manifest().finished is not None:
+    experiment = Experiment.create(spec, results)
+    if resume and experiment.has_begun:
+        experiment = Experiment.open(experiment.folder)
+        if experiment.stored.manifest.finished is not None:
             click.echo(f"experiment {spec.name} is finished", err=True)
             return 0
-        mode = StartMode.RESUME
+        experiment = experiment.with_spec(spec)
     try:
-        return conduct(spec, results, mode, when_busy)
+        return conduct(experiment, when_busy)
     except SlowdustError as error:
         click.echo(f"slowdust: {spec.name}: {error}", err=True)
         return error.exit_code

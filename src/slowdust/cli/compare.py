@@ -229,8 +229,10 @@ def command(
     """
     from slowdust.cli.conduct import conduct
     from slowdust.errors import UsageError
+    from slowdust.experiment.experiment import Experiment
     from slowdust.experiment.journal import StartMode
     from slowdust.experiment.spec.options import spec_from_options
+    from slowdust.store.folder import Folder
     from slowdust.store.keeping.experiments import free_name
 
     mode = StartMode.RESUME if resume else StartMode.FRESH
@@ -238,10 +240,12 @@ def command(
         raise UsageError("--resume needs the --name of the experiment that goes on")
     spec = spec_from_options(contenders, options)
     if options["name"] is not None:
-        return conduct(spec, results, mode, when_busy, gates=gates, too_short=too_short)
+        experiment = Experiment(Folder.of(results, spec.name), spec, mode)
+        return conduct(experiment, when_busy, gates=gates, too_short=too_short)
     with free_name(results, spec.name) as name:
         named = spec.model_copy(update={"name": name})
-        return conduct(named, results, mode, when_busy, gates=gates, too_short=too_short)
+        experiment = Experiment.create(named, results)
+        return conduct(experiment, when_busy, gates=gates, too_short=too_short)
 
 
 _guides = [cleandoc(benchmark.guide) for benchmark in BENCHMARKS.values() if benchmark.guide]

@@ -82,12 +82,13 @@ def command(
     from slowdust.cli.conduct_fleet import conduct_fleet
     from slowdust.errors import UsageError
     from slowdust.experiment.claims.claim import WhenBusy
+    from slowdust.experiment.experiment import Experiment
     from slowdust.experiment.journal import StartMode
     from slowdust.experiment.spec.errors import File, placed
     from slowdust.experiment.spec.spec import read_spec
     from slowdust.fleet.queue import Asked, Builds, Unfit
     from slowdust.places import named_path
-    from slowdust.store.folder import MANIFEST_FILE
+    from slowdust.store.folder import MANIFEST_FILE, Folder
     from slowdust.store.keeping.experiments import kept_experiment
     from slowdust.user_text import read_user_text
 
@@ -130,4 +131,5 @@ def command(
     limits = {"count_budget": count_budget, "patience": patience}
     spec = with_limits(read_spec(path), limits)
     with placed(File(path, read_user_text(path))):
-        return conduct(spec, results, mode, when_busy, gates=gates, too_short=too_short)
+        experiment = Experiment(Folder.of(results, spec.name), spec, mode)
+        return conduct(experiment, when_busy, gates=gates, too_short=too_short)

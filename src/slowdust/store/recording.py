@@ -22,7 +22,8 @@ _Record = TypeVar("_Record", bound=Versioned)
 
 
 class _SchemaOnly(msgspec.Struct):
-    schema: int
+    schema: int = 0
+    """Absent from records that leave out their defaults."""
 
 
 def read_record_file(path: Path, kind: type[_Record], newest: int, missing: str) -> _Record:

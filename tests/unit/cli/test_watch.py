@@ -9,10 +9,10 @@ import pytest
 from filelock import FileLock
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.watching.alarms import State, write_state
-from slowdust.watching.series import append_night
+from slowdust.studies.watch.alarms import State, write_state
+from slowdust.studies.watch.series import append_night
 from tests.unit.cli.command import Slowdust, spoken
-from tests.unit.watching.synthetic_watch import RELEASES, judged, nights_of
+from tests.unit.studies.watch.synthetic_watch import RELEASES, judged, nights_of
 
 WATCH = '[watch]\nname = "w"\n'
 OF_RELEASES = WATCH + 'releases = "postgres@15.0..15.9"\n'
