@@ -22,6 +22,7 @@ import msgspec
 from slowdust import __version__
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.contender import ResolvedContender
+from slowdust.experiment.experiment import Experiment
 from slowdust.experiment.live import watching
 from slowdust.experiment.outlook import outlook_of
 from slowdust.experiment.plan import plan as plan_steps
@@ -94,7 +95,7 @@ _MOST_LOSSES = 3
 
 
 class FleetLab:
-    """Measures experiments on the hosts of a cluster."""
+    """The hosts of a cluster, as a `Lab`."""
 
     def __init__(
         self, cluster: Cluster, asked: Asked, open_view: OpenView = watching_fleet
@@ -104,12 +105,7 @@ class FleetLab:
         self._open_view = open_view
 
     def prepare(self, spec: Spec) -> list[ResolvedContender]:
-        """Get the builds of a specification at the head, and push them to the hosts.
-
-        Raises:
-            UsageError: a contender or an option is wrong.
-            SlowdustError: a build cannot be had.
-        """
+        """Get the builds at the head, and push them to the hosts; see `Lab`."""
         if self._asked.builds is Builds.PULL:
             with watching() as view:
                 return resolve_contenders(spec, view)
@@ -120,15 +116,15 @@ class FleetLab:
         with self._open_view() as view:
             view.event(text)
 
-    def measure(self, spec: Spec, results: Path) -> Folder:
-        """Measure an experiment, resume it, or extend it; return the folder of the merged one.
+    def measure(self, experiment: Experiment) -> None:
+        """Measure an experiment, resume it, or extend it; its folder has what hosts measured.
 
         Raises:
             UsageError: its name is taken, or it is not the one that a fleet began.
             SlowdustError: no host is left, no shard could be measured, or a file cannot be written.
         """
-        folder, target = fleet_folder(results, spec.name), Folder.of(results, spec.name)
-        hosts = self._count_hosts()
+        spec, target = experiment.spec, experiment.folder
+        folder, hosts = fleet_folder(experiment.results, spec.name), self._count_hosts()
         with _held(folder):
             record = self._record(spec, folder, target, hosts)
             self.phase(f"experiment {spec.name} in {target.path}")
@@ -137,7 +133,6 @@ class FleetLab:
                 check_settings(push_builds(spec, self._cluster, self._open_view))
             with self._open_view() as view:
                 _Head(folder, target, spec, record, cluster=self._cluster, view=view).run()
-        return target
 
     def _count_hosts(self) -> int:
         end = self._cluster.now() + _HOSTS_WITHIN
