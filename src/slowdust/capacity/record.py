@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from slowdust.capacity.sla import KEPT_UP, Sla, missed, parse_sla
-from slowdust.store.folder import append_records, read_records
+from slowdust.store.storage import append_records, read_records
 from slowdust.store.study_folder import StudyFolder
 from slowdust.units import Second
 

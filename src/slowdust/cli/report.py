@@ -72,7 +72,7 @@ def command(
     from slowdust.places import check_regular
     from slowdust.report import terminal, tldr
     from slowdust.report.files import page_name
-    from slowdust.store.folder import replace_file
+    from slowdust.store.storage import replace_file
 
     if short and form != "md":
         raise UsageError("--short applies to --md: write --md --short")

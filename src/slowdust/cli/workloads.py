@@ -129,7 +129,7 @@ def replayed(sources: tuple[str, ...], output: Path, tables: str | None, most: i
     """
     from slowdust.experiment.workload.replay.replay import replay
     from slowdust.places import named_path
-    from slowdust.store.folder import replace_file
+    from slowdust.store.storage import replace_file
 
     path = named_path(str(output))
     if path.exists():

@@ -6,7 +6,6 @@ moment: a host keeps what it has measured until the experiment has ended.
 
 from __future__ import annotations
 
-import fcntl
 import secrets
 import shutil
 import time
@@ -65,17 +64,11 @@ from slowdust.merge.hosts import disambiguate_hosts
 from slowdust.merge.merge import merge
 from slowdust.merge.sources import Source
 from slowdust.store.finding import Severity
-from slowdust.store.folder import (
-    MANIFEST_FILE,
-    SLICES_FILE,
-    WORKLOAD_FILE,
-    Folder,
-    cannot_write,
-    replace_file,
-)
+from slowdust.store.folder import MANIFEST_FILE, SLICES_FILE, WORKLOAD_FILE, Folder
 from slowdust.store.keeping.arriving import aside, put_in_place
 from slowdust.store.keeping.bundle import BundleError, open_bundle
 from slowdust.store.of_fleet import FLEET_SPEC_FILE, FLEET_SUFFIX, fleet_folder
+from slowdust.store.storage import cannot_write, locked, replace_file
 from slowdust.units import Second, format_duration
 from slowdust.wording import counted, first_line, listing
 
@@ -151,19 +144,21 @@ class FleetLab:
         Raises:
             UsageError: its name is taken, or it is not the one that a fleet began.
         """
-        time_of, first = partial(_time_of, target.path.parent), 1
-        begun = _has_placements(folder)
-        _refuse_taken(target, "move it elsewhere" if begun else "choose another name")
-        if not begun:
-            record = Record(id=f"{spec.name}-{secrets.token_hex(4)}", wanted=Wanted(), shards=[])
-            more: Spec | None = spec
-        else:
-            record, first = read_record(folder), len(read_record(folder).shards) + 1
+        if _has_placements(folder):
+            record = read_record(folder)
             _refuse_other_copies(spec.name, record.wanted, self._asked)
+            if not (target.has_manifest() and target.read_manifest().hosts):
+                _refuse_taken(target, "move it elsewhere")
             more = _extension(spec, read_spec(folder / FLEET_SPEC_FILE), target)
+        else:
+            _refuse_taken(target, "choose another name")
+            record = Record(id=f"{spec.name}-{secrets.token_hex(4)}", wanted=Wanted(), shards=[])
+            more = spec
         record.wanted = self._asked.over(record.wanted)
         if more is not None:
             there = min(hosts, record.wanted.hosts or hosts)
+            time_of = partial(_time_of, target.path.parent)
+            first = len(record.shards) + 1
             record.shards += cut(more, there, time_of, record.wanted.replicate, first)
             replace_file(folder / FLEET_SPEC_FILE, spec.to_toml().encode())
             write_record(folder, record)
@@ -194,12 +189,7 @@ def _held(folder: Path) -> Iterator[None]:
         UsageError: another process has locked it.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with Folder(folder).lock_file.open("w", encoding="utf-8") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            name = folder.name.removesuffix(FLEET_SUFFIX)
-            raise UsageError(f"a fleet measures '{name}' now") from None
+    with locked(folder, f"a fleet measures '{folder.name.removesuffix(FLEET_SUFFIX)}' now"):
         try:
             yield
         finally:
@@ -256,8 +246,6 @@ def _refuse_taken(target: Folder, remedy: str) -> None:
     Raises:
         UsageError: says what to do.
     """
-    if target.has_manifest() and target.read_manifest().hosts and "move" in remedy:
-        return
     if target.path.is_dir() and any(target.path.iterdir()):
         raise UsageError(f"there is a '{target.name}' in {target.path.parent} already: {remedy}")
 

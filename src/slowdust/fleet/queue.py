@@ -21,7 +21,7 @@ from slowdust.fleet.shards import Shard, time_to_end
 from slowdust.places import within
 from slowdust.store.folder import Folder
 from slowdust.store.of_fleet import FLEET_RECORD_FILE, FLEET_SUFFIX
-from slowdust.store.recording import read_record_file, write_record_file
+from slowdust.store.storage import read_versioned, write_versioned
 from slowdust.units import Second
 
 HOSTS = "hosts"
@@ -272,8 +272,9 @@ def read_record(folder: Path) -> Record:
         SlowdustError: it is damaged.
     """
     path = folder / FLEET_RECORD_FILE
-    missing = f"there is no {path}"
-    known = read_record_file(path, _AnySchema, SCHEMA, missing)
+    known = read_versioned(path, _AnySchema, SCHEMA)
+    if known is None:
+        raise UsageError(f"there is no {path}")
     if known.schema < SCHEMA:
         versions = sorted({facts.slowdust for facts in known.hosts.values()})
         wrote = f"Slowdust {versions[-1]}" if versions else "an earlier Slowdust"
@@ -282,9 +283,11 @@ def read_record(folder: Path) -> Record:
             f"{known.schema}, this one writes {SCHEMA}): resume it with that version, or choose "
             "another name"
         )
-    return read_record_file(path, Record, SCHEMA, missing)
+    record = read_versioned(path, Record, SCHEMA)
+    assert record is not None
+    return record
 
 
 def write_record(folder: Path, record: Record) -> None:
     """Replace the record of a fleet's experiment."""
-    write_record_file(folder / FLEET_RECORD_FILE, record)
+    write_versioned(folder / FLEET_RECORD_FILE, record)
