@@ -120,7 +120,6 @@ def measure(order: ShardOrder) -> Iterator[ShardBundle | ShardEnded]:
 
 
 def failure(error: OSError | SlowdustError) -> ShardEnded:
-    """Return the end of a shard that failed."""
     cause = error if isinstance(error, OSError) else error.__cause__
     is_full = isinstance(cause, OSError) and cause.errno in _FULL
     return ShardEnded(end=End.DISK_FULL if is_full else End.FAILED, reason=str(error))

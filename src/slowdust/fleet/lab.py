@@ -105,7 +105,6 @@ class FleetLab:
         return push_builds(spec, self._cluster, self._open_view)
 
     def phase(self, text: str) -> None:
-        """Show what is done besides measuring."""
         with self._open_view() as view:
             view.event(text)
 
@@ -284,7 +283,6 @@ class _Head:
         self._started_at = self._seen_at = cluster.now()
 
     def run(self) -> None:
-        """Measure the experiment, or what is left of it, to its end."""
         running = (each for each in self._record.placements if each.state is State.RUNNING)
         self._measuring = {each.host: each for each in running}
         self._record.given_up.clear()  # the reasons of failures may be gone
