@@ -7,24 +7,19 @@ from pathlib import Path
 
 import click
 
-from slowdust.cli.options import stored_option
+from slowdust.cli.options import options
 from slowdust.studies.watch import words
 from slowdust.studies.watch.alarms import Fate, acknowledge, read_state, write_state
 from slowdust.studies.watch.series import begun_folder, read_nights, watch_in
 from slowdust.studies.watch.study import document_of
 
 
-@click.command("ack", short_help="Acknowledge the alarms of a watch.")
+@click.command(
+    "ack",
+    params=options("ack", "note as-new-level results"),
+)
 @click.argument("name")
 @click.argument("tests", nargs=-1, metavar="[TEST]...")
-@click.option("--note", default="", metavar="TEXT", help="Your own note, which is shown with them.")
-@click.option(
-    "--as-new-level",
-    "accepted",
-    is_flag=True,
-    help="Accept them: what comes later is compared with today's level.",
-)
-@stored_option
 def command(name: str, tests: tuple[str, ...], note: str, results: Path, *, accepted: bool) -> int:
     """Acknowledge the open alarms of the watch NAME: those of the TESTs, or all of them.
 

@@ -7,84 +7,25 @@ from pathlib import Path
 import click
 
 from slowdust.cli import completion
-from slowdust.cli.options import (
-    WORDS,
-    amount,
-    no_wait_option,
-    patience_of_new_option,
-    results_option,
-)
+from slowdust.cli.options import WORDS, options
 from slowdust.cli.study import answer, checksum_of, folder_of_study, given_options, tell_files
 from slowdust.errors import UsageError
 from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.studies.bisect.record import Question
 from slowdust.studies.bisect.study import Bisection
 from slowdust.studies.bisect.words import certainty, summary
-from slowdust.units import parse_count, parse_percentage
 
 
-@click.command("bisect", short_help="Find the release or commit that changed a test.", epilog=WORDS)
+@click.command(
+    "bisect",
+    epilog=WORDS,
+    params=options(
+        "bisect",
+        "test metric repo good bad margin builds benchmark workload clients rows budget count "
+        "count-budget patience cpus seed set name resume no-wait results",
+    ),
+)
 @click.argument("range_", metavar="RANGE", shell_complete=completion.builds)
-@click.option(
-    "--test", required=True, metavar="NAME", help="The test, one of `slowdust tests`: point-query."
-)
-@click.option(
-    "--metric",
-    metavar="NAME",
-    default="auto",
-    help="work, time, or a metric of a report: p99, context_switches, write_kb.  "
-    "[work where it can be counted, else time]",
-)
-@click.option("--repo", metavar="DIRECTORY|URL", help="The repository of the commits.")
-@click.option("--good", metavar="REF", help="A commit before the change.")
-@click.option("--bad", metavar="REF", help="A commit with the change.")
-@click.option(
-    "--margin",
-    metavar="PERCENT",
-    callback=amount(parse_percentage),
-    help="Smallest change to look for.  [1% of work, 3% of others]",
-)
-@click.option(
-    "--builds",
-    "most_candidates",
-    metavar="INTEGER",
-    default="20",
-    show_default=True,
-    callback=amount(parse_count),
-    help="Number of candidates up to which intervals without a change are halved as well.",
-)
-@click.option("--benchmark", metavar="NAME", help="The benchmark of the test.  [micro]")
-@click.option("--workload", metavar="FILE", help="Your own workload, in place of a benchmark.")
-@click.option("--clients", metavar="INTEGER", help="Concurrent clients.  [1]")
-@click.option("--rows", metavar="INTEGER", help="Rows of each table.  [10000]")
-@click.option(
-    "--budget",
-    metavar="TIME",
-    default="60s",
-    show_default=True,
-    help="Wall clock for the measuring of a step, before it is extended, and of each change.",
-)
-@click.option(
-    "--count",
-    type=click.Choice(("auto", "pmu", "valgrind", "off")),
-    help="How instructions are counted, in steps that work decides and for each change.  "
-    "[auto: by the processor, else by valgrind]",
-)
-@click.option(
-    "--count-budget",
-    metavar="TIME",
-    help="Wall clock for the counting of a step or a change.  [1m for each of its candidates]",
-)
-@patience_of_new_option
-@click.option("--cpus", metavar="LIST", help="CPUs to measure on: 2,3 or 2-3.  [all]")
-@click.option("--seed", metavar="INTEGER", help="Seed of the random rows and operations.  [1]")
-@click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Server setting; repeatable."
-)
-@click.option("--name", metavar="NAME", help="Name of the search.  [from the range and the time]")
-@click.option("--resume", is_flag=True, help="Go on with the stopped search --name.")
-@no_wait_option
-@results_option
 def command(
     *,
     range_: str,

@@ -14,13 +14,7 @@ from slowdust.analysis.blame.model import Blame
 from slowdust.analysis.stored import read_stored
 from slowdust.benchmarks.options import split_list
 from slowdust.cli import completion
-from slowdust.cli.options import (
-    WORDS,
-    format_options,
-    no_wait_option,
-    patience_of_new_option,
-    results_option,
-)
+from slowdust.cli.options import WORDS, formats, options
 from slowdust.cli.pages import write_page
 from slowdust.cli.study import answer, checksum_of, folder_of_study, given_options, tell_files
 from slowdust.errors import UsageError
@@ -32,48 +26,22 @@ from slowdust.studies.blame import ALL, MAJOR, Blaming, Question, told_blame
 from slowdust.wording import guess, no_such
 
 
-@click.command("blame", short_help="Show what each release cost.", epilog=WORDS)
+@click.command(
+    "blame",
+    epilog=WORDS,
+    params=[
+        *options(
+            "blame",
+            "from every together suite tests benchmark workload clients rows budget incarnations "
+            "count patience cpus seed set name resume",
+        ),
+        *formats(BLAMES),
+        *options("blame", "no-wait results"),
+    ],
+)
 @click.argument(
     "names", nargs=-1, required=True, metavar="RELEASES", shell_complete=completion.builds_or_stored
 )
-@click.option(
-    "--from",
-    completion.FROM,
-    is_flag=True,
-    help="RELEASES are stored experiments: measure nothing.",
-)
-@click.option(
-    "--every",
-    metavar="WHICH",
-    help="Which releases: major, the newest of each major one; 2major, every second of these; a "
-    "number, 1 for all and 3 for every third.  [major]",
-)
-@click.option(
-    "--together",
-    type=click.IntRange(min=2),
-    metavar="INTEGER",
-    help="Most releases side by side; else several experiments share one.  [as memory allows]",
-)
-@click.option("--suite", metavar="NAME", help="quick, default or full.  [quick; a workload: all]")
-@click.option("--tests", metavar="LIST", help="Names or patterns, instead of a suite.")
-@click.option("--benchmark", metavar="NAME", help="The benchmark of the tests.  [micro]")
-@click.option("--workload", metavar="FILE", help="Your own workload, in place of a benchmark.")
-@click.option("--clients", metavar="LIST", help="Concurrent clients: 1,8.  [1]")
-@click.option("--rows", metavar="INTEGER", help="Rows of each table.  [10000]")
-@click.option("--budget", metavar="TIME", help="Wall clock for the measuring of all.  [5m]")
-@click.option("--incarnations", metavar="INTEGER", help="Planned starts of the servers.")
-@click.option("--count", metavar="HOW", help="auto, valgrind, pmu or off: how work is counted.")
-@patience_of_new_option
-@click.option("--cpus", metavar="LIST", help="CPUs to measure on: 2,3 or 2-3.  [all]")
-@click.option("--seed", metavar="INTEGER", help="Seed of the random rows and operations.  [1]")
-@click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Server setting; repeatable."
-)
-@click.option("--name", metavar="NAME", help="Name of the series.  [from the range and the time]")
-@click.option("--resume", is_flag=True, help="Go on with the stopped series --name.")
-@format_options(BLAMES)
-@no_wait_option
-@results_option
 def command(
     *,
     names: tuple[str, ...],

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from enum import Enum
 
 import click
 
 from slowdust.analysis.results.failures import failed_wholly
 from slowdust.analysis.results.gate import Gate
-from slowdust.cli.options import exit_code_of
+from slowdust.cli.gates import exit_code_of
+from slowdust.cli.options import WhenTooShort
 from slowdust.errors import UsageError
 from slowdust.experiment import host_calibrations
 from slowdust.experiment.announced import MOST, Announced
@@ -24,14 +24,6 @@ from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.report import terminal
 from slowdust.store.folder import SLICES_FILE
-
-
-class WhenTooShort(Enum):
-    """What to do about a time that decides too little, or is far longer than was announced."""
-
-    ASK = "ask"
-    """Ask in a terminal; elsewhere go on with little time, and end before it is too long."""
-    GO_ON = "go on"
 
 
 def fetch_builds(specs: Sequence[Spec]) -> None:

@@ -9,19 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from slowdust.cli import completion
-from slowdust.cli.options import (
-    WORDS,
-    amount,
-    count_budget_option,
-    exit_code_of,
-    fail_on_option,
-    no_wait_option,
-    patience_option,
-    stored_option,
-    with_limits,
-    yes_option,
-)
-from slowdust.units import format_duration, parse_duration
+from slowdust.cli.gates import exit_code_of
+from slowdust.cli.options import WORDS, WhenTooShort, options, with_limits
+from slowdust.units import format_duration
 from slowdust.wording import guess, shortened
 
 if TYPE_CHECKING:
@@ -29,37 +19,18 @@ if TYPE_CHECKING:
 
     from slowdust.analysis.results.gate import Gate
     from slowdust.analysis.stored import Stored
-    from slowdust.cli.conduct import WhenTooShort
     from slowdust.experiment.claims.claim import WhenBusy
     from slowdust.units import Second
 
 
-@click.command("more", short_help="Go on with an experiment until more is decided.", epilog=WORDS)
+@click.command(
+    "more",
+    epilog=WORDS,
+    params=options(
+        "more", "budget until-decided tests patience count-budget fail-on yes no-wait results"
+    ),
+)
 @click.argument("name", shell_complete=completion.experiments)
-@click.option(
-    "--budget",
-    metavar="TIME",
-    callback=amount(parse_duration),
-    help="Wall clock for more measuring: 90s, 10m.  [as long as it has been measured]",
-)
-@click.option(
-    "--until-decided",
-    is_flag=True,
-    help="Go on, with as long a budget each time as a verdict is expected to take.",
-)
-@click.option(
-    "--tests",
-    "patterns",
-    metavar="LIST",
-    shell_complete=completion.tests,
-    help="Go on with these alone, names or patterns.  [those with an unsure result]",
-)
-@patience_option
-@count_budget_option
-@fail_on_option
-@yes_option
-@no_wait_option
-@stored_option
 def command(
     *,
     name: str,

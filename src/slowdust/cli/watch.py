@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from slowdust.cli.options import WORDS, no_wait_option, results_option
+from slowdust.cli.options import WORDS, options
 from slowdust.cli.study import answer
 from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.experiment import PAGE_FILE
@@ -22,11 +22,12 @@ from slowdust.studies.watch.subjects import base_of
 _REGRESSION = 3
 
 
-@click.command("watch", short_help="Measure what is new, once a night.", epilog=WORDS)
+@click.command(
+    "watch",
+    epilog=WORDS,
+    params=options("watch", "status no-wait results"),
+)
 @click.argument("file")
-@click.option("--status", is_flag=True, help="Show the alarms and the nights; measure nothing.")
-@no_wait_option
-@results_option
 def command(file: str, *, status: bool, results: Path, when_busy: WhenBusy) -> int:
     """Measure the newest release or commit that FILE (TOML) watches, and say what got slower.
 
