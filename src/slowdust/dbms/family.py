@@ -28,7 +28,7 @@ from slowdust.dbms.settings import (
     size_config,
 )
 from slowdust.dbms.site import Run, Served, Site
-from slowdust.dbms.stages import Row, Stage
+from slowdust.dbms.stages import Query, Stage
 from slowdust.dbms.waits import Waits
 from slowdust.errors import UsageError
 from slowdust.secret import Secret
@@ -37,6 +37,9 @@ from slowdust.wording import guess
 _CONNECTIONS_BY_DEFAULT = 100
 """The smallest default of the servers for their `connections_setting`."""
 _SPARE_CONNECTIONS = 20
+
+Facts = dict[str, dict[str, float]]
+"""Physical facts: table, index or `SERVER` -> quantity -> value."""
 
 
 class Shutdown(enum.Enum):
@@ -186,12 +189,13 @@ class Family(ABC):
         Raises UsageError for a setting that it does not know or a value that it refuses.
         """
 
-    @abstractmethod
     def auths(self, build: Build) -> Sequence[Auth]:
         """Return the methods by which servers of this build ask for a password, the best first.
 
         Empty where they ask for none.
         """
+        del build
+        return ()
 
     def check_access(self, build: Build, access: Access) -> None:
         """Raise UsageError for a kind of access that servers of this build do not have."""
@@ -267,72 +271,75 @@ class Family(ABC):
     def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Return the maintenance of loaded tables, before anything is measured."""
 
-    @abstractmethod
     def after_writes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Return the maintenance that finishes the work of writes before reads are measured."""
+        return self.after_load(site, tables)
 
-    @abstractmethod
     def after_step(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Return the maintenance that the server would soon start by itself after a step's writes.
 
         Done now, it is not done while another server is measured. Empty where the server does it
         during the writes, or not at all.
         """
+        del site, tables
+        return []
 
-    @abstractmethod
     def write_out(self, site: Served) -> list[Stage]:
         """Return the stages that write what is only in memory, so that all writes can be counted.
 
         Empty where no statement does it.
         """
+        del site
+        return []
 
-    @abstractmethod
     def data_files(self, site: Served) -> list[Path]:
         """Return the files with pages of tables and indexes; empty where they cannot be seen."""
+        del site
+        return []
 
     @abstractmethod
-    def page_size_statement(self, site: Served) -> str | None:
-        """Return the statement that tells the bytes of a page of the data files.
+    def sizes(self, site: Served, tables: Sequence[str]) -> Query[Sizes]:
+        """Return the query for the sizes of what the server stores, in `tables` and elsewhere."""
+
+    def page_size(self, site: Served) -> Query[int | None] | None:
+        """Return the query for the bytes of a page of the data files.
 
         None where pages have no one size, or the server does not tell it.
         """
+        del site
+        return None
 
-    @abstractmethod
-    def before_sizes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Return the stages that update the server's size statistics; empty if they are current."""
-
-    @abstractmethod
-    def sizes_statement(self, site: Served) -> str:
-        """Return the statement whose rows `read_sizes` reads."""
-
-    @abstractmethod
-    def read_sizes(self, site: Served, rows: Sequence[Row]) -> Sizes:
-        """Read the sizes from the rows of `sizes_statement` and from the data directory."""
-
-    @abstractmethod
-    def facts_statements(self, site: Served) -> Sequence[str]:
-        """Return the statements whose answers `read_facts` reads, for maintained tables."""
-
-    @abstractmethod
-    def read_facts(
-        self, site: Served, answers: Sequence[Sequence[Row]]
-    ) -> dict[str, dict[str, float]]:
-        """Read physical facts of the tables: subject -> quantity -> value.
+    def facts(self, site: Served) -> Query[Facts] | None:
+        """Return the query for physical facts of maintained tables; None where it tells none.
 
         The quantities are those of `analysis/preparation/quantities.py`.
         """
+        del site
+        return None
 
-    @abstractmethod
-    def before_counters(self, site: Served) -> list[Stage]:
-        """Return the stages after which the server has counted the work of sessions that ended."""
+    def counters(self, site: Served) -> Query[dict[str, float]] | None:
+        """Return the query for the totals of the server's work: quantity -> number.
 
-    @abstractmethod
-    def counters_statement(self, site: Served) -> str:
-        """Return the statement whose rows `read_counters` reads."""
+        Only their differences count. None where the server does not count its work.
+        """
+        del site
+        return None
 
-    @abstractmethod
-    def read_counters(self, site: Served, rows: Sequence[Row]) -> dict[str, float]:
-        """Read the totals of the server's work, by quantity; only their differences count."""
+    def settings_in_force(self, site: Served) -> Query[dict[str, InForce]] | None:
+        """Return the query for the settings that were given, where the server has them.
+
+        None where the server does not tell its settings.
+        """
+        del site
+        return None
+
+    def buffer_pool(self, site: Served) -> Query[int | None] | None:
+        """Return the query for the bytes of the server's page cache.
+
+        None where the engine has no page cache that its sessions share.
+        """
+        del site
+        return None
 
     def options_when_observed(self, site: Served) -> Sequence[str]:
         """Return options at the end of the command of a server that tells its sessions' waits."""
@@ -346,27 +353,6 @@ class Family(ABC):
         """
         del site
         return ()
-
-    @abstractmethod
-    def settings_statement(self, site: Served) -> str:
-        """Return the statement whose rows `read_settings` reads."""
-
-    @abstractmethod
-    def read_settings(self, site: Served, rows: Sequence[Row]) -> dict[str, InForce]:
-        """Read the values in force of the settings that were given, where the server has them."""
-
-    @abstractmethod
-    def buffer_pool_statement(self, site: Served) -> str | None:
-        """Return the statement whose rows `read_buffer_pool` reads.
-
-        None where the engine has no page cache that its sessions share.
-        """
-
-    def read_buffer_pool(self, site: Served, rows: Sequence[Row]) -> int | None:
-        """Read the size of the server's page cache in bytes: one value; None for one not told."""
-        del site
-        ((size,),) = rows
-        return None if size is None else int(size)
 
     def _room_for(self, clients: int, settings: Settings) -> dict[str, str]:
         """Return the setting that lets so many clients connect; empty where they can anyway."""

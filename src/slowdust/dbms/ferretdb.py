@@ -12,16 +12,14 @@ from slowdust.builds.model import Build
 from slowdust.dbms import pragmas
 from slowdust.dbms.access import USER, Auth, Listen, Target
 from slowdust.dbms.documents.family import DocumentFamily, socket_of
-from slowdust.dbms.documents.replies import command
 from slowdust.dbms.family import Commit
 from slowdust.dbms.ferret.backend import Backend
 from slowdust.dbms.ferret.postgres import VERSION, Postgres
 from slowdust.dbms.ferret.sqlite import Sqlite
-from slowdust.dbms.in_force import InForce
 from slowdust.dbms.postgres import FAMILY as POSTGRES
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.site import Run, Served, Site
-from slowdust.dbms.stages import Row, Stage, Statements
+from slowdust.dbms.stages import Stage, Statements
 from slowdust.directories import files_below
 from slowdust.errors import UsageError
 from slowdust.secret import Secret
@@ -32,7 +30,6 @@ _IN_POSTGRES = Postgres()
 _BACKENDS: Mapping[str, Backend] = {_SQLITE: Sqlite(), _POSTGRES: _IN_POSTGRES}
 _SCRAM_SINCE = "1.21.0"
 _PASSWORD = "FERRETDB_SETUP_PASSWORD"
-_NOTHING = command("ping")
 _ERRORS = ("FATAL", "panic:", "ERROR", "ferretdb: error:")
 _ENDED_BY_US = "terminating connection due to administrator command"
 """What Postgres writes when it is stopped, since FerretDB has ended."""
@@ -182,62 +179,12 @@ class FerretDB(DocumentFamily):
         commands = ({name: table} for table in tables for name in names)
         return [Statements((msgspec.json.encode(each).decode(),)) for each in commands]
 
-    def write_out(self, site: Served) -> list[Stage]:
-        """Return no stages: no command of the server has its back end write its pages."""
-        del site
-        return []
-
     def data_files(self, site: Served) -> list[Path]:
         """Return the files of the back end."""
         if site.files is None:
             return []
         pattern = f"{POSTGRES.name}/base/*/*" if site.engine == _POSTGRES else "*.sqlite*"
         return files_below(site.files, pattern)
-
-    def page_size_statement(self, site: Served) -> None:
-        """Return none: the server does not tell."""
-        del site
-
-    def before_sizes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Return no stages: the sizes are those of the pages in use."""
-        del site, tables
-        return []
-
-    def facts_statements(self, site: Served) -> Sequence[str]:
-        """Return none: the server tells nothing of its pages."""
-        del site
-        return ()
-
-    def read_facts(
-        self, site: Served, answers: Sequence[Sequence[Row]]
-    ) -> dict[str, dict[str, float]]:
-        """Return nothing."""
-        del site, answers
-        return {}
-
-    def counters_statement(self, site: Served) -> str:
-        """Return a command without an answer: the server does not count its work."""
-        del site
-        return _NOTHING
-
-    def read_counters(self, site: Served, rows: Sequence[Row]) -> dict[str, float]:
-        """Return nothing."""
-        del site, rows
-        return {}
-
-    def settings_statement(self, site: Served) -> str:
-        """Return a command without an answer: the server does not tell the back end's settings."""
-        del site
-        return _NOTHING
-
-    def read_settings(self, site: Served, rows: Sequence[Row]) -> dict[str, InForce]:
-        """Return nothing."""
-        del site, rows
-        return {}
-
-    def buffer_pool_statement(self, site: Served) -> None:
-        """Return none: FerretDB does not tell, and each connection to SQLite has its own cache."""
-        del site
 
 
 FAMILY = FerretDB()

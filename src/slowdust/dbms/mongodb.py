@@ -5,6 +5,7 @@ The storage engine is a setting of the server, which all its collections have.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from slowdust.builds.model import Build
 from slowdust.dbms.access import Auth, Listen, Target
 from slowdust.dbms.documents.family import DocumentFamily
 from slowdust.dbms.documents.replies import ADMIN, command
-from slowdust.dbms.family import Commit
+from slowdust.dbms.family import Commit, Facts, Sizes
 from slowdust.dbms.in_force import InForce, number
 from slowdust.dbms.mongod import config_file, settings_check, status
 from slowdust.dbms.mongod.by_url import by_url
@@ -25,7 +26,7 @@ from slowdust.dbms.mongod.versions import version_of, why_unusable
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.settings_query import check_nothing_created, query_server
 from slowdust.dbms.site import Run, Served, Site
-from slowdust.dbms.stages import Row, Stage, Statements
+from slowdust.dbms.stages import Query, Stage, Statements
 from slowdust.directories import files_below
 from slowdust.errors import UsageError
 from slowdust.units import Second
@@ -172,53 +173,30 @@ class Mongodb(DocumentFamily):
         """Return the files of collections and indexes."""
         return [] if site.files is None else files_below(site.files, "**/*.wt")
 
-    def page_size_statement(self, site: Served) -> None:
-        """Return none: WiredTiger's pages are compressed, and so of any size."""
-        del site
-
-    def before_sizes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
+    def sizes(self, site: Served, tables: Sequence[str]) -> Query[Sizes]:
         """Write what is only in memory: the sizes are those of the files."""
-        return self.after_load(site, tables)
+        written = tuple(self.after_load(site, tables))
+        return dataclasses.replace(super().sizes(site, tables), before=written)
 
-    def facts_statements(self, site: Served) -> Sequence[str]:
+    def facts(self, site: Served) -> Query[Facts]:
         """Ask for the documents and for what is still to be written."""
         del site
-        return status.FACTS
+        return Query(status.FACTS, status.read_facts)
 
-    def read_facts(
-        self, site: Served, answers: Sequence[Sequence[Row]]
-    ) -> dict[str, dict[str, float]]:
-        """Read the replies."""
-        del site
-        return status.read_facts(answers)
-
-    def counters_statement(self, site: Served) -> str:
+    def counters(self, site: Served) -> Query[dict[str, float]]:
         """Ask for the status, which has the counters."""
         del site
-        return status.STATUS
+        return Query((status.STATUS,), status.read_counters)
 
-    def read_counters(self, site: Served, rows: Sequence[Row]) -> dict[str, float]:
-        """Read the counters."""
-        del site
-        return status.read_counters(rows)
-
-    def settings_statement(self, site: Served) -> str:
+    def settings_in_force(self, site: Served) -> Query[dict[str, InForce]]:
         """Ask for the settings that the server has read."""
-        del site
-        return status.OPTIONS
+        return status.settings(config_file.of_server(site.settings.values))
 
-    def read_settings(self, site: Served, rows: Sequence[Row]) -> dict[str, InForce]:
-        """Compare them with those given."""
-        return status.read_settings(config_file.of_server(site.settings.values), rows)
-
-    def buffer_pool_statement(self, site: Served) -> str | None:
-        """Return the command for the cache; mmapv1 has that of the operating system alone."""
-        return None if site.engine == _MMAPV1 else status.STATUS
-
-    def read_buffer_pool(self, site: Served, rows: Sequence[Row]) -> int | None:
-        """Read the size of the cache."""
-        del site
-        return status.read_cache_size(rows)
+    def buffer_pool(self, site: Served) -> Query[int | None] | None:
+        """Ask for the size of the cache; mmapv1 has that of the operating system alone."""
+        if site.engine == _MMAPV1:
+            return None
+        return Query((status.STATUS,), status.read_cache_size)
 
 
 FAMILY = Mongodb()

@@ -11,13 +11,13 @@ from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import USER, Auth, Listen
 from slowdust.dbms.by_url import POSTGRES
-from slowdust.dbms.family import Commit, Family, Shutdown, Sizes
+from slowdust.dbms.family import Commit, Facts, Family, Shutdown, Sizes
 from slowdust.dbms.in_force import InForce
 from slowdust.dbms.postmaster import in_force, physical, waits
 from slowdust.dbms.postmaster.settings_check import accepted_settings, configuration_text, quoted
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.site import Run, Served, Site
-from slowdust.dbms.stages import Row, Stage, Statements, WaitUntil
+from slowdust.dbms.stages import Query, Row, Stage, Statements, WaitUntil, integer
 from slowdust.dbms.waits import Waits
 from slowdust.directories import AccountDirectory, files_below
 from slowdust.errors import SlowdustError
@@ -76,6 +76,17 @@ _NO_OLD_SNAPSHOT = WaitUntil(
     lambda rows: rows[0][0] == "0",
     _LONGEST_SNAPSHOT,
 )
+
+_SIZES = (
+    "SELECT pg_database_size(current_database()) - coalesce(sum("
+    "pg_total_relation_size(c.oid)) FILTER (WHERE n.nspname <> current_schema()), 0), "
+    "coalesce(sum(pg_table_size(c.oid)) FILTER (WHERE n.nspname = current_schema()), 0), "
+    "coalesce(sum(pg_indexes_size(c.oid)) FILTER (WHERE n.nspname = current_schema()), 0) "
+    "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+    "WHERE c.relkind IN ('r', 'm') AND n.nspname <> 'information_schema' "
+    "AND n.nspname NOT LIKE 'pg\\_%'"
+)
+"""A running server may have another contender's tables in another schema: they do not count."""
 
 
 class Postgres(Family):
@@ -211,82 +222,37 @@ class Postgres(Family):
         """Return the files of all databases."""
         return [] if site.files is None else files_below(site.files / "base", "*/*")
 
-    def page_size_statement(self, site: Served) -> str:
-        """Return the statement for the size that the server was compiled with."""
+    def page_size(self, site: Served) -> Query[int | None]:
+        """Ask for the size that the server was compiled with."""
         del site
-        return "SELECT current_setting('block_size')"
+        return Query(("SELECT current_setting('block_size')",), integer)
 
-    def before_sizes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Return no stages: the sizes are those of the files."""
+    def sizes(self, site: Served, tables: Sequence[str]) -> Query[Sizes]:
+        """Ask for one row of bytes: database, tables with their TOAST, indexes."""
         del site, tables
-        return []
+        return Query((_SIZES,), _read_sizes)
 
-    def sizes_statement(self, site: Served) -> str:
-        """Return a statement with one row of bytes: database, tables with their TOAST, indexes.
-
-        A running server may have another contender's tables in another schema: they do not count.
-        """
-        return (
-            "SELECT pg_database_size(current_database()) - coalesce(sum("
-            "pg_total_relation_size(c.oid)) FILTER (WHERE n.nspname <> current_schema()), 0), "
-            "coalesce(sum(pg_table_size(c.oid)) FILTER (WHERE n.nspname = current_schema()), 0), "
-            "coalesce(sum(pg_indexes_size(c.oid)) FILTER (WHERE n.nspname = current_schema()), 0) "
-            "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-            "WHERE c.relkind IN ('r', 'm') AND n.nspname <> 'information_schema' "
-            "AND n.nspname NOT LIKE 'pg\\_%'"
-        )
-
-    def read_sizes(self, site: Served, rows: Sequence[Row]) -> Sizes:
-        """Read the row of `sizes_statement`."""
-        ((data, table, index),) = rows
-        if data is None or table is None or index is None:
-            raise SlowdustError("postgres does not report its sizes: the answer has NULL")
-        return Sizes(int(data), int(table), int(index))
-
-    def facts_statements(self, site: Served) -> Sequence[str]:
+    def facts(self, site: Served) -> Query[Facts]:
         """Ask for sizes, the visibility map, dead rows, heights and the checkpoint's age."""
-        del site
-        return physical.FACTS
+        return Query(physical.FACTS, physical.read_facts, _reported(site))
 
-    def read_facts(
-        self, site: Served, answers: Sequence[Sequence[Row]]
-    ) -> dict[str, dict[str, float]]:
-        """Read the answers."""
-        del site
-        return physical.read_facts(answers)
-
-    def before_counters(self, site: Served) -> list[Stage]:
-        """Wait until the processes of the sessions are gone, whose last act is to report."""
-        if major_version(site.version) >= _SHARED_STATISTICS_SINCE:
-            return [_ALONE]
-        return [_ALONE, _STATISTICS_WRITTEN]
-
-    def counters_statement(self, site: Served) -> str:
+    def counters(self, site: Served) -> Query[dict[str, float]]:
         """Ask for blocks and rows of all tables and indexes."""
-        del site
-        return physical.COUNTERS
-
-    def read_counters(self, site: Served, rows: Sequence[Row]) -> dict[str, float]:
-        """Read the sums."""
-        del site
-        return physical.read_counters(rows)
+        return Query((physical.COUNTERS,), physical.read_counters, _reported(site))
 
     def waits(self, site: Served) -> Sequence[Waits]:
         """Return the statement that shows the wait events of all sessions."""
         del site
         return (waits.WAITS,)
 
-    def settings_statement(self, site: Served) -> str:
-        """Ask for the settings that the server was given."""
-        return in_force.statement(site.settings.values)
+    def settings_in_force(self, site: Served) -> Query[dict[str, InForce]]:
+        """Ask for the settings in the server's own units."""
+        return in_force.query(site.settings.values)
 
-    def read_settings(self, site: Served, rows: Sequence[Row]) -> dict[str, InForce]:
-        """Compare values in the server's own units."""
-        return in_force.read(site.settings.values, rows)
-
-    def buffer_pool_statement(self, site: Served) -> str:
-        """Return the statement that reads the size of the shared buffers."""
-        return "SELECT pg_size_bytes(current_setting('shared_buffers'))"
+    def buffer_pool(self, site: Served) -> Query[int | None]:
+        """Ask for the size of the shared buffers."""
+        del site
+        return Query(("SELECT pg_size_bytes(current_setting('shared_buffers'))",), integer)
 
 
 FAMILY = Postgres()
@@ -298,6 +264,20 @@ def major_version(version: str) -> int:
     if number is None:
         raise SlowdustError(f"the postgres version {version} has no number")
     return int(number.group())
+
+
+def _read_sizes(answers: Sequence[Sequence[Row]]) -> Sizes:
+    (((data, table, index),),) = answers
+    if data is None or table is None or index is None:
+        raise SlowdustError("postgres does not report its sizes: the answer has NULL")
+    return Sizes(int(data), int(table), int(index))
+
+
+def _reported(site: Served) -> tuple[Stage, ...]:
+    """Return the wait for the ends of the sessions' processes, whose last act is to report."""
+    if major_version(site.version) >= _SHARED_STATISTICS_SINCE:
+        return (_ALONE,)
+    return (_ALONE, _STATISTICS_WRITTEN)
 
 
 def _autovacuums(site: Served) -> bool:

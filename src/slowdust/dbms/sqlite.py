@@ -15,7 +15,7 @@ from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms import pragmas
 from slowdust.dbms.access import Access, Auth, Listen
-from slowdust.dbms.family import Commit, Family, Shutdown, Sizes
+from slowdust.dbms.family import Commit, Facts, Family, Shutdown, Sizes
 from slowdust.dbms.in_force import InForce
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.settings_query import (
@@ -25,7 +25,7 @@ from slowdust.dbms.settings_query import (
     unknown_setting,
 )
 from slowdust.dbms.site import Run, Served, Site
-from slowdust.dbms.stages import Row, Stage, Statements
+from slowdust.dbms.stages import Query, Row, Stage, Statements, integer
 from slowdust.directories import AccountDirectory, files_below
 from slowdust.errors import UsageError
 from slowdust.temporary import ENTERABLE, temporary_folder
@@ -47,6 +47,19 @@ _BYTES_PER_ROW = 230
 _CHECKPOINT = "PRAGMA wal_checkpoint(TRUNCATE)"
 _DEPTH = "max(length(s.path) - length(replace(s.path, '/', '')))"
 """A page's path has a slash for the root and one for each level below it."""
+_SIZES = (
+    "SELECT (SELECT page_count FROM pragma_page_count) "
+    "* (SELECT page_size FROM pragma_page_size), "
+    "coalesce(sum(CASE WHEN m.type = 'table' THEN s.pgsize END), 0), "
+    "coalesce(sum(CASE WHEN m.type = 'index' THEN s.pgsize END), 0) "
+    "FROM dbstat s JOIN sqlite_master m ON m.name = s.name"
+)
+_TREES = (
+    "SELECT m.type, m.tbl_name, m.name, count(*), sum(s.pagetype = 'leaf'), "
+    f"{_DEPTH} FROM dbstat s JOIN sqlite_master m ON m.name = s.name "
+    "WHERE m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND s.pagetype <> 'overflow' "
+    "GROUP BY m.type, m.tbl_name, m.name"
+)
 
 
 class Sqlite(Family):
@@ -103,11 +116,6 @@ class Sqlite(Family):
         kept = {name: values[name] for name in values if name in reported}
         return AcceptedSettings(kept, skipped, {})
 
-    def auths(self, build: Build) -> Sequence[Auth]:
-        """Return none."""
-        del build
-        return ()
-
     def access_by(self, listen: Listen, build: Build) -> Access:
         """Return an access to the process, which has a socket alone. Raises UsageError."""
         access = Access(listen)
@@ -162,15 +170,6 @@ class Sqlite(Family):
         """Gather the planner's statistics, and move the log into the database."""
         return [*(Statements((f"ANALYZE {table}",)) for table in tables), _checkpoint()]
 
-    def after_writes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Do the same: nothing else is left to be done later."""
-        return self.after_load(site, tables)
-
-    def after_step(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Return no stages: the statements themselves do all work."""
-        del site, tables
-        return []
-
     def write_out(self, site: Served) -> list[Stage]:
         """Move the log into the database."""
         del site
@@ -180,95 +179,63 @@ class Sqlite(Family):
         """Return the database and its log, which has the pages that were changed last."""
         return [] if site.files is None else files_below(site.files, f"{_DATABASE}*")
 
-    def page_size_statement(self, site: Served) -> str:
-        """Return the statement for the database's pages."""
+    def page_size(self, site: Served) -> Query[int | None]:
+        """Ask for the size of the database's pages."""
         del site
-        return "SELECT page_size FROM pragma_page_size"
+        return Query(("SELECT page_size FROM pragma_page_size",), integer)
 
-    def before_sizes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Move the log into the database, whose pages are counted."""
+    def sizes(self, site: Served, tables: Sequence[str]) -> Query[Sizes]:
+        """Move the log into the database, and count its pages."""
         del site, tables
-        return [_checkpoint()]
+        return Query((_SIZES,), _read_sizes, (_checkpoint(),))
 
-    def sizes_statement(self, site: Served) -> str:
-        """Return a statement with one row of bytes: database, tables, indexes."""
-        del site
-        return (
-            "SELECT (SELECT page_count FROM pragma_page_count) "
-            "* (SELECT page_size FROM pragma_page_size), "
-            "coalesce(sum(CASE WHEN m.type = 'table' THEN s.pgsize END), 0), "
-            "coalesce(sum(CASE WHEN m.type = 'index' THEN s.pgsize END), 0) "
-            "FROM dbstat s JOIN sqlite_master m ON m.name = s.name"
-        )
-
-    def read_sizes(self, site: Served, rows: Sequence[Row]) -> Sizes:
-        """Read the row of `sizes_statement`."""
-        del site
-        ((data, table, index),) = rows
-        return Sizes(int(data or 0), int(table or 0), int(index or 0))
-
-    def facts_statements(self, site: Served) -> Sequence[str]:
+    def facts(self, site: Served) -> Query[Facts]:
         """Ask for pages, leaves and levels of every B-tree."""
         del site
-        return (
-            "SELECT m.type, m.tbl_name, m.name, count(*), sum(s.pagetype = 'leaf'), "
-            f"{_DEPTH} FROM dbstat s JOIN sqlite_master m ON m.name = s.name "
-            "WHERE m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND s.pagetype <> 'overflow' "
-            "GROUP BY m.type, m.tbl_name, m.name",
-        )
+        return Query((_TREES,), _read_trees)
 
-    def read_facts(
-        self, site: Served, answers: Sequence[Sequence[Row]]
-    ) -> dict[str, dict[str, float]]:
-        """Read the answer."""
-        del site
-        (trees,) = answers
-        return {
-            str(table) if kind == "table" else f"{table}.{name}": {
-                "pages": float(pages or 0),
-                "leaf_pages": float(leaves or 0),
-                "height": float(height or 0),
+    def settings_in_force(self, site: Served) -> Query[dict[str, InForce]]:
+        """Ask the pragmas that were given: one row each, in the order of their names."""
+        given = sorted(site.settings.values.items())
+
+        def read(answers: Sequence[Sequence[Row]]) -> dict[str, InForce]:
+            return {
+                name: InForce(str(value), _is_same(name, wanted, str(value)))
+                for (name, wanted), (value,) in zip(given, answers[0], strict=False)
             }
-            for kind, table, name, pages, leaves, height in trees
-        }
 
-    def before_counters(self, site: Served) -> list[Stage]:
-        """Return no stages."""
+        return Query(("; ".join(f"PRAGMA {name}" for name, _ in given) or "SELECT 1",), read)
+
+    def buffer_pool(self, site: Served) -> Query[int | None]:
+        """Ask for the size of one connection's cache."""
         del site
-        return []
-
-    def counters_statement(self, site: Served) -> str:
-        """Return a statement without a row: SQLite counts for each connection alone."""
-        del site
-        return "SELECT 1 WHERE 0"
-
-    def read_counters(self, site: Served, rows: Sequence[Row]) -> dict[str, float]:
-        """Return nothing."""
-        del site, rows
-        return {}
-
-    def settings_statement(self, site: Served) -> str:
-        """Return the pragmas that read what was given: one row each, in the order of the names."""
-        return "; ".join(f"PRAGMA {name}" for name in sorted(site.settings.values)) or "SELECT 1"
-
-    def read_settings(self, site: Served, rows: Sequence[Row]) -> dict[str, InForce]:
-        """Compare values as SQLite writes them."""
-        given = site.settings.values
-        return {
-            name: InForce(str(value), _is_same(name, given[name], str(value)))
-            for name, (value,) in zip(sorted(given), rows, strict=False)
-        }
-
-    def buffer_pool_statement(self, site: Served) -> str:
-        """Return the statement that reads the size of one connection's cache."""
-        del site
-        return (
-            "SELECT CASE WHEN c.cache_size < 0 THEN -1024 * c.cache_size "
-            "ELSE c.cache_size * p.page_size END FROM pragma_cache_size c, pragma_page_size p"
+        return Query(
+            (
+                "SELECT CASE WHEN c.cache_size < 0 THEN -1024 * c.cache_size "
+                "ELSE c.cache_size * p.page_size END FROM pragma_cache_size c, pragma_page_size p",
+            ),
+            integer,
         )
 
 
 FAMILY = Sqlite()
+
+
+def _read_sizes(answers: Sequence[Sequence[Row]]) -> Sizes:
+    (((data, table, index),),) = answers
+    return Sizes(int(data or 0), int(table or 0), int(index or 0))
+
+
+def _read_trees(answers: Sequence[Sequence[Row]]) -> Facts:
+    (trees,) = answers
+    return {
+        str(table) if kind == "table" else f"{table}.{name}": {
+            "pages": float(pages or 0),
+            "leaf_pages": float(leaves or 0),
+            "height": float(height or 0),
+        }
+        for kind, table, name, pages, leaves, height in trees
+    }
 
 
 def _checkpoint() -> Statements:

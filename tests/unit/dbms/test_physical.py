@@ -48,10 +48,10 @@ def test_facts_of_postgres() -> None:
 
 
 def test_work_of_postgres_without_any_table() -> None:
-    assert postmaster.read_counters([["7", "8", "9", "10.0"]]) == {
+    assert postmaster.read_counters([[["7", "8", "9", "10.0"]]]) == {
         "heap_blocks": 7, "index_blocks": 8, "rows_fetched": 9, "log_bytes": 10,
     }  # fmt: skip
-    assert postmaster.read_counters([[None, None, None, "10"]]) == {"log_bytes": 10}
+    assert postmaster.read_counters([[[None, None, None, "10"]]]) == {"log_bytes": 10}
 
 
 def test_facts_of_innodb() -> None:
@@ -61,7 +61,7 @@ def test_facts_of_innodb() -> None:
     ]
     dirty = [["Innodb_buffer_pool_pages_dirty", "4"]]
     answers = [dirty, [["InnoDB", "", STATUS]], indexes]
-    assert ENGINES["innodb"].read_facts(answers) == {
+    assert mysqld.read_innodb_facts(answers) == {
         "server": {
             "dirty_pages": 4, "undo_logs": 12, "change_buffer_pages": 3,
             "checkpoint_age_bytes": 326,
@@ -69,7 +69,7 @@ def test_facts_of_innodb() -> None:
         "sbtest1.PRIMARY": {"allocated_pages": 1379, "leaf_pages": 1371},
     }  # fmt: skip
     without_change_buffer = [["InnoDB", "", "History list length 0"]]
-    assert ENGINES["innodb"].read_facts([dirty, without_change_buffer]) == {
+    assert mysqld.read_innodb_facts([dirty, without_change_buffer]) == {
         "server": {"dirty_pages": 4, "undo_logs": 0}
     }
 
@@ -79,7 +79,9 @@ def test_old_versions_have_no_sizes_of_indexes(tmp_path: Path) -> None:
     for version in ("5.5.9", "5.6.24"):
         (tmp_path / version).mkdir()
         site = site_of(tmp_path / version, build_of("mysql", version))
-        asked.append(ENGINES["innodb"].facts_statements(site))
+        query = ENGINES["innodb"].facts(site)
+        assert query is not None
+        asked.append(query.statements)
     assert not any("innodb_index_stats" in statement for statement in asked[0])
     assert any("innodb_index_stats" in statement for statement in asked[1])
 
@@ -94,7 +96,7 @@ def test_facts_of_rocksdb() -> None:
             ["CF_COMPACTION", "default", COMPACTION],
         ],
     ]
-    assert ENGINES["rocksdb"].read_facts(answers) == {
+    assert mysqld.read_rocksdb_facts(answers) == {
         "sbtest1.k_1": {"entries": 108921, "tombstones": 8921},
         "server": {
             "compaction_pending": 0, "memtable_bytes": 2048,
@@ -112,13 +114,13 @@ def test_work_of_mysql_is_added_up_by_kind() -> None:
         ["Innodb_buffer_pool_read_requests", "50"],
         ["Innodb_os_log_written", "512"],
     ]
-    assert mysqld.read_counters(rows) == {
+    assert mysqld.read_counters([rows]) == {
         "row_reads": 12, "row_writes": 2, "page_reads": 50, "log_bytes": 512,
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_every_quantity_is_in_the_table(engine: str) -> None:
+def test_every_quantity_is_in_the_table(tmp_path: Path, engine: str) -> None:
     answers: dict[str, list[list[list[str | None]]]] = {
         "innodb": [
             [["dirty", "1"]],
@@ -132,6 +134,7 @@ def test_every_quantity_is_in_the_table(engine: str) -> None:
         ],
         "memory": [],
     }  # fmt: skip
-    facts = ENGINES[engine].read_facts(answers[engine])
+    query = ENGINES[engine].facts(site_of(tmp_path, build_of("mysql", "9.7.4")))
+    facts = {} if query is None else query.read(answers[engine])
     assert {name for of_subject in facts.values() for name in of_subject} <= FACTS.keys()
     assert set(WORK) >= {"row_reads", "row_writes", "heap_blocks", "index_blocks", "rows_fetched"}

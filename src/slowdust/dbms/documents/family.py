@@ -21,12 +21,11 @@ from slowdust.dbms.documents.replies import command, number, reply
 from slowdust.dbms.family import Family, Shutdown, Sizes
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.site import Run, Served, Site
-from slowdust.dbms.stages import Row, Stage
+from slowdust.dbms.stages import Query, Row
 from slowdust.directories import connected
 from slowdust.errors import SlowdustError
 
 _CONNECT_TIMEOUT_S = 5.0
-_SIZES = command("dbStats")
 _FATAL_STATES = {
     "mongodb/39": "a file cannot be read or written",
     "mongodb/91": "the server shuts down",
@@ -92,28 +91,14 @@ class DocumentFamily(Family):
         """Look up the number."""
         return _FATAL_STATES.get(state)
 
-    def after_writes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Do what is done after a load: nothing else is left to be done later."""
-        return self.after_load(site, tables)
-
-    def after_step(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Return no stages: the server does its work during the writes."""
-        del site, tables
-        return []
-
-    def before_counters(self, site: Served) -> list[Stage]:
-        """Return no stages: work is counted while it is done."""
-        del site
-        return []
-
-    def sizes_statement(self, site: Served) -> str:
+    def sizes(self, site: Served, tables: Sequence[str]) -> Query[Sizes]:
         """Ask for the sizes of all collections and indexes."""
-        del site
-        return _SIZES
+        del site, tables
+        return Query((command("dbStats"),), self._read_sizes)
 
-    def read_sizes(self, site: Served, rows: Sequence[Row]) -> Sizes:
+    def _read_sizes(self, answers: Sequence[Sequence[Row]]) -> Sizes:
         """Read the reply; servers before 4.4 have no total."""
-        stats = reply(rows)
+        stats = reply(answers[0])
         collections = number(stats, "storageSize")
         indexes = number(stats, "indexSize")
         if collections is None or indexes is None:

@@ -7,11 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from slowdust.dbms.family import Facts
 from slowdust.dbms.mysqld import physical, waits
 from slowdust.dbms.mysqld.instance_options import data_directory
 from slowdust.dbms.mysqld.layout import version_of
 from slowdust.dbms.site import Served
-from slowdust.dbms.stages import Row, Stage, Statements, WaitUntil, WithSettings
+from slowdust.dbms.stages import Query, Row, Stage, Statements, WaitUntil, WithSettings
 from slowdust.dbms.waits import Waits
 from slowdust.directories import files_below
 from slowdust.units import Second
@@ -60,15 +61,10 @@ class Engine(ABC):
         del site
         return []
 
-    def facts_statements(self, site: Served) -> tuple[str, ...]:
-        """Return the statements whose answers `read_facts` reads; none where there are no files."""
+    def facts(self, site: Served) -> Query[Facts] | None:
+        """Return the query for physical facts; None where there are no files."""
         del site
-        return ()
-
-    def read_facts(self, answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
-        """Read physical facts: subject -> quantity -> value."""
-        del answers
-        return {}
+        return None
 
     def before_sizes(self) -> list[Stage]:
         """Return the stages without which ANALYZE would miss stored rows."""
@@ -143,19 +139,11 @@ class Innodb(Engine):
             ),
         ]
 
-    def facts_statements(self, site: Served) -> tuple[str, ...]:
+    def facts(self, site: Served) -> Query[Facts]:
         """Ask for pages, and for what is still to be written or purged."""
-        if version_of(site.version) < _INDEX_SIZES_SINCE:
-            return physical.INNODB_STATE
-        return (*physical.INNODB_STATE, physical.INNODB_INDEXES)
-
-    def read_facts(self, answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
-        """Read the answers; the last one only newer versions give."""
-        state = len(physical.INNODB_STATE)
-        facts = physical.read_innodb_state(answers[:state])
-        for indexes in answers[state:]:
-            facts |= physical.read_innodb_indexes(indexes)
-        return facts
+        has_indexes = version_of(site.version) >= _INDEX_SIZES_SINCE
+        indexes = (physical.INNODB_INDEXES,) if has_indexes else ()
+        return Query((*physical.INNODB_STATE, *indexes), physical.read_innodb_facts)
 
     def data_files(self, site: Served, files: Path) -> list[Path]:
         """Return the tables' own files, with the system tablespace where not all have one."""
@@ -190,14 +178,10 @@ class Rocksdb(Engine):
         flush = "SET GLOBAL rocksdb_force_flush_memtable_and_lzero_now = 1"
         return [compacted, Statements((flush,)), compacted]
 
-    def facts_statements(self, site: Served) -> tuple[str, ...]:
+    def facts(self, site: Served) -> Query[Facts]:
         """Ask for the entries of each index, the memtable and the levels."""
         del site
-        return physical.ROCKSDB_FACTS
-
-    def read_facts(self, answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
-        """Read the answers."""
-        return physical.read_rocksdb_facts(answers)
+        return Query(physical.ROCKSDB_FACTS, physical.read_rocksdb_facts)
 
     def before_sizes(self) -> list[Stage]:
         """Flush the memtable, since ANALYZE reads only the sorted files."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import USER
-from slowdust.dbms.family import Commit, Family, Shutdown, Sizes
+from slowdust.dbms.family import Commit, Facts, Family, Shutdown, Sizes
 from slowdust.dbms.in_force import InForce
 from slowdust.dbms.mysqld import in_force, physical, waits
 from slowdust.dbms.mysqld.engines import ENGINES, Engine
@@ -28,7 +28,7 @@ from slowdust.dbms.mysqld.options import as_arguments, option_file
 from slowdust.dbms.mysqld.settings_check import HELP, accepted_settings
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.site import Run, Served, Site
-from slowdust.dbms.stages import Row, Stage, Statements
+from slowdust.dbms.stages import Query, Row, Stage, Statements, integer
 from slowdust.dbms.waits import Waits
 from slowdust.directories import connected
 from slowdust.errors import SlowdustError, UsageError
@@ -41,6 +41,10 @@ _USERS = tuple(f"'{USER}'@'{host}'" for host in ("localhost", "127.0.0.1"))
 _GREETING_BYTES = 5
 _GREETING_TIMEOUT_S = 5.0
 _PROTOCOL_VERSION = 10
+_SIZES = (
+    "SELECT COALESCE(SUM(data_length), 0), COALESCE(SUM(index_length), 0) "
+    "FROM information_schema.tables WHERE table_schema = DATABASE()"
+)
 _FATAL_STATES = {
     "HY001": "out of memory",
     "HY000/3": "error writing a file",
@@ -219,11 +223,6 @@ class MysqldFamily(Family):
         engine = _engine_of(site)
         return [*engine.settle(site), _analyze(tables), *engine.write_out(site)]
 
-    def after_step(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Return no stages: purge, flushing and compaction begin during the writes."""
-        del site, tables
-        return []
-
     def write_out(self, site: Served) -> list[Stage]:
         """Finish the engine's deferred work, and write its pages."""
         engine = _engine_of(site)
@@ -233,54 +232,34 @@ class MysqldFamily(Family):
         """Return the engine's files."""
         return [] if site.files is None else _engine_of(site).data_files(site, site.files)
 
-    def page_size_statement(self, site: Served) -> str | None:
-        """Return the statement for the engine's pages, or blocks."""
-        return _engine_of(site).page_size_statement(site)
+    def page_size(self, site: Served) -> Query[int | None] | None:
+        """Ask for the size of the engine's pages, or blocks."""
+        statement = _engine_of(site).page_size_statement(site)
+        return None if statement is None else Query((statement,), integer)
 
-    def before_sizes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
+    def sizes(self, site: Served, tables: Sequence[str]) -> Query[Sizes]:
         """Run ANALYZE, since the server reports the sizes that it found last."""
-        return [*_engine_of(site).before_sizes(), _analyze(tables)]
+        engine = _engine_of(site)
 
-    def sizes_statement(self, site: Served) -> str:
-        """Return a statement with one row of bytes: tables, indexes."""
-        return (
-            "SELECT COALESCE(SUM(data_length), 0), COALESCE(SUM(index_length), 0) "
-            "FROM information_schema.tables WHERE table_schema = DATABASE()"
-        )
+        def read(answers: Sequence[Sequence[Row]]) -> Sizes:
+            """Read the row of bytes; without files, tables and indexes are all data."""
+            (((table, index),),) = answers
+            if table is None or index is None:
+                raise SlowdustError(f"{self.name} does not report its sizes: the answer has NULL")
+            in_files = engine.data_bytes(site)
+            in_memory = int(table) + int(index)
+            return Sizes(in_memory if in_files is None else in_files, int(table), int(index))
 
-    def read_sizes(self, site: Served, rows: Sequence[Row]) -> Sizes:
-        """Read the row of `sizes_statement`; without files, tables and indexes are all data."""
-        ((table, index),) = rows
-        if table is None or index is None:
-            raise SlowdustError(f"{self.name} does not report its sizes: the answer has NULL")
-        in_files = _engine_of(site).data_bytes(site)
-        in_memory = int(table) + int(index)
-        return Sizes(in_memory if in_files is None else in_files, int(table), int(index))
+        return Query((_SIZES,), read, (*engine.before_sizes(), _analyze(tables)))
 
-    def facts_statements(self, site: Served) -> Sequence[str]:
+    def facts(self, site: Served) -> Query[Facts] | None:
         """Ask the engine."""
-        return _engine_of(site).facts_statements(site)
+        return _engine_of(site).facts(site)
 
-    def read_facts(
-        self, site: Served, answers: Sequence[Sequence[Row]]
-    ) -> dict[str, dict[str, float]]:
-        """Let the engine read what it reports."""
-        return _engine_of(site).read_facts(answers)
-
-    def before_counters(self, site: Served) -> list[Stage]:
-        """Return no stages: what is counted is shown at once."""
-        del site
-        return []
-
-    def counters_statement(self, site: Served) -> str:
+    def counters(self, site: Served) -> Query[dict[str, float]]:
         """Ask for the calls of the storage engine."""
         del site
-        return physical.COUNTERS
-
-    def read_counters(self, site: Served, rows: Sequence[Row]) -> dict[str, float]:
-        """Read them by kind."""
-        del site
-        return physical.read_counters(rows)
+        return Query((physical.COUNTERS,), physical.read_counters)
 
     def options_when_observed(self, site: Served) -> Sequence[str]:
         """Return options that switch the Performance Schema on, in versions that know them."""
@@ -291,19 +270,14 @@ class MysqldFamily(Family):
         of_server = [waits.WAITS] if version_of(site.version) >= waits.SINCE else []
         return [*_engine_of(site).waits(), *of_server]
 
-    def settings_statement(self, site: Served) -> str:
-        """Ask for all variables."""
-        del site
-        return in_force.STATEMENT
+    def settings_in_force(self, site: Served) -> Query[dict[str, InForce]]:
+        """Ask for all variables, and compare values in whatever form they are written."""
+        return in_force.query(site.settings.values)
 
-    def read_settings(self, site: Served, rows: Sequence[Row]) -> dict[str, InForce]:
-        """Compare values in whatever form they are written."""
-        return in_force.read(site.settings.values, rows)
-
-    def buffer_pool_statement(self, site: Served) -> str | None:
-        """Return the statement for InnoDB's buffer pool or MyRocks' block cache."""
+    def buffer_pool(self, site: Served) -> Query[int | None] | None:
+        """Ask for the size of InnoDB's buffer pool or MyRocks' block cache."""
         setting = _engine_of(site).buffer_pool
-        return None if setting is None else f"SELECT @@GLOBAL.{setting}"
+        return None if setting is None else Query((f"SELECT @@GLOBAL.{setting}",), integer)
 
     def _command(self, site: Site, options: Mapping[str, str], *modes: str) -> list[str]:
         program = site.build.command(site.build.server)

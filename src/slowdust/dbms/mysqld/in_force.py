@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from slowdust.dbms.in_force import InForce, number, same_number, truth
 from slowdust.dbms.mysqld.options import BINARY_LOG
 from slowdust.dbms.settings import setting_name
-from slowdust.dbms.stages import Row
+from slowdust.dbms.stages import Query, Row
 
-STATEMENT = "SHOW GLOBAL VARIABLES"
 _SHIFTS = {"K": 10, "M": 20, "G": 30, "T": 40, "P": 50, "E": 60}
 _UNITS = {
     written: 2.0**shift for unit, shift in _SHIFTS.items() for written in (unit, unit.lower())
@@ -18,8 +17,12 @@ _EARLIER_NAMES = {"transaction_isolation": "tx_isolation", "transaction_read_onl
 """Option -> its variable in MySQL before 5.7.20 and MariaDB before 11.1."""
 
 
-def read(given: Mapping[str, str], rows: Sequence[Row]) -> dict[str, InForce]:
-    """Read the rows of `STATEMENT`; options that are not variables are absent."""
+def query(given: Mapping[str, str]) -> Query[dict[str, InForce]]:
+    """Return the query for the settings that were given; options that are not variables lack."""
+    return Query(("SHOW GLOBAL VARIABLES",), lambda answers: _read(given, answers[0]))
+
+
+def _read(given: Mapping[str, str], rows: Sequence[Row]) -> dict[str, InForce]:
     variables = {setting_name(str(name)): str(value or "") for name, value in rows}
     in_force = {}
     for name, value in given.items():

@@ -50,7 +50,7 @@ COUNTERS = (
     "SHOW GLOBAL STATUS WHERE Variable_name LIKE 'Handler\\_%' "
     "OR Variable_name IN ('Innodb_buffer_pool_read_requests', 'Innodb_os_log_written')"
 )
-"""The statement whose rows `read_counters` reads."""
+"""The statement whose answer `read_counters` reads."""
 
 
 def history_length(status: Sequence[Row]) -> int | None:
@@ -66,26 +66,22 @@ def checkpoint_age(status: Sequence[Row]) -> int | None:
     return int(end.group(1)) - int(checkpoint.group(1)) if end and checkpoint else None
 
 
-def read_innodb_indexes(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
-    """Read the rows of `INNODB_INDEXES`."""
-    facts: dict[str, dict[str, float]] = {}
-    for table, index, name, value in rows:
-        facts.setdefault(f"{table}.{index}", {})[_PAGES[str(name)]] = float(value or 0)
-    return facts
-
-
-def read_innodb_state(answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
-    """Read the answers to `INNODB_STATE`."""
-    dirty, status = answers
-    facts = {} if not dirty else {"dirty_pages": float(dirty[0][1] or 0)}
+def read_innodb_facts(answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
+    """Read the answers to `INNODB_STATE`, and to `INNODB_INDEXES` of versions that have it."""
+    dirty, status, *of_indexes = answers
+    server = {} if not dirty else {"dirty_pages": float(dirty[0][1] or 0)}
     change_buffer = _CHANGE_BUFFER.search(text_of(status))
     of_status = {
         "undo_logs": history_length(status),
         "change_buffer_pages": None if change_buffer is None else int(change_buffer.group(1)),
         "checkpoint_age_bytes": checkpoint_age(status),
     }
-    facts |= {name: float(value) for name, value in of_status.items() if value is not None}
-    return {SERVER: facts}
+    server |= {name: float(value) for name, value in of_status.items() if value is not None}
+    facts: dict[str, dict[str, float]] = {SERVER: server}
+    for rows in of_indexes:
+        for table, index, name, value in rows:
+            facts.setdefault(f"{table}.{index}", {})[_PAGES[str(name)]] = float(value or 0)
+    return facts
 
 
 def read_rocksdb_facts(answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
@@ -109,10 +105,10 @@ def read_rocksdb_facts(answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, 
     return facts
 
 
-def read_counters(rows: Sequence[Row]) -> dict[str, float]:
-    """Read the rows of `COUNTERS`: totals since the server's start."""
+def read_counters(answers: Sequence[Sequence[Row]]) -> dict[str, float]:
+    """Read the answer to `COUNTERS`: totals since the server's start."""
     totals: dict[str, float] = {}
-    for name, value in rows:
+    for name, value in answers[0]:
         if counted := _COUNTED.get(str(name).lower()):
             totals[counted] = totals.get(counted, 0.0) + float(value or 0)
     return totals

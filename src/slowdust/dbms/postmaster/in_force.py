@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from slowdust.dbms.in_force import InForce, number, same_number, truth
-from slowdust.dbms.stages import Row
+from slowdust.dbms.stages import Query, Row
 
 _BYTES = {"B": 1.0, "kB": 2.0**10, "MB": 2.0**20, "GB": 2.0**30, "TB": 2.0**40}
 _MILLISECONDS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "min": 6e4, "h": 3.6e6, "d": 8.64e7}
 _UNITS = _BYTES | _MILLISECONDS
 
 
-def statement(names: Iterable[str]) -> str:
-    """Return the statement whose rows `read` reads; names that are not settings have none."""
-    listed = ", ".join(f"'{name}'" for name in names)
-    return (
+def query(given: Mapping[str, str]) -> Query[dict[str, InForce]]:
+    """Return the query for the settings that were given; other names have no row."""
+    listed = ", ".join(f"'{name}'" for name in given)
+    statement = (
         "SELECT lower(name), current_setting(name), setting, unit, vartype FROM pg_settings "
         f"WHERE lower(name) IN ({listed or 'NULL'})"
     )
+    return Query((statement,), lambda answers: _read(given, answers[0]))
 
 
-def read(given: Mapping[str, str], rows: Sequence[Row]) -> dict[str, InForce]:
-    """Read the rows of `statement` for the settings that were given."""
+def _read(given: Mapping[str, str], rows: Sequence[Row]) -> dict[str, InForce]:
     by_name = {str(row[0]): row[1:] for row in rows}
     in_force = {}
     for name in given.keys() & by_name.keys():

@@ -37,7 +37,7 @@ COUNTERS = (
     "(SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_user_tables), "
     "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0') FROM pg_statio_user_tables"
 )
-"""The statement whose row `read_counters` reads."""
+"""The statement whose answer `read_counters` reads."""
 _COUNTED = ("heap_blocks", "index_blocks", "rows_fetched", LOG_BYTES)
 
 
@@ -58,9 +58,9 @@ def read_facts(answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
     return facts
 
 
-def read_counters(rows: Sequence[Row]) -> dict[str, float]:
-    """Read the row of `COUNTERS`: totals since the server's statistics began."""
-    (row,) = rows
+def read_counters(answers: Sequence[Sequence[Row]]) -> dict[str, float]:
+    """Read the answer to `COUNTERS`: totals since the server's statistics began."""
+    ((row,),) = answers
     return {
         name: float(value) for name, value in zip(_COUNTED, row, strict=True) if value is not None
     }
