@@ -32,6 +32,8 @@ from slowdust.dbms.stages import Query, Stage
 from slowdust.dbms.waits import Waits
 from slowdust.errors import UsageError
 from slowdust.secret import Secret
+from slowdust.sql import Sql
+from slowdust.units import Second
 from slowdust.wording import guess
 
 _CONNECTIONS_BY_DEFAULT = 100
@@ -78,8 +80,11 @@ class Family(ABC):
     """The database that holds the tables."""
     stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]]
     """The signals that stop a server, in the order in which they are sent."""
+    sql: Sql | None = None
+    """Its SQL; None where it has none."""
     without: Mapping[str, str] = {}
-    """Key of the table of a benchmark of long steps -> why servers of the family lack it."""
+    """What its servers lack -> why. It is a key of the table of a benchmark of long steps, or one
+    of `partitions` and `look-ups` (of rows by their key)."""
     untold: str | None = None
     """What its servers do not tell and others do, as a sentence; None where they tell all."""
     not_counted: str | None = None
@@ -100,6 +105,10 @@ class Family(ABC):
     """The setting that limits the connections; None where none has to be raised."""
     background_settings: tuple[str, ...] = ()
     """Settings of work beside the statements that a reader of results has to know."""
+    usual_start: Second = 7.0
+    """A start of a server with the loading of 100,000 rows, about, on two cores."""
+    usual_count: Second = 45.0
+    """The counting of the work of one test at one number of clients, about."""
 
     def settings(
         self,
@@ -123,12 +132,21 @@ class Family(ABC):
         roomy = override(sized, self._room_for(clients, sized))
         return override(roomy, {setting_name(key): v for key, v in overrides.items()})
 
+    def major(self, version: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the numbers of the major release of a version: 8.0 of 8.0.40."""
+        return version[:2]
+
     @abstractmethod
     def bytes_per_row(self, engine: str | None) -> int:
         """Return the bytes of a row of seven columns with its share of three secondary indexes.
 
         Measured after rows were replaced, when indexes are less dense than after their creation.
         """
+
+    def lacks(self, what: str, engine: str | None = None) -> str | None:
+        """Say why servers of the family lack something, as a sentence; None where they have it."""
+        del engine
+        return self.without.get(what)
 
     def choose_engine(self, build: Build, wanted: str | None) -> str | None:
         """Return the engine of a contender: `wanted` or the default; None without a choice.

@@ -48,6 +48,10 @@ class FerretDB(DocumentFamily):
         "valgrind cannot count the work of ferretdb: a program in Go receives its messages without "
         "the C library, by which windows begin and end."
     )
+    without: Mapping[str, str] = {
+        **DocumentFamily.without,
+        "look-ups": "it reads the whole table for each row",
+    }
     background_settings = ("wal_autocheckpoint", *POSTGRES.background_settings)
 
     def settings(

@@ -15,6 +15,7 @@ from slowdust.dbms.family import Commit, Facts, Family, Shutdown, Sizes
 from slowdust.dbms.in_force import InForce
 from slowdust.dbms.postmaster import in_force, physical, waits
 from slowdust.dbms.postmaster.settings_check import accepted_settings, configuration_text, quoted
+from slowdust.dbms.postmaster.sql import SQL
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Query, Row, Stage, Statements, WaitUntil, integer
@@ -38,6 +39,8 @@ _FATAL_STATES = {
 """Beginning of a state -> its meaning, in the words of the PostgreSQL manual, appendix A."""
 _AUTH_METHODS = {Auth.TRUST: "trust", Auth.MD5: "md5", Auth.SCRAM: "scram-sha-256"}
 _BYTES_PER_ROW = 320
+_FIRST_WITH_ONE_NUMBER = 10
+"""The first major version that one number names: 9.6 is another than 9.5."""
 _CHECKSUMS_BY_DEFAULT_SINCE = 18
 _INDEX_CLEANUP_SINCE = 12
 _LONGEST_SNAPSHOT: Second = 60.0
@@ -93,6 +96,7 @@ class Postgres(Family):
     """PostgreSQL."""
 
     name = "postgres"
+    sql = SQL
     by_url = POSTGRES
     database = "postgres"
     # Autovacuum goes by the clock: under valgrind it would come between other operations each time.
@@ -100,10 +104,16 @@ class Postgres(Family):
     connections_setting = "max_connections"
     background_settings = ("autovacuum", "jit")
     sessions_are_processes = True
+    usual_start = 2.5
+    usual_count = 9.0
     stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {
         Shutdown.ORDERLY: (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL),
         Shutdown.AT_ONCE: (signal.SIGQUIT, signal.SIGKILL),
     }
+
+    def major(self, version: tuple[int, ...]) -> tuple[int, ...]:
+        """Return one number from 10 on, two before."""
+        return version[:1] if version[0] >= _FIRST_WITH_ONE_NUMBER else version[:2]
 
     def bytes_per_row(self, engine: str | None) -> int:
         """Return the bytes in the heap and in B-trees."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
-from slowdust.dbms import pragmas
+from slowdust.dbms import pragmas, reserved
 from slowdust.dbms.access import Access, Auth, Listen
 from slowdust.dbms.family import Commit, Facts, Family, Shutdown, Sizes
 from slowdust.dbms.in_force import InForce
@@ -28,6 +28,7 @@ from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Query, Row, Stage, Statements, integer
 from slowdust.directories import AccountDirectory, files_below
 from slowdust.errors import UsageError
+from slowdust.sql import Sql
 from slowdust.temporary import ENTERABLE, temporary_folder
 
 _DATABASE = "slowdust.db"
@@ -67,7 +68,10 @@ class Sqlite(Family):
 
     name = "sqlite"
     database = "main"
+    sql = Sql("sqlite", reserved.SQLITE, reads_names_as_texts=True, searches_in_tables=True)
     background_settings = ("wal_autocheckpoint",)
+    usual_start = 1.0
+    usual_count = 4.0
     without: Mapping[str, str] = {"partitions": "SQLite has no partitioned tables"}
     stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {
         Shutdown.ORDERLY: (signal.SIGTERM, signal.SIGKILL),

@@ -65,7 +65,7 @@ class ResolvedContender:
 
     def lacks(self, test: Test) -> str | None:
         """Return why its DBMS or storage engine has no such test; None where it has it."""
-        return test.absent_on.get(self.dbms) or test.absent_on.get(self.engine or "")
+        return test.lack(family(self.dbms), self.engine)
 
 
 @dataclass

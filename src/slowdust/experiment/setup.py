@@ -70,7 +70,8 @@ def refuse_by_name(spec: Spec) -> None:
             known = {entry.version for entry in catalog_of(name.dbms).entries}
             version = name.version if name.version in known else None
             with at("contenders", planned.place):
-                _refuse(name.text, Candidate(name.dbms, version, engine=name.engine), spec)
+                candidate = Candidate(family(name.dbms), version, engine=name.engine)
+                _refuse(name.text, candidate, spec)
 
 
 def resolve_contenders(spec: Spec, view: View) -> list[ResolvedContender]:
@@ -110,8 +111,9 @@ def _check_options(resolved: Sequence[ResolvedContender], spec: Spec) -> None:
         return
     defaults = type(table)()
     for contender in resolved:
-        for key, reason in family(contender.dbms).without.items():
-            if getattr(table, key) != getattr(defaults, key):
+        for key in type(table).model_fields:
+            reason = family(contender.dbms).lacks(key)
+            if reason is not None and getattr(table, key) != getattr(defaults, key):
                 raise AtKeysError(f"{contender.name}: {reason}", (spec.benchmark, key))
 
 
@@ -215,7 +217,7 @@ def _resolved(
     url = planned.name.url
     if build is None:
         assert url is not None
-        _refuse(name, Candidate(url.dbms), spec)
+        _refuse(name, Candidate(family(url.dbms)), spec)
         engines = family(url.dbms).engines
         settings = Settings("as found", {}, {}, {})
         environment = planned.name.environment
@@ -223,7 +225,7 @@ def _resolved(
         return ResolvedContender(name, None, engine, environment, settings, url=url)
     kind = family(build.dbms)
     engine = kind.choose_engine(build, planned.name.engine)
-    _refuse(name, Candidate(build.dbms, build.facts.version, build.root, engine), spec)
+    _refuse(name, Candidate(kind, build.facts.version, build.root, engine), spec)
     settings = kind.settings(
         planned.name.config or spec.configured_benchmark().config,
         {**spec.set, **planned.set, **spec.settings_of_pool(planned, kind, engine)},

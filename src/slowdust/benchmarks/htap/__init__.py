@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from slowdust.benchmarks.htap.data import ONE_SNAPSHOT, HtapData
+from slowdust.benchmarks.htap.data import HtapData
 from slowdust.benchmarks.htap.options import OPTIONS, HtapTable
 from slowdust.benchmarks.htap.queries import QUERIES
 from slowdust.benchmarks.htap.tests import (
@@ -21,6 +21,7 @@ from slowdust.benchmarks.htap.tests import (
 )
 from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Test
 from slowdust.benchmarks.options import Table
+from slowdust.sql import Dbms
 from slowdust.units import Second
 
 __all__ = ["HTAP", "HtapTest"]
@@ -67,6 +68,10 @@ class HtapBenchmark(Benchmark):
             connections=sum(table.grid) + 1,  # and that of a long transaction
         )
 
+    def suits(self, dbms: Dbms) -> bool:
+        """Return whether all of a transaction can see one snapshot."""
+        return dbms.sql is not None and dbms.sql.snapshot is not None
+
     def described(self, rows: int, tables: int, seed: int) -> HtapData:
         """Return the tables and tests for the driver, whatever the experiment's rows and tables."""
         del rows, tables, seed
@@ -96,7 +101,6 @@ HTAP = HtapBenchmark(
     name=NAME,
     tests=(),
     suites={},
-    dbms=tuple(ONE_SNAPSHOT),
     most_clients=MOST_CLIENTS,
     options_type=HtapTable,
     options=OPTIONS,

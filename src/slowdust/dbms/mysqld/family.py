@@ -92,6 +92,12 @@ class MysqldFamily(Family):
     creates_users_since: tuple[int, ...]
     """The first version with CREATE USER IF NOT EXISTS."""
 
+    def lacks(self, what: str, engine: str | None = None) -> str | None:
+        """Ask the engine, too."""
+        if what == "partitions" and engine == "memory":
+            return "tables of MEMORY have no partitions since MySQL 8.0"
+        return super().lacks(what, engine)
+
     def validation(self, build: Build) -> Sequence[str]:
         """Return the arguments with which a server checks values of settings without starting."""
         del build

@@ -15,6 +15,7 @@ from slowdust.experiment.workload.references import index_name
 from slowdust.experiment.workload.sql import Hole, Parsed
 from slowdust.experiment.workload.types import CONVERTED, SqlType, for_dialect, seconds_of
 from slowdust.experiment.workload.workload import Transaction, Workload
+from slowdust.sql import Dbms
 
 _EXPONENT = 0.8
 """The exponent of sysbench's zipfian keys."""
@@ -45,28 +46,31 @@ class DescribedWorkload(Described):
         """The rows of all tables."""
         return sum(table.rows for table in self._tables.values())
 
-    def made_before(self, dbms: str) -> list[str]:
+    def made_before(self, dbms: Dbms) -> list[str]:
         """Return the names of the tables that the statements of `before` make."""
-        made = tables_made(for_dialect(self._workload.file.before, dbms) or [], dbms)
+        before = for_dialect(self._workload.file.before, dbms.name)
+        made = tables_made(before or [], dbms.name)
         return [name for name in made if name not in self._tables]
 
-    def tables(self, dbms: str) -> described.Tables:
+    def tables(self, dbms: Dbms) -> described.Tables:
         """Return the tables on a DBMS."""
-        self._workload.check_dialect(dbms, dbms)
+        dialect = dbms.name
+        self._workload.check_dialect(dialect, dialect)
         columns = self._workload.columns
         return described.Tables(
-            tables=[_table(name, table, columns, dbms) for name, table in self._tables.items()],
-            before=for_dialect(self._workload.file.before, dbms) or [],
+            tables=[_table(name, table, columns, dialect) for name, table in self._tables.items()],
+            before=for_dialect(self._workload.file.before, dialect) or [],
         )
 
-    def test(self, name: str, dbms: str, clients: int) -> described.TestOnDbms:
+    def test(self, name: str, dbms: Dbms, clients: int) -> described.TestOnDbms:
         """Return the test of that name on a DBMS."""
         del clients
-        self._workload.check_dialect(dbms, dbms)
+        dialect = dbms.name
+        self._workload.check_dialect(dialect, dialect)
         samples = _Samples(self._workload)
         transactions = []
         for transaction in self._workload.transactions(name):
-            calls = _Calls(self._workload, transaction, dbms, samples, self._new_keys)
+            calls = _Calls(self._workload, transaction, dialect, samples, self._new_keys)
             transactions.append(
                 described.Transaction(
                     name=transaction.name,
@@ -76,7 +80,7 @@ class DescribedWorkload(Described):
             )
         return described.TestOnDbms(
             transactions=transactions,
-            session=for_dialect(self._workload.file.session, dbms) or [],
+            session=for_dialect(self._workload.file.session, dialect) or [],
             samples=samples.sets,
         )
 

@@ -24,6 +24,7 @@ from slowdust.experiment.workload.described import DescribedWorkload
 from slowdust.experiment.workload.file import EntryTable, TestTable
 from slowdust.experiment.workload.sql import CONTROL
 from slowdust.experiment.workload.workload import Workload
+from slowdust.sql import Dbms
 from slowdust.store.folder import Folder
 from slowdust.temporary import temporary_folder
 from slowdust.units import Second
@@ -63,11 +64,11 @@ class _Whole(Described):
         """The rows of all tables."""
         return self._whole.rows
 
-    def tables(self, dbms: str) -> described.Tables:
+    def tables(self, dbms: Dbms) -> described.Tables:
         """Return the tables on a DBMS."""
         return self._whole.tables(dbms)
 
-    def test(self, name: str, dbms: str, clients: int) -> described.TestOnDbms:
+    def test(self, name: str, dbms: Dbms, clients: int) -> described.TestOnDbms:
         """Return the test of that name on a DBMS."""
         return self._whole.test(name, dbms, clients)
 
@@ -79,7 +80,7 @@ class _OneTransaction(_Whole):
         super().__init__(whole)
         self._place = place
 
-    def test(self, name: str, dbms: str, clients: int) -> described.TestOnDbms:
+    def test(self, name: str, dbms: Dbms, clients: int) -> described.TestOnDbms:
         """Return the test with the transaction at the place."""
         whole = self._whole.test(name, dbms, clients)
         return msgspec.structs.replace(whole, transactions=[whole.transactions[self._place]])
@@ -98,7 +99,7 @@ class _OneTable(_Whole):
         """The name of the table."""
         return [self._name]
 
-    def tables(self, dbms: str) -> described.Tables:
+    def tables(self, dbms: Dbms) -> described.Tables:
         """Return the table on a DBMS."""
         [table] = [each for each in self._whole.tables(dbms).tables if each.name == self._name]
         alone = msgspec.structs.replace(table, after=table.after[: self._indexes])
@@ -154,7 +155,7 @@ class Trial:
         if refused.kind != "server":
             raise refused
         wrong: list[tuple[Keys, TargetError]] = []
-        for place, text in enumerate(whole.tables(running.target.dbms).before):
+        for place, text in enumerate(whole.tables(running.family).before):
             try:
                 driver.sql(running.target, [text])
             except TargetError as error:

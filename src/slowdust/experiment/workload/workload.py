@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from slowdust.benchmarks.model import Group
+from slowdust.dbms import sql_of
 from slowdust.experiment.spec.errors import AtKeysError, File, Keys, at, placed
 from slowdust.experiment.workload.blocks import check_blocks
 from slowdust.experiment.workload.columns import Columns, check_literal
@@ -20,7 +21,6 @@ from slowdust.experiment.workload.file import (
     WorkloadFile,
 )
 from slowdust.experiment.workload.references import aggregates, check_columns, check_names
-from slowdust.experiment.workload.reserved import reserved_name
 from slowdust.experiment.workload.sql import CONTROL, Hole, Parsed, check_single, parse_statement
 from slowdust.experiment.workload.types import CONVERTED, DIALECTS, SqlType, for_dialect
 from slowdust.wording import listing, no_such
@@ -88,7 +88,18 @@ class Workload:
 
     def _lack_of(self, dialect: str) -> AtKeysError | None:
         """Return what it lacks in a dialect; None if it lacks nothing."""
-        return self._missing(dialect) or reserved_name(self.file.tables, dialect)
+        return self._missing(dialect) or self._reserved_name(dialect)
+
+    def _reserved_name(self, dialect: str) -> AtKeysError | None:
+        """Return the error of the first table or column with a reserved name; None without one."""
+        reserved = sql_of(dialect).reserved
+        for name, table in self.file.tables.items():
+            columns = [(column, ("tables", name, "columns", column)) for column in table.columns]
+            names: list[tuple[str, Keys]] = [(name, ("tables", name)), *columns]
+            for word, keys in names:
+                if word in reserved:
+                    return AtKeysError(f"'{word}' is a reserved word of {dialect}", keys)
+        return None
 
     def _missing(self, dialect: str) -> AtKeysError | None:
         """Return what it does not have, or not in the SQL of a dialect; None if it has all."""
@@ -205,7 +216,7 @@ class Workload:
             self._check_test(name, test)
         if not self.dialects:
             written = [dialect for dialect in DIALECTS if self._missing(dialect) is None]
-            lack = self._lack_of(written[0] if written else "postgres")
+            lack = self._lack_of((*written, *DIALECTS)[0])
             assert lack is not None
             raise lack
         for dialect in self.dialects:
@@ -235,7 +246,7 @@ class Workload:
         parsed = dict(self._in_all_dialects(name))
         if not parsed:
             with at(*keys, "sql"):
-                parse_statement(statement.sql["postgres"], "postgres")
+                parse_statement(statement.sql[DIALECTS[0]], DIALECTS[0])
         with at(*keys, "sql"):
             for each in parsed.values():
                 _check_spans(each)

@@ -11,6 +11,7 @@ from pathlib import Path
 import tomli_w
 
 from slowdust import benchmarks
+from slowdust.dbms import family, sql_of
 from slowdust.dbms.access import Target
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.driver.process import Driver, TargetError
@@ -28,12 +29,6 @@ from slowdust.places import check_regular, named_path
 from slowdust.remote.url import is_url, parse_url
 from slowdust.wording import counted
 
-_STATISTICS = {
-    "postgres": "SELECT query, sum(calls) AS calls FROM pg_stat_statements "
-    "WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) GROUP BY query",
-    "mysql": "SELECT * FROM performance_schema.events_statements_summary_by_digest "
-    "WHERE SCHEMA_NAME = DATABASE()",
-}
 _NO_TABLE = "it uses no table of the schema whose name is one of a workload"
 _OF_THE_SERVER = re.compile(r"\b(pg_\w+|information_schema|performance_schema)\b", re.IGNORECASE)
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
@@ -148,8 +143,9 @@ def _seen(source: str, driver: Driver | None) -> Seen:
     if is_url(source):
         assert driver is not None
         target = _address(source, driver)
-        dialect = "postgres" if target.dbms == "postgres" else "mysql"
-        (answer,) = driver.sql(target, [_STATISTICS[dialect]])
+        statistics = sql_of(target.dbms).statement_statistics
+        assert statistics is not None, "it was asked before"
+        (answer,) = driver.sql(target, [statistics])
         columns = [name.lower() for name in answer.columns]
         seen = seen_in(columns, enumerate(answer.rows, start=1))
         assert seen is not None
@@ -176,7 +172,8 @@ def _seen(source: str, driver: Driver | None) -> Seen:
 
 def _address(url: str, driver: Driver) -> Target:
     parsed = parse_url(url)
-    if parsed.dbms not in ("postgres", "mysql", "mariadb"):
+    sql = family(parsed.dbms).sql
+    if sql is None or sql.catalog is None or sql.statement_statistics is None:
         raise UsageError(f"{parsed.text}: statements of {parsed.dbms} cannot be replayed")
     return introduced(parsed, driver)[0]
 
