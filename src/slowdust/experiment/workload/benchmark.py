@@ -15,8 +15,7 @@ from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Group, Phase, Te
 from slowdust.experiment.spec.contenders import PlannedContender
 from slowdust.experiment.spec.errors import AtKeysError, at, placed
 from slowdust.experiment.workload.described import DescribedWorkload
-from slowdust.experiment.workload.reading import read_workload
-from slowdust.experiment.workload.workload import Workload
+from slowdust.experiment.workload.workload import Workload, read_workload
 from slowdust.places import named_path
 from slowdust.store.folder import WORKLOAD_FILE
 from slowdust.store.manifest import WorkloadFacts

@@ -9,9 +9,8 @@ import pytest
 from slowdust.benchmarks.model import Group
 from slowdust.dbms import family
 from slowdust.experiment.driver.process import Data
-from slowdust.experiment.workload.described import DescribedWorkload
-from slowdust.experiment.workload.made_before import tables_made
-from slowdust.experiment.workload.reading import read_workload
+from slowdust.experiment.workload.described import DescribedWorkload, tables_made
+from slowdust.experiment.workload.workload import read_workload
 
 CASES = Path(__file__).parents[3] / "cases" / "limits"
 
