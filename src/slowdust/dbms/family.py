@@ -76,9 +76,14 @@ class Family(ABC):
 
     name: str
     """The name of the DBMS."""
+    protocol: str | None = None
+    """The DBMS whose protocol and SQL its servers have for the driver; None for its own."""
     database: str
     """The database that holds the tables."""
-    stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]]
+    stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {
+        Shutdown.ORDERLY: (signal.SIGTERM, signal.SIGKILL),
+        Shutdown.AT_ONCE: (signal.SIGKILL,),
+    }
     """The signals that stop a server, in the order in which they are sent."""
     sql: Sql | None = None
     """Its SQL; None where it has none."""
@@ -265,6 +270,7 @@ class Family(ABC):
         loopback = site.access.listen is Listen.LOOPBACK
         return Target(
             dbms=self.name,
+            protocol=self.protocol,
             host="127.0.0.1" if loopback else None,
             socket=None if loopback else str(site.socket_dir),
             port=site.port,

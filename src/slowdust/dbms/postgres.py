@@ -11,11 +11,10 @@ from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import USER, Auth, Listen
 from slowdust.dbms.by_url import POSTGRES
-from slowdust.dbms.family import Commit, Facts, Family, Shutdown, Sizes
-from slowdust.dbms.in_force import InForce
-from slowdust.dbms.postmaster import in_force, physical, waits
+from slowdust.dbms.family import Commit, Facts, Shutdown, Sizes
+from slowdust.dbms.postgres_protocol import PostgresProtocol
+from slowdust.dbms.postmaster import physical, waits
 from slowdust.dbms.postmaster.settings_check import accepted_settings, configuration_text, quoted
-from slowdust.dbms.postmaster.sql import SQL
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Query, Row, Stage, Statements, WaitUntil, integer
@@ -30,13 +29,6 @@ _LONGEST_STATUS = 4096
 """Bytes of postmaster.pid that are read."""
 _OFF = frozenset({"0", "of", "off", "f", "fa", "fal", "fals", "false", "n", "no"})
 """Words for false; PostgreSQL also takes every unambiguous beginning of one."""
-_FATAL_STATES = {
-    "53": "insufficient resources",
-    "57P": "operator intervention",
-    "58": "system error",
-    "XX": "internal error",
-}
-"""Beginning of a state -> its meaning, in the words of the PostgreSQL manual, appendix A."""
 _AUTH_METHODS = {Auth.TRUST: "trust", Auth.MD5: "md5", Auth.SCRAM: "scram-sha-256"}
 _BYTES_PER_ROW = 320
 _FIRST_WITH_ONE_NUMBER = 10
@@ -92,13 +84,11 @@ _SIZES = (
 """A running server may have another contender's tables in another schema: they do not count."""
 
 
-class Postgres(Family):
-    """PostgreSQL."""
+class Postgres(PostgresProtocol):
+    """PostgreSQL: the postmaster, VACUUM, checkpoints, and facts about its files."""
 
     name = "postgres"
-    sql = SQL
     by_url = POSTGRES
-    database = "postgres"
     # Autovacuum goes by the clock: under valgrind it would come between other operations each time.
     options_when_counted: tuple[str, ...] = ("-c", "autovacuum=off")
     connections_setting = "max_connections"
@@ -127,10 +117,6 @@ class Postgres(Family):
             if settings.get(name, "on").lower() in _OFF:
                 return Commit(waits_for_disk=False, setting=f"{name}=off")
         return Commit(waits_for_disk=True, setting="synchronous_commit=on")
-
-    def render_bytes(self, size: int) -> str:
-        """Write a size in whole megabytes, at least one."""
-        return f"{max(1, size >> 20)}MB"
 
     def pool_settings(self, size: int, engine: str | None) -> Mapping[str, str]:
         """Return the size of the shared buffers."""
@@ -202,11 +188,6 @@ class Postgres(Family):
         panics, fatals = (_messages_of(severity, log) for severity in ("PANIC", "FATAL"))
         return next(iter([*panics[:1], *fatals[-1:]]), None)
 
-    def fatal_error(self, state: str) -> str | None:
-        """Look up the class of the state."""
-        classes = (what for start, what in _FATAL_STATES.items() if state.startswith(start))
-        return next(classes, None)
-
     def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Build the visibility map and the statistics of the loaded rows."""
         return _vacuum("ANALYZE", tables)
@@ -254,10 +235,6 @@ class Postgres(Family):
         """Return the statement that shows the wait events of all sessions."""
         del site
         return (waits.WAITS,)
-
-    def settings_in_force(self, site: Served) -> Query[dict[str, InForce]]:
-        """Ask for the settings in the server's own units."""
-        return in_force.query(site.settings.values)
 
     def buffer_pool(self, site: Served) -> Query[int | None]:
         """Ask for the size of the shared buffers."""

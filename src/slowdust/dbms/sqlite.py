@@ -6,7 +6,6 @@ executes the statements of all clients in its own threads.
 
 from __future__ import annotations
 
-import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms import pragmas, reserved
 from slowdust.dbms.access import Access, Auth, Listen
-from slowdust.dbms.family import Commit, Facts, Family, Shutdown, Sizes
+from slowdust.dbms.family import Commit, Facts, Family, Sizes
 from slowdust.dbms.in_force import InForce
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.settings_query import (
@@ -73,10 +72,6 @@ class Sqlite(Family):
     usual_start = 1.0
     usual_count = 4.0
     without: Mapping[str, str] = {"partitions": "SQLite has no partitioned tables"}
-    stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {
-        Shutdown.ORDERLY: (signal.SIGTERM, signal.SIGKILL),
-        Shutdown.AT_ONCE: (signal.SIGKILL,),
-    }
 
     def bytes_per_row(self, engine: str | None) -> int:
         """Return the bytes in B-trees."""

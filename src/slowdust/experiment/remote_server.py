@@ -181,6 +181,7 @@ def introduced(url: ServerUrl, driver: Driver) -> tuple[Target, Introduction]:
     """
     target = Target(
         dbms=url.dbms,
+        protocol=family(url.dbms).protocol,
         host=url.host,
         socket=url.socket,
         port=url.port,

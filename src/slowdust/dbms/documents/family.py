@@ -6,7 +6,6 @@ Statements of the workloads become commands in the driver (driver/src/wire/mongo
 from __future__ import annotations
 
 import dataclasses
-import signal
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from slowdust.builds.model import Build
 from slowdust.dbms.access import Target
 from slowdust.dbms.documents.client import NAMES, names, without_names
 from slowdust.dbms.documents.replies import command, number, reply
-from slowdust.dbms.family import Family, Shutdown, Sizes
+from slowdust.dbms.family import Family, Sizes
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Query, Row
@@ -44,10 +43,6 @@ class DocumentFamily(Family):
         "partitions": "MongoDB has no partitioned collections",
         "hold": "a single server of MongoDB's protocol has no transactions to hold open",
         "statements": "commands of MongoDB are sent whole each time: there is nothing to prepare",
-    }
-    stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {
-        Shutdown.ORDERLY: (signal.SIGTERM, signal.SIGKILL),
-        Shutdown.AT_ONCE: (signal.SIGKILL,),
     }
 
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:

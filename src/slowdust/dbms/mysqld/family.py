@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
 import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import USER
-from slowdust.dbms.family import Commit, Facts, Family, Shutdown, Sizes
+from slowdust.dbms.family import Commit, Facts, Family, Sizes
 from slowdust.dbms.in_force import InForce
 from slowdust.dbms.mysqld import in_force, physical, waits
 from slowdust.dbms.mysqld.engines import ENGINES, Engine
@@ -68,10 +67,6 @@ _FATAL_STATES = {
 class MysqldFamily(Family):
     """MySQL or MariaDB."""
 
-    stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {
-        Shutdown.ORDERLY: (signal.SIGTERM, signal.SIGKILL),
-        Shutdown.AT_ONCE: (signal.SIGKILL,),
-    }
     database = "slowdust"
     # Valgrind runs one thread at a time: whoever spins until another one has done something spends
     # instructions until its turn is over.
