@@ -118,6 +118,8 @@ def test_running_servers_and_a_build_take_turns(
         assert result["qps"] > 0
         assert result["incarnations"] == 1
         assert "server_cpu_us" not in result["per_op"] or result["contender"] == BUILD
+        written = result["amounts"]["rows_written"] if result["test"] == "update-index" else 0
+        assert result["amounts"]["rows_read"] >= 1 and written in (0, 1)
     facts = {info["name"]: info for info in report["contender_info"]}
     assert facts[postgres.url()]["running"]
     assert not facts[BUILD].get("running")
@@ -235,6 +237,10 @@ def test_the_insert_benchmark_takes_turns_with_running_servers(
     assert frozen[BUILD]
     assert manifest["method"]["incarnations"] == 1
     assert not [text for text in manifest.get("warnings", []) if "should have" in text]
+
+    for plan in manifest["plans"]:
+        is_executed = plan.get("executed") is not None
+        assert is_executed != plan["statement"].startswith("INSERT"), plan["statement"]
 
     report = workplace.report("steps")
     notes = " ".join(report["notes"])

@@ -241,7 +241,10 @@ def test_an_experiment_has_both_sides_and_a_frontier(open_dir: Path) -> None:
     assert queries["beside"]["freshness_queries"] > 0
     assert queries["beside"]["stale_queries"] == 0
     assert queries["compared"]["beside_rate"]["verdict"] in {"same", "more", "less", "unsure"}
+    # Of ten queries and all transactions: each was executed once, beside nothing.
+    assert queries["amounts"]["rows_read"] > 1000
     held = results["transactions.hold", "postgres@17.6"]
+    assert held["amounts"]["rows_written"] > 0
     assert held["beside"]["test"] == "any-query"
     points = {
         (point["transaction_clients"], point["query_clients"]): point

@@ -60,10 +60,17 @@ class _MicroTest(Test):
         """Whether it is about connecting."""
         return self.group is Group.CONNECTING
 
+    @property
+    def encrypted(self) -> bool:
+        """Whether it is about connections with TLS."""
+        return self.name == "connect-tls"
+
     def lack(self, dbms: Dbms, engine: str | None) -> str | None:
-        """Refuse a DBMS without SQL what comes before execution, and one without partitions."""
+        """Refuse a DBMS without SQL what comes before execution; others without what it needs."""
         if self.group in (Group.CONNECTING, Group.PLANNING) and dbms.sql is None:
             return "connecting and planning are tested in SQL databases alone"
+        if self.encrypted:
+            return dbms.lacks("encryption", engine)
         return dbms.lacks("partitions", engine) if self == _PARTITIONS else None
 
 
@@ -71,7 +78,7 @@ _PARTITIONS = _MicroTest(_NAME, "plan-partitions", Group.PLANNING, Phase.AGED)
 _BEFORE_EXECUTION = (
     *(
         _MicroTest(_NAME, name, Group.CONNECTING, Phase.AGED)
-        for name in ("connect", "connect-query")
+        for name in ("connect", "connect-query", "connect-tls")
     ),
     *(
         _MicroTest(_NAME, name, Group.PLANNING, Phase.AGED)

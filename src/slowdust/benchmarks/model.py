@@ -168,6 +168,11 @@ class Test:
         return False
 
     @property
+    def encrypted(self) -> bool:
+        """Whether its connections are encrypted, which not every build or URL is for."""
+        return False
+
+    @property
     def driver_test(self) -> str:
         """The test's name in the driver: without `.pre`, since only the data are younger."""
         return self.name.removesuffix(f".{Phase.PRE}")

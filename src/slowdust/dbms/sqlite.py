@@ -71,7 +71,10 @@ class Sqlite(Family):
     background_settings = ("wal_autocheckpoint",)
     usual_start = 1.0
     usual_count = 4.0
-    without: Mapping[str, str] = {"partitions": "SQLite has no partitioned tables"}
+    without: Mapping[str, str] = {
+        "partitions": "SQLite has no partitioned tables",
+        "encryption": "SQLite has no connections that could be encrypted",
+    }
 
     def bytes_per_row(self, engine: str | None) -> int:
         """Return the bytes in B-trees."""

@@ -26,7 +26,14 @@ _NEAR = 0.25
 """Nearness below which an amount moved so much more than the time that it follows the others."""
 _PAGES = frozenset(
     {"heap_blocks", "index_blocks", "page_reads", "page_requests"}
-    | {"pages", "pages_at_most", "temp_pages_read", "temp_pages_written", "temp_tables_on_disk"}
+    | {
+        "pages",
+        "pages_at_most",
+        "page_writes",
+        "temp_pages_read",
+        "temp_pages_written",
+        "temp_tables_on_disk",
+    }
     | {"sorts_spilled", "hash_batches"}
 )
 """Quantities of servers' counters and of executed statements that are pages, or use some."""

@@ -49,6 +49,8 @@ AMOUNTS: Mapping[str, Quantity] = {
     "loops": Quantity("scans of tables"),
     PAGES: Quantity("pages", floor=4.0, share=0.05),
     PAGES_AT_MOST: Quantity("requests of pages", floor=4.0, share=0.2),
+    # InnoDB begins a page of its undo log or takes one that is there: 7 writes more or less.
+    "page_writes": Quantity("writes to pages", floor=8.0, share=0.1),
     "pages_hit": Quantity("pages found in the cache", exact=False),
     "pages_read": Quantity("pages not found in the cache", exact=False),
     "pages_dirtied": Quantity("pages dirtied", exact=False),

@@ -127,7 +127,7 @@ class StepSessions:
     def _open(self, contender: RunningContender) -> None:
         opened = self._driver.open(
             self._session(contender),
-            contender.target,
+            contender.target_of(self._step.test),
             self._data,
             test=self._step.test.driver_test,
             clients=self._step.clients,
