@@ -20,9 +20,9 @@ from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import USER, Access, Auth, Listen, Target, Tls, Verify
 from slowdust.dbms.by_url import ByUrl
-from slowdust.dbms.in_force import InForce
 from slowdust.dbms.settings import (
     AcceptedSettings,
+    InForce,
     Settings,
     host_memory_bytes,
     load_config,

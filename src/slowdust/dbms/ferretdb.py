@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import dataclasses
+import shlex
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from typing import Protocol
+from urllib.parse import quote
 
 import msgspec
 
+from slowdust import builds
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms import pragmas
-from slowdust.dbms.access import USER, Auth, Listen, Target
-from slowdust.dbms.documents.family import DocumentFamily, socket_of
+from slowdust.dbms.access import USER, Access, Auth, Listen, Target
+from slowdust.dbms.documents import DocumentFamily, socket_of, without_names
 from slowdust.dbms.family import Commit
-from slowdust.dbms.ferret.backend import Backend
-from slowdust.dbms.ferret.postgres import VERSION, Postgres
-from slowdust.dbms.ferret.sqlite import Sqlite
 from slowdust.dbms.postgres import FAMILY as POSTGRES
-from slowdust.dbms.settings import AcceptedSettings, Settings
+from slowdust.dbms.settings import (
+    AcceptedSettings,
+    Settings,
+    check_complaints,
+    check_nothing_created,
+    unknown_setting,
+)
 from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Stage, Statements
 from slowdust.directories import files_below
@@ -25,9 +34,224 @@ from slowdust.errors import UsageError
 from slowdust.secret import Secret
 from slowdust.versions import version_order
 
+
+class Backend(Protocol):
+    """Answers what depends on where documents are kept."""
+
+    bytes_per_row: int
+    """The bytes of a document of seven fields with its share of three secondary indexes."""
+
+    def commit(self, settings: Mapping[str, str]) -> Commit | None:
+        """Return what a command that writes does before it returns."""
+
+    def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
+        """Return the settings that this build takes. Raises UsageError."""
+
+    def create(self, site: Site, run: Run) -> None:
+        """Fill the data directory."""
+
+    def configuration(self, site: Site) -> str:
+        """Return the text of the configuration file."""
+
+    def options(self, site: Site) -> list[str]:
+        """Return the options with which FerretDB finds the back end."""
+
+    def command(self, site: Site, ferretdb: Sequence[str]) -> list[str]:
+        """Return the command that runs FerretDB with what it needs beneath."""
+
+    def programs(self, site: Site) -> Sequence[Path]:
+        """Return the programs beneath FerretDB."""
+
+
+_DBMS = "ferretdb"
+_PRAGMAS = tuple(name for name in pragmas.KNOWN if name != "encoding")
+"""The text of documents is JSON in UTF-8."""
+_JOURNAL = "wal"
+
+
+class _InSqlite:
+    """SQLite within FerretDB's own process."""
+
+    bytes_per_row = 590
+    """The size in B-trees, of JSON with the types of the values; measured with 1.18.0."""
+
+    def commit(self, settings: Mapping[str, str]) -> Commit:
+        """Return whether a command waits for SQLite's log on disk."""
+        return pragmas.commit(settings, _JOURNAL)
+
+    def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
+        """Check the settings here: the server passes them on, and SQLite ignores what is wrong."""
+        del account
+        check_nothing_created(_DBMS, settings)
+        for name in settings.required:
+            if name not in _PRAGMAS:
+                raise unknown_setting(build, name, _PRAGMAS)
+        known = {name: v for name, v in settings.optional.items() if name in _PRAGMAS}
+        skipped = tuple(sorted(settings.optional.keys() - known.keys()))
+        values = {**known, **settings.required}
+        told = (pragmas.complaint(name, value) for name, value in values.items())
+        check_complaints(build, [complaint for complaint in told if complaint is not None])
+        pragmas.ordered(values, _DBMS)
+        return AcceptedSettings(values, skipped, settings.create)
+
+    def create(self, site: Site, run: Run) -> None:
+        """Do nothing: databases are made when they are written to."""
+
+    def configuration(self, site: Site) -> str:
+        """Return a line for each setting, to be read; the server has them in its command."""
+        values = sorted(without_names(site.settings.values).items())
+        return "".join(f"{name} = {value}\n" for name, value in values)
+
+    def options(self, site: Site) -> list[str]:
+        """Return the directory of the databases, with the settings as its query."""
+        settings = pragmas.ordered(without_names(site.settings.values), _DBMS)
+        set_each = "&".join(f"_pragma={quote(f'{name}({value})')}" for name, value in settings)
+        return [
+            "--handler=sqlite",
+            f"--sqlite-url=file:{site.data_dir}/{set_each and f'?{set_each}'}",
+        ]
+
+    def command(self, site: Site, ferretdb: Sequence[str]) -> list[str]:
+        """Return FerretDB's command."""
+        del site
+        return [*ferretdb]
+
+    def programs(self, site: Site) -> Sequence[Path]:
+        """Return none."""
+        del site
+        return ()
+
+
+VERSION = "postgres"
+"""The setting that names the version of Postgres."""
+_DEFAULT_VERSION = "17.6"
+_SHELL = Path("/bin/sh")
+_CONNECTIONS_BY_DEFAULT = 100
+_RESERVED_CONNECTIONS = 10
+"""Connections that are left to superusers and to background work."""
+_BOTH = """
+sleep 0.1  # limits of memory and control groups are set meanwhile
+{postgres} &
+postgres=$!
+trap 'kill -INT $postgres; wait $postgres; exit 0' TERM
+until [ "$(head -n 1 {state} 2>/dev/null)" = $postgres ] && grep -q '^ready' {state}; do
+  kill -0 $postgres 2>/dev/null || exit 1
+  sleep 0.05
+done
+(
+  {ferretdb} &
+  ferretdb=$!
+  trap 'kill -TERM $ferretdb' TERM
+  wait $ferretdb
+  code=$?
+  wait $ferretdb  # again: a signal ends a wait
+  kill -INT $postgres 2>/dev/null
+  exit $code
+) &
+above=$!
+trap 'kill -TERM $above; wait $above; wait $postgres; exit 0' TERM
+wait $postgres
+kill -TERM $above 2>/dev/null
+wait $above
+"""
+"""A shell's commands: Postgres begins before FerretDB and ends after it, and neither outlives the
+other.
+"""
+
+
+class _InPostgres:
+    """A server of Postgres beneath FerretDB, in the same tree of processes."""
+
+    bytes_per_row = 1370
+    """The size in heap and B-trees, of JSONB with the types of the values; measured with 1.18.0."""
+
+    def settings(
+        self,
+        config: str,
+        overrides: Mapping[str, str],
+        side_by_side: int,
+        *,
+        clients: int,
+        memory_bytes: int | None,
+    ) -> Settings:
+        """Return a configuration of Postgres, completed by the version where it has none."""
+        settings = POSTGRES.settings(
+            config, overrides, side_by_side, clients=clients, memory_bytes=memory_bytes
+        )
+        required = {VERSION: _DEFAULT_VERSION, **settings.required}
+        return dataclasses.replace(settings, required=required)
+
+    def commit(self, settings: Mapping[str, str]) -> Commit:
+        """Return whether a commit of Postgres waits for the disk."""
+        return POSTGRES.commit(settings, None)
+
+    def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
+        """Ask the Postgres of that version."""
+        del build
+        version = settings.required[VERSION]
+        others = {name: v for name, v in settings.required.items() if name != VERSION}
+        asked = dataclasses.replace(settings, required=others)
+        accepted = POSTGRES.accept(postgres_build(version), account, asked)
+        return AcceptedSettings(
+            {**accepted.values, VERSION: version}, accepted.skipped, settings.create
+        )
+
+    def create(self, site: Site, run: Run) -> None:
+        """Run initdb."""
+        POSTGRES.create(_beneath(site), run)
+
+    def configuration(self, site: Site) -> str:
+        """Return the configuration of Postgres."""
+        return POSTGRES.configuration(_beneath(site))
+
+    def options(self, site: Site) -> list[str]:
+        """Return the address of Postgres, with as many connections as it lets in."""
+        most = site.settings.values.get("max_connections", str(_CONNECTIONS_BY_DEFAULT))
+        pool = max(1, int(most) - _RESERVED_CONNECTIONS)
+        address = f"host={site.socket_dir}&port={site.port}&pool_max_conns={pool}"
+        return [
+            "--handler=postgresql",
+            f"--postgresql-url=postgres://{USER}@/{POSTGRES.database}?{address}",
+        ]
+
+    def command(self, site: Site, ferretdb: Sequence[str]) -> list[str]:
+        """Return the command of a shell that runs both."""
+        beneath = _beneath(site)
+        script = _BOTH.format(
+            postgres=shlex.join(POSTGRES.server_command(beneath)),
+            state=shlex.quote(str(beneath.data_dir / "postmaster.pid")),
+            ferretdb=shlex.join(ferretdb),
+        )
+        return [str(_SHELL), "-c", script]
+
+    def programs(self, site: Site) -> Sequence[Path]:
+        """Return the server of Postgres, and the shell."""
+        return (Path(POSTGRES.server_command(_beneath(site))[0]), _SHELL)
+
+
+@cache
+def postgres_build(version: str) -> Build:
+    """Return the build of a version of Postgres from the catalog, which is fetched once."""
+    return builds.resolve(POSTGRES.name, version, lambda _: None)
+
+
+def _beneath(site: Site) -> Site:
+    """Return the facts about the Postgres beneath an instance of FerretDB."""
+    own = without_names(site.settings.values)
+    values = {name: value for name, value in own.items() if name != VERSION}
+    return dataclasses.replace(
+        site,
+        build=postgres_build(site.settings.values[VERSION]),
+        data_dir=site.data_dir / POSTGRES.name,
+        access=Access(),
+        settings=AcceptedSettings(values, site.settings.skipped, site.settings.create),
+        engine=None,
+    )
+
+
 _SQLITE, _POSTGRES = "sqlite", "postgres"
-_IN_POSTGRES = Postgres()
-_BACKENDS: Mapping[str, Backend] = {_SQLITE: Sqlite(), _POSTGRES: _IN_POSTGRES}
+_IN_POSTGRES = _InPostgres()
+_BACKENDS: Mapping[str, Backend] = {_SQLITE: _InSqlite(), _POSTGRES: _IN_POSTGRES}
 _SCRAM_SINCE = "1.21.0"
 _PASSWORD = "FERRETDB_SETUP_PASSWORD"
 _ERRORS = ("FATAL", "panic:", "ERROR", "ferretdb: error:")

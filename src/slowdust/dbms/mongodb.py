@@ -6,6 +6,7 @@ The storage engine is a setting of the server, which all its collections have.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -14,21 +15,23 @@ import msgspec
 from slowdust.accounts import Account, server_account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import Auth, Listen, Target
-from slowdust.dbms.documents.family import DocumentFamily
-from slowdust.dbms.documents.replies import ADMIN, command
+from slowdust.dbms.documents import ADMIN, DocumentFamily, command
 from slowdust.dbms.family import Commit, Facts, Sizes
-from slowdust.dbms.in_force import InForce, number
 from slowdust.dbms.mongod import config_file, settings_check, status
 from slowdust.dbms.mongod.by_url import by_url
-from slowdust.dbms.mongod.listening import listening
-from slowdust.dbms.mongod.server_log import first_error
-from slowdust.dbms.mongod.versions import version_of, why_unusable
-from slowdust.dbms.settings import AcceptedSettings, Settings
-from slowdust.dbms.settings_query import check_nothing_created, query_server
+from slowdust.dbms.mongod.settings_check import first_error, listening
+from slowdust.dbms.settings import (
+    AcceptedSettings,
+    InForce,
+    Settings,
+    check_nothing_created,
+    number,
+    query_server,
+)
 from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Query, Stage, Statements
 from slowdust.directories import files_below
-from slowdust.errors import UsageError
+from slowdust.errors import SlowdustError, UsageError
 from slowdust.units import Second
 
 _WIREDTIGER, _MMAPV1, _INMEMORY = "wiredtiger", "mmapv1", "inmemory"
@@ -213,3 +216,30 @@ def _credentials(site: Site) -> list[str]:
     # While there are no users, whoever comes from this machine could make one.
     no_exception = "--setParameter=enableLocalhostAuthBypass=false"
     return [f"--keyFile={_key_file(site)}", no_exception]
+
+
+_OLDEST = (3, 6)
+"""The first version with OP_MSG, the only kind of message that the driver sends."""
+_TOKUMX = "-mongodb-"
+"""A part of TokuMX's version: 2.0.1-mongodb-2.4.10."""
+
+
+def version_of(version: str) -> tuple[int, int]:
+    """Return (7, 0) for '7.0.14', and for '7.0.14-8' of Percona."""
+    numbers = re.match(r"(\d+)\.(\d+)\.", version)
+    if numbers is None:
+        raise SlowdustError(f"the version {version} is not X.Y.Z")
+    return int(numbers.group(1)), int(numbers.group(2))
+
+
+def why_unusable(version: str) -> str | None:
+    """Say why the driver cannot speak with a server of this version; None where it can."""
+    own, tokumx, base = version.partition(_TOKUMX)
+    if tokumx:
+        return (
+            f"TokuMX {own} speaks the protocol of MongoDB {base}, which Slowdust does not: "
+            "3.6 is the first version with the one that it speaks"
+        )
+    if version_of(version) < _OLDEST:
+        return f"mongodb {version} speaks an older protocol than Slowdust does: choose 3.6 or newer"
+    return None

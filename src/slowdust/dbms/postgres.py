@@ -13,7 +13,7 @@ from slowdust.dbms.access import USER, Auth
 from slowdust.dbms.by_url import POSTGRES
 from slowdust.dbms.family import Commit, Facts, Shutdown, Sizes
 from slowdust.dbms.postgres_protocol import PostgresProtocol
-from slowdust.dbms.postmaster import physical, waits
+from slowdust.dbms.postmaster import waits
 from slowdust.dbms.postmaster.settings_check import (
     accepted_settings,
     configuration_text,
@@ -27,6 +27,7 @@ from slowdust.dbms.waits import Waits
 from slowdust.directories import AccountDirectory, files_below
 from slowdust.errors import SlowdustError
 from slowdust.secret import Secret
+from slowdust.store.preparation import LOG_BYTES, SERVER
 from slowdust.units import Second
 
 _STATUS_LINE = 7
@@ -88,6 +89,61 @@ _SIZES = (
     "AND n.nspname NOT LIKE 'pg\\_%'"
 )
 """A running server may have another contender's tables in another schema: they do not count."""
+
+
+_LEVEL_AT = 24 + 12
+"""Offset of the root's level: behind the page header, the magic number, version and root block.
+
+Its least significant byte comes first on the processors that there are builds for."""
+
+_FACTS = (
+    "SELECT c.relname, t.relname, "
+    "pg_relation_size(c.oid) / current_setting('block_size')::int, "
+    "c.relpages - c.relallvisible, c.reltuples, s.n_dead_tup, "
+    "CASE WHEN a.amname = 'btree' AND c.relkind = 'i' THEN 1 + "
+    f"get_byte(pg_read_binary_file(pg_relation_filepath(c.oid), {_LEVEL_AT}, 4), 0) END "
+    "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+    "LEFT JOIN pg_index i ON i.indexrelid = c.oid LEFT JOIN pg_class t ON t.oid = i.indrelid "
+    "LEFT JOIN pg_am a ON a.oid = c.relam LEFT JOIN pg_stat_user_tables s ON s.relid = c.oid "
+    "WHERE c.relkind IN ('r', 'i') AND n.nspname <> 'information_schema' "
+    "AND n.nspname NOT LIKE 'pg\\_%'",
+    "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), redo_lsn) FROM pg_control_checkpoint()",
+)
+"""The statements whose answers `_read_facts` reads."""
+_OF_TABLE = ("pages", "pages_not_all_visible", "rows", "dead_rows")
+
+_COUNTERS = (
+    "SELECT sum(heap_blks_read + heap_blks_hit), sum(idx_blks_read + idx_blks_hit), "
+    "(SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_user_tables), "
+    "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0') FROM pg_statio_user_tables"
+)
+"""The statement whose answer `_read_counters` reads."""
+_COUNTED = ("heap_blocks", "index_blocks", "rows_fetched", LOG_BYTES)
+
+
+def _read_facts(answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
+    """Read the answers to `_FACTS`."""
+    relations, ((checkpoint_age,),) = answers
+    facts: dict[str, dict[str, float]] = {}
+    for name, table, pages, *of_table, height in relations:
+        if table is None:
+            known = zip(_OF_TABLE, (pages, *of_table), strict=True)
+            facts[f"{name}"] = {key: float(value) for key, value in known if value is not None}
+        else:
+            facts[f"{table}.{name}"] = {"pages": float(pages or 0)}
+            if height is not None:
+                facts[f"{table}.{name}"]["height"] = float(height)
+    if checkpoint_age is not None:
+        facts[SERVER] = {"checkpoint_age_bytes": float(checkpoint_age)}
+    return facts
+
+
+def _read_counters(answers: Sequence[Sequence[Row]]) -> dict[str, float]:
+    """Read the answer to `_COUNTERS`: totals since the server's statistics began."""
+    ((row,),) = answers
+    return {
+        name: float(value) for name, value in zip(_COUNTED, row, strict=True) if value is not None
+    }
 
 
 class Postgres(PostgresProtocol):
@@ -239,11 +295,11 @@ class Postgres(PostgresProtocol):
 
     def facts(self, site: Served) -> Query[Facts]:
         """Ask for sizes, the visibility map, dead rows, heights and the checkpoint's age."""
-        return Query(physical.FACTS, physical.read_facts, _reported(site))
+        return Query(_FACTS, _read_facts, _reported(site))
 
     def counters(self, site: Served) -> Query[dict[str, float]]:
         """Ask for blocks and rows of all tables and indexes."""
-        return Query((physical.COUNTERS,), physical.read_counters, _reported(site))
+        return Query((_COUNTERS,), _read_counters, _reported(site))
 
     def waits(self, site: Served) -> Sequence[Waits]:
         """Return the statement that shows the wait events of all sessions."""

@@ -15,9 +15,10 @@ from slowdust.builds.model import Build
 from slowdust.dbms import pragmas, reserved
 from slowdust.dbms.access import Access, Auth, Listen
 from slowdust.dbms.family import Commit, Facts, Family, Sizes
-from slowdust.dbms.in_force import InForce
-from slowdust.dbms.settings import AcceptedSettings, Settings
-from slowdust.dbms.settings_query import (
+from slowdust.dbms.settings import (
+    AcceptedSettings,
+    InForce,
+    Settings,
     check_complaints,
     check_nothing_created,
     query_server,

@@ -14,8 +14,7 @@ from slowdust.dbms import family
 from slowdust.dbms.access import Listen, Target
 from slowdust.dbms.environment import Environment
 from slowdust.dbms.family import Family, Sizes
-from slowdust.dbms.in_force import InForce
-from slowdust.dbms.settings import Settings
+from slowdust.dbms.settings import InForce, Settings
 from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.remote_server import RemoteServer

@@ -61,7 +61,7 @@ def settings_of(**values: str) -> Settings:
 def beneath(monkeypatch: pytest.MonkeyPatch) -> None:
     """A build of each version of Postgres, in place of those of the catalog."""
     monkeypatch.setattr(
-        "slowdust.dbms.ferret.postgres.postgres_build",
+        "slowdust.dbms.ferretdb.postgres_build",
         lambda version: build_of(version, "postgres"),
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from slowdust.dbms.access import Verify
 from slowdust.dbms.by_url import PREFIX, ByUrl, Dialect, Introduction
-from slowdust.dbms.documents.replies import ADMIN, command, reply
+from slowdust.dbms.documents import ADMIN, command, reply
 from slowdust.dbms.mongod import status
 from slowdust.dbms.stages import Query, Row
 

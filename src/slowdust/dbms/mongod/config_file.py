@@ -6,8 +6,8 @@ import json
 import re
 from collections.abc import Mapping
 
-from slowdust.dbms.documents.client import without_names
-from slowdust.dbms.in_force import truth
+from slowdust.dbms.documents import without_names
+from slowdust.dbms.settings import truth
 from slowdust.errors import UsageError
 
 JOURNALED = "writeConcern.j"

@@ -7,16 +7,23 @@ is after it has read and taken all settings.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
+from slowdust.dbms.documents import socket_in
 from slowdust.dbms.mongod import config_file
-from slowdust.dbms.mongod.listening import listening
-from slowdust.dbms.mongod.server_log import first_error
-from slowdust.dbms.settings import AcceptedSettings, Settings
-from slowdust.dbms.settings_query import check_complaints, query_server, unknown_setting
+from slowdust.dbms.settings import (
+    AcceptedSettings,
+    Settings,
+    check_complaints,
+    query_server,
+    unknown_setting,
+)
 from slowdust.temporary import ENTERABLE, temporary_folder
 
 _SOCKETS = "s"
@@ -26,6 +33,18 @@ _PARAMETERS = "setParameter."
 _UNKNOWN_OPTION = re.compile(r"[Uu]nrecognized option: ([\w.]+)")
 _UNKNOWN_PARAMETER = re.compile(r'Illegal --setParameter parameter: "?([\w.]+)')
 _MISSING = re.compile(r"Data directory .* not found")
+
+
+def listening(sockets: Path, port: int, address: str | None = None) -> list[str]:
+    """Return the options of a server that listens on its socket, and on this address if any.
+
+    Without an address it would choose 127.0.0.1; the socket may stand in its place.
+    """
+    return [
+        f"--bind_ip={address or socket_in(sockets, port)}",
+        f"--port={port}",
+        f"--unixSocketDirectory={sockets}",
+    ]
 
 
 def accepted_settings(build: Build, account: Account, settings: Settings) -> AcceptedSettings:
@@ -75,3 +94,44 @@ def _unknown(complaint: str) -> str:
         return option.group(1)
     parameter = _UNKNOWN_PARAMETER.search(complaint)
     return f"{_PARAMETERS}{parameter.group(1)}" if parameter else ""
+
+
+_SEVERE = ("E", "F")
+_LOG_LINE = re.compile(r"\d{4}-\d\d-\d\dT\S+ ([A-Z]\d?) +\S+ +\[[^\]]*\] (.*)")
+"""A line of text: its time, severity, component and thread, then what it says."""
+_LAST_WORDS = "exception in initAndListen"
+"""The beginning of a line that says why the server ends, with the severity of information."""
+_HINT = re.compile(r"try '.*' for more information", re.IGNORECASE)
+
+
+def first_error(lines: Iterable[str]) -> str | None:
+    """Return what the first line about an error says; None where there is none."""
+    errors = (error_in(line) for line in lines)
+    return next((error for error in errors if error), None)
+
+
+def error_in(line: str) -> str | None:
+    """Return what a line says about an error; None for other lines."""
+    line = line.strip()
+    if line.startswith("{"):
+        return _error_in_document(line)
+    logged = _LOG_LINE.fullmatch(line)
+    if logged is None:
+        return None if _HINT.fullmatch(line) else line or None
+    severity, said = logged.groups()
+    return said if severity in _SEVERE or said.startswith(_LAST_WORDS) else None
+
+
+def _error_in_document(line: str) -> str | None:
+    try:
+        entry = msgspec.json.decode(line, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return line
+    if entry.get("s") not in _SEVERE:
+        return None
+    attributes = entry.get("attr")
+    reason = attributes.get("error") if isinstance(attributes, dict) else None
+    if isinstance(reason, dict):
+        reason = reason.get("errmsg") or reason.get("message")
+    said = str(entry.get("msg", ""))
+    return f"{said}: {reason}" if reason else said

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from slowdust.dbms.documents.replies import ADMIN, command, number, reply
-from slowdust.dbms.in_force import InForce, same_number, truth
-from slowdust.dbms.in_force import number as number_of
+from slowdust.dbms.documents import ADMIN, command, number, reply
+from slowdust.dbms.settings import InForce, same_number, truth
+from slowdust.dbms.settings import number as number_of
 from slowdust.dbms.stages import Query, Row
 from slowdust.store.preparation import SERVER
 from slowdust.units import known, present

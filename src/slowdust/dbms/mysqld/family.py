@@ -11,21 +11,26 @@ from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import USER, Access
 from slowdust.dbms.family import Commit, Facts, Family, Sizes
-from slowdust.dbms.in_force import InForce
-from slowdust.dbms.mysqld import in_force, physical, waits
-from slowdust.dbms.mysqld.engines import ENGINES, Engine
-from slowdust.dbms.mysqld.instance_options import (
+from slowdust.dbms.mysqld import waits
+from slowdust.dbms.mysqld.engines import COUNTERS, ENGINES, Engine, read_counters
+from slowdust.dbms.mysqld.layout import find_plugin, sql_file, version_of
+from slowdust.dbms.mysqld.options import (
+    as_arguments,
     data_directory,
     data_options,
+    option_file,
     runtime_directory,
     server_options,
     socket_of,
     user_file,
 )
-from slowdust.dbms.mysqld.layout import find_plugin, sql_file, version_of
-from slowdust.dbms.mysqld.options import as_arguments, option_file
-from slowdust.dbms.mysqld.settings_check import HELP, accepted_settings, known_settings
-from slowdust.dbms.settings import AcceptedSettings, Settings
+from slowdust.dbms.mysqld.settings_check import (
+    HELP,
+    accepted_settings,
+    known_settings,
+    settings_in_force,
+)
+from slowdust.dbms.settings import AcceptedSettings, InForce, Settings
 from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Query, Row, Stage, Statements, integer
 from slowdust.dbms.waits import Waits
@@ -275,7 +280,7 @@ class MysqldFamily(Family):
     def counters(self, site: Served) -> Query[dict[str, float]]:
         """Ask for the calls of the storage engine."""
         del site
-        return Query((physical.COUNTERS,), physical.read_counters)
+        return Query((COUNTERS,), read_counters)
 
     def options_when_observed(self, site: Served) -> Sequence[str]:
         """Return options that switch the Performance Schema on, in versions that know them."""
@@ -288,7 +293,7 @@ class MysqldFamily(Family):
 
     def settings_in_force(self, site: Served) -> Query[dict[str, InForce]]:
         """Ask for all variables, and compare values in whatever form they are written."""
-        return in_force.query(site.settings.values)
+        return settings_in_force(site.settings.values)
 
     def buffer_pool(self, site: Served) -> Query[int | None] | None:
         """Ask for the size of InnoDB's buffer pool or MyRocks' block cache."""

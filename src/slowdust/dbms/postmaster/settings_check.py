@@ -7,8 +7,13 @@ from collections.abc import Mapping, Sequence
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
-from slowdust.dbms.settings import AcceptedSettings, Settings
-from slowdust.dbms.settings_query import check_complaints, query_server, unknown_setting
+from slowdust.dbms.settings import (
+    AcceptedSettings,
+    Settings,
+    check_complaints,
+    query_server,
+    unknown_setting,
+)
 from slowdust.errors import UsageError
 from slowdust.temporary import ENTERABLE, temporary_folder
 

@@ -9,20 +9,19 @@ import dataclasses
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
-from slowdust.dbms.access import Target
-from slowdust.dbms.documents.client import NAMES, names, without_names
-from slowdust.dbms.documents.replies import command, number, reply
+from slowdust.dbms.access import Names, Target
 from slowdust.dbms.family import Family, Sizes
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Query, Row
 from slowdust.directories import connected
-from slowdust.errors import SlowdustError
+from slowdust.errors import SlowdustError, UsageError
 
 _CONNECT_TIMEOUT_S = 5.0
 _FATAL_STATES = {
@@ -32,6 +31,53 @@ _FATAL_STATES = {
     "mongodb/11600": "the server shuts down",
     "mongodb/14031": "the disk is full",
 }
+
+
+NAMES = "names"
+"""The setting for the length of the names of fields, which every document holds."""
+
+
+def names(values: Mapping[str, str]) -> Names:
+    """Return the length of the names of fields, long unless short ones are wanted."""
+    given = values.get(NAMES, Names.LONG.value)
+    try:
+        return Names(given)
+    except ValueError:
+        raise UsageError(f"{NAMES} = {given!r}: write long or short") from None
+
+
+def without_names(values: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings without that of the client."""
+    return {name: value for name, value in values.items() if name != NAMES}
+
+
+ADMIN = "admin"
+"""The database of the commands that concern the whole server."""
+
+
+def command(name: str, database: str | None = None, **options: object) -> str:
+    """Write a command for the driver; without a database it is for that of the tables."""
+    document = {name: 1, **options}
+    if database is not None:
+        document["$db"] = database
+    return msgspec.json.encode(document).decode()
+
+
+def reply(rows: Sequence[Sequence[str | None]]) -> Mapping[str, Any]:
+    """Read the reply to a command, which is one row with one value."""
+    ((text,),) = rows
+    document = msgspec.json.decode(text or "null")
+    if not isinstance(document, dict):
+        raise SlowdustError("the server's reply to a command is no document")
+    return document
+
+
+def number(document: Mapping[str, Any], *path: str) -> float | None:
+    """Return the number at a path of a document; None where there is none."""
+    value: Any = document
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return float(value) if isinstance(value, int | float) else None
 
 
 class DocumentFamily(Family):
