@@ -61,16 +61,12 @@ class SqlDialect(Dialect):
     schema_is_database: bool
 
     def introduction(self, database: str) -> Query[Introduction]:
-        """Ask with the two statements."""
-        del database
         return Query((self.identity, self.foreign_tables), _introduced)
 
     def create(self, schema: str) -> list[str]:
-        """Drop what is there, and make it."""
         return [*self.drop(schema), f"CREATE SCHEMA {schema}"]
 
     def drop(self, schema: str) -> list[str]:
-        """Drop it with its tables."""
         return [f"DROP SCHEMA IF EXISTS {schema}{'' if self.schema_is_database else ' CASCADE'}"]
 
 

@@ -115,7 +115,6 @@ class DocumentFamily(Family):
 
     def is_ready(self, site: Site, pid: int) -> bool:
         """Connect to the socket, on which the server listens when it is ready."""
-        del pid
         try:
             with connected(socket_of(site), site.account, _CONNECT_TIMEOUT_S):
                 return True
@@ -129,12 +128,9 @@ class DocumentFamily(Family):
         )
 
     def fatal_error(self, state: str) -> str | None:
-        """Look up the number."""
         return _FATAL_STATES.get(state)
 
     def sizes(self, site: Served, tables: Sequence[str]) -> Query[Sizes]:
-        """Ask for the sizes of all collections and indexes."""
-        del site, tables
         return Query((command("dbStats"),), self._read_sizes)
 
     def _read_sizes(self, answers: Sequence[Sequence[Row]]) -> Sizes:

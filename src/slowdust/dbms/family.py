@@ -153,7 +153,6 @@ class Family(ABC):
 
     def lacks(self, what: str, engine: str | None = None) -> str | None:
         """Say why servers of the family lack something, as a sentence; None where they have it."""
-        del engine
         return self.without.get(what)
 
     def choose_engine(self, build: Build, wanted: str | None) -> str | None:
@@ -177,12 +176,10 @@ class Family(ABC):
 
     def beneath(self, settings: Settings) -> tuple[str, str] | None:
         """Return DBMS and version of a server that one with such settings runs on; None without."""
-        del settings
         return None
 
     def missing_for_engine(self, build: Build, engine: str) -> str | None:
         """Say what this build lacks for an engine, and which has it; None when it lacks nothing."""
-        del build, engine
         return None
 
     def keeps_tables(self, site: Served) -> bool:
@@ -220,7 +217,6 @@ class Family(ABC):
 
         Empty where they ask for none.
         """
-        del build
         return ()
 
     def check_access(self, build: Build, access: Access) -> None:
@@ -242,7 +238,6 @@ class Family(ABC):
 
     def without_tls(self, build: Build, account: Account) -> str | None:
         """Say why servers of this build encrypt no connections; None where they do."""
-        del build, account
         return f"connections to {self.name} are not encrypted"
 
     def with_encryption(self, access: Access, build: Build) -> Access:
@@ -267,7 +262,6 @@ class Family(ABC):
 
     def secret_variables(self, site: Site) -> Mapping[str, Secret]:
         """Return secrets for the server's environment, which only its account can read."""
-        del site
         return {}
 
     def programs(self, site: Site) -> Sequence[Path]:
@@ -332,7 +326,6 @@ class Family(ABC):
         Done now, it is not done while another server is measured. Empty where the server does it
         during the writes, or not at all.
         """
-        del site, tables
         return []
 
     def write_out(self, site: Served) -> list[Stage]:
@@ -340,12 +333,10 @@ class Family(ABC):
 
         Empty where no statement does it.
         """
-        del site
         return []
 
     def data_files(self, site: Served) -> list[Path]:
         """Return the files with pages of tables and indexes; empty where they cannot be seen."""
-        del site
         return []
 
     @abstractmethod
@@ -357,7 +348,6 @@ class Family(ABC):
 
         None where pages have no one size, or the server does not tell it.
         """
-        del site
         return None
 
     def facts(self, site: Served) -> Query[Facts] | None:
@@ -365,7 +355,6 @@ class Family(ABC):
 
         The quantities are those of `analysis/preparation/quantities.py`.
         """
-        del site
         return None
 
     def counters(self, site: Served) -> Query[dict[str, float]] | None:
@@ -373,7 +362,6 @@ class Family(ABC):
 
         Only their differences count. None where the server does not count its work.
         """
-        del site
         return None
 
     def settings_in_force(self, site: Served) -> Query[dict[str, InForce]] | None:
@@ -381,7 +369,6 @@ class Family(ABC):
 
         None where the server does not tell its settings.
         """
-        del site
         return None
 
     def buffer_pool(self, site: Served) -> Query[int | None] | None:
@@ -389,12 +376,10 @@ class Family(ABC):
 
         None where the engine has no page cache that its sessions share.
         """
-        del site
         return None
 
     def options_when_observed(self, site: Served) -> Sequence[str]:
         """Return options at the end of the command of a server that tells its sessions' waits."""
-        del site
         return ()
 
     def waits(self, site: Served) -> Sequence[Waits]:
@@ -402,7 +387,6 @@ class Family(ABC):
 
         Empty where it cannot.
         """
-        del site
         return ()
 
     def _room_for(self, clients: int, settings: Settings) -> dict[str, str]:

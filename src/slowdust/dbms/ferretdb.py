@@ -81,7 +81,6 @@ class _InSqlite:
 
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
         """Check the settings here: the server passes them on, and SQLite ignores what is wrong."""
-        del account
         check_nothing_created(_DBMS, settings)
         for name in settings.required:
             if name not in _PRAGMAS:
@@ -112,13 +111,9 @@ class _InSqlite:
         ]
 
     def command(self, site: Site, ferretdb: Sequence[str]) -> list[str]:
-        """Return FerretDB's command."""
-        del site
         return [*ferretdb]
 
     def programs(self, site: Site) -> Sequence[Path]:
-        """Return none."""
-        del site
         return ()
 
 
@@ -182,12 +177,9 @@ class _InPostgres:
         return dataclasses.replace(settings, required=required)
 
     def commit(self, settings: Mapping[str, str]) -> Commit:
-        """Return whether a commit of Postgres waits for the disk."""
         return POSTGRES.commit(settings, None)
 
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
-        """Ask the Postgres of that version."""
-        del build
         version = settings.required[VERSION]
         others = {name: v for name, v in settings.required.items() if name != VERSION}
         asked = dataclasses.replace(settings, required=others)
@@ -197,11 +189,9 @@ class _InPostgres:
         )
 
     def create(self, site: Site, run: Run) -> None:
-        """Run initdb."""
         POSTGRES.create(_beneath(site), run)
 
     def configuration(self, site: Site) -> str:
-        """Return the configuration of Postgres."""
         return POSTGRES.configuration(_beneath(site))
 
     def options(self, site: Site) -> list[str]:
@@ -215,7 +205,6 @@ class _InPostgres:
         ]
 
     def command(self, site: Site, ferretdb: Sequence[str]) -> list[str]:
-        """Return the command of a shell that runs both."""
         beneath = _beneath(site)
         script = _BOTH.format(
             postgres=shlex.join(POSTGRES.server_command(beneath)),
@@ -225,7 +214,6 @@ class _InPostgres:
         return [str(_SHELL), "-c", script]
 
     def programs(self, site: Site) -> Sequence[Path]:
-        """Return the server of Postgres, and the shell."""
         return (Path(POSTGRES.server_command(_beneath(site))[0]), _SHELL)
 
 
@@ -314,11 +302,9 @@ class FerretDB(DocumentFamily):
         return None if version is None else (POSTGRES.name, version)
 
     def bytes_per_row(self, engine: str | None) -> int:
-        """Return the bytes in the back end."""
         return _backend(engine).bytes_per_row
 
     def commit(self, settings: Mapping[str, str], engine: str | None) -> Commit | None:
-        """Return what a command that writes waits for in the back end."""
         return _backend(engine).commit(settings)
 
     def render_bytes(self, size: int) -> str:
@@ -343,7 +329,6 @@ class FerretDB(DocumentFamily):
         return (Auth.SCRAM,) if _is_since(_SCRAM_SINCE, build.facts.version) else ()
 
     def create(self, site: Site, run: Run) -> None:
-        """Let the back end fill the directory."""
         _backend(site.engine).create(site, run)
 
     def configuration(self, site: Site) -> str:
@@ -368,11 +353,9 @@ class FerretDB(DocumentFamily):
         return backend.command(site, ferretdb)
 
     def programs(self, site: Site) -> Sequence[Path]:
-        """Return the server and what runs beneath it."""
         return (site.build.server, *_backend(site.engine).programs(site))
 
     def target(self, site: Site) -> Target:
-        """Return the address, with the database that has the user."""
         return msgspec.structs.replace(super().target(site), auth_source=self.database)
 
     def _credentials(self, site: Site) -> list[str]:
@@ -389,12 +372,10 @@ class FerretDB(DocumentFamily):
         ]
 
     def secret_variables(self, site: Site) -> Mapping[str, Secret]:
-        """Return the password of the only user, if it has one."""
         password = site.access.password
         return {} if password is None else {_PASSWORD: password}
 
     def error_line(self, log: Sequence[str]) -> str | None:
-        """Return the last error."""
         lines = (line for line in log if _ENDED_BY_US not in line)
         errors = [line for line in lines if any(mark in line for mark in _ERRORS)]
         return errors[-1].strip() if errors else None
@@ -408,7 +389,6 @@ class FerretDB(DocumentFamily):
         return [Statements((msgspec.json.encode(each).decode(),)) for each in commands]
 
     def data_files(self, site: Served) -> list[Path]:
-        """Return the files of the back end."""
         if site.files is None:
             return []
         pattern = f"{POSTGRES.name}/base/*/*" if site.engine == _POSTGRES else "*.sqlite*"

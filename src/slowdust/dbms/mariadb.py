@@ -31,8 +31,6 @@ class Mariadb(MysqldFamily):
     )
 
     def auths(self, build: Build) -> Sequence[Auth]:
-        """Return the native method, the only one."""
-        del build
         return (Auth.NATIVE,)
 
     def table_of_users(self, site: Site) -> str:

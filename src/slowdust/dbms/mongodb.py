@@ -85,7 +85,6 @@ class Mongodb(DocumentFamily):
 
     def bytes_per_row(self, engine: str | None) -> int:
         """Return the bytes of documents without compression."""
-        del engine
         return _BYTES_PER_ROW
 
     def commit(self, settings: Mapping[str, str], engine: str | None) -> Commit | None:
@@ -125,12 +124,10 @@ class Mongodb(DocumentFamily):
 
         It is the only user that is there before the server runs.
         """
-        del run
         if site.access.password is not None:
             site.account.make_file(_key_file(site), site.access.password.reveal().encode())
 
     def configuration(self, site: Site) -> str:
-        """Write the settings as YAML."""
         return config_file.text(site.settings.values)
 
     def server_command(self, site: Site) -> list[str]:
@@ -159,7 +156,6 @@ class Mongodb(DocumentFamily):
 
     def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Write what is only in memory; there are no statistics of the planner."""
-        del tables
         return [] if site.engine == _INMEMORY else [_CHECKPOINT]
 
     def after_step(self, site: Served, tables: Sequence[str]) -> list[Stage]:
@@ -169,11 +165,9 @@ class Mongodb(DocumentFamily):
         return self.after_load(site, tables) if comes_soon else []
 
     def write_out(self, site: Served) -> list[Stage]:
-        """Return a checkpoint."""
         return self.after_load(site, ())
 
     def data_files(self, site: Served) -> list[Path]:
-        """Return the files of collections and indexes."""
         return [] if site.files is None else files_below(site.files, "**/*.wt")
 
     def sizes(self, site: Served, tables: Sequence[str]) -> Query[Sizes]:
@@ -182,17 +176,12 @@ class Mongodb(DocumentFamily):
         return dataclasses.replace(super().sizes(site, tables), before=written)
 
     def facts(self, site: Served) -> Query[Facts]:
-        """Ask for the documents and for what is still to be written."""
-        del site
         return Query(status.FACTS, status.read_facts)
 
     def counters(self, site: Served) -> Query[dict[str, float]]:
-        """Ask for the status, which has the counters."""
-        del site
         return Query((status.STATUS,), status.read_counters)
 
     def settings_in_force(self, site: Served) -> Query[dict[str, InForce]]:
-        """Ask for the settings that the server has read."""
         return status.settings(config_file.of_server(site.settings.values))
 
     def buffer_pool(self, site: Served) -> Query[int | None] | None:

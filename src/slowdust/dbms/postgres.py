@@ -164,25 +164,19 @@ class Postgres(PostgresProtocol):
     }
 
     def major(self, version: tuple[int, ...]) -> tuple[int, ...]:
-        """Return one number from 10 on, two before."""
         return version[:1] if version[0] >= _FIRST_WITH_ONE_NUMBER else version[:2]
 
     def bytes_per_row(self, engine: str | None) -> int:
-        """Return the bytes in the heap and in B-trees."""
-        del engine
         return _BYTES_PER_ROW
 
     def commit(self, settings: Mapping[str, str], engine: str | None) -> Commit:
         """Return whether a commit waits until its WAL is on disk."""
-        del engine
         for name in ("fsync", "synchronous_commit"):
             if settings.get(name, "on").lower() in _OFF:
                 return Commit(waits_for_disk=False, setting=f"{name}=off")
         return Commit(waits_for_disk=True, setting="synchronous_commit=on")
 
     def pool_settings(self, size: int, engine: str | None) -> Mapping[str, str]:
-        """Return the size of the shared buffers."""
-        del engine
         return {"shared_buffers": self.render_bytes(size)}
 
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
@@ -190,12 +184,9 @@ class Postgres(PostgresProtocol):
         return accepted_settings(build, account, settings)
 
     def auths(self, build: Build) -> Sequence[Auth]:
-        """Return SCRAM and md5."""
-        del build
         return (Auth.SCRAM, Auth.MD5)
 
     def without_tls(self, build: Build, account: Account) -> str | None:
-        """Ask the server whether it takes the setting."""
         return why_without_tls(build, account)
 
     def create(self, site: Site, run: Run) -> None:
@@ -226,7 +217,6 @@ class Postgres(PostgresProtocol):
         return f"include {initial}\n{configuration_text(site.settings.values)}"
 
     def server_command(self, site: Site) -> list[str]:
-        """Return the command of the postmaster."""
         own = {
             "config_file": str(site.config_file),
             "listen_addresses": "127.0.0.1" if site.access.by_tcp else "",
@@ -275,40 +265,27 @@ class Postgres(PostgresProtocol):
         return _vacuum_of("ANALYZE", tables)
 
     def write_out(self, site: Served) -> list[Stage]:
-        """Return a checkpoint."""
-        del site
         return [_CHECKPOINT]
 
     def data_files(self, site: Served) -> list[Path]:
-        """Return the files of all databases."""
         return [] if site.files is None else files_below(site.files / "base", "*/*")
 
     def page_size(self, site: Served) -> Query[int | None]:
-        """Ask for the size that the server was compiled with."""
-        del site
         return Query(("SELECT current_setting('block_size')",), integer)
 
     def sizes(self, site: Served, tables: Sequence[str]) -> Query[Sizes]:
-        """Ask for one row of bytes: database, tables with their TOAST, indexes."""
-        del site, tables
         return Query((_SIZES,), _read_sizes)
 
     def facts(self, site: Served) -> Query[Facts]:
-        """Ask for sizes, the visibility map, dead rows, heights and the checkpoint's age."""
         return Query(_FACTS, _read_facts, _reported(site))
 
     def counters(self, site: Served) -> Query[dict[str, float]]:
-        """Ask for blocks and rows of all tables and indexes."""
         return Query((_COUNTERS,), _read_counters, _reported(site))
 
     def waits(self, site: Served) -> Sequence[Waits]:
-        """Return the statement that shows the wait events of all sessions."""
-        del site
         return (waits.WAITS,)
 
     def buffer_pool(self, site: Served) -> Query[int | None]:
-        """Ask for the size of the shared buffers."""
-        del site
         return Query(("SELECT pg_size_bytes(current_setting('shared_buffers'))",), integer)
 
 

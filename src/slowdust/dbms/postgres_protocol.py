@@ -39,12 +39,10 @@ class PostgresProtocol(Family):
     sql = SQL
 
     def render_bytes(self, size: int) -> str:
-        """Write a size in whole megabytes, at least one."""
         return f"{max(1, size >> 20)}MB"
 
     def is_ready(self, site: Site, pid: int) -> bool:
         """Begin a session; a server that starts, or has ended, does not ask who it is."""
-        del pid
         fields = f"user\0{USER}\0database\0{self.database}\0\0".encode()
         message = _VERSION.to_bytes(4, "big") + fields
         try:
@@ -55,17 +53,13 @@ class PostgresProtocol(Family):
             return False
 
     def fatal_error(self, state: str) -> str | None:
-        """Look up the class of the state."""
         classes = (what for start, what in _FATAL_STATES.items() if state.startswith(start))
         return next(classes, None)
 
     def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Gather the statistics of the planner."""
-        del site
         return [Statements(tuple(f"ANALYZE {table}" for table in tables))]
 
     def settings_in_force(self, site: Served) -> Query[dict[str, InForce]]:
-        """Ask for the settings in the server's own units."""
         return query_of_settings(site.settings.values)
 
 

@@ -78,13 +78,10 @@ class Sqlite(Family):
     }
 
     def bytes_per_row(self, engine: str | None) -> int:
-        """Return the bytes in B-trees."""
-        del engine
         return _BYTES_PER_ROW
 
     def commit(self, settings: Mapping[str, str], engine: str | None) -> Commit:
         """Return whether a commit waits for the disk: with a write-ahead log from `full` on."""
-        del engine
         return pragmas.commit(settings, journal_by_default="delete")
 
     def render_bytes(self, size: int) -> str:
@@ -93,7 +90,6 @@ class Sqlite(Family):
 
     def pool_settings(self, size: int, engine: str | None) -> Mapping[str, str]:
         """Return the size of each connection's cache."""
-        del engine
         return {"cache_size": self.render_bytes(size)}
 
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
@@ -126,7 +122,6 @@ class Sqlite(Family):
         return access
 
     def check_access(self, build: Build, access: Access) -> None:
-        """Refuse what needs a server."""
         if access.listen is not Listen.SOCKET or access.auth is not Auth.TRUST:
             raise UsageError(
                 "sqlite has no server: it cannot be reached by TCP, and so not stand beside a URL, "
@@ -141,7 +136,6 @@ class Sqlite(Family):
         return _lines(site.settings.values)
 
     def server_command(self, site: Site) -> list[str]:
-        """Return the command of the process with the library."""
         return [
             *site.build.command(site.build.server),
             "--serve",
@@ -161,12 +155,10 @@ class Sqlite(Family):
             return False
 
     def error_line(self, log: Sequence[str]) -> str | None:
-        """Return the last line of the process itself."""
         own = [line.removeprefix(_SERVER) for line in log if line.startswith(_SERVER)]
         return own[-1] if own else None
 
     def fatal_error(self, state: str) -> str | None:
-        """Look up the result code."""
         return _FATAL_STATES.get(state)
 
     def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
@@ -174,8 +166,6 @@ class Sqlite(Family):
         return [*(Statements((f"ANALYZE {table}",)) for table in tables), _checkpoint()]
 
     def write_out(self, site: Served) -> list[Stage]:
-        """Move the log into the database."""
-        del site
         return [_checkpoint()]
 
     def data_files(self, site: Served) -> list[Path]:
@@ -183,18 +173,13 @@ class Sqlite(Family):
         return [] if site.files is None else files_below(site.files, f"{_DATABASE}*")
 
     def page_size(self, site: Served) -> Query[int | None]:
-        """Ask for the size of the database's pages."""
-        del site
         return Query(("SELECT page_size FROM pragma_page_size",), integer)
 
     def sizes(self, site: Served, tables: Sequence[str]) -> Query[Sizes]:
         """Move the log into the database, and count its pages."""
-        del site, tables
         return Query((_SIZES,), _read_sizes, (_checkpoint(),))
 
     def facts(self, site: Served) -> Query[Facts]:
-        """Ask for pages, leaves and levels of every B-tree."""
-        del site
         return Query((_TREES,), _read_trees)
 
     def settings_in_force(self, site: Served) -> Query[dict[str, InForce]]:
@@ -211,7 +196,6 @@ class Sqlite(Family):
 
     def buffer_pool(self, site: Served) -> Query[int | None]:
         """Ask for the size of one connection's cache."""
-        del site
         return Query(
             (
                 "SELECT CASE WHEN c.cache_size < 0 THEN -1024 * c.cache_size "

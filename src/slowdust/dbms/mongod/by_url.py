@@ -56,7 +56,6 @@ class CommandDialect(Dialect):
         return self.drop(schema)
 
     def drop(self, schema: str) -> list[str]:
-        """Drop the database."""
         return [command("dropDatabase", schema)]
 
 

@@ -171,12 +171,10 @@ class Engine(ABC):
 
     def write_out(self, site: Served) -> list[Stage]:
         """Return the stages that write what is only in memory: then an idle server is idle."""
-        del site
         return []
 
     def facts(self, site: Served) -> Query[Facts] | None:
         """Return the query for physical facts; None where there are no files."""
-        del site
         return None
 
     def before_sizes(self) -> list[Stage]:
@@ -189,12 +187,10 @@ class Engine(ABC):
 
     def data_files(self, site: Served, files: Path) -> list[Path]:
         """Return the files with tables, below the directory of all files; none by default."""
-        del site, files
         return []
 
     def page_size_statement(self, site: Served) -> str | None:
         """Return the statement for the bytes of a page; None where pages have no one size."""
-        del site
         return None
 
     def data_bytes(self, site: Served) -> int | None:
@@ -253,7 +249,6 @@ class Innodb(Engine):
         ]
 
     def facts(self, site: Served) -> Query[Facts]:
-        """Ask for pages, and for what is still to be written or purged."""
         has_indexes = version_of(site.version) >= _INDEX_SIZES_SINCE
         indexes = (_INNODB_INDEXES,) if has_indexes else ()
         return Query((*_INNODB_STATE, *indexes), _read_innodb_facts)
@@ -280,7 +275,6 @@ class Rocksdb(Engine):
 
     def settle(self, site: Served) -> list[Stage]:
         """Wait for compaction, flush the memtable, compact level 0, and wait again."""
-        del site
         compacted = WaitUntil(
             "compaction has nothing to do",
             "SELECT COALESCE(SUM(value), 0) FROM information_schema.rocksdb_cfstats "
@@ -292,8 +286,6 @@ class Rocksdb(Engine):
         return [compacted, Statements((flush,)), compacted]
 
     def facts(self, site: Served) -> Query[Facts]:
-        """Ask for the entries of each index, the memtable and the levels."""
-        del site
         return Query(_ROCKSDB_FACTS, _read_rocksdb_facts)
 
     def before_sizes(self) -> list[Stage]:
@@ -306,7 +298,6 @@ class Rocksdb(Engine):
 
     def data_files(self, site: Served, files: Path) -> list[Path]:
         """Return the sorted files, which all tables share."""
-        del site
         return files_below(data_directory(files), "#rocksdb/*.sst")
 
 
@@ -319,7 +310,6 @@ class Memory(Engine):
 
     def settle(self, site: Served) -> list[Stage]:
         """Return no stages: the engine defers no work."""
-        del site
         return []
 
     def data_bytes(self, site: Served) -> None:

@@ -92,29 +92,24 @@ class MysqldFamily(Family):
     """The first version with CREATE USER IF NOT EXISTS."""
 
     def lacks(self, what: str, engine: str | None = None) -> str | None:
-        """Ask the engine, too."""
         if what == "partitions" and engine == "memory":
             return "tables of MEMORY have no partitions since MySQL 8.0"
         return super().lacks(what, engine)
 
     def validation(self, build: Build) -> Sequence[str]:
         """Return the arguments with which a server checks values of settings without starting."""
-        del build
         return HELP
 
     def table_of_users(self, site: Site) -> str:
         """Return the table in which the server keeps its users."""
-        del site
         return "mysql.user"
 
     def identified(self, site: Site, access: Access) -> str:
         """Return the IDENTIFIED clause of the user of an access for CREATE USER and GRANT."""
-        del site
         password = access.password
         return f"IDENTIFIED BY '{password.reveal() if password else ''}'"
 
     def bytes_per_row(self, engine: str | None) -> int:
-        """Return the bytes that the engine needs."""
         assert engine is not None
         return ENGINES[engine].bytes_per_row
 
@@ -127,11 +122,9 @@ class MysqldFamily(Family):
         return Commit(waits_for_disk=value == _LOG_IS_SYNCED, setting=f"{name}={value}")
 
     def render_bytes(self, size: int) -> str:
-        """Write a size in whole megabytes, at least one."""
         return f"{max(1, size >> 20)}M"
 
     def pool_settings(self, size: int, engine: str | None) -> Mapping[str, str]:
-        """Return the size of the engine's own page cache."""
         setting = ENGINES[engine or self.engines[0]].buffer_pool
         if setting is None:
             raise UsageError(f"the engine {engine} has no page cache: its rows are in memory")
@@ -151,7 +144,6 @@ class MysqldFamily(Family):
         return accepted_settings(build, account, settings, self.validation(build))
 
     def configuration(self, site: Site) -> str:
-        """Write an option file."""
         return option_file(site.build, site.settings.values)
 
     def server_command(self, site: Site) -> list[str]:
@@ -217,7 +209,6 @@ class MysqldFamily(Family):
 
     def is_ready(self, site: Site, pid: int) -> bool:
         """Wait for the server's greeting; a socket left by an earlier server accepts nobody."""
-        del pid
         try:
             with connected(socket_of(site), site.account, _GREETING_TIMEOUT_S) as client:
                 greeting = client.recv(_GREETING_BYTES, socket.MSG_WAITALL)
@@ -232,7 +223,6 @@ class MysqldFamily(Family):
         return next((error for error in errors if error and error != "Aborting"), None)
 
     def fatal_error(self, state: str) -> str | None:
-        """Look up the whole state."""
         return _FATAL_STATES.get(state)
 
     def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
@@ -250,11 +240,9 @@ class MysqldFamily(Family):
         return [*engine.settle(site), *engine.write_out(site)]
 
     def data_files(self, site: Served) -> list[Path]:
-        """Return the engine's files."""
         return [] if site.files is None else _engine_of(site).data_files(site, site.files)
 
     def page_size(self, site: Served) -> Query[int | None] | None:
-        """Ask for the size of the engine's pages, or blocks."""
         statement = _engine_of(site).page_size_statement(site)
         return None if statement is None else Query((statement,), integer)
 
@@ -274,12 +262,9 @@ class MysqldFamily(Family):
         return Query((_SIZES,), read, (*engine.before_sizes(), _analyze(tables)))
 
     def facts(self, site: Served) -> Query[Facts] | None:
-        """Ask the engine."""
         return _engine_of(site).facts(site)
 
     def counters(self, site: Served) -> Query[dict[str, float]]:
-        """Ask for the calls of the storage engine."""
-        del site
         return Query((COUNTERS,), read_counters)
 
     def options_when_observed(self, site: Served) -> Sequence[str]:

@@ -60,17 +60,13 @@ class VectorsOfMariadb(VectorIndexes):
         return f"CREATE VECTOR INDEX {name} ON {table} ({VECTOR}) M={options.m} DISTANCE={distance}"
 
     def drop(self, kind: str, table: str) -> str:
-        """Return DROP INDEX."""
         return f"DROP INDEX {index_name(kind, table)} ON {table}"
 
     def session(self, kind: str, effort: int) -> list[str]:
-        """Return the setting of the only kind."""
-        del kind
         return [f"SET SESSION mhnsw_ef_search = {effort}"]
 
     def index_bytes(self, kind: str, table: str) -> str:
         """Return the size of the file of the hidden table that is the index."""
-        del kind
         return (
             "SELECT SUM(FILE_SIZE) FROM information_schema.INNODB_SYS_TABLESPACES "
             f"WHERE NAME LIKE CONCAT(DATABASE(), '/{table}#i#%')"
@@ -80,7 +76,6 @@ class VectorsOfMariadb(VectorIndexes):
         self, version: str | None, root: Path | None, engine: str | None, metric: str
     ) -> str | None:
         """Refuse versions before vector indexes, other engines, and inner products."""
-        del root
         if version and version_order(version) < version_order(self._SINCE):
             return f"MariaDB {version} has no vector indexes: they came with {self._SINCE}"
         if engine not in (None, "innodb"):

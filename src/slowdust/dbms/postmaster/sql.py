@@ -48,7 +48,6 @@ class Pgvector(VectorIndexes):
     _SETTINGS: ClassVar = {HNSW: "hnsw.ef_search", IVFFLAT: "ivfflat.probes"}
 
     def distance(self, metric: str, vector: str) -> str:
-        """Return the operator between the column and the vector."""
         return f"{VECTOR} {self._OPERATORS[metric]} {vector}"
 
     def create(self, kind: str, table: str, options: IndexOptions) -> str:
@@ -63,7 +62,6 @@ class Pgvector(VectorIndexes):
         )
 
     def drop(self, kind: str, table: str) -> str:
-        """Return DROP INDEX."""
         return f"DROP INDEX {index_name(kind, table)}"
 
     def session(self, kind: str, effort: int) -> list[str]:
@@ -74,14 +72,12 @@ class Pgvector(VectorIndexes):
         return [f"SET {self._SETTINGS[kind]} = {effort}", "SET enable_seqscan = off"]
 
     def index_bytes(self, kind: str, table: str) -> str:
-        """Return the size of the index's files."""
         return f"SELECT pg_relation_size('{index_name(kind, table)}')"
 
     def refusal(
         self, version: str | None, root: Path | None, engine: str | None, metric: str
     ) -> str | None:
         """Refuse a build that comes without the extension."""
-        del engine, metric
         if root is not None:
             has_it = any(root.rglob("extension/vector.control"))
         else:
