@@ -281,7 +281,6 @@ class Described(ABC):
 
     def made_before(self, dbms: Dbms) -> list[str]:
         """Return the names of other tables that are made before the load, as a DBMS reads them."""
-        del dbms
         return []
 
     @abstractmethod

@@ -99,7 +99,6 @@ class Test:
 
     def lack(self, dbms: Dbms, engine: str | None) -> str | None:
         """Say why a DBMS has no such test, as the beginning of a sentence; None where it has it."""
-        del dbms, engine
         return None
 
     @property
@@ -265,7 +264,6 @@ class Benchmark:
 
     def configured(self, table: Table) -> Benchmark:
         """Return the benchmark as its own table of an experiment file describes it."""
-        del table
         return self
 
     def with_files_in(self, folder: Path, table: Mapping[str, object]) -> dict[str, object]:
@@ -286,12 +284,10 @@ class Benchmark:
 
         `table` is the benchmark's own table as it was written, and not checked yet.
         """
-        del table
         return None
 
     def suits(self, dbms: Dbms) -> bool:
         """Return whether its statements are written for a DBMS."""
-        del dbms
         return True
 
     def refusal(self, server: Candidate) -> str | None:
@@ -301,7 +297,6 @@ class Benchmark:
 
     def choosing(self, tests: Sequence[Test]) -> Benchmark:
         """Return the benchmark without what only other tests need."""
-        del tests
         return self
 
     def further_tables(self) -> Mapping[str, Test]:
@@ -316,12 +311,10 @@ class Benchmark:
 
         `rows`, `tables` and `seed` are those of the experiment.
         """
-        del rows, tables, seed
         return None
 
     def loaded(self, rows: int) -> str | None:
         """Return what is loaded, in words; None where the numbers of tables and rows say it."""
-        del rows
         return None
 
     def sequence(self, tests: Sequence[Test], levels: Sequence[int]) -> list[tuple[Test, int]]:

@@ -206,7 +206,6 @@ class Workload(ABC):
 
         None, the default: as many as are timed with these numbers of clients.
         """
-        del levels
         return None
 
     def counted(self, step: str, windows: int) -> CountedWork | None:
@@ -215,7 +214,6 @@ class Workload(ABC):
         A step that ends with a number of operations has so many `windows` for each counted role.
         None, the default, ends the sequence: neither this step nor one behind it is counted.
         """
-        del step, windows
         return None
 
     @abstractmethod

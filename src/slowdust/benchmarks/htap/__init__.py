@@ -74,7 +74,6 @@ class HtapBenchmark(Benchmark):
 
     def described(self, rows: int, tables: int, seed: int) -> HtapData:
         """Return the tables and tests for the driver, whatever the experiment's rows and tables."""
-        del rows, tables, seed
         return HtapData(self.settings.warehouses, self.settings.transactions)
 
     def loaded(self, rows: int) -> str:

@@ -79,7 +79,6 @@ class HtapData(Described):
 
     def tables(self, dbms: Dbms) -> Tables:
         """Return the tables, which are the same on each DBMS."""
-        del dbms
         return Tables(tables=self._tables)
 
     def test(self, name: str, dbms: Dbms, clients: int) -> TestOnDbms:

@@ -78,7 +78,6 @@ class VectorBenchmark(Benchmark):
 
     def described(self, rows: int, tables: int, seed: int) -> VectorData:
         """Return the tables and searches."""
-        del tables
         tests = [test for test in self.tests if isinstance(test, VectorTest)]
         return VectorData(self.settings, rows, seed, tests)
 

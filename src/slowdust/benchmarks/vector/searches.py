@@ -47,7 +47,6 @@ class VectorTest(Test):
 
     def lack(self, dbms: Dbms, engine: str | None) -> str | None:
         """Refuse a DBMS without indexes of its kind."""
-        del engine
         vectors = None if dbms.sql is None else dbms.sql.vectors
         kind = self.builds_index or self.kind
         return None if vectors is None or kind is None else vectors.cannot.get(kind)

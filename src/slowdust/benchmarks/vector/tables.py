@@ -85,7 +85,6 @@ class VectorData(Answered):
 
     def test(self, name: str, dbms: Dbms, clients: int) -> TestOnDbms:
         """Return a search, whose vectors come in turn, or the build of an index."""
-        del clients
         dialect, test = _dialect(dbms), _test(name)
         if test.builds_index is not None:
             return self._build(test, dialect)

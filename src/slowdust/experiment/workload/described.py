@@ -66,7 +66,6 @@ class DescribedWorkload(Described):
 
     def test(self, name: str, dbms: Dbms, clients: int) -> described.TestOnDbms:
         """Return the test of that name on a DBMS."""
-        del clients
         dialect = dbms.name
         self._workload.check_dialect(dialect, dialect)
         samples = _Samples(self._workload)
