@@ -40,7 +40,7 @@ class Sql:
     snapshot: str | None = None
     """The statement after which all of a transaction sees one snapshot."""
     vectors: VectorIndexes | None = None
-    """Its vector indexes, if it has any."""
+    """The vector indexes of its servers; None where they have none."""
     catalog: tuple[str, str, str] | None = None
     """Statements whose rows are the schema's columns, its indexes, and statistics of its columns.
 
@@ -55,14 +55,11 @@ class Dbms(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name: 'postgres'."""
-        ...
+        """The name: 'postgres'."""
 
     @property
     def sql(self) -> Sql | None:
-        """Its SQL; None where it has none."""
-        ...
+        """The SQL of its servers; None where they have none."""
 
     def lacks(self, what: str, engine: str | None = None) -> str | None:
         """Say why its servers lack something, as a sentence; None where they have it."""
-        ...

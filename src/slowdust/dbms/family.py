@@ -89,7 +89,7 @@ class Family(ABC):
     }
     """The signals that stop a server, in the order in which they are sent."""
     sql: Sql | None = None
-    """Its SQL; None where it has none."""
+    """The SQL of its servers; None where they have none."""
     without: Mapping[str, str] = {}
     """What its servers lack -> why. It is a key of the table of a benchmark of long steps, or one
     of `partitions`, `encryption` and `look-ups` (of rows by their key)."""
