@@ -21,6 +21,7 @@ from tests.integration.conftest import GetBuildOf
 from tests.integration.running_servers import Certificates, Running
 from tests.integration.servers import new_instance
 from tests.integration.slowdust_command import LONG, Workplace, stop_after_slices
+from tests.tiers.selection import full
 from tests.waiting import wait_until
 
 BUILD = "postgres@17.6"
@@ -166,6 +167,7 @@ def test_database_with_tables_of_others_is_refused(
         assert running.schemas() == []
 
 
+@full
 def test_tables_are_made_anew_after_a_kill(workplace: Workplace, postgres: Running) -> None:
     postgres.ask("CREATE SCHEMA slowdust_of_another")
     workplace.write_experiment(
@@ -181,6 +183,7 @@ def test_tables_are_made_anew_after_a_kill(workplace: Workplace, postgres: Runni
     assert "one incarnation, whose tables were made 2 times" in notes
 
 
+@full
 def test_more_goes_on_with_running_servers(
     workplace: Workplace, postgres: Running, postgres_instance: Instance
 ) -> None:
@@ -196,6 +199,7 @@ def test_more_goes_on_with_running_servers(
     assert postgres.schemas() == []
 
 
+@full
 def test_the_insert_benchmark_takes_turns_with_running_servers(
     workplace: Workplace, postgres: Running, mysql: Running, mysql_instance: Instance
 ) -> None:

@@ -131,7 +131,7 @@ def test_connections_are_encrypted_where_the_build_can(workplace: Workplace) -> 
 
 def test_unlike_contenders_are_compared_and_the_head_says_so(workplace: Workplace) -> None:
     tests = ("point-query", "update-index")
-    workplace.run("run", workplace.write_experiment("unlike", UNLIKE, *tests))
+    workplace.run("run", workplace.write_experiment("unlike", UNLIKE, *tests, incarnations=1))
     report = workplace.report("unlike")
     assert [result["errors"] for result in report["results"]] == [0] * 8
     assert all(result["per_op"]["server_cpu_us"] > 0 for result in report["results"])
@@ -150,6 +150,7 @@ def test_unlike_contenders_are_compared_and_the_head_says_so(workplace: Workplac
     assert workplace.nothing_is_left()
 
 
+@full
 def test_single_rows_by_engine_with_a_binlog(workplace: Workplace) -> None:
     axes = {"engine": ["innodb", "memory"], "log_bin": [True]}
     tests = ("update-same-indexed", "range-pk.10")

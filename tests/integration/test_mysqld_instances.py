@@ -295,7 +295,10 @@ def allocator_of() -> Callable[[str], Environment]:
 
 
 @pytest.mark.parametrize("build", [OLD, pytest.param(NEW, marks=full)], indirect=True)
-@pytest.mark.parametrize("allocator", [pytest.param("glibc", marks=full), "jemalloc", "tcmalloc"])
+@pytest.mark.parametrize(
+    "allocator",
+    [pytest.param("glibc", marks=full), "jemalloc", pytest.param("tcmalloc", marks=full)],
+)
 def test_allocator_is_at_work(
     build: Build,
     make_instance: MakeInstance,

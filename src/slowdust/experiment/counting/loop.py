@@ -72,6 +72,8 @@ class CountingLoop:
         self._lock = threading.Lock()
         self._failed = failing_tests(journal)
         """Contender and test that failed, in the timed part or since: they would again."""
+        self._trends: dict[str, tuple[float, str]] = {}
+        """Test -> the largest trend of its counts that is worth a warning, and whose it is."""
 
     def run(self) -> None:
         """Count what has not been counted yet; a step that cannot be counted is a warning.
@@ -90,6 +92,7 @@ class CountingLoop:
                 if self._tasks(start, of_start) and self._budget.allows(0.0):
                     self._procedure.prepare(start)
                     self._count(self._tasks(start, of_start))
+        self._warn_of_trends()
         self._tell_what_is_left_out()
 
     def _fitting(self, tried: Sequence[PlannedStep]) -> list[PlannedStep]:
@@ -101,6 +104,14 @@ class CountingLoop:
             and any(self._tasks(start, [step]) for start in range(1, STARTS + 1))
         ]
         return self._budget.fitting(missing, self._procedure.expected)
+
+    def _warn_of_trends(self) -> None:
+        """Warn once of each test whose work still changed, however many starts and contenders."""
+        for test, (trend, contender) in self._trends.items():
+            self._contenders.warn(
+                f"the work of {test} still changed while it was counted, by "
+                f"{math.expm1(trend):+.1%} from its first window to the others on {contender}"
+            )
 
     def _tell_what_is_left_out(self) -> None:
         """Keep the tests that lack counts for want of time, and say so."""
@@ -264,10 +275,9 @@ class CountingLoop:
         trend = trend_of(repeats)
         with self._lock:
             if abs(trend) > TOLD_TREND and not step.test.writes:  # writes change what they write to
-                self._contenders.warn(
-                    f"the work of {step.test.name} on {contender.name} still changed while it was "
-                    f"counted, by {math.expm1(trend):+.1%} from its first window to the others"
-                )
+                largest, _ = self._trends.get(step.test.name, (0.0, ""))
+                if abs(trend) > abs(largest):
+                    self._trends[step.test.name] = trend, contender.name
             # A step whose last count is there is not counted again: so its profile comes first.
             self._journal.keep_profile(profile, task.start)
             for each in counts_of(step, contender.name, task.start, "valgrind", runs):

@@ -155,8 +155,21 @@ class StepSessions:
         counts = [_operations_of(texts) for texts in plans.values()]
         fewest = min(filter(None, counts), default=0)
         self._for_each(reduce)
+        weights = self._weights_of_statements()
         for name, texts in plans.items():
+            for text in texts:
+                if text.executed is not None:
+                    text.executed.weight = weights.get(text.statement, 1.0)
             keep(name, texts)
+
+    def _weights_of_statements(self) -> dict[str, float]:
+        """Return the weights of described statements, on all DBMS; one operation has all others."""
+        described, test = self._data.described, self._step.test.driver_test
+        weights: dict[str, float] = {}
+        for dbms in {each.target.dbms for each in self._contenders.having(self._step.test)}:
+            if described is not None:
+                weights |= described.test(test, dbms, 1).weights_of_statements()
+        return weights
 
     def warm_up(self, has_time: Callable[[Second], bool] = lambda _: True) -> float:
         """Run without recording, so that caches and plans are those of a server at work.

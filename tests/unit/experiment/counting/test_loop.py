@@ -62,6 +62,8 @@ class PretendedServer:
     """Test -> what carrying out its operations raises."""
     restless: str | None = None
     """A test that each start of the server makes 10% dearer or cheaper."""
+    warming: str | None = None
+    """A test whose first window takes twice the instructions of the others."""
     starts: int = 0
     failed: str | None = None
     keeps_tables: bool = False
@@ -97,6 +99,7 @@ class PretendedSession:
     ) -> None:
         del driver, first
         self._error = contender.errors.get(step.test.name)
+        self._is_warming = contender.warming == step.test.name
         self._instructions = 40
         if contender.restless == step.test.name:
             self._instructions += 4 * (-1) ** start
@@ -108,8 +111,12 @@ class PretendedSession:
         if self._error is not None:
             raise self._error
         operations = windows.operations
-        own = {INSTRUCTIONS: self._instructions * operations}
-        return [Repeat(CountedRun(operations=operations, own=own), (CALLGRIND,))] * REPEATS
+        runs = [self._instructions * operations] * REPEATS
+        runs[0] *= 1 + self._is_warming
+        return [
+            Repeat(CountedRun(operations=operations, own={INSTRUCTIONS: own}), (CALLGRIND,))
+            for own in runs
+        ]
 
 
 def pretended_driver(cpus: list[int]) -> AbstractContextManager[list[int]]:
@@ -320,3 +327,16 @@ def test_a_test_that_failed_in_the_timed_part_is_not_counted(
     expected = after_each_start("point-query", *counted, "delete")
     assert outcome.counted == dict.fromkeys(NAMES, expected)
     assert outcome.left_out is None, "that is for tests that time was lacking for"
+
+
+def test_a_test_whose_work_still_changes_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = [PretendedServer(name, warming="point-query") for name in NAMES]
+
+    outcome = count(tmp_path, monkeypatch, *servers)
+
+    assert min(server.starts for server in servers) >= STARTS
+    [warning] = outcome.warnings
+    assert "point-query" in warning
+    assert "-50.0%" in warning
