@@ -62,7 +62,6 @@ def test_pages_come_from_the_disk_and_all_writes_are_counted(
     for (test, contender), result in results.items():
         storage = result["storage"]
         assert result["errors"] == 0
-        assert result["amounts"]["rows_read"] >= 1
         assert storage["data_per_pool"] > 2
         amplification = result["per_op"]["read_amplification"]
         if contender == MYROCKS:
