@@ -397,7 +397,7 @@ def test_a_dbms_that_speaks_the_protocol_of_another_is_a_module_and_its_configs(
     (copy.folder / "books.toml").write_text(WORKLOAD)
 
     contenders = (str(copy.folder / "build"), f"{copy.folder / 'build'}:durable")
-    short = ("--budget", "2s", "--incarnations", "1", "--slice", "50ms", "--count", "off")
+    short = ("--budget", "2s", "--incarnations", "1", "--slice", "50ms", "--count", "off", "--yes")
     copy.slowdust(
         *("compare", *contenders, "--tests", "point-query,plan-simple", "--rows", "1000"),
         *("--name", "micro", *short),
