@@ -18,7 +18,6 @@ class _IoTest(Test):
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of the values of a row."""
         return ROW_BYTES
 
 

@@ -82,7 +82,6 @@ class Beside:
     """Whether its slices of a pair begin with the same operation, too."""
 
     def clients_beside(self, clients: int) -> int:
-        """Return its clients beside so many of the test."""
         return clients if self.clients is None else self.clients
 
 

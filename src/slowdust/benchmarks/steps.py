@@ -177,11 +177,9 @@ class StepTable(Table):
 
     @property
     def shares_table(self) -> bool:
-        """Whether all clients have one table."""
         return self.table == "shared"
 
     def tables(self, clients: int) -> int:
-        """Return the number of tables of so many clients."""
         return 1 if self.shares_table else clients
 
 

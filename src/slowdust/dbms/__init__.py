@@ -49,7 +49,6 @@ def family_if_known(dbms: str) -> Family | None:
 
 
 def known_families() -> list[Family]:
-    """Return all families."""
     return [known for known in map(_load, known_dbms()) if known is not None]
 
 
@@ -61,7 +60,6 @@ def dialects() -> dict[str, Family]:
 
 
 def sql_of(dbms: str) -> Sql:
-    """Return the SQL of a DBMS that has one."""
     sql = family(dbms).sql
     assert sql is not None, dbms
     return sql

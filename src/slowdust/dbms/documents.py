@@ -47,7 +47,6 @@ def names(values: Mapping[str, str]) -> Names:
 
 
 def without_names(values: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings without that of the client."""
     return {name: value for name, value in values.items() if name != NAMES}
 
 
@@ -152,5 +151,4 @@ def socket_of(site: Site) -> Path:
 
 
 def socket_in(directory: Path, port: int) -> Path:
-    """Return the path of the socket in this directory of a server with this port."""
     return directory / f"mongodb-{port}.sock"

@@ -224,7 +224,6 @@ def postgres_build(version: str) -> Build:
 
 
 def _beneath(site: Site) -> Site:
-    """Return the facts about the Postgres beneath an instance of FerretDB."""
     own = without_names(site.settings.values)
     values = {name: value for name, value in own.items() if name != VERSION}
     return dataclasses.replace(
@@ -336,7 +335,6 @@ class FerretDB(DocumentFamily):
         return _backend(site.engine).configuration(site)
 
     def server_command(self, site: Site) -> list[str]:
-        """Return the command of the server, without reports to its makers."""
         backend = _backend(site.engine)
         loopback = site.access.listen is Listen.LOOPBACK
         ferretdb = [

@@ -116,12 +116,10 @@ class ConfigFile(msgspec.Struct, forbid_unknown_fields=True):
     create: dict[str, bool] = {}
 
     def part_of(self, engine: str | None) -> Part:
-        """Return the settings of a contender with this storage engine."""
         common = Part(self.settings, self.optional)
         return common if engine is None else self.engines.get(engine, Part()).over(common)
 
     def renamed(self) -> ConfigFile:
-        """Return the file with normalized names of settings."""
         common = Part(self.settings, self.optional).renamed()
         return ConfigFile(
             settings=common.settings,
@@ -295,7 +293,6 @@ def check_nothing_created(dbms: str, settings: Settings) -> None:
 
 
 def unknown_setting(build: Build, name: str, known: Iterable[str]) -> UnknownSettingError:
-    """Return the error for a setting that the server does not know."""
     close = nearest(name, known)
     hint = f"did you mean {close}?" if close else "leave it out or put it under [optional]"
     text = f"{build.dbms} {build.facts.version} has no setting {name!r}: {hint}"

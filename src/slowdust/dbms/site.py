@@ -52,7 +52,6 @@ class Site:
 
     @property
     def version(self) -> str:
-        """The version that the server prints."""
         return self.build.facts.version
 
     @property

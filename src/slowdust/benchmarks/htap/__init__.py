@@ -47,7 +47,6 @@ class HtapBenchmark(Benchmark):
     settings: HtapTable = field(default_factory=HtapTable)
 
     def configured(self, table: Table) -> HtapBenchmark:
-        """Return the benchmark with the rate, the hold and the grid that the table asks for."""
         assert isinstance(table, HtapTable)
         tests = tests_of(table.rate, table.hold or _USUAL_HOLD, table.grid)
         sides = [QUERY_SET, TRANSACTIONS]

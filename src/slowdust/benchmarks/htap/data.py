@@ -50,12 +50,10 @@ class HtapData(Described):
 
     @property
     def names(self) -> list[str]:
-        """The names of all tables."""
         return [table.name for table in self._tables]
 
     @property
     def rows(self) -> int:
-        """The rows of all tables."""
         return sum(table.rows for table in self._tables)
 
     @property

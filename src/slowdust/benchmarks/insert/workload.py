@@ -74,7 +74,6 @@ class InsertWorkload(Workload):
         return dict(zip(_INSERTING_STEPS, rows, strict=True))
 
     def work(self, step: str, clients: int) -> StepWork:
-        """Return the work of one of so many clients in the step of that name."""
         known = step_called(step)
         assert known is not None
         rows = self._inserted(known, clients)

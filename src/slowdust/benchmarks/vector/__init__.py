@@ -36,7 +36,6 @@ class VectorBenchmark(Benchmark):
     settings: VectorTable = field(default_factory=VectorTable)
 
     def configured(self, table: Table) -> VectorBenchmark:
-        """Return the benchmark with the tests that the table asks for."""
         assert isinstance(table, VectorTable)
         header = table.header
         return replace(
@@ -77,7 +76,6 @@ class VectorBenchmark(Benchmark):
         return replace(self, tests=tuple(tests))
 
     def described(self, rows: int, tables: int, seed: int) -> VectorData:
-        """Return the tables and searches."""
         tests = [test for test in self.tests if isinstance(test, VectorTest)]
         return VectorData(self.settings, rows, seed, tests)
 

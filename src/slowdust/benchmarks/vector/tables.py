@@ -69,12 +69,10 @@ class VectorData(Answered):
 
     @property
     def names(self) -> list[str]:
-        """The names of all tables."""
         return list(self._kinds)
 
     @property
     def rows(self) -> int:
-        """The rows of all tables."""
         return self._rows * len(self._kinds)
 
     def tables(self, dbms: Dbms) -> Tables:

@@ -101,7 +101,6 @@ class MysqldFamily(Family):
         return HELP
 
     def table_of_users(self, site: Site) -> str:
-        """Return the table in which the server keeps its users."""
         return "mysql.user"
 
     def identified(self, site: Site, access: Access) -> str:

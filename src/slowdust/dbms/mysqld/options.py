@@ -34,7 +34,6 @@ def place_options(build: Build, directory: Path) -> dict[str, str]:
 
 
 def as_arguments(options: Mapping[str, str]) -> list[str]:
-    """Write the options as arguments of a command."""
     return [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
 
 
@@ -135,7 +134,6 @@ RESERVED_SETTINGS = frozenset({*PLACES, *_LOOSE, *_ON_DATA, *_OF_SERVER, *_FORBI
 
 
 def data_options(site: Site) -> dict[str, str]:
-    """Return the options of every run of the server on the data of a site."""
     loose = {f"loose_{name}": value for name, value in _chosen(_LOOSE, site).items()}
     return {
         **_chosen(_ON_DATA, site),
@@ -145,7 +143,6 @@ def data_options(site: Site) -> dict[str, str]:
 
 
 def server_options(site: Site) -> dict[str, str]:
-    """Return the options of the server that clients connect to."""
     options = {**data_options(site), **_chosen(_OF_SERVER, site)}
     if not site.access.encrypted:
         return options

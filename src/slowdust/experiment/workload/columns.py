@@ -37,7 +37,6 @@ class Column:
 
     @property
     def type(self) -> SqlType:
-        """The type of its values."""
         return self.draw.type
 
 

@@ -40,12 +40,10 @@ class DescribedWorkload(Described):
 
     @property
     def names(self) -> list[str]:
-        """The names of all tables."""
         return list(self._tables)
 
     @property
     def rows(self) -> int:
-        """The rows of all tables."""
         return sum(table.rows for table in self._tables.values())
 
     def made_before(self, dbms: Dbms) -> list[str]:
@@ -55,7 +53,6 @@ class DescribedWorkload(Described):
         return [name for name in made if name not in self._tables]
 
     def tables(self, dbms: Dbms) -> described.Tables:
-        """Return the tables on a DBMS."""
         dialect = dbms.name
         self._workload.check_dialect(dialect, dialect)
         columns = self._workload.columns
@@ -65,7 +62,6 @@ class DescribedWorkload(Described):
         )
 
     def test(self, name: str, dbms: Dbms, clients: int) -> described.TestOnDbms:
-        """Return the test of that name on a DBMS."""
         dialect = dbms.name
         self._workload.check_dialect(dialect, dialect)
         samples = _Samples(self._workload)
@@ -101,7 +97,6 @@ class _Calls:
     """Parameter of the transaction -> the place of its value."""
 
     def of_test(self, test: str) -> Iterator[described.Call]:
-        """Yield the calls of the transaction in a test."""
         for number, entry in enumerate(self.transaction.entries):
             parsed = self.workload.parsed(entry.statement, self.dbms)
             names = [hole.name for hole in parsed.holes if hole.end is None and hole.name]
@@ -250,7 +245,6 @@ def _index(table: str, place: int, index: IndexTable, dbms: str) -> str:
 
 
 def _draw(draw: DrawTable, kind: SqlType, columns: Columns) -> described.Draw:
-    """Return the draw as the driver takes it."""
     if draw.by is None:
         assert draw.of is not None
         column = columns.column(draw.of)
@@ -353,7 +347,6 @@ def _rename(made: dict[str, None], text: str, tokens: Sequence[Token], place: in
 
 
 def _names(text: str, tokens: Sequence[Token], place: int) -> list[str]:
-    """Return the names of a list that begins at a place."""
     names = []
     while place < len(tokens):
         names.append(_name_at(text, tokens, place))
@@ -372,7 +365,6 @@ def _name_at(text: str, tokens: Sequence[Token], place: int) -> str:
 
 
 def _end(tokens: Sequence[Token], place: int) -> int:
-    """Return the place behind a name."""
     while place + 2 < len(tokens) and tokens[place + 1].text == ".":
         place += 2
     return place + 1

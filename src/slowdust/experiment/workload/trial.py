@@ -56,20 +56,16 @@ class _Whole(Described):
 
     @property
     def names(self) -> list[str]:
-        """The names of all tables."""
         return self._whole.names
 
     @property
     def rows(self) -> int:
-        """The rows of all tables."""
         return self._whole.rows
 
     def tables(self, dbms: Dbms) -> described.Tables:
-        """Return the tables on a DBMS."""
         return self._whole.tables(dbms)
 
     def test(self, name: str, dbms: Dbms, clients: int) -> described.TestOnDbms:
-        """Return the test of that name on a DBMS."""
         return self._whole.test(name, dbms, clients)
 
 
@@ -81,7 +77,6 @@ class _OneTransaction(_Whole):
         self._place = place
 
     def test(self, name: str, dbms: Dbms, clients: int) -> described.TestOnDbms:
-        """Return the test with the transaction at the place."""
         whole = self._whole.test(name, dbms, clients)
         return msgspec.structs.replace(whole, transactions=[whole.transactions[self._place]])
 
@@ -96,11 +91,9 @@ class _OneTable(_Whole):
 
     @property
     def names(self) -> list[str]:
-        """The name of the table."""
         return [self._name]
 
     def tables(self, dbms: Dbms) -> described.Tables:
-        """Return the table on a DBMS."""
         [table] = [each for each in self._whole.tables(dbms).tables if each.name == self._name]
         alone = msgspec.structs.replace(table, after=table.after[: self._indexes])
         return described.Tables(tables=[alone], before=[])

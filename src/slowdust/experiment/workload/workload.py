@@ -57,7 +57,6 @@ class Workload:
 
     @property
     def name(self) -> str:
-        """The name of the benchmark that it is."""
         return self.file.name
 
     @property
@@ -128,7 +127,6 @@ class Workload:
         return None
 
     def parsed(self, statement: str, dialect: str) -> Parsed:
-        """Return a statement in a dialect that it has."""
         if statement in CONTROL:
             return Parsed((statement,), (), statement)
         text = for_dialect(self.file.statements[statement].sql, dialect)
@@ -136,7 +134,6 @@ class Workload:
         return parse_statement(text, dialect)
 
     def transactions(self, test: str) -> list[Transaction]:
-        """Return the transactions of a test."""
         table = self.file.tests[test]
         if table.mix is None:
             assert table.statements is not None
@@ -152,7 +149,6 @@ class Workload:
         return Transaction(name, weight, (entry,), {}, ("statements", name))
 
     def parameter(self, transaction: Transaction, statement: str, name: str) -> ParameterTable:
-        """Return a parameter of a statement in a transaction."""
         shared = transaction.parameters.get(name)
         return shared or self.file.statements[statement].parameters[name]
 

@@ -65,7 +65,6 @@ class CatalogTable:
     """The lowest and the highest of a primary key of one whole number."""
 
     def kind(self, column: str) -> str:
-        """Return the type of a column in a workload."""
         return kind_of(self.columns[column])
 
     @property

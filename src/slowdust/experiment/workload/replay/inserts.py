@@ -161,14 +161,12 @@ class _Edits:
         return f":{name}"
 
     def replace(self, tokens: Sequence[Token], column: str) -> None:
-        """Let a value of a column stand for tokens."""
         for colon, name in pairwise(tokens):
             if colon.token_type is TokenType.COLON:
                 self.replaced.add(name.text)
         self._changes.append((tokens[0].start, tokens[-1].end + 1, self._parameter(column)))
 
     def add_values(self, insert: Insert, row: Row, columns: Sequence[str]) -> None:
-        """Add values of columns behind those of a row."""
         added = [self._parameter(name) for name in columns]
         if insert.is_set:
             added = [f"{name} = {value}" for name, value in zip(columns, added, strict=True)]
@@ -188,7 +186,6 @@ class _Edits:
         self._changes.append((place, place, (", " if behind else "") + ", ".join(parts)))
 
     def applied(self, text: str) -> str:
-        """Return the text with all changes."""
         for start, end, change in sorted(self._changes, reverse=True):
             text = text[:start] + change + text[end:]
         return text

@@ -134,7 +134,6 @@ def _lost(tables: Sequence[CatalogTable]) -> list[Refused]:
 
 
 def workload_name(stem: str) -> str:
-    """Return the name of a workload whose file is called so."""
     name = _NOT_IN_NAMES.sub("-", stem).strip("-_")[:_LONGEST_NAME].rstrip("-_")
     return f"my-{name}" if name in benchmarks.NAMES else name or "replay"
 
@@ -216,7 +215,6 @@ def _words(text: str) -> set[str]:
 
 
 def _nothing(groups: Grouped, sources: Sequence[str], refused: Sequence[Refused]) -> str:
-    """Say why nothing can be replayed."""
     if groups.without_values:
         there = counted(len(groups.without_values), "statement")
         return (

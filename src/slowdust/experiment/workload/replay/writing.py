@@ -151,7 +151,6 @@ def _tests(replay: Replay) -> Iterator[str]:
 
 
 def _group(statement: Replayed, dialect: str) -> str:
-    """Return which group a statement that reads is most like."""
     parsed = syntax_tree("1".join(statement.parts), dialect)
     if parsed is None:
         return "range"
