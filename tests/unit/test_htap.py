@@ -10,9 +10,8 @@ import pytest
 from slowdust.analysis.analyse import analyse
 from slowdust.benchmarks import known_test
 from slowdust.benchmarks.described import Call, Distinct, Draw, Same, Span
-from slowdust.benchmarks.htap import HTAP, HtapTest
+from slowdust.benchmarks.htap import HTAP, HtapTable, HtapTest
 from slowdust.benchmarks.htap.data import HtapData
-from slowdust.benchmarks.htap.options import HtapTable
 from slowdust.benchmarks.htap.sizes import LINES
 from slowdust.benchmarks.htap.tests import (
     ANY_QUERY,

@@ -17,9 +17,8 @@ from slowdust.builds.model import Build
 from slowdust.dbms.access import Auth, Listen, Target
 from slowdust.dbms.documents import ADMIN, DocumentFamily, command
 from slowdust.dbms.family import Commit, Facts, Sizes
-from slowdust.dbms.mongod import config_file, settings_check, status
+from slowdust.dbms.mongod import options, status
 from slowdust.dbms.mongod.by_url import by_url
-from slowdust.dbms.mongod.settings_check import first_error, listening
 from slowdust.dbms.settings import (
     AcceptedSettings,
     InForce,
@@ -60,7 +59,7 @@ class Mongodb(DocumentFamily):
     engines = tuple(_NAMES)
     volatile_engines = frozenset({_INMEMORY})
     by_url = by_url(_NAMES)
-    background_settings = (config_file.SYNC_PERIOD,)
+    background_settings = (options.SYNC_PERIOD,)
 
     def choose_engine(self, build: Build, wanted: str | None) -> str | None:
         """Refuse builds with which the driver cannot speak, then choose among the engines."""
@@ -75,8 +74,8 @@ class Mongodb(DocumentFamily):
         if engine == _MMAPV1 and version_of(version) >= _MMAPV1_UNTIL:
             return f"mongodb {version} has no engine mmapv1: 4.0 is the last version with it"
         if engine == _INMEMORY:
-            options = query_server(build, server_account(), ["--help"]).stdout
-            if _OPTION_OF_INMEMORY not in options:
+            shown = query_server(build, server_account(), ["--help"]).stdout
+            if _OPTION_OF_INMEMORY not in shown:
                 return (
                     f"mongodb {version} has no engine inmemory: choose a build of Percona Server "
                     "for MongoDB, which has it"
@@ -91,8 +90,8 @@ class Mongodb(DocumentFamily):
         """Return whether each write asks to wait for the journal."""
         if engine == _INMEMORY:
             return None
-        waits = config_file.journaled(settings)
-        return Commit(waits, f"{config_file.JOURNALED}={'true' if waits else 'false'}")
+        waits = options.journaled(settings)
+        return Commit(waits, f"{options.JOURNALED}={'true' if waits else 'false'}")
 
     def render_bytes(self, size: int) -> str:
         """Write a size in gigabytes, of which the server takes fractions."""
@@ -104,7 +103,7 @@ class Mongodb(DocumentFamily):
     ) -> AcceptedSettings:
         """Ask the server, which checks its settings before it looks for its data."""
         check_nothing_created(self.name, settings)
-        return settings_check.accepted_settings(build, account, settings)
+        return options.accepted_settings(build, account, settings)
 
     def pool_settings(self, size: int, engine: str | None) -> Mapping[str, str]:
         """Return the size of the cache of WiredTiger, the engine that has one beside its data."""
@@ -128,7 +127,7 @@ class Mongodb(DocumentFamily):
             site.account.make_file(_key_file(site), site.access.password.reveal().encode())
 
     def configuration(self, site: Site) -> str:
-        return config_file.text(site.settings.values)
+        return options.configuration_text(site.settings.values)
 
     def server_command(self, site: Site) -> list[str]:
         """Return the command of the server, which stays in the foreground."""
@@ -138,13 +137,13 @@ class Mongodb(DocumentFamily):
             f"--config={site.config_file}",
             f"--dbpath={site.data_dir}",
             f"--storageEngine={_NAMES[site.engine or _WIREDTIGER]}",
-            *listening(site.socket_dir, site.port, "127.0.0.1" if loopback else None),
+            *options.listening(site.socket_dir, site.port, "127.0.0.1" if loopback else None),
             *_credentials(site),
         ]
 
     def target(self, site: Site) -> Target:
         """Return the address, and whether writes wait."""
-        journaled = config_file.journaled(site.settings.values)
+        journaled = options.journaled(site.settings.values)
         target = msgspec.structs.replace(super().target(site), journaled=journaled)
         if site.access.password is None:
             return target
@@ -152,7 +151,7 @@ class Mongodb(DocumentFamily):
 
     def error_line(self, log: Sequence[str]) -> str | None:
         """Return the first error, since the later ones follow from it."""
-        return first_error(log)
+        return options.first_error(log)
 
     def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Write what is only in memory; there are no statistics of the planner."""
@@ -160,7 +159,7 @@ class Mongodb(DocumentFamily):
 
     def after_step(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Do the checkpoint that the server would soon do by itself."""
-        period = number(site.settings.values.get(config_file.SYNC_PERIOD, ""), {})
+        period = number(site.settings.values.get(options.SYNC_PERIOD, ""), {})
         comes_soon = (_SYNC_PERIOD if period is None else period) <= _SOON
         return self.after_load(site, tables) if comes_soon else []
 
@@ -182,7 +181,7 @@ class Mongodb(DocumentFamily):
         return Query((status.STATUS,), status.read_counters)
 
     def settings_in_force(self, site: Served) -> Query[dict[str, InForce]]:
-        return status.settings(config_file.of_server(site.settings.values))
+        return status.settings(options.of_server(site.settings.values))
 
     def buffer_pool(self, site: Served) -> Query[int | None] | None:
         """Ask for the size of the cache; mmapv1 has that of the operating system alone."""
