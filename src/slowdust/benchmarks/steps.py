@@ -26,15 +26,11 @@ _SHORTEST_HOLD: Second = 0.001
 _LONGEST_HOLD: Second = 86_400.0
 
 
-def _seconds(value: object) -> object:
-    return parse_span(value) if isinstance(value, str) else value
-
-
-def _as_list(value: object) -> object:
-    return value if isinstance(value, list) else [value]
-
-
-Hold = Annotated[Second, Field(ge=0, le=_LONGEST_HOLD), BeforeValidator(_seconds)]
+Hold = Annotated[
+    Second,
+    Field(ge=0, le=_LONGEST_HOLD),
+    BeforeValidator(lambda value: parse_span(value) if isinstance(value, str) else value),
+]
 """A number of seconds, or a duration; 0 means that no transaction is held open."""
 
 
@@ -143,7 +139,9 @@ class StepTable(Table):
     table: Literal["per-client", "shared"] = "per-client"
     partitions: Annotated[int, AsCount] = Field(default=0, ge=0, le=1000)
     """Partitions of each table, by ranges of the primary key; 0: not partitioned."""
-    hold: Annotated[list[Hold], BeforeValidator(_as_list)] = Field(default=[0.0], min_length=1)
+    hold: Annotated[
+        list[Hold], BeforeValidator(lambda value: value if isinstance(value, list) else [value])
+    ] = Field(default=[0.0], min_length=1)
     """The times for which a transaction is held open beside the work before it is begun anew; each
     has a sequence of all steps, 0 the one without such a transaction."""
     statements: Literal["prepared", "text"] = "prepared"

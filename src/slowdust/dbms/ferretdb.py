@@ -25,13 +25,13 @@ from slowdust.dbms.settings import (
     Settings,
     check_complaints,
     check_nothing_created,
-    unknown_setting,
 )
 from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Stage, Statements
 from slowdust.directories import files_below
 from slowdust.errors import UsageError
 from slowdust.secret import Secret
+from slowdust.units import known
 from slowdust.versions import version_order
 
 
@@ -82,16 +82,11 @@ class _InSqlite:
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
         """Check the settings here: the server passes them on, and SQLite ignores what is wrong."""
         check_nothing_created(_DBMS, settings)
-        for name in settings.required:
-            if name not in _PRAGMAS:
-                raise unknown_setting(build, name, _PRAGMAS)
-        known = {name: v for name, v in settings.optional.items() if name in _PRAGMAS}
-        skipped = tuple(sorted(settings.optional.keys() - known.keys()))
-        values = {**known, **settings.required}
-        told = (pragmas.complaint(name, value) for name, value in values.items())
-        check_complaints(build, [complaint for complaint in told if complaint is not None])
-        pragmas.ordered(values, _DBMS)
-        return AcceptedSettings(values, skipped, settings.create)
+        accepted = settings.among(_PRAGMAS, build, _PRAGMAS)
+        told = (pragmas.complaint(name, value) for name, value in accepted.values.items())
+        check_complaints(build, known(told))
+        pragmas.ordered(accepted.values, _DBMS)
+        return accepted
 
     def create(self, site: Site, run: Run) -> None:
         """Do nothing: databases are made when they are written to."""
@@ -325,7 +320,8 @@ class FerretDB(DocumentFamily):
 
     def auths(self, build: Build) -> Sequence[Auth]:
         """Return SCRAM from the version on that keeps users itself."""
-        return (Auth.SCRAM,) if _is_since(_SCRAM_SINCE, build.facts.version) else ()
+        keeps_users = version_order(build.facts.version) >= version_order(_SCRAM_SINCE)
+        return (Auth.SCRAM,) if keeps_users else ()
 
     def create(self, site: Site, run: Run) -> None:
         _backend(site.engine).create(site, run)
@@ -398,7 +394,3 @@ FAMILY = FerretDB()
 
 def _backend(engine: str | None) -> Backend:
     return _BACKENDS[engine or _SQLITE]
-
-
-def _is_since(first: str, version: str) -> bool:
-    return version_order(version) >= version_order(first)

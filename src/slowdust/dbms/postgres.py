@@ -260,7 +260,7 @@ class Postgres(PostgresProtocol):
 
     def after_step(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Vacuum where autovacuum is on, so that it finds nothing to do afterwards."""
-        if not _autovacuums(site):
+        if site.settings.values.get("autovacuum", "on").lower() in _OFF:
             return []
         return _vacuum_of("ANALYZE", tables)
 
@@ -312,10 +312,6 @@ def _reported(site: Served) -> tuple[Stage, ...]:
     if major_version(site.version) >= _SHARED_STATISTICS_SINCE:
         return (_ALONE,)
     return (_ALONE, _STATISTICS_WRITTEN)
-
-
-def _autovacuums(site: Served) -> bool:
-    return site.settings.values.get("autovacuum", "on").lower() not in _OFF
 
 
 def _vacuum(options: str, tables: Sequence[str]) -> list[Stage]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -139,6 +139,18 @@ class Settings:
     required: Mapping[str, str]
     optional: Mapping[str, str]
     create: Mapping[str, bool]
+
+    def among(self, known: Container[str], build: Build, names: Iterable[str]) -> AcceptedSettings:
+        """Return these settings without optional ones that are not known.
+
+        Raises UsageError for a required one that is not; it guesses one of `names`.
+        """
+        for name in sorted(self.required):
+            if name not in known:
+                raise unknown_setting(build, name, names)
+        skipped = tuple(sorted(name for name in self.optional if name not in known))
+        optional = {name: value for name, value in self.optional.items() if name in known}
+        return AcceptedSettings({**optional, **self.required}, skipped, self.create)
 
     def check_not_reserved(self, reserved: frozenset[str]) -> None:
         """Raise UsageError for a setting that Slowdust chooses itself."""

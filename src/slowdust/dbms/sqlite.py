@@ -98,22 +98,20 @@ class Sqlite(Family):
         for name in settings.required:
             if name not in pragmas.KNOWN:
                 raise unknown_setting(build, name, pragmas.KNOWN)
-        values = {**settings.optional, **settings.required}
-        reported = _reported(build, account, values)
-        skipped = tuple(sorted(values.keys() - reported.keys()))
-        for name in skipped:
-            if name in settings.required:
-                raise unknown_setting(build, name, set(pragmas.KNOWN) - {name})
+        given = {**settings.optional, **settings.required}
+        settings.among({*pragmas.KNOWN, *settings.optional}, build, pragmas.KNOWN)
+        reported = _reported(build, account, given)
+        unknown = settings.required.keys() - reported.keys()
+        accepted = settings.among(reported, build, set(pragmas.KNOWN) - unknown)
         check_complaints(
             build,
             [
-                f"{name} = {values[name]} (it stays at {value})"
+                f"{name} = {given[name]} (it stays at {value})"
                 for name, value in reported.items()
-                if not _is_same(name, values[name], value)
+                if not _is_same(name, given[name], value)
             ],
         )
-        kept = {name: values[name] for name in values if name in reported}
-        return AcceptedSettings(kept, skipped, {})
+        return accepted
 
     def access_by(self, listen: Listen, build: Build) -> Access:
         """Return an access to the process, which has a socket alone. Raises UsageError."""

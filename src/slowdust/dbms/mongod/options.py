@@ -1,6 +1,6 @@
 """The settings of mongod: their YAML file, and the check by the server itself.
 
-It has no option for a check. Where its data directory is missing it ends when it looks for it, which
+It has no option for a check. If its data directory is missing, it exits when it looks for it, which
 is after it has read and taken all settings.
 """
 

@@ -229,13 +229,13 @@ class Innodb(Engine):
         return [
             WithSettings(
                 flushing,
-                _read_global,
-                _write_global,
+                lambda name: f"SELECT @@GLOBAL.{name}",
+                lambda name, value: f"SET GLOBAL {name} = {value}",
                 (
                     WaitUntil(
                         "the dirty pages are written",
                         "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'",
-                        _is_clean,
+                        lambda rows: all(int(row[1] or 0) <= _FEW_DIRTY_PAGES for row in rows),
                         _LONGEST_WAIT,
                     ),
                 ),
@@ -279,7 +279,7 @@ class Rocksdb(Engine):
             "compaction has nothing to do",
             "SELECT COALESCE(SUM(value), 0) FROM information_schema.rocksdb_cfstats "
             "WHERE stat_type IN ('COMPACTION_PENDING', 'MEM_TABLE_FLUSH_PENDING')",
-            _is_nothing,
+            lambda rows: all(float(row[0] or 0) == 0 for row in rows),
             _LONGEST_WAIT,
         )
         flush = "SET GLOBAL rocksdb_force_flush_memtable_and_lzero_now = 1"
@@ -336,14 +336,6 @@ def _has_file_per_table(site: Served) -> bool:
     return value.lower() not in _OFF
 
 
-def _read_global(name: str) -> str:
-    return f"SELECT @@GLOBAL.{name}"
-
-
-def _write_global(name: str, value: str) -> str:
-    return f"SET GLOBAL {name} = {value}"
-
-
 class HistoryLength:
     """The length of the history list, for servers that do not report the state of the purge."""
 
@@ -369,11 +361,3 @@ def _is_purged(rows: Sequence[Row]) -> bool:
 def _is_checkpointed(rows: Sequence[Row]) -> bool:
     age = _checkpoint_age(rows)
     return age is None or age <= _SHORT_CHECKPOINT
-
-
-def _is_clean(rows: Sequence[Row]) -> bool:
-    return all(int(row[1] or 0) <= _FEW_DIRTY_PAGES for row in rows)
-
-
-def _is_nothing(rows: Sequence[Row]) -> bool:
-    return all(float(row[0] or 0) == 0 for row in rows)

@@ -26,7 +26,6 @@ from slowdust.dbms.settings import (
     same_number,
     setting_name,
     truth,
-    unknown_setting,
 )
 from slowdust.dbms.stages import Query, Row
 from slowdust.errors import SlowdustError, UsageError
@@ -64,14 +63,10 @@ def accepted_settings(
     with temporary_folder(account.temporary_root(), ENTERABLE) as directory:
         server = _SettingsQuery(build, account, directory)
         known = server.settings(settings.required.get("plugin_load_add"))
-        for setting in sorted(settings.required.keys() - known):
-            raise unknown_setting(build, setting, known)
-        skipped = settings.optional.keys() - known
-        optional = {key: value for key, value in settings.optional.items() if key not in skipped}
-        values = {**optional, **settings.required}
-        complaints = server.complaints(values, validation)
+        accepted = settings.among(known, build, known)
+        complaints = server.complaints(accepted.values, validation)
     check_complaints(build, complaints)
-    return AcceptedSettings(values, tuple(sorted(skipped)), settings.create)
+    return accepted
 
 
 def known_settings(build: Build, account: Account) -> frozenset[str]:

@@ -81,11 +81,9 @@ def by_dialect(value: object) -> object:
     return value
 
 
-def _as_written(texts: dict[str, str]) -> object:
-    return texts
-
-
-ByDialect = Annotated[dict[str, str], BeforeValidator(by_dialect), PlainSerializer(_as_written)]
+ByDialect = Annotated[
+    dict[str, str], BeforeValidator(by_dialect), PlainSerializer(lambda texts: texts)
+]
 """A text for all DBMS, or one for each: the dialects that have one -> it."""
 
 
