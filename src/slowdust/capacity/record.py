@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from slowdust.capacity.sla import KEPT_UP, Sla, missed, parse_sla
-from slowdust.store.folder import append_records, read_records
+from slowdust.store.storage import append_records, read_records
 from slowdust.studies.engine import Asked
 from slowdust.units import Second
 

@@ -14,6 +14,7 @@ from slowdust.builds.catalog import catalog_of
 from slowdust.cli import conduct
 from slowdust.cli.completion import builds
 from slowdust.cli.options import options
+from slowdust.dbms import DEFAULT
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.experiment import Experiment
@@ -23,9 +24,6 @@ from slowdust.report.calibration import lines
 from slowdust.store.folder import Folder, experiments
 from slowdust.store.keeping.experiments import check_results
 from slowdust.versions import version_order
-
-_DBMS = "postgres"
-"""The DBMS that calibrates a host where no contender is named."""
 
 
 @click.command(
@@ -86,8 +84,8 @@ def command(
 
 def _at_hand() -> str:
     """Return the newest version in the cache, or else in the catalog."""
-    versions = cache.versions(_DBMS) or [entry.version for entry in catalog_of(_DBMS).entries]
-    return f"{_DBMS}@{max(versions, key=version_order)}"
+    versions = cache.versions(DEFAULT) or [entry.version for entry in catalog_of(DEFAULT).entries]
+    return f"{DEFAULT}@{max(versions, key=version_order)}"
 
 
 def _calibrate(spec: Spec, results: Path, when_busy: WhenBusy, *, resume: bool) -> int:

@@ -22,8 +22,9 @@ from slowdust.report import terminal, tldr
 from slowdust.report.classic.files import write_classic
 from slowdust.report.files import page_name
 from slowdust.report.formats import REPORTS, SHORT_REPORTS, render_as
-from slowdust.store.folder import Folder, experiments, replace_file
+from slowdust.store.folder import Folder, experiments
 from slowdust.store.keeping.experiments import kept_experiment
+from slowdust.store.storage import replace_file
 
 
 @click.command(

@@ -18,7 +18,7 @@ from slowdust.experiment.workload.replay.replay import Made, replay
 from slowdust.experiment.workload.trial import LONGEST, OPERATIONS, Trial
 from slowdust.experiment.workload.types import DIALECTS
 from slowdust.places import named_path
-from slowdust.store.folder import replace_file
+from slowdust.store.storage import replace_file
 from slowdust.wording import counted, no_such
 
 _MOST_SHOWN = 6

@@ -20,9 +20,10 @@ from slowdust.experiment.journal import StartMode
 from slowdust.experiment.plan import plan
 from slowdust.experiment.spec.spec import Spec, read_spec
 from slowdust.report import html
-from slowdust.store.folder import Folder, replace_file
+from slowdust.store.folder import Folder
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
+from slowdust.store.storage import replace_file
 from slowdust.units import Second
 
 PAGE_FILE = "report.html"

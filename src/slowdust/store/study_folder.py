@@ -5,7 +5,6 @@ The experiments are in a results folder within it. `kind` is the noun for the st
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import msgspec
 
 from slowdust.errors import UsageError
 from slowdust.store.folder import Folder
-from slowdust.store.recording import Versioned, read_record_file, write_record_file
+from slowdust.store.storage import LOCK_FILE, Versioned, locked, read_versioned, write_versioned
 
 _Record = TypeVar("_Record", bound=Versioned)
 
@@ -49,18 +48,13 @@ class StudyFolder:
         folder = self.path
         made = [path for path in (folder.parent, folder) if not path.exists()]
         folder.mkdir(parents=True, exist_ok=True)
-        lock_file = Folder(folder).lock_file
-        is_new = not lock_file.exists()
-        with lock_file.open("w", encoding="utf-8") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise UsageError(f"a {self.kind} named '{self.name}' is running now") from None
+        is_new = not (folder / LOCK_FILE).exists()
+        with locked(folder, f"a {self.kind} named '{self.name}' is running now"):
             try:
                 yield
             finally:
                 if is_new and not self.has_begun():  # it failed before it began
-                    lock_file.unlink()
+                    (folder / LOCK_FILE).unlink()
                     for path in reversed(made):
                         with suppress(OSError):
                             path.rmdir()
@@ -107,12 +101,14 @@ class StudyFolder:
             UsageError: there is none, or a newer Slowdust wrote it.
             SlowdustError: it is damaged.
         """
-        missing = f"there is no {self.kind} in {self.path}"
-        return read_record_file(self.path / self.record_file, shape, newest_schema, missing)
+        record = read_versioned(self.path / self.record_file, shape, newest_schema)
+        if record is None:
+            raise UsageError(f"there is no {self.kind} in {self.path}")
+        return record
 
     def write(self, record: msgspec.Struct) -> None:
         """Replace the record."""
-        write_record_file(self.path / self.record_file, record)
+        write_versioned(self.path / self.record_file, record)
 
 
 def _flat(question: msgspec.Struct) -> Mapping[str, Any]:

@@ -21,7 +21,7 @@ from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.experiment import PAGE_FILE, Experiment, Lab, build_error
 from slowdust.experiment.setup import RefusedError
 from slowdust.experiment.spec.spec import Spec
-from slowdust.store.folder import replace_file
+from slowdust.store.storage import replace_file
 from slowdust.store.study_folder import StudyFolder
 from slowdust.studies.builds_ahead import BuildsAhead
 from slowdust.units import Second

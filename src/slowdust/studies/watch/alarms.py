@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from slowdust.errors import UsageError
-from slowdust.store.recording import read_record_file, write_record_file
+from slowdust.store.storage import read_versioned, write_versioned
 from slowdust.studies.candidates import Candidate
 from slowdust.studies.watch.series import Night
 
@@ -152,15 +152,12 @@ def read_state(folder: Path) -> State:
         UsageError: a newer Slowdust wrote it.
         SlowdustError: it is damaged.
     """
-    path = folder / ALARMS_FILE
-    if not path.is_file():
-        return State()
-    return read_record_file(path, State, SCHEMA, f"there is no {path}")
+    return read_versioned(folder / ALARMS_FILE, State, SCHEMA) or State()
 
 
 def write_state(folder: Path, state: State) -> None:
     """Replace the state of a watch."""
-    write_record_file(folder / ALARMS_FILE, state)
+    write_versioned(folder / ALARMS_FILE, state)
 
 
 def last_good(nights: Sequence[Night], state: State) -> tuple[Candidate, int] | None:

@@ -16,10 +16,9 @@ import msgspec
 from slowdust.analysis.results.log_ratio import LogRatio
 from slowdust.errors import UsageError
 from slowdust.places import within
-from slowdust.store.folder import append_records, read_records
 from slowdust.store.keeping.experiments import check_name, check_results
 from slowdust.store.reading import naming_damage
-from slowdust.store.recording import write_record_file
+from slowdust.store.storage import append_records, read_records, write_versioned
 from slowdust.store.study_folder import StudyFolder
 from slowdust.studies.candidates import Candidate
 from slowdust.wording import nearest
@@ -117,7 +116,7 @@ def read_tonight(folder: Path) -> Tonight | None:
 
 def write_tonight(folder: Path, tonight: Tonight) -> None:
     """Write what the night measures, before it begins."""
-    write_record_file(folder / TONIGHT_FILE, tonight)
+    write_versioned(folder / TONIGHT_FILE, tonight)
 
 
 def folder_of(results: Path, name: str) -> Path:
