@@ -22,7 +22,7 @@ from slowdust.studies.bisect.words import certainty, summary
     params=options(
         "bisect",
         "test metric repo good bad margin builds benchmark workload clients rows budget count "
-        "count-budget patience cpus seed set name resume no-wait results",
+        "count-budget patience cpus seed set name resume fleet no-wait results",
     ),
 )
 @click.argument("range_", metavar="RANGE", shell_complete=completion.builds)
@@ -40,6 +40,7 @@ def command(
     resume: bool,
     results: Path,
     when_busy: WhenBusy,
+    address: str | None,
     **options: object,
 ) -> int:
     """Find where a test changed: among the releases of RANGE, or the commits from --good to --bad.
@@ -75,7 +76,7 @@ def command(
         bad=bad,
         workload_sha256=checksum_of(given.get("workload")),
     )
-    outcome = answer(Bisection(), question, folder, when_busy, resumes=resume)
+    outcome = answer(Bisection(), question, folder, when_busy, address, resumes=resume)
     for line in (*summary(outcome), *certainty(outcome)):
         click.echo(line)
     tell_files(folder)

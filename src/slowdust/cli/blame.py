@@ -36,7 +36,7 @@ from slowdust.wording import guess, no_such
             "count patience cpus seed set name resume",
         ),
         *formats(BLAMES),
-        *options("blame", "no-wait results"),
+        *options("blame", "fleet no-wait results"),
     ],
 )
 @click.argument(
@@ -132,6 +132,8 @@ def _measured(
     named = None if name is None else str(name)
     folder = folder_of_study("series", "blame", names[0], named, results, resumes=resumes)
     every, together = options.pop("every"), options.pop("together")
+    given_address = options.pop("address")
+    address = None if given_address is None else str(given_address)
     if options["tests"] is options["suite"] is options["workload"] is None:
         options["suite"] = "quick"
     if options["budget"] is None:
@@ -145,6 +147,13 @@ def _measured(
         workload_sha256=checksum_of(given.get("workload")),
     )
     study = Blaming()
-    blame = answer(study, question, folder, when_busy, resumes=resumes)
+    blame = answer(
+        study,
+        question,
+        folder,
+        when_busy,
+        None if address is None else str(address),
+        resumes=resumes,
+    )
     tell_files(folder)
     return blame, study.failed

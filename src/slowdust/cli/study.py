@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,8 +15,11 @@ from slowdust.benchmarks import DEFAULT
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.errors import UsageError
 from slowdust.experiment.claims.claim import WhenBusy
-from slowdust.experiment.experiment import PAGE_FILE
+from slowdust.experiment.experiment import PAGE_FILE, Lab
 from slowdust.experiment.local_lab import LocalLab
+from slowdust.fleet.lab import FleetLab
+from slowdust.fleet.queue import Asked
+from slowdust.fleet.ray import connected
 from slowdust.formats.text import visible
 from slowdust.places import named_path, within
 from slowdust.store.keeping.experiments import check_name
@@ -77,11 +81,24 @@ def answer(
     question: object,
     folder: Path,
     when_busy: WhenBusy,
+    address: str | None = None,
     *,
     resumes: bool = False,
 ) -> _Outcome:
-    """Return the answer to a question, begun or resumed on this host."""
-    return run_study(study, question, folder, LocalLab(when_busy), say, resumes=resumes)
+    """Return the answer to a question, begun or resumed on this host or on a cluster's hosts."""
+    with _lab(when_busy, address) as lab:
+        return run_study(study, question, folder, lab, say, resumes=resumes)
+
+
+@contextmanager
+def _lab(when_busy: WhenBusy, address: str | None) -> Iterator[Lab]:
+    if address is None:
+        yield LocalLab(when_busy)
+        return
+    if when_busy is WhenBusy.FAIL:
+        raise UsageError("--no-wait: what a fleet measures waits for its turn on each host")
+    with connected(address) as cluster:
+        yield FleetLab(cluster, Asked())
 
 
 def tell_files(folder: Path) -> None:

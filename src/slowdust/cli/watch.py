@@ -25,10 +25,12 @@ _REGRESSION = 3
 @click.command(
     "watch",
     epilog=WORDS,
-    params=options("watch", "status no-wait results"),
+    params=options("watch", "status fleet no-wait results"),
 )
 @click.argument("file")
-def command(file: str, *, status: bool, results: Path, when_busy: WhenBusy) -> int:
+def command(
+    file: str, *, status: bool, results: Path, when_busy: WhenBusy, address: str | None
+) -> int:
     """Measure the newest release or commit that FILE (TOML) watches, and say what got slower.
 
     FILE is that of an experiment, with a table [watch] in place of contenders. Each call is one
@@ -47,7 +49,7 @@ def command(file: str, *, status: bool, results: Path, when_busy: WhenBusy) -> i
     watch.spec("check", [base, base])
     if status:
         return _show_status(watch, begun_folder(results, watch.table.name))
-    code = _tell(answer(WatchStudy(), watch, folder, when_busy))
+    code = _tell(answer(WatchStudy(), watch, folder, when_busy, address))
     click.echo(f"report: {folder / PAGE_FILE}", err=True)
     return code
 
