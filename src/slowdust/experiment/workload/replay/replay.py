@@ -48,6 +48,8 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST_NAME = 60
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 _MOST_BYTES = 1 << 30
+Refused = tuple[str, float, str]
+"""A statement or a table, its executions, and why it is left out."""
 
 
 @dataclass(frozen=True)
@@ -224,10 +226,6 @@ def _nothing(groups: Grouped, sources: Sequence[str], refused: Sequence[Refused]
     if refused:
         return "\n".join(f"{why}: {' '.join(text.split())}" for text, _, why in refused)
     return f"{', '.join(sources)}: there is no statement on rows"
-
-
-Refused = tuple[str, float, str]
-"""A statement or a table, its executions, and why it is left out."""
 
 
 def accepted(draft: Replay, most: int) -> tuple[Replay, list[Refused]]:
