@@ -11,11 +11,11 @@ from slowdust.dbms import family
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data, Driver
+from slowdust.experiment.engine.maintenance import carry_out
+from slowdust.experiment.engine.preparation import Preparations
+from slowdust.experiment.engine.tables import LoadedTables
 from slowdust.experiment.live import PlainView
-from slowdust.experiment.maintenance import carry_out
 from slowdust.experiment.setup import create_contenders, resolve_contenders
-from slowdust.experiment.slices.preparation import Preparations
-from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.store.folder import Folder
 from slowdust.store.manifest import BuildFacts, ContenderFacts

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,9 +12,10 @@ from slowdust.benchmarks.model import Test
 from slowdust.dbms.family import Shutdown
 from slowdust.dbms.stages import Row, Stage, WithSettings
 from slowdust.errors import SlowdustError
+from slowdust.experiment.clock import MACHINE, Clock
 from slowdust.experiment.contender import RunningContender, explain_failure
 from slowdust.experiment.driver.process import Driver, TargetError
-from slowdust.experiment.maintenance import carry_out
+from slowdust.experiment.engine.maintenance import carry_out
 from slowdust.experiment.view import View
 from slowdust.instances.owner import instances_root
 from slowdust.instances.programs import InstanceError
@@ -33,8 +33,14 @@ class Contenders:
     """All contenders, in the order of the experiment; the first is the base."""
 
     def __init__(
-        self, contenders: list[RunningContender], driver: Driver, logs: Path, view: View
+        self,
+        contenders: list[RunningContender],
+        driver: Driver,
+        logs: Path,
+        view: View,
+        clock: Clock = MACHINE,
     ) -> None:
+        self._clock = clock
         self.all = contenders
         self.driver = driver
         self._logs = logs
@@ -249,12 +255,12 @@ class Contenders:
 
     def wait_until_idle(self, contenders: Sequence[RunningContender], limit: Second) -> bool:
         """Wait until none of them uses the CPU any more; return False if `limit` has passed."""
-        deadline = time.monotonic() + limit
+        deadline = self._clock.monotonic() + limit
         idle = [probe for contender in contenders for probe in contender.idle_probes()]
         before = [attempt(probe) for probe in idle]
         calm = 0
-        while calm < _IDLE_LOOKS and time.monotonic() < deadline:
-            time.sleep(_LOOK_EVERY)
+        while calm < _IDLE_LOOKS and self._clock.monotonic() < deadline:
+            self._clock.sleep(_LOOK_EVERY)
             now = [attempt(probe) for probe in idle]
             uses = map(use_between, idle, before, now)
             most = max((use["cpu_s"] for use in uses if use is not None), default=0.0)

@@ -15,8 +15,8 @@ from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Failed, Fetch, Fetched
+from slowdust.experiment.engine.cold_cache import ColdCache
 from slowdust.experiment.plan import PlannedStep
-from slowdust.experiment.slices.beneath import Beneath
 from slowdust.store.measured import Measured
 from slowdust.store.slice import Place, Slice
 
@@ -61,7 +61,7 @@ class Setting:
         )
         self.test = IO.test(test)
         assert self.test is not None
-        self.beneath = Beneath(cast("Contenders", contenders), PlannedStep(self.test, 4))
+        self.beneath = ColdCache(cast("Contenders", contenders), PlannedStep(self.test, 4))
 
     def contender_of(self, name: str, family: SimpleNamespace) -> SimpleNamespace:
         server = SimpleNamespace(

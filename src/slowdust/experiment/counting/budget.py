@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 
+from slowdust.experiment.clock import MACHINE, Clock
 from slowdust.experiment.counting.starts import STARTS
+from slowdust.experiment.engine.experiment import OpenExperiment
 from slowdust.experiment.plan import PlannedStep
 from slowdust.units import Second
 
@@ -27,9 +28,10 @@ def usual_budget(timed: Second) -> Second:
 class CountBudget:
     """A wall-clock budget from now on."""
 
-    def __init__(self, seconds: Second) -> None:
+    def __init__(self, seconds: Second, clock: Clock = MACHINE) -> None:
         self.seconds = seconds
-        self._begun = time.monotonic()
+        self._clock = clock
+        self._begun = clock.monotonic()
         self._expected: Second = 0.0
         self._took: Second = 0.0
         self.exceeded = False
@@ -38,7 +40,7 @@ class CountBudget:
     @property
     def left(self) -> Second:
         """Seconds until it is spent; negative from then on."""
-        return self.seconds - (time.monotonic() - self._begun)
+        return self.seconds - (self._clock.monotonic() - self._begun)
 
     @property
     def is_overdue(self) -> bool:
@@ -74,6 +76,14 @@ class CountBudget:
             left -= cost
             chosen.append(step)
         return [step for step in steps if step in chosen]
+
+
+def count_budget(experiment: OpenExperiment) -> CountBudget:
+    """Return the budget of an experiment's counting, which begins now."""
+    usual = min(
+        usual_budget(max(experiment.timed, experiment.journal.spent)), experiment.announced.room
+    )
+    return CountBudget(experiment.spec.count_budget or usual, experiment.clock)
 
 
 def advised(needed: Second, had: Second) -> Second:

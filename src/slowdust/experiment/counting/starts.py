@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
@@ -10,7 +9,7 @@ from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.results.failures import fails, failures_of
 from slowdust.analysis.work.estimate import counts_by_step, undecided_steps
 from slowdust.benchmarks.model import Test
-from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.engine.experiment import OpenExperiment
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec
@@ -58,19 +57,17 @@ def failing_tests(journal: Journal) -> set[tuple[str, str]]:
 
 
 def planned_starts(
-    steps: Sequence[PlannedStep],
-    journal: Journal,
-    contenders: Contenders,
-    left: Callable[[], Second],
+    experiment: OpenExperiment, steps: Sequence[PlannedStep], left: Callable[[], Second]
 ) -> Iterator[tuple[int, list[PlannedStep]]]:
     """Yield the number of each start and its steps: all at first, then those still undecided.
 
     Those begin only where `left`, the rest of the time for counting, is as long as one start took.
     """
-    begun = time.monotonic()
+    journal, contenders, clock = experiment.journal, experiment.contenders, experiment.clock
+    begun = clock.monotonic()
     for number in range(1, STARTS + 1):
         yield number, list(steps)
-    now = time.monotonic()
+    now = clock.monotonic()
     deadline = now + max(PATIENCE, now - begun)
     for number in range(STARTS + 1, MOST_STARTS + 1):
         names = [contender.name for contender in contenders.running()]
@@ -78,7 +75,7 @@ def planned_starts(
             counts_by_step(journal.counts), names, journal.manifest.workload
         )
         again = [step for step in steps if _step(step) in undecided]
-        if not again or time.monotonic() > deadline or left() < (now - begun) / STARTS:
+        if not again or clock.monotonic() > deadline or left() < (now - begun) / STARTS:
             return
         yield number, again
 

@@ -14,8 +14,7 @@ from slowdust.errors import SlowdustError
 from slowdust.experiment.counting.procedure import CountedServer
 from slowdust.experiment.counting.session import REPEATS, Repeat, events_of
 from slowdust.experiment.driver.protocol import UntilOperations
-from slowdust.experiment.steps.step import command_of
-from slowdust.experiment.steps.turn import ContenderTurn
+from slowdust.experiment.engine.long_step import ContenderTurn, command_of
 from slowdust.store.count import CountedRun, Events
 from slowdust.units import Second
 

@@ -5,21 +5,28 @@ The tables are made by the server under callgrind, which is fast enough while it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 
 from slowdust.benchmarks.steps import CountedWork, StepBenchmark, Workload
 from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.counting.procedure import CountedServer, CountStep, Procedure
+from slowdust.experiment.counting.procedure import CountedServer, CountedTest, Procedure
 from slowdust.experiment.counting.session import REPEATS
 from slowdust.experiment.counting.starts import counted_steps
 from slowdust.experiment.counting.step_session import WINDOWS, CountedStep, WorkSessions
 from slowdust.experiment.driver.protocol import Create
+from slowdust.experiment.engine.long_step import (
+    ContenderTurn,
+    Tables,
+    long_step,
+    maintenance_due,
+    stages_of,
+)
+from slowdust.experiment.engine.loop import Allows, Lane
+from slowdust.experiment.engine.schedule import Action, Turn
+from slowdust.experiment.engine.stepped import partitions_of
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec
-from slowdust.experiment.steps.debt import maintenance_due, stages_of
-from slowdust.experiment.steps.loop import partitions_of
-from slowdust.experiment.steps.turn import ContenderTurn, Tables, long_step
-from slowdust.units import Second
 
 
 class StepProcedure(Procedure):
@@ -45,41 +52,29 @@ class StepProcedure(Procedure):
         """Return the number of windows: one of a step that is counted as a whole."""
         return 1 if self._works[step.test.name].whole else REPEATS
 
-    def expected(self, step: PlannedStep) -> Second:
-        """Return nothing: what a step takes is known once it is counted, and it needs the others.
-
-        What the budget does not suffice for is cut off.
-        """
-        del step
-        return 0.0
-
-    def plan(self, steps: Sequence[PlannedStep], time_of_each: Second) -> None:
-        """Do nothing: the work of a step is always the same."""
-
-    def prepare(self, start: int) -> None:
-        """Do nothing: the tables are made under callgrind."""
-
-    def turns(
-        self, server: CountedServer, steps: Sequence[PlannedStep]
-    ) -> Iterator[tuple[PlannedStep, CountStep]]:
-        """Yield the steps in their order, up to one that fails: the next ones need its rows.
-
-        Steps before and between them are carried out and not counted.
-        """
-        tables = self._make_tables(server)
+    def turns(self, steps: Sequence[PlannedStep]) -> list[Turn]:
+        """Return turns up to the last of the steps; those before and between them only write."""
         last = max(self.steps.index(step) for step in steps)
-        for step in self.steps[: last + 1]:
-            turn = ContenderTurn(step, server.start, server.contender, 0, tables)
-            sessions = WorkSessions(server, turn, self._benchmark, self._seed, self._settings)
-            counting = CountedStep(sessions, self._works[step.test.name])
-            if step in steps:
-                yield step, counting.count
-            else:
-                counting.carry_out()
-            if not counting.done:
-                return
-            stages = stages_of(maintenance_due(step, self.steps), server.contender, tables.names)
-            self._contenders.maintain(server.contender, stages, tables.rows, server.driver)
+        return [
+            Turn(step, Action.MEASURE if step in steps else Action.AGE)
+            for step in self.steps[: last + 1]
+        ]
+
+    def lane(self, server: CountedServer, turns: Sequence[Turn]) -> Lane[CountedTest]:
+        """Make the tables under callgrind, which is fast enough while it does not count."""
+        del turns
+        return _SteppedLane(self, server, self._make_tables(server))
+
+    def counted(self, server: CountedServer, tables: Tables, step: PlannedStep) -> CountedStep:
+        """Return a step on a server under callgrind."""
+        turn = ContenderTurn(step, server.start, server.contender, 0, tables)
+        sessions = WorkSessions(server, turn, self._benchmark, self._seed, self._settings)
+        return CountedStep(sessions, self._works[step.test.name])
+
+    def maintain(self, server: CountedServer, tables: Tables, step: PlannedStep) -> None:
+        """Carry out the maintenance that follows a step."""
+        stages = stages_of(maintenance_due(step, self.steps), server.contender, tables.names)
+        self._contenders.maintain(server.contender, stages, tables.rows, server.driver)
 
     def _make_tables(self, server: CountedServer) -> Tables:
         works = [
@@ -97,3 +92,40 @@ class StepProcedure(Procedure):
         )
         server.driver.create(command)
         return Tables(names)
+
+
+class _SteppedLane(Lane[CountedTest]):
+    """A server under callgrind: steps up to one that fails, since the next ones need its rows."""
+
+    def __init__(self, procedure: StepProcedure, server: CountedServer, tables: Tables) -> None:
+        self._procedure = procedure
+        self._server = server
+        self._tables = tables
+        self._is_over = False
+
+    def age(self, step: PlannedStep) -> None:
+        if not self._is_over:
+            counting = self._procedure.counted(self._server, self._tables, step)
+            counting.carry_out()
+            self._end(step, counting)
+
+    @contextmanager
+    def opened(
+        self, step: PlannedStep, allows: Allows
+    ) -> Generator[CountedTest | None, None, None]:
+        del allows
+        if self._is_over:
+            yield None
+            return
+        counting = self._procedure.counted(self._server, self._tables, step)
+        yield CountedTest(self._server, step, counting.count)
+        self._end(step, counting)
+
+    def settle(self, turn: Turn) -> None:
+        del turn
+        self._server.done += 1
+
+    def _end(self, step: PlannedStep, counting: CountedStep) -> None:
+        self._is_over = not counting.done
+        if counting.done:
+            self._procedure.maintain(self._server, self._tables, step)

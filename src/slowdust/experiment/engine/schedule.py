@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
+from typing import TypeVar
 
 from slowdust.analysis.comparison.verdict import FEWEST_INCARNATIONS
 from slowdust.benchmarks.model import Phase
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec
 from slowdust.units import Second
+
+T = TypeVar("T")
 
 _ROUND: Second = 5.0
 """The usual time for a test in one incarnation: a few times its warm-up, short enough that a usual
@@ -31,6 +35,11 @@ def block_order(contenders: int, rng: random.Random) -> list[int]:
     order = list(range(contenders))
     rng.shuffle(order)
     return order + order[::-1]
+
+
+def in_turn(contenders: Sequence[T], number: int) -> list[T]:
+    """Return contenders in the order of turn `number`: A B in even ones, B A in odd ones."""
+    return [*contenders] if number % 2 == 0 else [*contenders[::-1]]
 
 
 def fewest_rounds(tests: int) -> int:
@@ -90,32 +99,54 @@ class Turn:
     action: Action
 
 
-def turns(steps: list[PlannedStep], round_number: int) -> list[Turn]:
+@dataclass(frozen=True)
+class Start:
+    """One start of the servers, and what is done in it."""
+
+    number: int
+    turns: Sequence[Turn]
+    apart: Mapping[str, Sequence[Turn]] = field(default_factory=dict)
+    """Contender -> its turns, where contenders go through tests of their own, at the same time."""
+
+    @classmethod
+    def of(cls, number: int, steps: Sequence[PlannedStep]) -> Start:
+        """Return the start in which each of some steps is observed."""
+        return cls(number, [Turn(step, Action.MEASURE) for step in steps])
+
+
+def turns(steps: Sequence[PlannedStep], round_number: int) -> list[Turn]:
     """Return the turns of one incarnation, in order.
 
     A step is measured if it is open, and not yet measured in `round_number` whole turns.
-    Write tests that are not measured still age the data for a test on aged data after them.
     """
-    due = [step.is_open and step.turns_done < round_number for step in steps]
+    return turns_of(
+        steps, [step.key for step in steps if step.is_open and step.turns_done < round_number]
+    )
+
+
+def turns_of(steps: Sequence[PlannedStep], due: Collection[str]) -> list[Turn]:
+    """Return the turns in which the steps with the keys `due` are observed, in order.
+
+    Write tests that are not observed still age the data for a test on aged data after them.
+    """
     result = []
     for place, step in enumerate(steps):
         aged_follows = any(
-            due[later] and steps[later].test.phase is Phase.AGED
-            for later in range(place + 1, len(steps))
+            later.key in due and later.test.phase is Phase.AGED for later in steps[place + 1 :]
         )
-        if due[place]:
+        if step.key in due:
             result.append(Turn(step, Action.MEASURE))
         elif step.test.phase is Phase.WRITE and aged_follows and step.aged_to:
             result.append(Turn(step, Action.AGE))
     return result
 
 
-def is_tidied(todo: list[Turn], place: int) -> bool:
+def is_tidied(todo: Sequence[Turn], turn: Turn) -> bool:
     """Return whether maintenance follows a turn, so that the next test finds data as it did."""
-    return todo[place].step.test.tidied and place + 1 < len(todo)
+    return turn.step.test.tidied and turn is not todo[-1]
 
 
-def maintenance_after(todo: list[Turn]) -> Turn | None:
+def maintenance_after(todo: Sequence[Turn]) -> Turn | None:
     """Return the turn after which maintenance runs, if tests on aged data follow it."""
     if not any(turn.step.test.phase is Phase.AGED for turn in todo):
         return None

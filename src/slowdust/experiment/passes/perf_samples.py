@@ -9,22 +9,21 @@ whenever one of them wakes up, which doubled the time of a point query on a virt
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 
 from slowdust.experiment.contender import RunningContender
-from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.counting.incarnation import UntimedIncarnations
 from slowdust.experiment.counting.method import Missing, check_sampling
 from slowdust.experiment.counting.perf import PerfError, PerfWindow, counting, processes_of
 from slowdust.experiment.driver.placement import usable_cpus
-from slowdust.experiment.driver.protocol import Ran, Stop
-from slowdust.experiment.journal import Journal
+from slowdust.experiment.driver.protocol import Stop
+from slowdust.experiment.engine.experiment import OpenExperiment
+from slowdust.experiment.engine.loop import Pass, Starts
+from slowdust.experiment.engine.open_test import OpenTest, RunAtRate
+from slowdust.experiment.engine.schedule import Start
+from slowdust.experiment.engine.sliced import SlicedTests
 from slowdust.experiment.plan import PlannedStep, with_lasting_sessions
-from slowdust.experiment.slices.blocks import StepSessions
-from slowdust.experiment.spec.spec import Spec
-from slowdust.experiment.view import View
 from slowdust.formats.perf_script import FIELDS, read_profile
 from slowdust.units import Second
 
@@ -35,21 +34,24 @@ _PERIOD_NS = 500_000
 _STACK_BYTES = 32_768
 """Bytes of the stack that each sample keeps: with 16 KiB one stack in ten of MySQL had no root."""
 _SCRIPT_LIMIT: Second = 300.0
-_FASTEST = 2.0
-"""How much faster than in its warm-up a test that consumes rows may be, so that rows are left."""
 
 
-class Sampling:
-    """Takes the profiles of a specification's steps, on contenders that are set up."""
+class PerfSamples(Pass[OpenTest]):
+    """Takes the profiles of all steps, unless all are there."""
 
-    def __init__(self, spec: Spec, contenders: Contenders, journal: Journal, view: View) -> None:
-        self._incarnations = UntimedIncarnations(spec, contenders, journal, view)
-        self._contenders = contenders
-        self._journal = journal
-        self._view = view
+    subject = "sampling the functions"
 
-    def run(self) -> None:
-        """Take the profiles of all steps, unless all are there; where perf cannot, warn."""
+    def __init__(self, experiment: OpenExperiment) -> None:
+        self.tests = SlicedTests(experiment)
+        self._announced = experiment.announced
+        self._contenders = experiment.contenders
+        self._journal = experiment.journal
+        self._view = experiment.view
+
+    def missing(self) -> Starts:
+        """Yield one start for all steps if any lacks a profile; where perf cannot, warn."""
+        if not self._announced.allows(self._announced.following.profile):
+            return
         missing = check_sampling()
         if isinstance(missing, Missing):
             self._contenders.warn(f"There are no sampled profiles. {missing}")
@@ -58,23 +60,21 @@ class Sampling:
         names = [contender.name for contender in self._contenders.running()]
         wanted = {(step.test.name, step.clients, name) for step in steps for name in names}
         if not wanted <= self._journal.profiled("perf"):
-            self._incarnations.run(self._journal.last_incarnation + 1, steps, self._observe)
+            yield Start.of(self._journal.last_incarnation + 1, steps)
 
-    def _observe(self, step: PlannedStep, run: StepSessions, per_second: float) -> None:
-        self._view.phase(f"sampling {step.test.name}")
-        seconds = _SECONDS
-        left = self._incarnations.operations_left(step, run)
-        if left is not None:
-            seconds = min(seconds, left / (_FASTEST * max(per_second, 1.0)))
+    def observe(self, test: OpenTest) -> None:
+        """Sample a step for a while on one contender after the other."""
+        self._view.phase(f"sampling {test.step.test.name}")
+        seconds = test.window(_SECONDS)
         if seconds > 0:
-            run.each(partial(self._sample, step, seconds))
+            test.each(partial(self._sample, test.step, seconds))
 
     def _sample(
         self,
         step: PlannedStep,
         seconds: Second,
         contender: RunningContender,
-        run: Callable[[Stop], Ran],
+        run: RunAtRate,
     ) -> None:
         """Run a contender under perf, and keep its profile; a failure of perf is a warning."""
         samples = contender.instance.directory / "perf.data"

@@ -6,20 +6,21 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from slowdust.benchmarks.steps import Maintenance, Workload
+from slowdust.benchmarks.steps import Maintenance
 from slowdust.dbms.family import Shutdown
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contender import RunningContender, explain_failure
-from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import TargetError
-from slowdust.experiment.journal import Journal
-from slowdust.experiment.maintenance import longest_wait
-from slowdust.experiment.plan import PlannedStep
-from slowdust.experiment.steps.debt import maintenance_due, stages_of
-from slowdust.experiment.steps.measurement import Measurement
-from slowdust.experiment.steps.step import StepRunner
-from slowdust.experiment.steps.turn import ContenderTurn, level_of
-from slowdust.experiment.view import View
+from slowdust.experiment.engine.experiment import OpenExperiment
+from slowdust.experiment.engine.long_step import (
+    ContenderTurn,
+    level_of,
+    maintenance_due,
+    stages_of,
+)
+from slowdust.experiment.engine.maintenance import longest_wait
+from slowdust.experiment.engine.stepped import SteppedTests
+from slowdust.experiment.passes.step_measurement import Measurement
 from slowdust.instances.programs import InstanceError
 from slowdust.store.manifest import StepFailure
 from slowdust.store.preparation import SERVER
@@ -33,24 +34,17 @@ _FULL_STEP: Second = 1800.0
 """Length of a timed step from which on the wait after the writes applies unscaled."""
 
 
-class Aftermath:
+class AfterStep:
     """Brings contenders from the end of one step to where the next one begins."""
 
-    def __init__(
-        self,
-        contenders: Contenders,
-        runner: StepRunner,
-        workload: Workload,
-        journal: Journal,
-        view: View,
-    ) -> None:
-        self._contenders = contenders
-        self._runner = runner
-        self._workload = workload
-        self._journal = journal
-        self._view = view
-        self.without_tables: set[str] = set()
-        """Names of the contenders that sit out the rest of an incarnation."""
+    def __init__(self, experiment: OpenExperiment, tests: SteppedTests) -> None:
+        self._experiment = experiment
+        self._tests = tests
+        self._contenders = experiment.contenders
+        self._runner = tests.runner
+        self._workload = tests.workload
+        self._journal = experiment.journal
+        self._view = experiment.view
 
     def keep(self, measurement: Measurement) -> None:
         """Keep the record of a step, and bring the contender to where the next one begins."""
@@ -58,7 +52,7 @@ class Aftermath:
         try:
             self._complete(turn, record)
         except (TargetError, InstanceError) as error:
-            self.warn(
+            self._experiment.warn(
                 f"{turn.contender.name} finished {turn.step.key} of incarnation "
                 f"{turn.incarnation}, and failed in what follows it: "
                 f"{explain_failure(turn.contender, error)}"
@@ -112,12 +106,12 @@ class Aftermath:
         tables = turn.tables
         where = f"after {turn.step.key} of incarnation {turn.incarnation}"
         if counted != tables.written:
-            self.warn(
+            self._experiment.warn(
                 f"{turn.contender.name} has {counted:,} rows {where}, and by what was inserted and "
                 f"deleted it should have {tables.written:,}"
             )
         elif counted != tables.rows:
-            self.warn(
+            self._experiment.warn(
                 f"{turn.contender.name} has {counted:,} rows {where}, and should have "
                 f"{tables.rows:,}"
             )
@@ -128,7 +122,7 @@ class Aftermath:
         begun = time.monotonic()
         limit = _BETWEEN_TURNS
         contender, tables = turn.contender, turn.tables
-        due = maintenance_due(turn.step, self._steps(turn.step))
+        due = maintenance_due(turn.step, self._tests.steps(level_of(turn.step)))
         if due is Maintenance.AFTER_WRITES:
             limit = max(limit, longest_wait(tables.rows, self._workload.seconds / _FULL_STEP))
         if stages := stages_of(due, contender, tables.names):
@@ -162,7 +156,7 @@ class Aftermath:
         with suppress(SlowdustError):  # its session may have ended with the server
             self._contenders.driver.close(turn.session)
         if not has_tables or not contender.keeps_tables:
-            self.without_tables.add(contender.name)
+            self._tests.without_tables.add(contender.name)
             self._view.warning(
                 f"{contender.name} sits out the rest of incarnation {turn.incarnation}: its tables "
                 f"are not complete"
@@ -172,19 +166,10 @@ class Aftermath:
         contender.start()
         turn.tables.rows = self._runner.count_rows(turn)
         self._wait_until_idle(contender, _BETWEEN_TURNS)
-        steps = self._steps(turn.step)
+        steps = self._tests.steps(level_of(turn.step))
         if later := [step.key for step in steps[steps.index(turn.step) + 1 :]]:
             again = "clients connected" if contender.is_remote else "server was started"
-            self.warn(
+            self._experiment.warn(
                 f"{contender.name} in incarnation {turn.incarnation}: its {again} again "
                 f"after {turn.step.key}, before these steps: {', '.join(later)}"
             )
-
-    def warn(self, text: str) -> None:
-        """Show a warning, and keep it for the report."""
-        self._journal.warn(text)
-        self._view.warning(text)
-
-    def _steps(self, step: PlannedStep) -> list[PlannedStep]:
-        """Return all steps of its level."""
-        return [other for other in self._journal.steps if level_of(other) == level_of(step)]

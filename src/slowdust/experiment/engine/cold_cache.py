@@ -24,7 +24,7 @@ from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Fetch
-from slowdust.experiment.freezer import Freezer
+from slowdust.experiment.engine.freezer import Freezer
 from slowdust.experiment.plan import PlannedStep
 from slowdust.store.measured import DISK, SERVER, STORAGE, Use
 from slowdust.store.slice import Slice
@@ -36,7 +36,7 @@ _SMALL_FILE = 1 << 20
 """Bytes below which a file is none of the tables' that are measured."""
 
 
-class Beneath:
+class ColdCache:
     """Looks after the files of all contenders in one step of one incarnation."""
 
     def __init__(self, contenders: Contenders, step: PlannedStep) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Iterable
 
 from slowdust.benchmarks.steps import Counted, LongStep
+from slowdust.experiment.clock import MACHINE, Clock
+from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.driver.process import STANDSTILL, Driver, OnProgress
 from slowdust.experiment.driver.protocol import Performed, Until
+from slowdust.experiment.engine.long_step import ContenderTurn, StepRunner
+from slowdust.experiment.passes.chunk_ends import Turn
 from slowdust.experiment.record import Totals, slice_of
-from slowdust.experiment.steps.chunks import Turn
-from slowdust.experiment.steps.turn import ContenderTurn
 from slowdust.probes.sampler import Sampler
 from slowdust.probes.window import Window, WindowUse
 from slowdust.store.latency import Histogram
@@ -19,6 +22,8 @@ from slowdust.store.slice import Slice
 from slowdust.store.step import Chunk, RoleUse, Sample, StepDetail
 from slowdust.units import Second, known
 
+_ENDING: Second = 0.2
+"""Time for server processes to end whose connections looked at the tables before the step."""
 _NO_ANSWERS = Histogram(values_ns=[], counts=[], max_ns=0, mean_ns=0.0)
 
 
@@ -43,6 +48,21 @@ class Measurement:
         """The time of all parts so far."""
         self._use: WindowUse | None = None
         self._performed: Performed | None = None
+
+    @classmethod
+    def of(
+        cls,
+        driver: Driver,
+        turn: ContenderTurn,
+        runner: StepRunner,
+        idle: Iterable[RunningContender],
+        clock: Clock = MACHINE,
+    ) -> Measurement:
+        """Return the measurement of a step that is prepared, beside contenders that are idle."""
+        clock.sleep(_ENDING)
+        rows_before = turn.tables.rows
+        turn.tables.grow(runner.work(turn.step), turn.step.clients)
+        return cls(driver, turn, turn.contender.window(idle), rows_before)
 
     @property
     def over(self) -> bool:

@@ -1,9 +1,8 @@
-"""One step in one incarnation: slices of all contenders, block by block."""
+"""A test that is open: its sessions on all contenders, in one start of their servers."""
 
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,17 +15,18 @@ import numpy as np
 
 from slowdust.analysis.comparison.verdict import MINIMUM_BLOCKS
 from slowdust.errors import SlowdustError
+from slowdust.experiment.clock import MACHINE, Clock
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data, TargetError
 from slowdust.experiment.driver.protocol import Beside, PlanText, Ran, Rate, Stop
+from slowdust.experiment.engine.background import BackgroundSessions, HeldTransactions
+from slowdust.experiment.engine.cold_cache import ColdCache
+from slowdust.experiment.engine.positions import LEAD, Positions, catch_up
+from slowdust.experiment.engine.schedule import block_order, in_turn
+from slowdust.experiment.engine.slice_length import RUN, SpeedRecord
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.record import slice_of
-from slowdust.experiment.slices.beneath import Beneath
-from slowdust.experiment.slices.beside import HeldTransactions, SessionsBeside
-from slowdust.experiment.slices.length import RUN, SpeedRecord
-from slowdust.experiment.slices.positions import LEAD, Positions, catch_up
-from slowdust.experiment.slices.schedule import block_order
 from slowdust.store.slice import Slice
 from slowdust.units import Second
 
@@ -66,7 +66,11 @@ class RunAtRate(Protocol):
         ...
 
 
-class StepSessions:
+_FASTEST = 2.0
+"""How much faster than in its warm-up a test that consumes rows may be, so that rows are left."""
+
+
+class OpenTest:
     """A step's sessions on every contender, open for one incarnation."""
 
     def __init__(
@@ -78,31 +82,32 @@ class StepSessions:
         *,
         data: Data,
         first: Mapping[str, int] = MappingProxyType({}),
-        beneath: Beneath | None = None,
-        give_up: GiveUp | None = None,
+        clock: Clock = MACHINE,
     ) -> None:
-        """Begin the sequence of each test of the driver with the operation of index `first`.
-
-        `beneath` looks after the servers' files; None leaves them to the kernel. `give_up` is told
-        of a contender that does not execute an operation in time, and of the reason; without it
-        the contender drops out.
-        """
-        self._give_up = give_up
+        """Begin the sequence of each test of the driver with the operation of index `first`."""
+        self.per_second = 0.0
+        """Operations per second of the slowest contender in the warm-up."""
+        self.is_warm = False
+        self.cold: ColdCache | None = None
+        """Looks after the servers' files; None leaves them to the kernel."""
+        self.give_up: GiveUp | None = None
+        """Is told of a contender that does not execute an operation in time, and of the reason;
+        without it the contender drops out."""
+        self._clock = clock
         self._given_up: set[str] = set()
         self._contenders = contenders
         self._driver = contenders.driver
-        self._step = step
-        self._incarnation = incarnation
+        self.step = step
+        self.start = incarnation
         self._pace = pace
         self._data = data
         self._first = first.get(step.test.driver_test, 0)
-        self._beneath = beneath
         self._positions = Positions()
         self._begin: list[int] | None = None
         """The positions at which each run of a time begins; None: where its contender is."""
-        self._beside: SessionsBeside | None = None
+        self._beside: BackgroundSessions | None = None
         if (beside := step.test.beside) is not None:
-            self._beside = SessionsBeside(
+            self._beside = BackgroundSessions(
                 contenders,
                 step,
                 beside,
@@ -113,7 +118,12 @@ class StepSessions:
         self._held: HeldTransactions | None = None
         if step.test.hold is not None:
             self._held = HeldTransactions(
-                contenders, step, step.test.hold, incarnation=incarnation, data=data
+                contenders,
+                step,
+                step.test.hold,
+                incarnation=incarnation,
+                data=data,
+                clock=clock,
             )
         self._operations_of_last_block = 0
         self._serving: dict[str, list[int]] = {}
@@ -129,8 +139,8 @@ class StepSessions:
             self._session(contender),
             contender.target,
             self._data,
-            test=self._step.test.driver_test,
-            clients=self._step.clients,
+            test=self.step.test.driver_test,
+            clients=self.step.clients,
             first=self._first,
         )
         self._serving[contender.name] = opened.server_processes
@@ -158,11 +168,18 @@ class StepSessions:
         for name, texts in plans.items():
             keep(name, texts)
 
-    def warm_up(self, has_time: Callable[[Second], bool] = lambda _: True) -> float:
+    def warm_up(self, has_time: Callable[[Second], bool] = lambda _: True) -> None:
         """Run without recording, so that caches and plans are those of a server at work.
 
-        Return the operations per second of the slowest contender, or of its slower side; 0 where
-        nothing more can be done: there is no time for one operation, or nobody is left.
+        It is not warm afterwards where there is no time for one operation.
+        """
+        speed = self._speed_in_warm_up(has_time)
+        self.is_warm, self.per_second = speed is not None, speed or 0.0
+
+    def _speed_in_warm_up(self, has_time: Callable[[Second], bool]) -> float | None:
+        """Return the operations per second of the slowest contender, or of its slower side.
+
+        0 where nobody is left, None where there is no time.
         """
         speeds: list[float] = []
         ended = False
@@ -173,7 +190,7 @@ class StepSessions:
             if ended:
                 return
             # The first operation of a writer shows how long it takes.
-            one = Stop(seconds=RUN, positions=[1] * self._step.clients)
+            one = Stop(seconds=RUN, positions=[1] * self.step.clients)
             ran = (
                 self._run_for(contender, seconds) if seconds else self._run_with_all(contender, one)
             )
@@ -181,11 +198,11 @@ class StepSessions:
             speeds.extend(beside.qps for beside in ran.beside if beside.schedule is None)
 
         lengths: tuple[Second, ...] = (self._pace.warmup,)
-        if self._step.test.changes_data:
+        if self.step.test.changes_data:
             self._for_each(partial(run, seconds=0.0))
             slowest = self.slowest_operation
             if ended:
-                return 0.0
+                return None
             if slowest >= self._pace.warmup:
                 return min(speeds, default=0.0)
             # In a moment no writer gets so far that the slowest could not catch up; where a moment
@@ -196,7 +213,7 @@ class StepSessions:
             speeds.clear()
             self._for_each(partial(run, seconds=seconds))
             if ended:
-                return 0.0
+                return None
             self._age_equally()
         return min(speeds, default=0.0)
 
@@ -228,7 +245,7 @@ class StepSessions:
     def _expected_catching_up(self, length: Second) -> Second:
         """Return how long the slowest writer takes for what the fastest does more in a slice."""
         times = [time for each in self._running() if (time := self._operation_time(each))]
-        if not self._step.test.writes or not times:
+        if not self.step.test.writes or not times:
             return 0.0
         done, most = length / max(times), length / min(times)
         return max(0.0, min(most, max(1.0, LEAD * done)) - max(1.0, done)) * max(times)
@@ -239,7 +256,7 @@ class StepSessions:
 
     def _discard(self, contender: RunningContender) -> Second:
         """Return how long a contender runs before each slice: no shorter than an operation."""
-        writes = self._step.test.writes  # of which one that is slower has to do as many
+        writes = self.step.test.writes  # of which one that is slower has to do as many
         operation = self.slowest_operation if writes else self._operation_time(contender)
         if operation > _UNMOVED_BY_DISCARD * self._pace.discard:
             return 0.0
@@ -257,9 +274,9 @@ class StepSessions:
             with self._guard(other):
                 self._run_for(other, seconds)
         with self._guard(contender):
-            end = time.monotonic() + seconds
+            end = self._clock.monotonic() + seconds
             runs = []
-            while time.monotonic() < end:
+            while self._clock.monotonic() < end:
                 runs.append(self._run_for(contender, RUN))
             record = SpeedRecord(
                 operations=np.array([float(ran.operations) for ran in runs]),
@@ -280,16 +297,16 @@ class StepSessions:
             window.close()
             return ran
 
-        begun = time.monotonic()
-        ran = run() if self._beneath is None else self._beneath.around(contender, run)
-        return time.monotonic() - begun - ran.seconds
+        begun = self._clock.monotonic()
+        ran = run() if self.cold is None else self.cold.around(contender, run)
+        return self._clock.monotonic() - begun - ran.seconds
 
     def close(self) -> None:
         """Close the clients' connections."""
         if self._held is not None:
             self._held.close()
-        if self._beneath is not None:
-            self._beneath.let_all_run()
+        if self.cold is not None:
+            self.cold.let_all_run()
         self._for_each(self._close)
 
     def _close(self, contender: RunningContender) -> None:
@@ -301,16 +318,16 @@ class StepSessions:
     def next_operations(self) -> dict[str, int]:
         """Test of the driver that writes -> index of the first operation that none has done."""
         following = {}
-        if self._step.test.writes:
-            following[self._step.test.driver_test] = self.next_operation
-        if self._beside is not None and self._step.test.changes_data:
+        if self.step.test.writes:
+            following[self.step.test.driver_test] = self.next_operation
+        if self._beside is not None and self.step.test.changes_data:
             following[self._beside.test] = self._beside.next_operation
         return following
 
     @property
     def next_operation(self) -> int:
         """Index of the first operation that no contender has done."""
-        return self._first + max(self._positions.furthest, default=0) * self._step.clients
+        return self._first + max(self._positions.furthest, default=0) * self.step.clients
 
     @property
     def positions(self) -> list[int]:
@@ -336,7 +353,7 @@ class StepSessions:
 
     def used_up(self) -> bool:
         """Return whether one more block would want to delete more rows than there are."""
-        if not self._step.test.consumes:
+        if not self.step.test.consumes:
             return False
         # The machine may be twice as fast in the next block as it was in the last.
         return self.next_operation + 2 * self._operations_of_last_block >= self._data.all_rows
@@ -346,16 +363,29 @@ class StepSessions:
         stop = Stop(positions=positions)
         self._for_each(lambda contender: self._run(contender, stop))
 
-    def each(
-        self,
-        observe: Callable[[RunningContender, RunAtRate], None],
-        order: Callable[[list[RunningContender]], list[RunningContender]] = list,
-    ) -> None:
+    @property
+    def operations_left(self) -> int | None:
+        """How many operations there are rows for; None where operations consume none."""
+        if not self.step.test.consumes:
+            return None
+        return max(0, self._data.all_rows - self.next_operation)
+
+    def window(self, most: Second, windows: int = 1) -> Second:
+        """Return how long each of so many windows may be, so that rows are left for all of them.
+
+        0 where none are left.
+        """
+        left = self.operations_left
+        if left is None:
+            return most
+        return min(most, left / (windows * _FASTEST * max(self.per_second, 1.0)))
+
+    def each(self, observe: Callable[[RunningContender, RunAtRate], None], turn: int = 0) -> None:
         """Let `observe` run one contender after the other; it gets what runs the contender.
 
-        `order` puts those that have not failed into another order.
+        In turns of odd numbers they have the reverse order.
         """
-        for contender in order(self._running()):
+        for contender in in_turn(self._running(), turn):
             with self._guard(contender):
                 observe(contender, partial(self._run_with_all, contender))
         self._age_equally()
@@ -363,6 +393,34 @@ class StepSessions:
     def serving(self, contender: RunningContender) -> list[int]:
         """Return the processes, or threads, that serve a contender's clients; empty if unknown."""
         return self._serving.get(contender.name, [])
+
+    def blocks(
+        self,
+        length: Second,
+        share: Second,
+        rng: random.Random,
+        *,
+        keep: Callable[[Slice], None],
+        enough: Callable[[int], bool],
+    ) -> None:
+        """Measure blocks of slices of `length` until the share is used or `enough(blocks done)`.
+
+        The share is exceeded only where it does not suffice for the fewest blocks.
+        """
+        fewest = self.fewest_blocks(length)
+        begun = self._clock.monotonic()
+        done = 0
+        longest: Second = 0.0
+        while True:
+            block_begun = self._clock.monotonic()
+            self.block(done, length, rng, keep)
+            done += 1
+            now = self._clock.monotonic()
+            longest = max(longest, now - block_begun)
+            if enough(done):
+                return
+            if done >= fewest and now - begun + longest > share:
+                return
 
     def block(
         self, number: int, length: Second, rng: random.Random, keep: Callable[[Slice], None]
@@ -382,8 +440,8 @@ class StepSessions:
                     record = partial(self._slice, contender, length, number, slot)
                     if self._beside is not None:
                         record = partial(self._relative_to_alone, contender, length, half, record)
-                    if self._beneath is not None:
-                        record = partial(self._beneath.beside, contender, length, half, record)
+                    if self.cold is not None:
+                        record = partial(self.cold.beside, contender, length, half, record)
                     keep(record())
         self._begin = None
         self._age_equally()
@@ -391,7 +449,7 @@ class StepSessions:
 
     def _begin_together(self) -> None:
         """Let the slices of a half block begin with the same operation, where those are unlike."""
-        if self._step.test.paired:
+        if self.step.test.paired:
             self._begin = self._positions.furthest or None
         if self._beside is not None:
             self._beside.begin_together()
@@ -405,7 +463,7 @@ class StepSessions:
         ran = self._run_for(contender, length)
         use = window.close()
         contender.refuse_fatal_errors(ran.errors, "operations of a slice")
-        place = self._step.place(contender.name, self._incarnation, slot, block)
+        place = self.step.place(contender.name, self.start, slot, block)
         beside = self._beside.record(contender, ran) if self._beside is not None else None
         return slice_of(place, ran, ran, use, beside=beside)
 
@@ -432,7 +490,7 @@ class StepSessions:
         return self._run_with_all(contender, self._stop(contender, seconds))
 
     def _stop(self, contender: RunningContender, seconds: Second) -> Stop:
-        writes = self._step.test.writes
+        writes = self.step.test.writes
         limit = self._positions.limit(contender.name, seconds) if writes else None
         return Stop(seconds=seconds, positions=limit)
 
@@ -450,8 +508,8 @@ class StepSessions:
     def _run(
         self, contender: RunningContender, stop: Stop, *beside: Beside, rate: Rate | None = None
     ) -> Ran:
-        if self._beneath is not None:
-            self._beneath.let_run(contender)
+        if self.cold is not None:
+            self.cold.let_run(contender)
         timed = stop.seconds is not None
         rate, begin = (rate or self._pace.rate, self._begin) if timed else (None, None)
         if begin is not None:
@@ -468,12 +526,12 @@ class StepSessions:
         """Let the contenders that did fewer writes catch up, so that all data ages alike."""
         if self._beside is not None:
             self._beside.age_equally(self._guard, self._running())
-        if self._step.test.writes:
+        if self.step.test.writes:
             catch_up(self._guard, self._running(), self._positions, self._run)
 
     def _running(self) -> list[RunningContender]:
         """Return the contenders that have not failed and have the test."""
-        return self._contenders.having(self._step.test)
+        return self._contenders.having(self.step.test)
 
     def _for_each(self, action: Callable[[RunningContender], object]) -> None:
         for contender in self._running():
@@ -488,45 +546,16 @@ class StepSessions:
             SlowdustError: nobody is left.
         """
         with self._contenders.guard(contender):
-            self._driver.waits.subject = f"{self._step.test.name} on {contender.name}"
+            self._driver.waits.subject = f"{self.step.test.name} on {contender.name}"
             try:
                 yield
             except TargetError as error:
-                if self._give_up is None or not error.is_timeout:
+                if self.give_up is None or not error.is_timeout:
                     raise
                 self._given_up.add(contender.name)
                 with suppress(SlowdustError):  # which a process may have taken with it
                     self._close(contender)
-                self._give_up(contender, str(error))
+                self.give_up(contender, str(error))
 
     def _session(self, contender: RunningContender) -> str:
-        return self._step.session(contender.name, self._incarnation)
-
-
-def measure(
-    run: StepSessions,
-    length: Second,
-    share: Second,
-    rng: random.Random,
-    *,
-    keep: Callable[[Slice], None],
-    enough: Callable[[int], bool],
-) -> None:
-    """Measure blocks of slices of `length` until the share is used or `enough(blocks done)`.
-
-    The share is exceeded only where it does not suffice for the fewest blocks.
-    """
-    fewest = run.fewest_blocks(length)
-    begun = time.monotonic()
-    blocks = 0
-    longest: Second = 0.0
-    while True:
-        block_begun = time.monotonic()
-        run.block(blocks, length, rng, keep)
-        blocks += 1
-        now = time.monotonic()
-        longest = max(longest, now - block_begun)
-        if enough(blocks):
-            return
-        if blocks >= fewest and now - begun + longest > share:
-            return
+        return self.step.session(contender.name, self.start)

@@ -1,11 +1,13 @@
-"""The wall time that an experiment of short slices has yet to take."""
+"""The wall time that an experiment has yet to take: of short slices, and of long steps."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from slowdust.experiment.clock import MACHINE, Clock
+from slowdust.experiment.engine.long_step import Level, level_of
+from slowdust.experiment.plan import PlannedStep
 from slowdust.units import Second
 
 
@@ -28,11 +30,12 @@ class Remaining:
     of the budget.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock = MACHINE) -> None:
+        self._clock = clock
         self._starts = 0
         self._beside: Second = 0.0
         """Time beside measuring in the incarnations that are over."""
-        self._begun = time.monotonic()
+        self._begun = self._clock.monotonic()
         self._measured: Second = 0.0
         self._least: dict[str, Second] = {}
         """Step -> what its shortest turn takes."""
@@ -41,7 +44,7 @@ class Remaining:
         """Note that the servers are about to be started."""
         self._beside += self._beside_now(0.0) if self._starts else 0.0
         self._starts += 1
-        self._begun, self._measured = time.monotonic(), 0.0
+        self._begun, self._measured = self._clock.monotonic(), 0.0
 
     def measured(self, seconds: Second) -> None:
         """Note a turn that is over."""
@@ -85,4 +88,51 @@ class Remaining:
         return measuring + starts_left * self.beside_start(under_way)
 
     def _beside_now(self, under_way: Second) -> Second:
-        return max(0.0, time.monotonic() - self._begun - self._measured - under_way)
+        return max(0.0, self._clock.monotonic() - self._begun - self._measured - under_way)
+
+
+class Forecast:
+    """The length of each step: measured where the step ran, else a guess."""
+
+    def __init__(
+        self,
+        steps: Sequence[PlannedStep],
+        guess: Second,
+        spent: Second = 0.0,
+        clock: Clock = MACHINE,
+    ) -> None:
+        """`spent` is how long an experiment went on that is resumed."""
+        self._clock = clock
+        self._steps = steps
+        self._guess = guess
+        self._begun = self._clock.monotonic() - spent
+        self._took: dict[str, Second] = {}
+        self._turns_before = {step.key: step.turns_done for step in steps}
+
+    @property
+    def elapsed(self) -> Second:
+        """Seconds since the first incarnation began, without those between stop and resumption."""
+        return self._clock.monotonic() - self._begun
+
+    def took(self, step: PlannedStep, seconds: Second) -> None:
+        """Note how long a contender's turn in a step took."""
+        self._took[step.key] = seconds
+
+    def left(self, incarnations: int, contenders: int) -> Second:
+        """Return the seconds of all turns until every step has had one in so many incarnations.
+
+        An incarnation that one step lacks has turns of all steps of its level.
+        """
+        return contenders * sum(
+            max(0, self.to_come(incarnations, level_of(step)) - self._turns_since(step))
+            * self._took.get(step.key, self._guess)
+            for step in self._steps
+        )
+
+    def to_come(self, incarnations: int, level: Level) -> int:
+        """Return the incarnations that the steps of a level lacked in the beginning."""
+        before = (self._turns_before[s.key] for s in self._steps if level_of(s) == level)
+        return max(0, incarnations - min(before))
+
+    def _turns_since(self, step: PlannedStep) -> int:
+        return step.turns_done - self._turns_before[step.key]

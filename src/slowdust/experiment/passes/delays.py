@@ -9,8 +9,8 @@ from slowdust.analysis.calibration.trials import taken_share
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.placement import usable_cpus
+from slowdust.experiment.engine.open_test import OpenTest
 from slowdust.experiment.plan import PlannedStep
-from slowdust.experiment.slices.blocks import StepSessions
 from slowdust.store.measured import DELAY
 from slowdust.store.slice import Slice
 from slowdust.units import Microsecond, Second
@@ -24,9 +24,7 @@ class Delays:
     def __init__(self, contenders: Contenders) -> None:
         self._contenders = contenders
 
-    def choose(
-        self, run: StepSessions, step: PlannedStep, length: Second, rng: random.Random
-    ) -> None:
+    def choose(self, run: OpenTest, step: PlannedStep, length: Second, rng: random.Random) -> None:
         """Set each contender's delay for a step whose sessions are warm.
 
         The first incarnation measures one block without delays, which is not kept, with slices of

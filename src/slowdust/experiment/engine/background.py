@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from slowdust.benchmarks.model import Beside
+from slowdust.experiment.clock import Clock
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver import protocol
 from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import Ran, Rate, Stop
+from slowdust.experiment.engine.positions import Positions, catch_up
 from slowdust.experiment.plan import PlannedStep
-from slowdust.experiment.slices.positions import Positions, catch_up
 from slowdust.store.beside import BesideSlice
 from slowdust.units import Second
 
@@ -21,7 +21,7 @@ HOLD = "hold"
 """The driver's test whose one operation ends the transaction that is open, and begins another."""
 
 
-class SessionsBeside:
+class BackgroundSessions:
     """The sessions that run in the slices of a step, on every contender."""
 
     def __init__(
@@ -147,7 +147,9 @@ class HeldTransactions:
         *,
         incarnation: int,
         data: Data,
+        clock: Clock,
     ) -> None:
+        self._clock = clock
         self._contenders = contenders
         self._driver = contenders.driver
         self._step = step
@@ -164,7 +166,7 @@ class HeldTransactions:
 
     def renew(self) -> None:
         """End transactions that were open for their time, and begin others."""
-        if time.monotonic() - self._since >= self._held:
+        if self._clock.monotonic() - self._since >= self._held:
             self._begin()
 
     def close(self) -> None:
@@ -182,7 +184,7 @@ class HeldTransactions:
         self._contenders.for_each(
             lambda contender: self._driver.run(self._session(contender), stop)
         )
-        self._since = time.monotonic()
+        self._since = self._clock.monotonic()
 
     def _session(self, contender: RunningContender) -> str:
         return f"{self._step.session(contender.name, self._incarnation)}|{HOLD}"

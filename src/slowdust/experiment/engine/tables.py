@@ -8,8 +8,8 @@ from slowdust.dbms.family import Shutdown
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data, Driver, OnProgress
-from slowdust.experiment.maintenance import SHORTEST_WAIT, longest_wait
-from slowdust.experiment.slices.preparation import Preparations
+from slowdust.experiment.engine.maintenance import SHORTEST_WAIT, longest_wait
+from slowdust.experiment.engine.preparation import Preparations
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.units import Second

@@ -1,0 +1,286 @@
+"""Long steps: each is carried out on every contender before the next begins.
+
+Contenders take turns, after each chunk of the step or after all of it; while one has its turn in a
+chunk, the others' servers stand still, but for those that ran already. Who begins alternates by
+step and by incarnation. A contender that does not finish a step goes on with the next one, on a
+server that is started again, unless the step made the tables that the next ones need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from slowdust.benchmarks.steps import Workload
+from slowdust.experiment.driver.protocol import Until
+from slowdust.experiment.engine.experiment import OpenExperiment
+from slowdust.experiment.engine.freezer import Freezer, MakeFreezer
+from slowdust.experiment.engine.long_step import ContenderTurn, Level, level_of
+from slowdust.experiment.engine.loop import Pass, Starts
+from slowdust.experiment.engine.round_trips import RoundTrips
+from slowdust.experiment.engine.schedule import Start, in_turn
+from slowdust.experiment.engine.stepped import OpenStep, SteppedTests
+from slowdust.experiment.judging import Judge
+from slowdust.experiment.passes.after_step import AfterStep
+from slowdust.experiment.passes.chunk_ends import chunk_turns, counted_ends, pilot_end, timed_ends
+from slowdust.experiment.passes.eta import Forecast
+from slowdust.experiment.passes.step_measurement import Measurement
+from slowdust.experiment.plan import PlannedStep
+from slowdust.experiment.spec.spec import Spec
+from slowdust.experiment.view import Status
+from slowdust.store.manifest import Method
+from slowdust.units import Second
+from slowdust.wording import counted
+
+
+def method_of_steps(spec: Spec, workload: Workload) -> Method:
+    """Return how long steps are measured: without slices, until the steps end."""
+    method = Method(
+        seed=spec.seed,
+        slice_s=0.0,
+        discard_s=0.0,
+        warmup_s=0.0,
+        budget_s=spec.budget_of_steps or 0.0,
+        margin=spec.margin,
+        memory_bytes=spec.memory,
+        pool_bytes=spec.pool,
+        incarnations=spec.planned_incarnations(workload.incarnations),
+    )
+    workload.add_to(method, spec.clients)
+    return method
+
+
+class TimedChunks(Pass[OpenStep]):
+    """Measures the rates of all steps."""
+
+    def __init__(
+        self, experiment: OpenExperiment, workload: Workload, freezer: MakeFreezer = Freezer
+    ) -> None:
+        """`freezer` makes what lets the servers of the others stand still during a chunk."""
+        self.tests: SteppedTests = SteppedTests(experiment, workload)
+        self.journal = experiment.journal
+        self._experiment = experiment
+        self._contenders = experiment.contenders
+        self._view = experiment.view
+        self._announced = experiment.announced
+        self._clock = experiment.clock
+        self._levels = list(dict.fromkeys(map(level_of, self.journal.steps)))
+        self._turns = StepTurns(experiment, self.tests, freezer)
+        self._round_trips = RoundTrips(self._contenders, self.journal)
+        self._judge = Judge(self._contenders.names, experiment.spec.margin, self.journal)
+        self._forecast = Forecast(
+            self.journal.steps, workload.seconds, self.journal.spent, self._clock
+        )
+        self._budget = experiment.spec.budget_of_steps
+        self._planned = self.journal.manifest.method.incarnations
+        to_come = max(self._forecast.to_come(self._planned, level) for level in self._levels)
+        self._last = self.journal.last_incarnation + to_come
+        """The number of the last incarnation that is planned."""
+        self._begun = 0.0
+
+    def missing(self) -> Starts:
+        """Yield the planned incarnations that any step lacks; with a budget as many as are wanted.
+
+        A budget ends early when every step that is chosen is settled: steps build on the tables of
+        those before them, so that an incarnation has all of them.
+        """
+        round_number = 1
+        while self._wanted(round_number) and self._has_time(round_number):
+            levels = [level for level in self._levels if self._incomplete(level, round_number)]
+            if levels:
+                number = self.journal.last_incarnation + 1
+                # Reports show levels side by side: drift should not always add to the same of them.
+                order = in_turn(levels, number + 1)
+                yield Start.of(number, [step for each in order for step in self.tests.steps(each)])
+            round_number += 1
+
+    def begin(self, start: Start) -> None:
+        """Keep what the servers are like."""
+        del start
+        self.journal.record_servers(self._contenders)
+
+    def begins(self, step: PlannedStep) -> bool:
+        """Measure the round trips before a sequence of steps."""
+        if step is self.tests.steps(level_of(step))[0]:
+            self._round_trips.measure()
+        return True
+
+    def before(self, step: PlannedStep) -> bool:
+        """Note the time."""
+        del step
+        self._begun = self._clock.monotonic()
+        return True
+
+    def observe(self, test: OpenStep) -> None:
+        """Carry out the step on its contenders, in their order."""
+        self._turns.take(test.turns)
+
+    def after(self, test: OpenStep) -> None:
+        """Keep that the step has had its turn."""
+        self._forecast.took(
+            test.step, (self._clock.monotonic() - self._begun) / max(1, len(test.turns))
+        )
+        self.journal.end_turn(test.step, self._forecast.elapsed)
+        status = self._status(test.step, test.start)
+        self._view.step_done(status)
+        if status.left is not None:
+            self._announced.correct(status.left, f"{test.step.test.name} is done")
+
+    def _wanted(self, round_number: int) -> bool:
+        if self._budget is None:
+            return round_number <= self._planned
+        done = self.journal.last_incarnation
+        length = self._forecast.elapsed / done if done else 0.0
+        if round_number == 2:  # the length of an incarnation is known
+            self._warn_of_short_budget(self._budget, self._planned * length)
+        if not self._contenders.comparable:
+            return round_number <= self._planned
+        room = round_number <= self._planned or self._forecast.elapsed + length <= self._budget
+        return room and self._open_steps()
+
+    def _has_time(self, round_number: int) -> bool:
+        """Return whether one more incarnation does not take more time than was granted."""
+        done = self.journal.last_incarnation
+        length = self._forecast.elapsed / done if done and round_number > 1 else 0.0
+        return self._announced.allows(length)
+
+    def _open_steps(self) -> bool:
+        settled = self._settled()
+        return any(step.chosen and step.key not in settled for step in self.journal.steps)
+
+    def _settled(self) -> set[str]:
+        running = (contender.name for contender in self._contenders.running())
+        others = [name for name in running if name != self._contenders.names[0]]
+        return self._judge.settled(others)
+
+    def _warn_of_short_budget(self, budget: Second, planned: Second) -> None:
+        if planned > budget:
+            what = f"{counted(self._planned, 'incarnation')} take about"
+            self._experiment.warn_of_short_budget(budget, what, planned)
+
+    def _incomplete(self, level: Level, round_number: int) -> bool:
+        return any(step.turns_done < round_number for step in self.tests.steps(level))
+
+    def _status(self, step: PlannedStep, number: int) -> Status:
+        if self._budget is not None:
+            status = self._judge.status(
+                step,
+                extent=f"start {number}",
+                measured=self._forecast.elapsed,
+                budget=self._budget,
+                settled=len(self._settled()),
+            )
+            left = max(0.0, self._budget - self._forecast.elapsed)
+            return self._with_time(status, left)
+        left = self._forecast.left(self._planned, len(self._contenders.running()))
+        status = self._judge.status(
+            step,
+            extent=f"start {number} of {self._last}",
+            measured=self._forecast.elapsed,
+            budget=self._forecast.elapsed + left,
+            settled=None,
+        )
+        return self._with_time(status, left)
+
+    def _with_time(self, status: Status, left: Second) -> Status:
+        following = self._announced.following.together
+        return replace(status, left=left + following, following=following)
+
+
+class StepTurns:
+    """Carries out steps on contenders; one that fails in a step is started again for the next."""
+
+    def __init__(
+        self, experiment: OpenExperiment, tests: SteppedTests, freezer: MakeFreezer = Freezer
+    ) -> None:
+        """`freezer` makes what lets the servers of the others stand still during a chunk."""
+        self._experiment = experiment
+        self._tests = tests
+        self._runner = tests.runner
+        self._freezer = freezer
+        self._workload = tests.workload
+        self._journal = experiment.journal
+        self._driver = experiment.contenders.driver
+        self._view = experiment.view
+        self._aftermath = AfterStep(experiment, tests)
+
+    def take(self, turns: Sequence[ContenderTurn]) -> None:
+        """Carry out a step on its contenders, in their order."""
+        if self._workload.settings.turns == "chunks":
+            self._in_chunks(turns)
+        else:
+            for turn in turns:
+                self._whole(turn)
+
+    def _whole(self, turn: ContenderTurn) -> None:
+        """Carry out a step on one contender from its beginning to its end."""
+        with self._aftermath.failing(turn):
+            measurement = self._begin(turn)
+            self._view.phase(self._describe(turn))
+            measurement.perform(None, self._view.progress)
+            self._aftermath.keep(measurement)
+
+    def _in_chunks(self, turns: Sequence[ContenderTurn]) -> None:
+        """Carry out a step on all contenders, which take turns chunk by chunk.
+
+        While one has its turn, the servers of the others stand still.
+        """
+        under_way: dict[int, Measurement] = {}
+        with self._freezer([turn.contender for turn in turns], self._experiment.warn) as freezer:
+            for index, turn in enumerate(turns):
+                with self._aftermath.failing(turn):
+                    freezer.let_run(turn.contender)
+                    under_way[index] = self._begin(turn)
+            ends = self._ends(under_way, freezer)
+            for place in chunk_turns(range(len(turns)), len(ends)):
+                measurement = under_way.pop(place.contender, None)
+                if measurement is None:
+                    continue
+                turn = measurement.turn
+                self._view.phase(f"{self._describe(turn)}, chunk {place.chunk + 1} of {len(ends)}")
+                with self._aftermath.failing(turn, measurement.seconds):
+                    freezer.let_run(turn.contender)
+                    measurement.perform_chunk(place, ends[place.chunk], self._view.progress)
+                    under_way[place.contender] = measurement
+            for _, measurement in sorted(under_way.items()):
+                with self._aftermath.failing(measurement.turn):
+                    freezer.let_run(measurement.turn.contender)
+                    self._aftermath.keep(measurement)
+
+    def _ends(self, under_way: dict[int, Measurement], freezer: Freezer) -> list[Until]:
+        """Return the ends of the chunks of a step, by how fast the first contender works.
+
+        A contender that fails is no longer under way.
+        """
+        for index, measurement in list(under_way.items()):
+            turn = measurement.turn
+            work = self._runner.work(turn.step)
+            if work.operations is None:
+                return timed_ends(self._workload.seconds, self._workload.chunk)
+            pilot = pilot_end(work.operations)
+            with self._aftermath.failing(turn):
+                freezer.let_run(turn.contender)
+                seconds = measurement.perform(pilot, self._view.progress)
+                return counted_ends(
+                    work.operations, pilot.operations / seconds, self._workload.chunk
+                )
+            del under_way[index]
+        return []
+
+    def _begin(self, turn: ContenderTurn) -> Measurement:
+        self._view.phase(f"preparing {self._describe(turn)}")
+        self._runner.prepare(turn)
+        name = turn.contender.name
+        if not self._journal.has_plans(turn.step, name):
+            self._journal.add_plans(turn.step, name, self._runner.read_plans(turn))
+        return Measurement.of(
+            self._driver, turn, self._runner, self._tests.present(), self._experiment.clock
+        )
+
+    def _describe(self, turn: ContenderTurn) -> str:
+        steps = self._journal.steps
+        clients = f" x{turn.step.clients}" if turn.step.clients > 1 else ""
+        return (
+            f"{turn.test.name}{clients} on {turn.contender.name} (step "
+            f"{steps.index(turn.step) + 1} of {len(steps)}, incarnation {turn.incarnation})"
+        )
