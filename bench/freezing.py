@@ -31,9 +31,9 @@ from slowdust.benchmarks.steps import Counted, LongStep, StepBenchmark
 from slowdust.experiment.announced import Announced
 from slowdust.experiment.claims.claim import WhenBusy, claimed
 from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Freezer, MakeFreezer
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.engine.experiment import OpenExperiment
-from slowdust.experiment.engine.freezer import Freezer, MakeFreezer
 from slowdust.experiment.engine.loop import measure
 from slowdust.experiment.engine.stepped import sized_workload
 from slowdust.experiment.journal import open_journal

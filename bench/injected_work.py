@@ -32,8 +32,7 @@ from slowdust.experiment.counting.session import WINDOWS_AT_MOST, CountedSession
 from slowdust.experiment.counting.starts import STARTS
 from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.driver.process import Data, Driver
-from slowdust.experiment.engine.preparation import Preparations
-from slowdust.experiment.engine.tables import LoadedTables
+from slowdust.experiment.engine.tables import LoadedTables, Preparations
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.record import counts_of

@@ -21,8 +21,7 @@ from slowdust.experiment.engine.loop import measure
 from slowdust.experiment.journal import open_journal
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.passes.slices import method_of_slices
-from slowdust.experiment.passes.wait_window import Observer, PlannedWindow
-from slowdust.experiment.passes.waits import Waits
+from slowdust.experiment.passes.waits import Observer, PlannedWindow, Waits
 from slowdust.experiment.setup import create_contenders, resolve_contenders
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.instances.instance import Instance

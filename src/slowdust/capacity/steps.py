@@ -9,26 +9,22 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from slowdust.analysis.sla import writers_of
 from slowdust.benchmarks.insert import InsertBenchmark, InsertStep, Kind
 from slowdust.benchmarks.insert.workload import InsertWorkload
 from slowdust.capacity.record import Question, Trial
-from slowdust.capacity.search import Bench
 from slowdust.capacity.sla import Sla
-from slowdust.capacity.trials import times_of
+from slowdust.capacity.trials import Trials, times_of
 from slowdust.errors import UsageError
 from slowdust.experiment.announced import Announced
 from slowdust.experiment.contender import RunningContender
-from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.engine import loop as engine
+from slowdust.experiment.contenders import Contenders, Freezer
 from slowdust.experiment.engine.experiment import OpenExperiment
-from slowdust.experiment.engine.freezer import Freezer
 from slowdust.experiment.engine.long_step import ContenderTurn, Tables
-from slowdust.experiment.engine.loop import Pass, Starts
-from slowdust.experiment.engine.schedule import Start, in_turn
+from slowdust.experiment.engine.schedule import in_turn
 from slowdust.experiment.engine.stepped import OpenStep, SteppedTests, sized_workload
 from slowdust.experiment.journal import OpenJournal
 from slowdust.experiment.passes.chunks import StepTurns, method_of_steps
@@ -90,7 +86,7 @@ def check_operations(sla: Sla, trial: Trial) -> None:
         )
 
 
-class StepLaboratory(Pass[OpenStep]):
+class StepLaboratory(Trials):
     """Trials of a step of the Insert Benchmark, on tables that the steps before it fill."""
 
     unit = "rows/s of each client's writers"
@@ -105,35 +101,18 @@ class StepLaboratory(Pass[OpenStep]):
     ) -> None:
         benchmark = spec.configured_benchmark()
         assert isinstance(benchmark, InsertBenchmark)
-        self.length: Second | None = question.trial or USUAL
+        length = question.trial or USUAL
         workload = sized_workload(spec, benchmark, contenders)
         assert isinstance(workload, InsertWorkload)
-        self._workload = replace(workload, seconds=self.length)
-        self.journal = journal_of(method_of_steps(spec, self._workload))
-        self._experiment = OpenExperiment(spec, contenders, self.journal, view, Announced(view))
-        self.tests: SteppedTests = SteppedTests(self._experiment, self._workload)
-        self._turns = StepTurns(self._experiment, self.tests)
+        self._workload = replace(workload, seconds=length)
+        journal = journal_of(method_of_steps(spec, self._workload))
+        super().__init__(OpenExperiment(spec, contenders, journal, view, Announced(view)))
+        self.length = length
+        self.tests: SteppedTests = SteppedTests(self.experiment, self._workload)
+        self._turns = StepTurns(self.experiment, self.tests)
         self._step = check_steps(spec, question.test)
         self._clients = spec.clients[0]
         self._terms = question.terms
-        self._contenders = contenders
-        self._view = view
-        self._number = 0
-        self._measure: Callable[[Bench], None]
-
-    def start(self, number: int, measure: Callable[[Bench], None]) -> None:
-        """Start the servers, fill the tables, let `measure` have its trials, and stop them."""
-        self._number, self._measure = number, measure
-        engine.measure(self._experiment, [self])
-
-    def missing(self) -> Starts:
-        """Yield the start that was asked for."""
-        yield Start.of(self._number, self.journal.steps)
-
-    def begin(self, start: Start) -> None:
-        """Keep what the servers are like."""
-        del start
-        self.journal.record_servers(self._contenders)
 
     def observe(self, test: OpenStep) -> None:
         """Carry out a step that fills the tables, or let the search have its trials."""
@@ -141,8 +120,8 @@ class StepLaboratory(Pass[OpenStep]):
             self._turns.take(test.turns)
             return
         tables = {turn.contender.name: turn.tables for turn in test.turns}
-        present = [each for each in self._contenders.all if each.name in tables]
-        with Freezer(present, self._contenders.warn) as freezer:
+        present = [each for each in self.contenders.all if each.name in tables]
+        with Freezer(present, self.contenders.warn) as freezer:
             self._measure(_StepBench(self, test.start, present, tables, freezer))
 
     @property
@@ -168,11 +147,11 @@ class StepLaboratory(Pass[OpenStep]):
         """Carry out the step for a moment at a rate; None if the contender fails."""
         test = replace(self._step, rate=rate, name=f"q{self._letter}{rate}")
         turn = ContenderTurn(PlannedStep(test, self._clients), start, contender, slot, tables)
-        with self._contenders.guard(contender):
-            runner, driver = self.tests.runner, self._contenders.driver
+        with self.contenders.guard(contender):
+            runner, driver = self.tests.runner, self.contenders.driver
             runner.prepare(turn)
-            measurement = Measurement.of(driver, turn, runner, self._contenders.running())
-            measurement.perform(None, self._view.progress)
+            measurement = Measurement.of(driver, turn, runner, self.contenders.running())
+            measurement.perform(None, self.view.progress)
             return measurement.finish()
         return None
 

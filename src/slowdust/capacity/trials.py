@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from statistics import median
-from typing import Protocol
+from typing import Any, Protocol
 
 from slowdust.analysis.results.failures import WRONG_RESULT
 from slowdust.analysis.results.latency import percentile_ns
@@ -58,6 +58,28 @@ class Laboratory(Protocol):
         ...
 
 
+class Trials(Pass[Any]):
+    """A pass whose starts a search asks for, which has trials in them."""
+
+    length: Second | None = None
+    _number: int
+    _measure: Callable[[Bench], None]
+
+    def start(self, number: int, measure: Callable[[Bench], None]) -> None:
+        """Start the servers, let `measure` have its trials, and stop the servers."""
+        self._number, self._measure = number, measure
+        engine.measure(self.experiment, [self])
+
+    def missing(self) -> Starts:
+        """Yield the start that was asked for."""
+        yield Start.of(self._number, self.journal.steps)
+
+    def begin(self, start: Start) -> None:
+        """Keep what the servers are like."""
+        del start
+        self.journal.record_servers(self.contenders)
+
+
 def shortest_trial(sla: Sla, usual: Second, operations_per_s: float, budget: Second) -> Second:
     """Return how long a trial has to be so that the SLA's percentiles exist at half of a rate.
 
@@ -91,7 +113,7 @@ def times_of(latency: Histogram) -> dict[str, Second]:
     return {**times, "max": latency.max_ns / NS_PER_S} if times else {}
 
 
-class SliceLaboratory(Pass[OpenTest]):
+class SliceLaboratory(Trials):
     """Trials of a test that is measured in slices."""
 
     unit = "operations/s"
@@ -107,27 +129,11 @@ class SliceLaboratory(Pass[OpenTest]):
         length: Second | None,
     ) -> None:
         """`length` is that of earlier trials; None before the first one."""
-        self.journal = journal_of(method_of_slices(spec))
-        self._experiment = OpenExperiment(spec, contenders, self.journal, view, Announced(view))
-        self.tests = SlicedTests(self._experiment)
+        journal = journal_of(method_of_slices(spec))
+        super().__init__(OpenExperiment(spec, contenders, journal, view, Announced(view)))
+        self.tests = SlicedTests(self.experiment)
         self.length = length
         self._question = question
-        self._number = 0
-        self._measure: Callable[[Bench], None]
-
-    def start(self, number: int, measure: Callable[[Bench], None]) -> None:
-        """Start the servers, let `measure` have its trials, and stop the servers."""
-        self._number, self._measure = number, measure
-        engine.measure(self._experiment, [self])
-
-    def missing(self) -> Starts:
-        """Yield the start that was asked for."""
-        yield Start.of(self._number, self.journal.steps)
-
-    def begin(self, start: Start) -> None:
-        """Keep what the servers are like."""
-        del start
-        self.journal.record_servers(self._experiment.contenders)
 
     def observe(self, test: OpenTest) -> None:
         """Let the search have its trials."""
@@ -138,7 +144,7 @@ class SliceLaboratory(Pass[OpenTest]):
         if self.length is None:
             slowest = min(peaks.values(), default=0.0)
             usual = self._question.trial or USUAL
-            budget = self._experiment.spec.budget
+            budget = self.experiment.spec.budget
             self.length = shortest_trial(self._question.terms, usual, slowest, budget)
         return self.length
 

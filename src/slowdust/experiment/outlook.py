@@ -27,7 +27,7 @@ from slowdust.builds import Choices
 from slowdust.builds.effort import usual_time
 from slowdust.errors import SlowdustError
 from slowdust.experiment.announced import Following
-from slowdust.experiment.counting.budget import usual_budget
+from slowdust.experiment.counting.starts import usual_budget
 from slowdust.experiment.engine import schedule
 from slowdust.experiment.engine.slice_length import USUAL
 from slowdust.experiment.host_calibrations import kept_tests

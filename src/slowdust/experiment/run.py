@@ -19,9 +19,9 @@ from slowdust.experiment.claims.cpus import check_cpus
 from slowdust.experiment.contender import ResolvedContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.counting.method import choose_method
-from slowdust.experiment.counting.procedure import Procedure
-from slowdust.experiment.counting.sliced import SliceProcedure
-from slowdust.experiment.counting.stepped import StepProcedure
+from slowdust.experiment.counting.servers import CountedServers
+from slowdust.experiment.counting.sliced import SlicesUnderCallgrind
+from slowdust.experiment.counting.stepped import StepsUnderCallgrind
 from slowdust.experiment.driver.patience import Patience
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.engine.experiment import OpenExperiment
@@ -208,12 +208,13 @@ def _passes(
     if counting.source == "pmu":
         yield PmuCounts(experiment)
     elif counting.source == "valgrind":
-        procedure: Procedure
+        options = SIMULATION if spec.simulate else ()
+        tests: CountedServers
         if workload is None:
-            procedure = SliceProcedure(experiment)
+            tests = SlicesUnderCallgrind(experiment, options)
         else:
-            procedure = StepProcedure(spec, workload, experiment.contenders)
+            tests = StepsUnderCallgrind(experiment, workload, options)
             counting.rows = workload.counted_rows(spec.clients)
-        yield CallgrindCounts(experiment, procedure, SIMULATION if spec.simulate else ())
+        yield CallgrindCounts(experiment, tests)
     if spec.waits:
         yield Waits(experiment)

@@ -32,16 +32,16 @@ class SlowestOf(Pass[OpenTest]):
     subject: str | None = "finding the slowest operations"
 
     def __init__(self, experiment: OpenExperiment) -> None:
+        super().__init__(experiment)
         self.tests = SlicedTests(experiment)
-        self._journal = experiment.journal
         self.seen: dict[tuple[str, str], float] = {}
         self.order: list[str] = []
 
     def missing(self) -> Starts:
         seen = {test for test, _ in self.seen}
-        due = [step.key for step in self._journal.steps if step.test.name not in seen]
+        due = [step.key for step in self.journal.steps if step.test.name not in seen]
         if due:
-            yield Start(1, turns_of(self._journal.steps, due))
+            yield Start(1, turns_of(self.journal.steps, due))
 
     def observe(self, test: OpenTest) -> None:
         def slowest(contender: RunningContender, run: RunAtRate) -> None:

@@ -15,10 +15,9 @@ from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.patience import Patience
 from slowdust.experiment.driver.process import Data, Driver, TargetError
 from slowdust.experiment.driver.protocol import Failed
-from slowdust.experiment.engine.preparation import Preparations
-from slowdust.experiment.engine.tables import LoadedTables
+from slowdust.experiment.engine.tables import LoadedTables, Preparations
 from slowdust.experiment.live import PlainView
-from slowdust.experiment.passes.counters import Counters
+from slowdust.experiment.passes.companions import Counters
 from slowdust.experiment.plan import PlannedStep
 from slowdust.store.manifest import BuildFacts, ContenderFacts
 from slowdust.store.preparation import Preparation, ServerCounters

@@ -1,12 +1,12 @@
 """The way to tests that are counted: servers under callgrind, one client each.
 
 Time does not matter here, so contenders are counted at the same time, each on a CPU of its own.
-What they carry out is the benchmark's to say: it comes as a procedure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from threading import Event
@@ -14,15 +14,49 @@ from threading import Event
 from slowdust.dbms.family import Shutdown
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contender import RunningContender
-from slowdust.experiment.counting.budget import CountBudget
-from slowdust.experiment.counting.procedure import CountedServer, CountedTest, Procedure
+from slowdust.experiment.counting.session import Repeat
+from slowdust.experiment.counting.starts import CountBudget
 from slowdust.experiment.driver.placement import usable_cpus
+from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.engine.experiment import OpenExperiment
-from slowdust.experiment.engine.loop import Go, Tests
-from slowdust.experiment.engine.schedule import Start
+from slowdust.experiment.engine.loop import Go, Lane, Tests
+from slowdust.experiment.engine.schedule import Start, Turn
+from slowdust.experiment.plan import PlannedStep
+from slowdust.instances.callgrind import Callgrind
 from slowdust.units import Second, format_duration
 
 _LOOK_EVERY: Second = 0.2
+
+
+CountStep = Callable[[], list[Repeat]]
+"""Carries out a step and returns its windows.
+
+It raises TargetError where the server fails, CallgrindError where it takes no orders.
+"""
+
+
+@dataclass
+class CountedServer:
+    """A contender's server under callgrind, and the driver that serves it alone."""
+
+    contender: RunningContender
+    driver: Driver
+    callgrind: Callgrind
+    start: int
+    """The number of the server's start for counting, 1-based."""
+    stopped: Event = field(default_factory=Event)
+    """Set where nothing more shall be counted on it."""
+    done: int = 0
+    """Turns that are over."""
+
+
+@dataclass(frozen=True)
+class CountedTest:
+    """A step on one contender under callgrind."""
+
+    server: CountedServer
+    step: PlannedStep
+    count: CountStep
 
 
 @dataclass
@@ -43,19 +77,46 @@ class CountedServers(Tests[CountedTest]):
 
     budget: CountBudget
     """The time that counting may take."""
+    steps: Sequence[PlannedStep]
+    """All steps that can be counted, in their order."""
 
-    def __init__(
-        self, experiment: OpenExperiment, procedure: Procedure, options: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, experiment: OpenExperiment, options: Sequence[str] = ()) -> None:
         """`options` are more of callgrind's."""
         self._experiment = experiment
         self._contenders = experiment.contenders
-        self._procedure = procedure
         self._options = options
+
+    @abstractmethod
+    def repeats(self, step: PlannedStep) -> int:
+        """Return the number of windows of a step after one start."""
+
+    def expected(self, step: PlannedStep) -> Second:
+        """Return how long a step takes after one start, on a contender as slow as the slowest.
+
+        0 where that is known once it is counted: what the budget does not suffice for is cut off.
+        """
+        del step
+        return 0.0
+
+    def plan(self, steps: Sequence[PlannedStep], time_of_each: Second) -> None:
+        """Choose what is counted of steps, so that each takes no longer if that is possible."""
+        del steps, time_of_each
+
+    def prepare(self, start: int) -> None:
+        """Do what servers as usual do before they are started under callgrind."""
+        del start
+
+    @abstractmethod
+    def turns(self, steps: Sequence[PlannedStep]) -> list[Turn]:
+        """Return the turns in which steps are counted, with those that they need."""
+
+    @abstractmethod
+    def lane(self, server: CountedServer, turns: Sequence[Turn]) -> Lane[CountedTest]:
+        """Make the tables on a server, for those turns. Raises TargetError."""
 
     def run(self, start: Start, go: Go[CountedTest]) -> None:
         """Let contenders go through their turns at the same time, as many as there are CPUs."""
-        self._procedure.prepare(start.number)
+        self.prepare(start.number)
         base, cpus = self._contenders.all[0], usable_cpus()
         if base.failed is not None:
             return
@@ -87,7 +148,7 @@ class CountedServers(Tests[CountedTest]):
                     contender, driver, callgrind, task.start.number, task.stopped
                 )
                 task.server = server
-                go(task.start, self._procedure.lane(server, task.start.turns))
+                go(task.start, self.lane(server, task.start.turns))
         finally:
             contender.server.stop()
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from slowdust.experiment.contender import RunningContender
-from slowdust.experiment.counting.procedure import CountedServer, CountedTest, Procedure
+from slowdust.experiment.counting.servers import CountedServer, CountedServers, CountedTest
 from slowdust.experiment.counting.session import (
     WINDOWS_AT_MOST,
     CountedSession,
@@ -24,9 +24,8 @@ from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.driver.protocol import Stop
 from slowdust.experiment.engine.experiment import OpenExperiment
 from slowdust.experiment.engine.loop import Allows, Lane
-from slowdust.experiment.engine.preparation import Preparations
 from slowdust.experiment.engine.schedule import Action, Turn, maintenance_after
-from slowdust.experiment.engine.tables import LoadedTables, data_of
+from slowdust.experiment.engine.tables import LoadedTables, Preparations, data_of
 from slowdust.experiment.plan import PlannedStep
 from slowdust.store.measured import Measured
 from slowdust.units import Second, known
@@ -45,17 +44,18 @@ _OPENING: Second = 1.0
 """Time beside that for a step's session, its orders and its records."""
 
 
-class SliceProcedure(Procedure):
+class SlicesUnderCallgrind(CountedServers):
     """Counts tests on tables that are loaded, and aged as in the timed part."""
 
-    def __init__(self, experiment: OpenExperiment) -> None:
+    def __init__(self, experiment: OpenExperiment, options: Sequence[str] = ()) -> None:
+        """`options` are more of callgrind's."""
+        super().__init__(experiment, options)
         spec, contenders = experiment.spec, experiment.contenders
         journal, view = experiment.journal, experiment.view
         self.steps = counted_steps(spec)
         preparations = Preparations(contenders, journal.manifest.contenders, [], view)
         self._tables = LoadedTables(contenders, data_of(spec), preparations, view)
         self._budget = spec.budget
-        self._contenders = contenders
         self._journal = journal
         self._view = view
         self._windows: dict[str, Windows] = {}
@@ -191,7 +191,7 @@ class _SlicedLane(Lane[CountedTest]):
 
     def __init__(
         self,
-        procedure: SliceProcedure,
+        procedure: SlicesUnderCallgrind,
         tables: LoadedTables,
         server: CountedServer,
         turns: Sequence[Turn],

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from slowdust.benchmarks.steps import CountedWork, StepTable, StepWork
 from slowdust.errors import SlowdustError
-from slowdust.experiment.counting.procedure import CountedServer
+from slowdust.experiment.counting.servers import CountedServer
 from slowdust.experiment.counting.session import REPEATS, Repeat, events_of
 from slowdust.experiment.driver.protocol import UntilOperations
 from slowdust.experiment.engine.long_step import ContenderTurn, command_of

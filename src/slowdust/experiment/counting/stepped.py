@@ -9,12 +9,12 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from slowdust.benchmarks.steps import CountedWork, StepBenchmark, Workload
-from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.counting.procedure import CountedServer, CountedTest, Procedure
+from slowdust.experiment.counting.servers import CountedServer, CountedServers, CountedTest
 from slowdust.experiment.counting.session import REPEATS
 from slowdust.experiment.counting.starts import counted_steps
 from slowdust.experiment.counting.step_session import WINDOWS, CountedStep, WorkSessions
 from slowdust.experiment.driver.protocol import Create
+from slowdust.experiment.engine.experiment import OpenExperiment
 from slowdust.experiment.engine.long_step import (
     ContenderTurn,
     Tables,
@@ -26,20 +26,23 @@ from slowdust.experiment.engine.loop import Allows, Lane
 from slowdust.experiment.engine.schedule import Action, Turn
 from slowdust.experiment.engine.stepped import partitions_of
 from slowdust.experiment.plan import PlannedStep
-from slowdust.experiment.spec.spec import Spec
 
 
-class StepProcedure(Procedure):
+class StepsUnderCallgrind(CountedServers):
     """Counts the steps of a benchmark, in the order in which they need each other."""
 
-    def __init__(self, spec: Spec, workload: Workload, contenders: Contenders) -> None:
+    def __init__(
+        self, experiment: OpenExperiment, workload: Workload, options: Sequence[str] = ()
+    ) -> None:
+        """`options` are more of callgrind's."""
+        super().__init__(experiment, options)
+        spec = experiment.spec
         benchmark = spec.configured_benchmark()
         assert isinstance(benchmark, StepBenchmark)
         self._benchmark = benchmark.driver_benchmark
         self._table = benchmark.table
         self._seed = spec.seed
         self._settings = workload.settings
-        self._contenders = contenders
         self._works: dict[str, CountedWork] = {}
         sequence = [step for step in counted_steps(spec) if not long_step(step).hold]
         for step in sequence:
@@ -97,15 +100,15 @@ class StepProcedure(Procedure):
 class _SteppedLane(Lane[CountedTest]):
     """A server under callgrind: steps up to one that fails, since the next ones need its rows."""
 
-    def __init__(self, procedure: StepProcedure, server: CountedServer, tables: Tables) -> None:
-        self._procedure = procedure
+    def __init__(self, tests: StepsUnderCallgrind, server: CountedServer, tables: Tables) -> None:
+        self._tests = tests
         self._server = server
         self._tables = tables
         self._is_over = False
 
     def age(self, step: PlannedStep) -> None:
         if not self._is_over:
-            counting = self._procedure.counted(self._server, self._tables, step)
+            counting = self._tests.counted(self._server, self._tables, step)
             counting.carry_out()
             self._end(step, counting)
 
@@ -117,7 +120,7 @@ class _SteppedLane(Lane[CountedTest]):
         if self._is_over:
             yield None
             return
-        counting = self._procedure.counted(self._server, self._tables, step)
+        counting = self._tests.counted(self._server, self._tables, step)
         yield CountedTest(self._server, step, counting.count)
         self._end(step, counting)
 
@@ -128,4 +131,4 @@ class _SteppedLane(Lane[CountedTest]):
     def _end(self, step: PlannedStep, counting: CountedStep) -> None:
         self._is_over = not counting.done
         if counting.done:
-            self._procedure.maintain(self._server, self._tables, step)
+            self._tests.maintain(self._server, self._tables, step)

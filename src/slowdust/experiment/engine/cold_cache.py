@@ -14,23 +14,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 from slowdust.directories import file_below
 from slowdust.experiment.contender import RunningContender
-from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.contenders import Contenders, Freezer
 from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Fetch
-from slowdust.experiment.engine.freezer import Freezer
 from slowdust.experiment.plan import PlannedStep
 from slowdust.store.measured import DISK, SERVER, STORAGE, Use
 from slowdust.store.slice import Slice
 from slowdust.units import Second
-
-T = TypeVar("T")
 
 _SMALL_FILE = 1 << 20
 """Bytes below which a file is none of the tables' that are measured."""
@@ -61,29 +57,30 @@ class ColdCache:
         self._runs = None
         self._freezer.let_all_run()
 
-    def around(self, contender: RunningContender, measure: Callable[[], T]) -> T:
-        """Measure without what the kernel keeps, and let it write what it still has to."""
+    @contextmanager
+    def around(self, contender: RunningContender) -> Iterator[None]:
+        """Be without what the kernel keeps, and let it write what it still has to at the end."""
         self._drop_cached(contender)
-        measured = measure()
+        yield
         self._write_cached(contender)
-        return measured
 
+    @contextmanager
     def beside(
-        self, contender: RunningContender, seconds: Second, half: int, measure: Callable[[], Slice]
-    ) -> Slice:
-        """Measure a slice without what the kernel keeps, and beside it what the disk gives.
+        self, contender: RunningContender, seconds: Second, half: int, slices: Sequence[Slice]
+    ) -> Iterator[None]:
+        """Be without what the kernel keeps, and read the disk beside that.
 
-        The disk comes behind the slices of a block's first half, and before those of its second: so
-        a drift of both cancels as that of two contenders does.
+        What it gave is added to the `slices` that were measured meanwhile. The disk comes behind
+        the slices of a block's first half, and before those of its second.
         """
         disk = self._read_disk(contender, seconds) if half else {}
-        record = self.around(contender, measure)
+        with self.around(contender):
+            yield
         if not half:
             disk = self._read_disk(contender, seconds)
-        storage = self._storage(contender, record)
-        named = {STORAGE: storage, DISK: disk}
-        record.measured.uses |= {name: use for name, use in named.items() if use}
-        return record
+        for record in slices:
+            named = {STORAGE: self._storage(contender, record), DISK: disk}
+            record.measured.uses |= {name: use for name, use in named.items() if use}
 
     def _drop_cached(self, contender: RunningContender) -> None:
         """Let the kernel forget the pages of a contender's files that it need not write."""

@@ -67,6 +67,13 @@ class Pass(ABC, Generic[T]):
     """What warnings name as failed where results stand without it: 'counting the work'. A failure
     of a pass without one is the experiment's."""
 
+    def __init__(self, experiment: OpenExperiment) -> None:
+        self.experiment = experiment
+        self.contenders = experiment.contenders
+        self.journal = experiment.journal
+        self.view = experiment.view
+        self.announced = experiment.announced
+
     @abstractmethod
     def missing(self) -> Starts:
         """Yield the starts that lack something, each when the one before it is over."""

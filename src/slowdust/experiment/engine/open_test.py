@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -289,16 +289,12 @@ class OpenTest:
 
     def _overhead(self, contender: RunningContender) -> Second:
         """Return what a slice takes beside itself and what is discarded."""
-
-        def run() -> Ran:
+        begun = self._clock.monotonic()
+        with nullcontext() if self.cold is None else self.cold.around(contender):
             window = contender.window(self._contenders.running())
             window.open()
             ran = self._run_for(contender, RUN)
             window.close()
-            return ran
-
-        begun = self._clock.monotonic()
-        ran = run() if self.cold is None else self.cold.around(contender, run)
         return self._clock.monotonic() - begun - ran.seconds
 
     def close(self) -> None:
@@ -436,13 +432,7 @@ class OpenTest:
             contender = running[place]
             if contender.failed is None and contender.name not in self._given_up:
                 with self._guard(contender):
-                    half = slot // len(running)
-                    record = partial(self._slice, contender, length, number, slot)
-                    if self._beside is not None:
-                        record = partial(self._relative_to_alone, contender, length, half, record)
-                    if self.cold is not None:
-                        record = partial(self.cold.beside, contender, length, half, record)
-                    keep(record())
+                    keep(self._slice(contender, length, number, slot, half=slot // len(running)))
         self._begin = None
         self._age_equally()
         self._operations_of_last_block = self.next_operation - begun_at
@@ -454,7 +444,28 @@ class OpenTest:
         if self._beside is not None:
             self._beside.begin_together()
 
-    def _slice(self, contender: RunningContender, length: Second, block: int, slot: int) -> Slice:
+    def _slice(
+        self, contender: RunningContender, length: Second, block: int, slot: int, *, half: int
+    ) -> Slice:
+        """Measure a slice, and next to it what the disk gives and the rate without what else runs.
+
+        Both come behind the slices of a block's first half, and before those of its second: so a
+        drift of the machine cancels, as that of two contenders does.
+        """
+        slices: list[Slice] = []
+        with (
+            nullcontext()
+            if self.cold is None
+            else self.cold.beside(contender, length, half, slices)
+        ):
+            alone = self._alone(contender, length) if self._beside is not None and half else None
+            record = self._window(contender, length, block, slot)
+            if record.beside is not None:
+                record.beside.alone_qps = self._alone(contender, length) if alone is None else alone
+            slices.append(record)
+        return record
+
+    def _window(self, contender: RunningContender, length: Second, block: int, slot: int) -> Slice:
         # The first moments after a switch refill caches that the other contender emptied.
         if self._discard(contender):
             self._run_for(contender, self._pace.discard)
@@ -466,20 +477,6 @@ class OpenTest:
         place = self.step.place(contender.name, self.start, slot, block)
         beside = self._beside.record(contender, ran) if self._beside is not None else None
         return slice_of(place, ran, ran, use, beside=beside)
-
-    def _relative_to_alone(
-        self, contender: RunningContender, length: Second, half: int, measure: Callable[[], Slice]
-    ) -> Slice:
-        """Measure a slice, and the rate of the step without what else runs beside it.
-
-        In the first half of a block the latter comes behind the slice that it belongs to, in the
-        second half before it, so that a drift of the machine cancels here, too.
-        """
-        alone = self._alone(contender, length) if half else None
-        record = measure()
-        if record.beside is not None:
-            record.beside.alone_qps = self._alone(contender, length) if alone is None else alone
-        return record
 
     def _alone(self, contender: RunningContender, length: Second) -> float:
         if self._discard(contender):

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from slowdust.experiment.engine.experiment import OpenExperiment
 from slowdust.experiment.engine.loop import Allows, Go, Lane, Tests
 from slowdust.experiment.engine.open_test import OpenTest, Pace
-from slowdust.experiment.engine.preparation import Preparations
 from slowdust.experiment.engine.schedule import Start, Turn, is_tidied, maintenance_after
-from slowdust.experiment.engine.tables import LoadedTables, data_of
+from slowdust.experiment.engine.tables import LoadedTables, Preparations, data_of
 from slowdust.experiment.plan import PlannedStep
 from slowdust.store.preparation import Preparation
 

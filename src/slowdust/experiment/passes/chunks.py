@@ -8,29 +8,74 @@ server that is started again, unless the step made the tables that the next ones
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from slowdust.benchmarks.steps import Workload
-from slowdust.experiment.driver.protocol import Until
+from slowdust.experiment.contenders import Freezer, MakeFreezer
+from slowdust.experiment.driver.protocol import Until, UntilOperations, UntilSeconds
 from slowdust.experiment.engine.experiment import OpenExperiment
-from slowdust.experiment.engine.freezer import Freezer, MakeFreezer
 from slowdust.experiment.engine.long_step import ContenderTurn, Level, level_of
 from slowdust.experiment.engine.loop import Pass, Starts
-from slowdust.experiment.engine.round_trips import RoundTrips
 from slowdust.experiment.engine.schedule import Start, in_turn
 from slowdust.experiment.engine.stepped import OpenStep, SteppedTests
 from slowdust.experiment.judging import Judge
 from slowdust.experiment.passes.after_step import AfterStep
-from slowdust.experiment.passes.chunk_ends import chunk_turns, counted_ends, pilot_end, timed_ends
+from slowdust.experiment.passes.companions import RoundTrips
 from slowdust.experiment.passes.eta import Forecast
-from slowdust.experiment.passes.step_measurement import Measurement
+from slowdust.experiment.passes.step_measurement import ChunkPlace, Measurement
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import Status
 from slowdust.store.manifest import Method
 from slowdust.units import Second
 from slowdust.wording import counted
+
+_FEWEST = 4
+"""Chunks of a step: two blocks at the least, so that their noise is known."""
+_MOST = 1200
+_WHOLE_OPERATIONS = 4
+"""Up to so many operations, indexes of a table say, each is a chunk."""
+_MOST_OF_PILOT = 1000
+
+
+def pilot_end(operations: int) -> UntilOperations:
+    """Return the end of the part of the first chunk that shows how fast a step's work goes."""
+    return UntilOperations(max(1, min(operations // _MOST, _MOST_OF_PILOT)))
+
+
+def timed_ends(seconds: Second, length: Second) -> list[Until]:
+    """Return the ends of an even number of chunks of about `length`, in the step's own time."""
+    count = _even(seconds / length)
+    return [UntilSeconds(seconds * number / count) for number in range(1, count + 1)]
+
+
+def counted_ends(operations: int, per_second: float, length: Second) -> list[Until]:
+    """Return the ends of chunks of so many operations as take about `length`.
+
+    `per_second` is the rate of one client. Chunks have as many operations, but for rounding.
+    """
+    if operations <= _WHOLE_OPERATIONS:
+        return [UntilOperations(number) for number in range(1, operations + 1)]
+    count = min(_even(operations / per_second / length), operations // 2 * 2)
+    return [UntilOperations(operations * number // count) for number in range(1, count + 1)]
+
+
+def chunk_turns(order: Sequence[int], chunks: int) -> Iterator[ChunkPlace]:
+    """Yield the turns of the contenders of these indices: A B B A, then B A A B.
+
+    An odd number of chunks has blocks of one chunk of each contender.
+    """
+    halves = 1 if chunks % 2 else 2
+    for chunk in range(chunks):
+        block, half = divmod(chunk, halves)
+        in_reverse = (block + half) % 2
+        for place, index in enumerate(reversed(order) if in_reverse else order):
+            yield ChunkPlace(index, chunk, block, half * len(order) + place)
+
+
+def _even(count: float) -> int:
+    return min(_MOST, max(_FEWEST, 2 * round(count / 2)))
 
 
 def method_of_steps(spec: Spec, workload: Workload) -> Method:
@@ -57,17 +102,13 @@ class TimedChunks(Pass[OpenStep]):
         self, experiment: OpenExperiment, workload: Workload, freezer: MakeFreezer = Freezer
     ) -> None:
         """`freezer` makes what lets the servers of the others stand still during a chunk."""
+        super().__init__(experiment)
         self.tests: SteppedTests = SteppedTests(experiment, workload)
-        self.journal = experiment.journal
-        self._experiment = experiment
-        self._contenders = experiment.contenders
-        self._view = experiment.view
-        self._announced = experiment.announced
         self._clock = experiment.clock
         self._levels = list(dict.fromkeys(map(level_of, self.journal.steps)))
         self._turns = StepTurns(experiment, self.tests, freezer)
-        self._round_trips = RoundTrips(self._contenders, self.journal)
-        self._judge = Judge(self._contenders.names, experiment.spec.margin, self.journal)
+        self._round_trips = RoundTrips(self.contenders, self.journal)
+        self._judge = Judge(self.contenders.names, experiment.spec.margin, self.journal)
         self._forecast = Forecast(
             self.journal.steps, workload.seconds, self.journal.spent, self._clock
         )
@@ -97,7 +138,7 @@ class TimedChunks(Pass[OpenStep]):
     def begin(self, start: Start) -> None:
         """Keep what the servers are like."""
         del start
-        self.journal.record_servers(self._contenders)
+        self.journal.record_servers(self.contenders)
 
     def begins(self, step: PlannedStep) -> bool:
         """Measure the round trips before a sequence of steps."""
@@ -122,9 +163,9 @@ class TimedChunks(Pass[OpenStep]):
         )
         self.journal.end_turn(test.step, self._forecast.elapsed)
         status = self._status(test.step, test.start)
-        self._view.step_done(status)
+        self.view.step_done(status)
         if status.left is not None:
-            self._announced.correct(status.left, f"{test.step.test.name} is done")
+            self.announced.correct(status.left, f"{test.step.test.name} is done")
 
     def _wanted(self, round_number: int) -> bool:
         if self._budget is None:
@@ -133,7 +174,7 @@ class TimedChunks(Pass[OpenStep]):
         length = self._forecast.elapsed / done if done else 0.0
         if round_number == 2:  # the length of an incarnation is known
             self._warn_of_short_budget(self._budget, self._planned * length)
-        if not self._contenders.comparable:
+        if not self.contenders.comparable:
             return round_number <= self._planned
         room = round_number <= self._planned or self._forecast.elapsed + length <= self._budget
         return room and self._open_steps()
@@ -142,21 +183,21 @@ class TimedChunks(Pass[OpenStep]):
         """Return whether one more incarnation does not take more time than was granted."""
         done = self.journal.last_incarnation
         length = self._forecast.elapsed / done if done and round_number > 1 else 0.0
-        return self._announced.allows(length)
+        return self.announced.allows(length)
 
     def _open_steps(self) -> bool:
         settled = self._settled()
         return any(step.chosen and step.key not in settled for step in self.journal.steps)
 
     def _settled(self) -> set[str]:
-        running = (contender.name for contender in self._contenders.running())
-        others = [name for name in running if name != self._contenders.names[0]]
+        running = (contender.name for contender in self.contenders.running())
+        others = [name for name in running if name != self.contenders.names[0]]
         return self._judge.settled(others)
 
     def _warn_of_short_budget(self, budget: Second, planned: Second) -> None:
         if planned > budget:
             what = f"{counted(self._planned, 'incarnation')} take about"
-            self._experiment.warn_of_short_budget(budget, what, planned)
+            self.experiment.warn_of_short_budget(budget, what, planned)
 
     def _incomplete(self, level: Level, round_number: int) -> bool:
         return any(step.turns_done < round_number for step in self.tests.steps(level))
@@ -172,7 +213,7 @@ class TimedChunks(Pass[OpenStep]):
             )
             left = max(0.0, self._budget - self._forecast.elapsed)
             return self._with_time(status, left)
-        left = self._forecast.left(self._planned, len(self._contenders.running()))
+        left = self._forecast.left(self._planned, len(self.contenders.running()))
         status = self._judge.status(
             step,
             extent=f"start {number} of {self._last}",
@@ -183,7 +224,7 @@ class TimedChunks(Pass[OpenStep]):
         return self._with_time(status, left)
 
     def _with_time(self, status: Status, left: Second) -> Status:
-        following = self._announced.following.together
+        following = self.announced.following.together
         return replace(status, left=left + following, following=following)
 
 

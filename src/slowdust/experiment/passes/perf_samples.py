@@ -42,29 +42,26 @@ class PerfSamples(Pass[OpenTest]):
     subject = "sampling the functions"
 
     def __init__(self, experiment: OpenExperiment) -> None:
+        super().__init__(experiment)
         self.tests = SlicedTests(experiment)
-        self._announced = experiment.announced
-        self._contenders = experiment.contenders
-        self._journal = experiment.journal
-        self._view = experiment.view
 
     def missing(self) -> Starts:
         """Yield one start for all steps if any lacks a profile; where perf cannot, warn."""
-        if not self._announced.allows(self._announced.following.profile):
+        if not self.announced.allows(self.announced.following.profile):
             return
         missing = check_sampling()
         if isinstance(missing, Missing):
-            self._contenders.warn(f"There are no sampled profiles. {missing}")
+            self.contenders.warn(f"There are no sampled profiles. {missing}")
             return
-        steps = with_lasting_sessions(self._journal.steps, "profiles", self._contenders.warn)
-        names = [contender.name for contender in self._contenders.running()]
+        steps = with_lasting_sessions(self.journal.steps, "profiles", self.contenders.warn)
+        names = [contender.name for contender in self.contenders.running()]
         wanted = {(step.test.name, step.clients, name) for step in steps for name in names}
-        if not wanted <= self._journal.profiled("perf"):
-            yield Start.of(self._journal.last_incarnation + 1, steps)
+        if not wanted <= self.journal.profiled("perf"):
+            yield Start.of(self.journal.last_incarnation + 1, steps)
 
     def observe(self, test: OpenTest) -> None:
         """Sample a step for a while on one contender after the other."""
-        self._view.phase(f"sampling {test.step.test.name}")
+        self.view.phase(f"sampling {test.step.test.name}")
         seconds = test.window(_SECONDS)
         if seconds > 0:
             test.each(partial(self._sample, test.step, seconds))
@@ -87,7 +84,7 @@ class PerfSamples(Pass[OpenTest]):
                 window.end()
             text = _printed(samples, processes)
         except PerfError as error:
-            self._contenders.warn(f"{contender.name}: {step.key} has no sampled profile: {error}")
+            self.contenders.warn(f"{contender.name}: {step.key} has no sampled profile: {error}")
             return
         finally:
             samples.unlink(missing_ok=True)
@@ -100,7 +97,7 @@ class PerfSamples(Pass[OpenTest]):
                 contender=contender.name,
                 operations=ran.operations,
             )
-            self._journal.keep_profile(profile)
+            self.journal.keep_profile(profile)
 
 
 def _process_ids(contender: RunningContender) -> set[int]:

@@ -19,7 +19,6 @@ from slowdust.experiment.engine.cold_cache import ColdCache
 from slowdust.experiment.engine.experiment import OpenExperiment
 from slowdust.experiment.engine.loop import Pass, Starts
 from slowdust.experiment.engine.open_test import OpenTest, Pace
-from slowdust.experiment.engine.round_trips import RoundTrips
 from slowdust.experiment.engine.schedule import Start
 from slowdust.experiment.engine.slice_length import (
     LENGTHS,
@@ -31,10 +30,9 @@ from slowdust.experiment.engine.slice_length import (
 )
 from slowdust.experiment.engine.sliced import SlicedTests
 from slowdust.experiment.judging import Judge, all_far, all_settled
-from slowdust.experiment.passes.counters import Counters, Totals
+from slowdust.experiment.passes.companions import Counters, Recalls, RoundTrips, Totals
 from slowdust.experiment.passes.delays import Delays
 from slowdust.experiment.passes.eta import Remaining, TurnsToCome
-from slowdust.experiment.passes.recall import Recalls
 from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.unsupported_tests import leave_out_what_is_lacking
@@ -132,15 +130,11 @@ class TimedSlices(Pass[OpenTest]):
     """Measures the rates of all tests."""
 
     def __init__(self, experiment: OpenExperiment) -> None:
+        super().__init__(experiment)
         spec, contenders, view = experiment.spec, experiment.contenders, experiment.view
         rate = Rate(spec.rate.per_second, spec.rate.arrivals) if spec.rate else None
         self._pace = Pace(spec.discard, spec.warmup, rate)
         self.tests: TimedTests = TimedTests(experiment, self._pace)
-        self.journal = experiment.journal
-        self._experiment = experiment
-        self._contenders = contenders
-        self._view = view
-        self._announced = experiment.announced
         self._clock = experiment.clock
         self._counters = Counters(contenders, self.journal)
         self._recalls = Recalls(contenders, self.journal, self.tests.tables.data, view)
@@ -163,8 +157,8 @@ class TimedSlices(Pass[OpenTest]):
 
     def missing(self) -> Starts:
         """Yield the planned incarnations, then more for the unsure while the budget lasts."""
-        for sentence in leave_out_what_is_lacking(self.journal.steps, self._contenders.all):
-            self._experiment.warn(sentence)
+        for sentence in leave_out_what_is_lacking(self.journal.steps, self.contenders.all):
+            self.experiment.warn(sentence)
         self._warn_of_short_budget()
         self._judge_all()  # of a resumed experiment, whose verdicts may have been others
         self._round = 1
@@ -178,15 +172,15 @@ class TimedSlices(Pass[OpenTest]):
 
     def begin(self, start: Start) -> None:
         """Keep what the servers are like, and announce the end anew."""
-        self.journal.record_servers(self._contenders)
+        self.journal.record_servers(self.contenders)
         took = format_duration(round(self._remaining.beside_start(0.0)))
-        self._announced.correct(self._needed(0.0), f"starting and loading the servers takes {took}")
+        self.announced.correct(self._needed(0.0), f"starting and loading the servers takes {took}")
         self._warn_of_small_data()
         self._due = sum(turn.action is schedule.Action.MEASURE for turn in start.turns)
 
     def begins(self, step: PlannedStep) -> bool:
         """Return whether there is time for the shortest turn of a step; it gets a share of it."""
-        if not self._announced.allows(self._least(step)):
+        if not self.announced.allows(self._least(step)):
             return False
         rounds_after = max(0, self._planned - self._round)
         turns = schedule.turns_left(self._due, self._unsettled(), rounds_after)
@@ -206,7 +200,7 @@ class TimedSlices(Pass[OpenTest]):
 
     def allows(self, seconds: Second) -> bool:
         """Return whether there is time for something that takes so many seconds."""
-        return self._announced.allows(seconds)
+        return self.announced.allows(seconds)
 
     def observe(self, test: OpenTest) -> None:
         """Measure blocks until the share is used or the step is settled."""
@@ -220,7 +214,7 @@ class TimedSlices(Pass[OpenTest]):
             left = self._share - self._under_way
             self._remaining.needs(step.key, self._under_way + least)
             self._correct(test)
-            if self._announced.allows(least):
+            if self.announced.allows(least):
                 keep = partial(self.journal.add, step)
                 enough = partial(self._enough, test, length)
                 test.blocks(length, left, rng, keep=keep, enough=enough)
@@ -239,10 +233,10 @@ class TimedSlices(Pass[OpenTest]):
         self._counters.keep(step, test.start, test.operations, self._counted_before)
         self._recalls.measure(step, test.start)
         self._judge_all()
-        if self._announced.ended_early:  # perhaps without all of the turn
+        if self.announced.ended_early:  # perhaps without all of the turn
             return
         self.journal.end_turn(step, self._budget.spent)
-        self._view.step_done(self._status(step, test.start, under_way=0.0))
+        self.view.step_done(self._status(step, test.start, under_way=0.0))
 
     def _enough(self, test: OpenTest, length: Second, blocks: int) -> bool:
         """Return whether a step needs no block more than those that it has in this turn."""
@@ -252,8 +246,8 @@ class TimedSlices(Pass[OpenTest]):
             return False
         self._looked = self._clock.monotonic()
         status = self._status(test.step, test.start, self._under_way)
-        self._view.block(status)
-        if not self._announced.allows(test.expected_block(length)):
+        self.view.block(status)
+        if not self.announced.allows(test.expected_block(length)):
             return True
         may_end = test.slowest_operation > length or blocks >= _BLOCKS_BEFORE_STOP
         return may_end and (self._settled(test.step, status) or test.step.key in self._far)
@@ -270,15 +264,15 @@ class TimedSlices(Pass[OpenTest]):
     def _wanted(self) -> bool:
         """Return whether another incarnation is planned, or afforded, and there is time for it."""
         wanting = [step for step in self.journal.steps if step.is_open]
-        alone = len(self._contenders.names) > 1 and not self._contenders.comparable
-        if self._announced.ended_early or not wanting:
+        alone = len(self.contenders.names) > 1 and not self.contenders.comparable
+        if self.announced.ended_early or not wanting:
             return False
         if self._round > (1 if alone else self._planned):
             least = sum(self._least(step, _BLOCKS_BEFORE_STOP) for step in wanting)
-            fits = self._remaining.beside_start(0.0) + least <= self._announced.room
+            fits = self._remaining.beside_start(0.0) + least <= self.announced.room
             return not alone and self._budget.left > least > 0 and fits
         turns = (self._least(step) for step in wanting if step.turns_done < self._round)
-        return self._round == 1 or self._announced.allows(
+        return self._round == 1 or self.announced.allows(
             self._remaining.beside_start(0.0) + sum(turns)
         )
 
@@ -296,13 +290,13 @@ class TimedSlices(Pass[OpenTest]):
         least = sum(max(0, lack) for lack in lacking) * turn
         if least > self._budget.left:
             tests, starts = counted(len(lacking), "test"), counted(max(lacking), "incarnation")
-            self._experiment.warn_of_short_budget(
+            self.experiment.warn_of_short_budget(
                 self._budget.total, f"{tests} in {starts} take at least", least
             )
 
     def _shortest_turn(self, blocks: int) -> Second:
         """Return the length of a turn with so many blocks: warm-up, and slices with discards."""
-        contenders = len(self._contenders.running())
+        contenders = len(self.contenders.running())
         slices = 2 * contenders * blocks
         method = self.journal.manifest.method
         length = method.slice_s or max(method.slice_lengths.values(), default=USUAL)
@@ -313,14 +307,14 @@ class TimedSlices(Pass[OpenTest]):
         if any(step.test.beyond_pool for step in self.journal.steps):
             for facts in self.journal.manifest.contenders:
                 if (small := small_data(facts)) is not None:
-                    self._view.warning(f"{facts.name}: {small}")
+                    self.view.warning(f"{facts.name}: {small}")
 
     def _judge_all(self) -> None:
         """Settle each test whose verdict holds now; measure again those that have lost theirs."""
         if not self._may_settle:
             return
         for step in self.journal.keep_settled(self._judge.settled(self._others(), self._lacking)):
-            self._view.phase(f"{step.test.name} is open again: its verdict no longer holds")
+            self.view.phase(f"{step.test.name} is open again: its verdict no longer holds")
 
     def _length(self, test: OpenTest) -> Second:
         """Return the length of the step's slices: as given, as chosen before, or chosen now."""
@@ -335,7 +329,7 @@ class TimedSlices(Pass[OpenTest]):
     def _chosen_length(self, test: OpenTest) -> Second:
         step, per_second = test.step, test.per_second
         share = self._budget.total / len(self.journal.steps)
-        seconds = record_seconds(share, len(self._contenders.running()))
+        seconds = record_seconds(share, len(self.contenders.running()))
         if lengths_with_enough(per_second) == [LENGTHS[-1]]:
             seconds = 0.0  # there is nothing to choose, and a record of slow operations takes long
         if self._pace.rate is not None:
@@ -353,17 +347,17 @@ class TimedSlices(Pass[OpenTest]):
         Nor in a calibration: its trials are all as long, so that half-widths can be compared.
         """
         found = self._pace.rate is None and self._delays is None
-        return found and self._contenders.comparable
+        return found and self.contenders.comparable
 
     def _others(self) -> list[str]:
         """Return the contenders that still run beside the base."""
-        running = (contender.name for contender in self._contenders.running())
-        return [name for name in running if name != self._contenders.names[0]]
+        running = (contender.name for contender in self.contenders.running())
+        return [name for name in running if name != self.contenders.names[0]]
 
     def _lacking(self, step: PlannedStep) -> list[str]:
         """Return the contenders that do not have a step."""
-        having = self._contenders.having(step.test)
-        return [each.name for each in self._contenders.running() if each not in having]
+        having = self.contenders.having(step.test)
+        return [each.name for each in self.contenders.running() if each not in having]
 
     def _settled(self, step: PlannedStep, status: Status) -> bool:
         """Return whether every contender that still runs needs no more slices beside the base."""
@@ -377,7 +371,7 @@ class TimedSlices(Pass[OpenTest]):
         if test.slowest_operation > LENGTHS[-1]:
             takes = format_duration(test.slowest_operation)
             why = f"{name}: an operation takes {takes} on {test.slowest}"
-        self._announced.correct(self._needed(self._under_way), why)
+        self.announced.correct(self._needed(self._under_way), why)
 
     def _needed(self, under_way: Second) -> Second:
         """Return the wall time to come if it is granted, when the turn that runs has gone on for
@@ -396,7 +390,7 @@ class TimedSlices(Pass[OpenTest]):
         budget_left = max(0.0, self._budget.left - under_way)
         usual = self._shortest_turn(MINIMUM_BLOCKS)
         left = self._remaining.left(budget_left, starts_after, under_way, to_come, usual)
-        return left + self._announced.following.together
+        return left + self.announced.following.together
 
     def _wanted_turns(self, steps: Sequence[PlannedStep]) -> int:
         """Return how many incarnations some steps are expected to get."""
@@ -418,5 +412,5 @@ class TimedSlices(Pass[OpenTest]):
             self._far.add(step.key)
         else:
             self._far.discard(step.key)
-        left = min(self._announced.room, self._needed(under_way))
-        return replace(status, left=left, following=self._announced.following.together)
+        left = min(self.announced.room, self._needed(under_way))
+        return replace(status, left=left, following=self.announced.following.together)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from slowdust.benchmarks.steps import Counted, LongStep
 from slowdust.experiment.clock import MACHINE, Clock
@@ -12,7 +13,6 @@ from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.driver.process import STANDSTILL, Driver, OnProgress
 from slowdust.experiment.driver.protocol import Performed, Until
 from slowdust.experiment.engine.long_step import ContenderTurn, StepRunner
-from slowdust.experiment.passes.chunk_ends import Turn
 from slowdust.experiment.record import Totals, slice_of
 from slowdust.probes.sampler import Sampler
 from slowdust.probes.window import Window, WindowUse
@@ -25,6 +25,17 @@ from slowdust.units import Second, known
 _ENDING: Second = 0.2
 """Time for server processes to end whose connections looked at the tables before the step."""
 _NO_ANSWERS = Histogram(values_ns=[], counts=[], max_ns=0, mean_ns=0.0)
+
+
+@dataclass(frozen=True)
+class ChunkPlace:
+    """The place of a chunk in the order of all contenders' chunks."""
+
+    contender: int
+    """Index of the contender."""
+    chunk: int
+    block: int
+    slot: int
 
 
 class Measurement:
@@ -90,7 +101,7 @@ class Measurement:
         self._performed = performed
         return performed.chunk_seconds
 
-    def perform_chunk(self, place: Turn, until: Until, on_progress: OnProgress) -> None:
+    def perform_chunk(self, place: ChunkPlace, until: Until, on_progress: OnProgress) -> None:
         """Go on until the end of a chunk, which becomes part of the record with all that was done
         since the last one.
         """

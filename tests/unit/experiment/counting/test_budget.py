@@ -8,10 +8,9 @@ from typing import cast
 import pytest
 
 from slowdust.experiment.counting import sliced
-from slowdust.experiment.counting.budget import LEAST, CountBudget, advised, usual_budget
 from slowdust.experiment.counting.session import REPEATS
-from slowdust.experiment.counting.sliced import SliceProcedure, operations_of
-from slowdust.experiment.counting.starts import STARTS
+from slowdust.experiment.counting.sliced import SlicesUnderCallgrind, operations_of
+from slowdust.experiment.counting.starts import LEAST, STARTS, CountBudget, advised, usual_budget
 from slowdust.experiment.engine.experiment import OpenExperiment
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.plan import PlannedStep, plan
@@ -37,7 +36,7 @@ class Clock:
 
 def procedure_of(
     monkeypatch: pytest.MonkeyPatch, cpu_s: dict[str, dict[str, float]]
-) -> SliceProcedure:
+) -> SlicesUnderCallgrind:
     """Return the procedure of tests whose operations took such CPU time: test -> contender."""
     steps = plan(SPEC)
     for step in steps:
@@ -54,10 +53,10 @@ def procedure_of(
         view=PlainView(),
     )
     monkeypatch.setattr(sliced, "usable_cpus", lambda: [0, 1])
-    return SliceProcedure(cast("OpenExperiment", experiment))
+    return SlicesUnderCallgrind(cast("OpenExperiment", experiment))
 
 
-def step_of(procedure: SliceProcedure, name: str) -> PlannedStep:
+def step_of(procedure: SlicesUnderCallgrind, name: str) -> PlannedStep:
     return next(step for step in procedure.steps if step.test.name == name)
 
 

@@ -14,7 +14,7 @@ from syrupy.assertion import SnapshotAssertion
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.counting.sliced import SliceProcedure
+from slowdust.experiment.counting.sliced import SlicesUnderCallgrind
 from slowdust.experiment.counting.starts import MOST_STARTS, STARTS, counted_steps
 from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.experiment.driver.protocol import Failed
@@ -64,7 +64,7 @@ def count(
         journal = experiment.journal
         journal.manifest.counting = Counting(source="valgrind")
         experiment.contenders.on_failure(lambda each: pytest.fail(f"{each.name} has failed"))
-        measure(experiment, [CallgrindCounts(experiment, SliceProcedure(experiment))])
+        measure(experiment, [CallgrindCounts(experiment, SlicesUnderCallgrind(experiment))])
         assert all(each.failed is None for each in experiment.contenders.all)
     counted: dict[str, list[tuple[str, int]]] = {name: [] for name in NAMES}
     for record in Folder(tmp_path / "x").read_counts():

@@ -14,11 +14,10 @@ from slowdust.benchmarks.insert.workload import InsertWorkload
 from slowdust.benchmarks.steps import CountedWork, Server, StepBenchmark
 from slowdust.errors import SlowdustError
 from slowdust.experiment.clock import MACHINE
-from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.counting.procedure import CountedServer, CountedTest
+from slowdust.experiment.counting.servers import CountedServer, CountedTest
 from slowdust.experiment.counting.session import REPEATS, Repeat
 from slowdust.experiment.counting.step_session import WINDOWS
-from slowdust.experiment.counting.stepped import StepProcedure
+from slowdust.experiment.counting.stepped import StepsUnderCallgrind
 from slowdust.experiment.driver.patience import Patience
 from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Failed, Prepare, UntilOperations
@@ -112,12 +111,13 @@ def _no_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("slowdust.experiment.counting.step_session.TO_THE_READ", 0.0)
 
 
-def procedure_and_server(driver: PretendedDriver) -> tuple[StepProcedure, CountedServer]:
+def procedure_and_server(driver: PretendedDriver) -> tuple[StepsUnderCallgrind, CountedServer]:
     spec = spec_of()
     benchmark = spec.configured_benchmark()
     assert isinstance(benchmark, StepBenchmark)
     workload = benchmark.workload([Server(200, 1 << 30)])
     contenders = SimpleNamespace(maintain=lambda *of: None)
+    experiment = SimpleNamespace(spec=spec, contenders=contenders)
     nothing = SimpleNamespace(
         after_load=lambda *of: [], after_writes=lambda *of: [], after_step=lambda *of: []
     )
@@ -128,7 +128,7 @@ def procedure_and_server(driver: PretendedDriver) -> tuple[StepProcedure, Counte
         server=SimpleNamespace(site=None),
         refuse_fatal_errors=lambda errors, of_what: None,
     )
-    procedure = StepProcedure(spec, workload, cast("Contenders", contenders))
+    procedure = StepsUnderCallgrind(cast("Any", experiment), workload)
     server = CountedServer(
         cast("Any", contender), cast("Any", driver), cast("Any", PretendedCallgrind(driver)), 1
     )
@@ -138,7 +138,7 @@ def procedure_and_server(driver: PretendedDriver) -> tuple[StepProcedure, Counte
 class OneServer(Tests[CountedTest]):
     """The lane of one server that runs."""
 
-    def __init__(self, procedure: StepProcedure, server: CountedServer) -> None:
+    def __init__(self, procedure: StepsUnderCallgrind, server: CountedServer) -> None:
         self._procedure = procedure
         self._server = server
 

@@ -61,7 +61,7 @@ class Setting:
         )
         self.test = IO.test(test)
         assert self.test is not None
-        self.beneath = ColdCache(cast("Contenders", contenders), PlannedStep(self.test, 4))
+        self.cold = ColdCache(cast("Contenders", contenders), PlannedStep(self.test, 4))
 
     def contender_of(self, name: str, family: SimpleNamespace) -> SimpleNamespace:
         server = SimpleNamespace(
@@ -80,15 +80,15 @@ class Setting:
         )
 
     def slice(self, half: int) -> Slice:
-        def measure() -> Slice:
+        record = Slice(
+            place=Place(benchmark="io", test="t", clients=4, contender="a"),
+            qps=100.0,
+            measured=Measured(uses={"server": {"read_bytes": 81920}}),
+        )
+        contender = cast("RunningContender", self.contender)
+        with self.cold.beside(contender, 0.1, half, [record]):
             self.events.append("server")
-            return Slice(
-                place=Place(benchmark="io", test="t", clients=4, contender="a"),
-                qps=100.0,
-                measured=Measured(uses={"server": {"read_bytes": 81920}}),
-            )
-
-        return self.beneath.beside(cast("RunningContender", self.contender), 0.1, half, measure)
+        return record
 
 
 def test_the_disk_comes_behind_the_first_slice_and_before_the_second(tmp_path: Path) -> None:
@@ -156,16 +156,16 @@ def test_pages_of_unknown_size_are_not_counted(tmp_path: Path) -> None:
 def test_the_others_stand_still_while_one_writes_and_all_go_on_at_the_end(tmp_path: Path) -> None:
     setting = Setting(tmp_path, "update-beyond-pool")
     for contender in (setting.contender, setting.contender, setting.other):
-        setting.beneath.let_run(contender)
+        setting.cold.let_run(contender)
     assert setting.events == ["b stands still", "a goes on", "a stands still", "b goes on"]
     setting.events.clear()
-    setting.beneath.let_all_run()
+    setting.cold.let_all_run()
     assert setting.events == ["a goes on", "b goes on"]
-    setting.beneath.let_run(setting.other)
+    setting.cold.let_run(setting.other)
     assert setting.events[2:] == ["a stands still", "b goes on"]
 
 
 def test_nobody_stands_still_beside_reads(tmp_path: Path) -> None:
     setting = Setting(tmp_path, "page-read-peak")
-    setting.beneath.let_run(setting.contender)
+    setting.cold.let_run(setting.contender)
     assert setting.events == []
