@@ -15,7 +15,6 @@ import pytest
 from slowdust.experiment.announced import Announced
 from slowdust.experiment.counting.method import Missing, check_sampling, perf_version
 from slowdust.experiment.counting.perf import PerfError, PerfWindow, counting, threads_of
-from slowdust.experiment.counting.pmu import PmuCounter, usable_groups
 from slowdust.experiment.counting.starts import STARTS
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import Stop
@@ -23,7 +22,7 @@ from slowdust.experiment.engine.experiment import OpenExperiment
 from slowdust.experiment.engine.loop import measure
 from slowdust.experiment.journal import open_journal
 from slowdust.experiment.live import PlainView
-from slowdust.experiment.passes.pmu_counts import REPEATS, PmuCounts
+from slowdust.experiment.passes.pmu_counts import REPEATS, PmuCounter, PmuCounts, usable_groups
 from slowdust.experiment.passes.slices import method_of_slices
 from slowdust.experiment.setup import create_contenders, resolve_contenders
 from slowdust.experiment.spec.spec import parse_spec

@@ -16,8 +16,7 @@ from slowdust.errors import SlowdustError
 from slowdust.experiment.clock import MACHINE
 from slowdust.experiment.counting.servers import CountedServer, CountedTest
 from slowdust.experiment.counting.session import REPEATS, Repeat
-from slowdust.experiment.counting.step_session import WINDOWS
-from slowdust.experiment.counting.stepped import StepsUnderCallgrind
+from slowdust.experiment.counting.stepped import WINDOWS, StepsUnderCallgrind
 from slowdust.experiment.driver.patience import Patience
 from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Failed, Prepare, UntilOperations
@@ -108,7 +107,7 @@ class PretendedCallgrind:
 
 @pytest.fixture(autouse=True)
 def _no_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("slowdust.experiment.counting.step_session.TO_THE_READ", 0.0)
+    monkeypatch.setattr("slowdust.experiment.counting.stepped.TO_THE_READ", 0.0)
 
 
 def procedure_and_server(driver: PretendedDriver) -> tuple[StepsUnderCallgrind, CountedServer]:
