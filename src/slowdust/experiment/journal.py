@@ -205,9 +205,20 @@ class Journal:
             if profile.source == source
         }
 
-    def fail(self, failure: StepFailure) -> None:
-        """Keep that a contender did not finish a long step."""
-        self.manifest.failed_steps.append(failure)
+    def fail(
+        self, step: PlannedStep, contender: str, start: int, reason: str, after: Second
+    ) -> None:
+        """Keep that a contender did not finish a step, and how long it had gone on."""
+        self.manifest.failed_steps.append(
+            StepFailure(
+                test=step.test.name,
+                clients=step.clients,
+                contender=contender,
+                incarnation=start,
+                reason=reason,
+                after_s=after,
+            )
+        )
         self.save()
 
     def keep_settled(self, settled: Collection[str]) -> list[PlannedStep]:

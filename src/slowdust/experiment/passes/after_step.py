@@ -22,7 +22,6 @@ from slowdust.experiment.engine.maintenance import longest_wait
 from slowdust.experiment.engine.stepped import SteppedTests
 from slowdust.experiment.passes.step_measurement import Measurement
 from slowdust.instances.programs import InstanceError
-from slowdust.store.manifest import StepFailure
 from slowdust.store.preparation import SERVER
 from slowdust.store.slice import Slice
 from slowdust.store.step import StepDetail
@@ -138,15 +137,7 @@ class AfterStep:
         self._contenders.wait_until_idle([contender], limit)
 
     def _fail(self, turn: ContenderTurn, reason: str, after: Second) -> None:
-        failure = StepFailure(
-            test=turn.test.name,
-            clients=turn.step.clients,
-            contender=turn.contender.name,
-            incarnation=turn.incarnation,
-            reason=reason,
-            after_s=after,
-        )
-        self._journal.fail(failure)
+        self._journal.fail(turn.step, turn.contender.name, turn.incarnation, reason, after)
         self._view.warning(f"{turn.step.key} of incarnation {turn.incarnation} failed: {reason}")
 
     def _revive(self, turn: ContenderTurn, *, has_tables: bool) -> None:

@@ -203,28 +203,19 @@ class TimedChunks(Pass[OpenStep]):
         return any(step.turns_done < round_number for step in self.tests.steps(level))
 
     def _status(self, step: PlannedStep, number: int) -> Status:
-        if self._budget is not None:
-            status = self._judge.status(
-                step,
-                extent=f"start {number}",
-                measured=self._forecast.elapsed,
-                budget=self._budget,
-                settled=len(self._settled()),
-            )
-            left = max(0.0, self._budget - self._forecast.elapsed)
-            return self._with_time(status, left)
-        left = self._forecast.left(self._planned, len(self.contenders.running()))
+        elapsed, budget = self._forecast.elapsed, self._budget
+        following = self.announced.following.together
+        if budget is None:
+            left = self._forecast.left(self._planned, len(self.contenders.running()))
+        else:
+            left = max(0.0, budget - elapsed)
         status = self._judge.status(
             step,
-            extent=f"start {number} of {self._last}",
-            measured=self._forecast.elapsed,
-            budget=self._forecast.elapsed + left,
-            settled=None,
+            extent=f"start {number}" if budget else f"start {number} of {self._last}",
+            measured=elapsed,
+            budget=budget or elapsed + left,
+            settled=len(self._settled()) if budget else None,
         )
-        return self._with_time(status, left)
-
-    def _with_time(self, status: Status, left: Second) -> Status:
-        following = self.announced.following.together
         return replace(status, left=left + following, following=following)
 
 

@@ -38,7 +38,7 @@ from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.unsupported_tests import leave_out_what_is_lacking
 from slowdust.experiment.view import Status
 from slowdust.store.bounds import MOST_SLICES
-from slowdust.store.manifest import Method, StepFailure
+from slowdust.store.manifest import Method
 from slowdust.units import Second, format_duration
 from slowdust.wording import counted
 
@@ -112,16 +112,8 @@ class TimedTests(SlicedTests):
     ) -> None:
         """Keep that a contender does not execute a test in time, which it is not asked again."""
         contender.given_up[step.test.name] = reason
-        self._experiment.journal.fail(
-            StepFailure(
-                test=step.test.name,
-                clients=step.clients,
-                contender=contender.name,
-                incarnation=start,
-                reason=reason,
-                after_s=self._experiment.clock.monotonic() - begun,
-            )
-        )
+        after = self._experiment.clock.monotonic() - begun
+        self._experiment.journal.fail(step, contender.name, start, reason, after)
         self._experiment.view.warning(f"{step.test.name} on {contender.name} failed: {reason}")
         self.tables.revive(contender)
 
