@@ -148,9 +148,9 @@ class StepLaboratory(Trials):
         test = replace(self._step, rate=rate, name=f"q{self._letter}{rate}")
         turn = ContenderTurn(PlannedStep(test, self._clients), start, contender, slot, tables)
         with self.contenders.guard(contender):
-            runner, driver = self.tests.runner, self.contenders.driver
-            runner.prepare(turn)
-            measurement = Measurement.of(driver, turn, runner, self.contenders.running())
+            self.tests.connect(turn)
+            work, idle = self.tests.work(turn.step), self.contenders.running()
+            measurement = Measurement.of(self.contenders.driver, turn, work, idle)
             measurement.perform(None, self.view.progress)
             return measurement.finish()
         return None

@@ -12,24 +12,23 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from slowdust.benchmarks.steps import CountedWork, StepBenchmark, StepTable, StepWork, Workload
+from slowdust.benchmarks.steps import CountedWork, StepBenchmark, StepWork, Workload
 from slowdust.errors import SlowdustError
 from slowdust.experiment.counting.servers import CountedServer, CountedServers, CountedTest
 from slowdust.experiment.counting.session import REPEATS, Repeat, events_of
 from slowdust.experiment.counting.starts import counted_steps
-from slowdust.experiment.driver.protocol import Create, UntilOperations
+from slowdust.experiment.driver.protocol import UntilOperations
 from slowdust.experiment.engine.experiment import OpenExperiment
 from slowdust.experiment.engine.long_step import (
     ContenderTurn,
+    StepCommands,
     Tables,
-    command_of,
     long_step,
     maintenance_due,
     stages_of,
 )
 from slowdust.experiment.engine.loop import Allows, Lane
 from slowdust.experiment.engine.schedule import Action, Turn
-from slowdust.experiment.engine.stepped import partitions_of
 from slowdust.experiment.plan import PlannedStep
 from slowdust.store.count import CountedRun, Events
 from slowdust.units import Second
@@ -58,15 +57,12 @@ class WorkSessions:
 
     server: CountedServer
     turn: ContenderTurn
-    benchmark: str
-    """The driver's name of the benchmark."""
-    seed: int
-    settings: StepTable
+    commands: StepCommands
     _position: int = 0
 
     def open(self, work: StepWork) -> Threads:
         """Connect the clients of a work. Raises TargetError."""
-        command = command_of(self.turn, work, self.benchmark, self.seed, self.settings)
+        command = self.commands.prepare(self.turn, work)
         prepared = self.server.driver.prepare(command)
         self.turn.tables.grow(work, self.turn.step.clients)
         self._position = 0
@@ -198,10 +194,7 @@ class StepsUnderCallgrind(CountedServers):
         spec = experiment.spec
         benchmark = spec.configured_benchmark()
         assert isinstance(benchmark, StepBenchmark)
-        self._benchmark = benchmark.driver_benchmark
-        self._table = benchmark.table
-        self._seed = spec.seed
-        self._settings = workload.settings
+        self._commands = StepCommands(spec, workload.settings)
         self._works: dict[str, CountedWork] = {}
         sequence = [step for step in counted_steps(spec) if not long_step(step).hold]
         for step in sequence:
@@ -230,7 +223,7 @@ class StepsUnderCallgrind(CountedServers):
     def counted(self, server: CountedServer, tables: Tables, step: PlannedStep) -> CountedStep:
         """Return a step on a server under callgrind."""
         turn = ContenderTurn(step, server.start, server.contender, 0, tables)
-        sessions = WorkSessions(server, turn, self._benchmark, self._seed, self._settings)
+        sessions = WorkSessions(server, turn, self._commands)
         return CountedStep(sessions, self._works[step.test.name])
 
     def maintain(self, server: CountedServer, tables: Tables, step: PlannedStep) -> None:
@@ -245,15 +238,8 @@ class StepsUnderCallgrind(CountedServers):
             for work in (counted.before, counted.work)
             if work is not None
         ]
-        names = [f"{self._table}{n + 1}" for n in range(self._settings.tables(1))]
-        command = Create(
-            target=server.contender.target,
-            benchmark=self._benchmark,
-            tables=len(names),
-            partitions=partitions_of(works, self._settings, 1),
-        )
-        server.driver.create(command)
-        return Tables(names)
+        server.driver.create(self._commands.create(server.contender.target, 1, works))
+        return self._commands.tables(1)
 
 
 class _SteppedLane(Lane[CountedTest]):

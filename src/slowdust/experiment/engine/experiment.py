@@ -27,14 +27,9 @@ class OpenExperiment:
     timed: Second = 0.0
     """How long the passes went on whose results are times."""
 
-    def warn(self, text: str) -> None:
-        """Show a warning, and keep it for the report."""
-        self.journal.warn(text)
-        self.view.warning(text)
-
     def warn_of_short_budget(self, budget: Second, what: str, needed: Second) -> None:
         """Warn where `what` takes longer than there is left of a budget; 'two tests take about'."""
-        self.warn(
+        self.contenders.warn(
             f"the budget of {format_duration(budget)} will be exceeded: {what} "
             f"{format_duration(needed)}"
         )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from slowdust.benchmarks.steps import LongStep, Maintenance, StepTable, StepWork, Workload
+from slowdust.benchmarks.steps import LongStep, Maintenance, StepTable, StepWork
+from slowdust.dbms.access import Target
 from slowdust.dbms.stages import Stage
 from slowdust.experiment.contender import RunningContender
-from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.driver.protocol import PlanText, Prepare
+from slowdust.experiment.driver.protocol import Create, Partitions, Prepare
 from slowdust.experiment.plan import PlannedStep
+from slowdust.experiment.spec.spec import Spec
 from slowdust.units import Second
 
 
@@ -79,64 +80,57 @@ def level_of(step: PlannedStep) -> Level:
     return Level(step.clients, long_step(step).hold)
 
 
-def command_of(
-    turn: ContenderTurn, work: StepWork, benchmark: str, seed: int, settings: StepTable
-) -> Prepare:
-    """Return the command that prepares a turn's work, with nothing held open beside it.
+def partitions_of(
+    works: Iterable[StepWork], settings: StepTable, clients: int
+) -> Partitions | None:
+    """Return equal ranges of all keys that a table will ever have; None without partitions.
 
-    `benchmark` is the driver's name of the benchmark.
+    `works` are those of each client.
     """
-    return Prepare(
-        session=turn.session,
-        target=turn.contender.target,
-        benchmark=benchmark,
-        clients=turn.step.clients,
-        tables=len(turn.tables.names),
-        seed=seed,
-        inserted=turn.tables.inserted,
-        statements=settings.statements,
-        work=work.command,
-    )
+    count = settings.partitions
+    if not count:
+        return None
+    keys = sum(work.inserted for work in works) * clients // settings.tables(clients)
+    return Partitions(count=count, rows_each=max(1, -(-keys // count)))
 
 
-class StepRunner:
-    """Prepares steps on contenders; what a server does not do raises TargetError."""
+class StepCommands:
+    """The driver's commands for the long steps of an experiment."""
 
-    def __init__(
-        self, contenders: Contenders, benchmark: str, workload: Workload, seed: int
-    ) -> None:
-        """`benchmark` is the driver's name of the benchmark."""
-        self._benchmark = benchmark
-        self._workload = workload
-        self._driver = contenders.driver
-        self._seed = seed
+    def __init__(self, spec: Spec, settings: StepTable) -> None:
+        benchmark = spec.configured_benchmark()
+        self._benchmark = benchmark.driver_benchmark
+        self._table = benchmark.table
+        self._seed = spec.seed
+        self._settings = settings
 
-    def prepare(self, turn: ContenderTurn) -> None:
-        """Connect the clients."""
-        command = command_of(
-            turn, self.work(turn.step), self._benchmark, self._seed, self._workload.settings
+    def tables(self, clients: int) -> Tables:
+        """Return the tables of so many clients, which are yet to be made."""
+        count = self._settings.tables(clients)
+        return Tables([f"{self._table}{number}" for number in range(1, count + 1)])
+
+    def create(self, target: Target, clients: int, works: Iterable[StepWork]) -> Create:
+        """Return the command that makes the tables anew, for the works of each client."""
+        return Create(
+            target=target,
+            benchmark=self._benchmark,
+            tables=self._settings.tables(clients),
+            partitions=partitions_of(works, self._settings, clients),
         )
-        command.long_transaction = turn.test.held
-        self._driver.prepare(command)
 
-    def read_plans(self, turn: ContenderTurn) -> list[PlanText]:
-        """Return the plans of the prepared step's statements, each executed once if possible."""
-        return self._driver.explain(turn.session, operations=1)
-
-    def count_rows(self, turn: ContenderTurn) -> int:
-        """Let the contender's server count the rows in all tables."""
-        statements = [f"SELECT count(*) FROM {name}" for name in turn.tables.names]
-        counted = 0
-        limit = self._driver.patience.maintenance(turn.tables.rows)
-        parallel = len(statements)
-        for answer in self._driver.sql(turn.contender.target, statements, parallel, limit):
-            ((rows,),) = answer.rows
-            counted += int(rows or 0)
-        return counted
-
-    def work(self, step: PlannedStep) -> StepWork:
-        """Return the work of each client in a step."""
-        return self._workload.work(step.test.name, step.clients)
+    def prepare(self, turn: ContenderTurn, work: StepWork) -> Prepare:
+        """Return the command that prepares a turn's work, with nothing held open beside it."""
+        return Prepare(
+            session=turn.session,
+            target=turn.contender.target,
+            benchmark=self._benchmark,
+            clients=turn.step.clients,
+            tables=len(turn.tables.names),
+            seed=self._seed,
+            inserted=turn.tables.inserted,
+            statements=self._settings.statements,
+            work=work.command,
+        )
 
 
 def maintenance_due(step: PlannedStep, sequence: Sequence[PlannedStep]) -> Maintenance:

@@ -7,19 +7,18 @@ are made anew.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from slowdust.benchmarks.steps import Server, StepBenchmark, StepTable, StepWork, Workload
+from slowdust.benchmarks.steps import Server, StepBenchmark, StepWork, Workload
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.driver.protocol import Create, Partitions
 from slowdust.experiment.engine.experiment import OpenExperiment
 from slowdust.experiment.engine.long_step import (
     ContenderTurn,
     Level,
-    StepRunner,
+    StepCommands,
     Tables,
     level_of,
 )
@@ -51,20 +50,6 @@ def sized_workload(spec: Spec, benchmark: StepBenchmark, contenders: Contenders)
     return workload
 
 
-def partitions_of(
-    works: Iterable[StepWork], settings: StepTable, clients: int
-) -> Partitions | None:
-    """Return equal ranges of all keys that a table will ever have; None without partitions.
-
-    `works` are those of each client.
-    """
-    count = settings.partitions
-    if not count:
-        return None
-    keys = sum(work.inserted for work in works) * clients // settings.tables(clients)
-    return Partitions(count=count, rows_each=max(1, -(-keys // count)))
-
-
 @dataclass(frozen=True)
 class OpenStep:
     """A step whose tables are as it wants them, with a turn of each contender that has them."""
@@ -78,15 +63,12 @@ class SteppedTests(Tests[OpenStep], Lane[OpenStep]):
     """The steps of all levels, in the order in which they need each other."""
 
     def __init__(self, experiment: OpenExperiment, workload: Workload) -> None:
-        benchmark = experiment.spec.configured_benchmark()
         self.workload = workload
         self.without_tables: set[str] = set()
         """Names of the contenders that sit out the rest of a start."""
         self._contenders = experiment.contenders
-        self._benchmark = benchmark
-        self.runner = StepRunner(
-            self._contenders, benchmark.driver_benchmark, workload, experiment.spec.seed
-        )
+        self._driver = experiment.contenders.driver
+        self._commands = StepCommands(experiment.spec, workload.settings)
         self._steps = experiment.journal.steps
         self._number = 0
         self._level: Level | None = None
@@ -133,19 +115,29 @@ class SteppedTests(Tests[OpenStep], Lane[OpenStep]):
         ]
         yield OpenStep(step, self._number, turns)
 
+    def work(self, step: PlannedStep) -> StepWork:
+        """Return the work of each client in a step."""
+        return self.workload.work(step.test.name, step.clients)
+
+    def connect(self, turn: ContenderTurn) -> None:
+        """Connect the clients of a turn. Raises TargetError."""
+        command = self._commands.prepare(turn, self.work(turn.step))
+        command.long_transaction = turn.test.held
+        self._driver.prepare(command)
+
+    def count_rows(self, turn: ContenderTurn) -> int:
+        """Let the contender's server count the rows in all tables. Raises TargetError."""
+        statements = [f"SELECT count(*) FROM {name}" for name in turn.tables.names]
+        limit = self._driver.patience.maintenance(turn.tables.rows)
+        target, parallel = turn.contender.target, len(statements)
+        answers = self._driver.sql(target, statements, parallel, limit)
+        return sum(int(rows or 0) for answer in answers for (rows,) in answer.rows)
+
     def _make_tables(self, level: Level) -> dict[str, Tables]:
-        settings = self.workload.settings
-        count = settings.tables(level.clients)
-        names = [f"{self._benchmark.table}{number}" for number in range(1, count + 1)]
-        works = [self.runner.work(step) for step in self.steps(level)]
-        partitions = partitions_of(works, settings, level.clients)
+        works = [self.work(step) for step in self.steps(level)]
         for contender in self.present():
             with self._contenders.guard(contender):
-                command = Create(
-                    target=contender.target,
-                    benchmark=self._benchmark.driver_benchmark,
-                    tables=count,
-                    partitions=partitions,
-                )
-                self._contenders.driver.create(command)
-        return {contender.name: Tables(names) for contender in self._contenders.all}
+                command = self._commands.create(contender.target, level.clients, works)
+                self._driver.create(command)
+        clients = level.clients
+        return {each.name: self._commands.tables(clients) for each in self._contenders.all}

@@ -37,10 +37,8 @@ class AfterStep:
     """Brings contenders from the end of one step to where the next one begins."""
 
     def __init__(self, experiment: OpenExperiment, tests: SteppedTests) -> None:
-        self._experiment = experiment
         self._tests = tests
         self._contenders = experiment.contenders
-        self._runner = tests.runner
         self._workload = tests.workload
         self._journal = experiment.journal
         self._view = experiment.view
@@ -51,7 +49,7 @@ class AfterStep:
         try:
             self._complete(turn, record)
         except (TargetError, InstanceError) as error:
-            self._experiment.warn(
+            self._contenders.warn(
                 f"{turn.contender.name} finished {turn.step.key} of incarnation "
                 f"{turn.incarnation}, and failed in what follows it: "
                 f"{explain_failure(turn.contender, error)}"
@@ -81,7 +79,7 @@ class AfterStep:
         assert detail is not None
         self._read_old_versions(turn, detail)  # first of all, since the server removes them
         self._view.phase(f"counting the rows of {contender.name}")
-        detail.rows_counted = self._runner.count_rows(turn)
+        detail.rows_counted = self._tests.count_rows(turn)
         self._check_rows(turn, detail.rows_counted)
         self._view.phase(f"measuring the size of {contender.name}")
         self._contenders.measure_sizes(contender, tables.names, tables.rows)
@@ -105,12 +103,12 @@ class AfterStep:
         tables = turn.tables
         where = f"after {turn.step.key} of incarnation {turn.incarnation}"
         if counted != tables.written:
-            self._experiment.warn(
+            self._contenders.warn(
                 f"{turn.contender.name} has {counted:,} rows {where}, and by what was inserted and "
                 f"deleted it should have {tables.written:,}"
             )
         elif counted != tables.rows:
-            self._experiment.warn(
+            self._contenders.warn(
                 f"{turn.contender.name} has {counted:,} rows {where}, and should have "
                 f"{tables.rows:,}"
             )
@@ -155,12 +153,12 @@ class AfterStep:
             return
         self._view.phase(f"{'using' if contender.is_remote else 'starting'} {contender.name} again")
         contender.start()
-        turn.tables.rows = self._runner.count_rows(turn)
+        turn.tables.rows = self._tests.count_rows(turn)
         self._wait_until_idle(contender, _BETWEEN_TURNS)
         steps = self._tests.steps(level_of(turn.step))
         if later := [step.key for step in steps[steps.index(turn.step) + 1 :]]:
             again = "clients connected" if contender.is_remote else "server was started"
-            self._experiment.warn(
+            self._contenders.warn(
                 f"{contender.name} in incarnation {turn.incarnation}: its {again} again "
                 f"after {turn.step.key}, before these steps: {', '.join(later)}"
             )

@@ -228,7 +228,6 @@ class StepTurns:
         """`freezer` makes what lets the servers of the others stand still during a chunk."""
         self._experiment = experiment
         self._tests = tests
-        self._runner = tests.runner
         self._freezer = freezer
         self._workload = tests.workload
         self._journal = experiment.journal
@@ -258,7 +257,9 @@ class StepTurns:
         While one has its turn, the servers of the others stand still.
         """
         under_way: dict[int, Measurement] = {}
-        with self._freezer([turn.contender for turn in turns], self._experiment.warn) as freezer:
+        with self._freezer(
+            [turn.contender for turn in turns], self._experiment.contenders.warn
+        ) as freezer:
             for index, turn in enumerate(turns):
                 with self._aftermath.failing(turn):
                     freezer.let_run(turn.contender)
@@ -286,7 +287,7 @@ class StepTurns:
         """
         for index, measurement in list(under_way.items()):
             turn = measurement.turn
-            work = self._runner.work(turn.step)
+            work = self._tests.work(turn.step)
             if work.operations is None:
                 return timed_ends(self._workload.seconds, self._workload.chunk)
             pilot = pilot_end(work.operations)
@@ -301,13 +302,12 @@ class StepTurns:
 
     def _begin(self, turn: ContenderTurn) -> Measurement:
         self._view.phase(f"preparing {self._describe(turn)}")
-        self._runner.prepare(turn)
+        self._tests.connect(turn)
         name = turn.contender.name
         if not self._journal.has_plans(turn.step, name):
-            self._journal.add_plans(turn.step, name, self._runner.read_plans(turn))
-        return Measurement.of(
-            self._driver, turn, self._runner, self._tests.present(), self._experiment.clock
-        )
+            self._journal.add_plans(turn.step, name, self._driver.explain(turn.session, 1))
+        work, idle = self._tests.work(turn.step), self._tests.present()
+        return Measurement.of(self._driver, turn, work, idle, self._experiment.clock)
 
     def _describe(self, turn: ContenderTurn) -> str:
         steps = self._journal.steps

@@ -150,7 +150,7 @@ class TimedSlices(Pass[OpenTest]):
     def missing(self) -> Starts:
         """Yield the planned incarnations, then more for the unsure while the budget lasts."""
         for sentence in leave_out_what_is_lacking(self.journal.steps, self.contenders.all):
-            self.experiment.warn(sentence)
+            self.contenders.warn(sentence)
         self._warn_of_short_budget()
         self._judge_all()  # of a resumed experiment, whose verdicts may have been others
         self._round = 1

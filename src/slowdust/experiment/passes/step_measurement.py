@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from slowdust.benchmarks.steps import Counted, LongStep
+from slowdust.benchmarks.steps import Counted, LongStep, StepWork
 from slowdust.experiment.clock import MACHINE, Clock
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.driver.process import STANDSTILL, Driver, OnProgress
 from slowdust.experiment.driver.protocol import Performed, Until
-from slowdust.experiment.engine.long_step import ContenderTurn, StepRunner
+from slowdust.experiment.engine.long_step import ContenderTurn
 from slowdust.experiment.record import Totals, slice_of
 from slowdust.probes.sampler import Sampler
 from slowdust.probes.window import Window, WindowUse
@@ -65,14 +65,14 @@ class Measurement:
         cls,
         driver: Driver,
         turn: ContenderTurn,
-        runner: StepRunner,
+        work: StepWork,
         idle: Iterable[RunningContender],
         clock: Clock = MACHINE,
     ) -> Measurement:
         """Return the measurement of a step that is prepared, beside contenders that are idle."""
         clock.sleep(_ENDING)
         rows_before = turn.tables.rows
-        turn.tables.grow(runner.work(turn.step), turn.step.clients)
+        turn.tables.grow(work, turn.step.clients)
         return cls(driver, turn, turn.contender.window(idle), rows_before)
 
     @property
