@@ -9,7 +9,7 @@ from slowdust.benchmarks.micro import MICRO
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.engine.open_test import OpenTest, Pace
-from slowdust.experiment.engine.tables import LoadedTables, Preparations
+from slowdust.experiment.engine.tables import LoadedTables
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.setup import create_contenders, resolve_contenders
@@ -39,8 +39,7 @@ def test_data_ages_alike(tmp_path: Path, clients: int, named: list[object], ques
     folder.logs.mkdir()
     resolved = resolve_contenders(spec, view)
     with Driver() as driver, create_contenders(resolved, driver, folder, view) as contenders:
-        preparations = Preparations(contenders, [], [], view)
-        LoadedTables(contenders, DATA, preparations, view).start(1)
+        LoadedTables(contenders, DATA, view).start(1)
         measured = []
         for test in WRITES:
             measured.append(run_two_blocks(contenders, test, clients))

@@ -12,7 +12,7 @@ from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.engine.maintenance import carry_out
-from slowdust.experiment.engine.tables import LoadedTables, Preparations
+from slowdust.experiment.engine.tables import LoadedTables
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.setup import create_contenders, resolve_contenders
 from slowdust.experiment.spec.spec import parse_spec
@@ -116,9 +116,7 @@ def test_what_differs_is_prepared_again_and_then_reported(
     kept: list[Preparation] = []
     with Driver() as driver, create_contenders(resolved, driver, folder, view) as contenders:
         facts = facts_of(contenders)
-        tables = Spoiled(
-            contenders, Data(1, ROWS, 1), Preparations(contenders, facts, kept, view), view
-        )
+        tables = Spoiled(contenders, Data(1, ROWS, 1), view, facts, kept)
         tables.spoil = 1
         tables.start(1)
         assert [record.repeated for record in kept] == [1, 1]

@@ -25,7 +25,7 @@ from slowdust.experiment.driver.protocol import Stop
 from slowdust.experiment.engine.experiment import OpenExperiment
 from slowdust.experiment.engine.loop import Allows, Lane
 from slowdust.experiment.engine.schedule import Action, Turn, maintenance_after
-from slowdust.experiment.engine.tables import LoadedTables, Preparations, data_of
+from slowdust.experiment.engine.tables import LoadedTables, data_of
 from slowdust.experiment.plan import PlannedStep
 from slowdust.store.measured import Measured
 from slowdust.units import Second, known
@@ -50,13 +50,12 @@ class SlicesUnderCallgrind(CountedServers):
     def __init__(self, experiment: OpenExperiment, options: Sequence[str] = ()) -> None:
         """`options` are more of callgrind's."""
         super().__init__(experiment, options)
-        spec, contenders = experiment.spec, experiment.contenders
-        journal, view = experiment.journal, experiment.view
+        spec, view = experiment.spec, experiment.view
         self.steps = counted_steps(spec)
-        preparations = Preparations(contenders, journal.manifest.contenders, [], view)
-        self._tables = LoadedTables(contenders, data_of(spec), preparations, view)
+        facts = experiment.journal.manifest.contenders
+        self._tables = LoadedTables(experiment.contenders, data_of(spec), view, facts)
         self._budget = spec.budget
-        self._journal = journal
+        self._journal = experiment.journal
         self._view = view
         self._windows: dict[str, Windows] = {}
         self._time_of_each: Second = math.inf

@@ -9,7 +9,7 @@ from slowdust.experiment.engine.experiment import OpenExperiment
 from slowdust.experiment.engine.loop import Allows, Go, Lane, Tests
 from slowdust.experiment.engine.open_test import OpenTest, Pace
 from slowdust.experiment.engine.schedule import Start, Turn, is_tidied, maintenance_after
-from slowdust.experiment.engine.tables import LoadedTables, Preparations, data_of
+from slowdust.experiment.engine.tables import LoadedTables, data_of
 from slowdust.experiment.plan import PlannedStep
 from slowdust.store.preparation import Preparation
 
@@ -30,11 +30,11 @@ class SlicedTests(Tests[OpenTest], Lane[OpenTest]):
 
         `kept` gets what the tables are like; None where no timed result depends on it.
         """
-        spec, contenders, view = experiment.spec, experiment.contenders, experiment.view
-        facts = experiment.journal.manifest.contenders
+        spec, facts = experiment.spec, experiment.journal.manifest.contenders
         self._experiment = experiment
-        self._preparations = Preparations(contenders, facts, [] if kept is None else kept, view)
-        self.tables = LoadedTables(contenders, data_of(spec), self._preparations, view)
+        self.tables = LoadedTables(
+            experiment.contenders, data_of(spec), experiment.view, facts, kept
+        )
         self._pace = pace or Pace(spec.discard, spec.warmup, rate=None)
         self._start = Start(0, [])
         self._maintained: Turn | None = None
@@ -54,7 +54,7 @@ class SlicedTests(Tests[OpenTest], Lane[OpenTest]):
         """Load the tables again for a step whose rows are used up."""
         if step.test.consumes and step.test.driver_test in self._next_operation:
             self._load()
-        self._preparations.note_step(step)
+        self.tables.note_step(step)
 
     def age(self, step: PlannedStep) -> None:
         """Run the writes of a step up to where its first incarnation came."""

@@ -22,93 +22,6 @@ _REPEATS = 2
 """Preparations again, at most: what has stayed twice stays, and is reported."""
 
 
-class Preparations:
-    """Prepares all contenders' tables, and keeps what they are like afterwards."""
-
-    def __init__(
-        self,
-        contenders: Contenders,
-        facts: Sequence[ContenderFacts],
-        kept: list[Preparation],
-        view: View,
-    ) -> None:
-        """`facts` say which contenders should be alike; records are added to `kept`."""
-        self._contenders = contenders
-        self._facts = facts
-        self._kept = kept
-        self._view = view
-        self._latest: list[Preparation] = []
-
-    def until_alike(
-        self, after: str, incarnation: int, prepare: Callable[[], None], rows: int
-    ) -> None:
-        """Prepare all contenders' tables of so many `rows`, again where they are not alike then."""
-        for repeated in range(_REPEATS + 1):
-            prepare()
-            self._latest = self._read(after, incarnation, rows, repeated)
-            apart = self._apart()
-            if not apart:
-                break
-            what_follows = "preparing again" if repeated < _REPEATS else "it stays: reported"
-            self._view.warning(f"the tables are {_worst(apart)} ({what_follows})")
-        self._keep()
-
-    def are_alike(
-        self, after: str, incarnation: int, settle: Callable[[], None], rows: int
-    ) -> bool:
-        """Return whether tables that nothing was done to are alike; if so, keep what they are.
-
-        Where they are not, `settle` may first finish what the servers themselves have begun.
-        """
-        self._latest = self._read(after, incarnation, rows, repeated=0)
-        if self._apart():
-            settle()
-            self._latest = self._read(after, incarnation, rows, repeated=0)
-        if apart := self._apart():
-            self._view.warning(f"the tables are {_worst(apart)} (preparing again)")
-            return False
-        self._keep()
-        return True
-
-    def note_step(self, step: PlannedStep) -> None:
-        """Keep that a step is measured on the tables as they were prepared last."""
-        for record in self._latest:
-            if step.key not in record.steps:
-                record.steps.append(step.key)
-
-    def _keep(self) -> None:
-        self._kept += self._latest
-
-    def _apart(self) -> list[Difference]:
-        return differences(self._latest, self._facts)
-
-    def _read(self, after: str, incarnation: int, rows: int, repeated: int) -> list[Preparation]:
-        moment = 1 + max((record.moment for record in self._kept), default=0)
-        records: list[Preparation] = []
-
-        def read(contender: RunningContender) -> None:
-            facts = self._contenders.read_facts(contender, rows)
-            records.append(
-                Preparation(
-                    contender=contender.name,
-                    incarnation=incarnation,
-                    moment=moment,
-                    after=after,
-                    facts=facts,
-                    repeated=repeated,
-                )
-            )
-
-        self._contenders.for_each(read)
-        return records
-
-
-def _worst(apart: list[Difference]) -> str:
-    worst = apart[0]
-    what = "not fully prepared" if worst.beside is None else "not alike"
-    return f"{what}: {worst.contender}: {worst.sentence()}"
-
-
 _FULL_RUN: Second = 3600.0
 """The budget from which on the waits for idle servers apply unscaled."""
 
@@ -134,12 +47,20 @@ class LoadedTables:
     """The tables of all contenders, with the same rows for each."""
 
     def __init__(
-        self, contenders: Contenders, data: Data, preparations: Preparations, view: View
+        self,
+        contenders: Contenders,
+        data: Data,
+        view: View,
+        facts: Sequence[ContenderFacts] = (),
+        kept: list[Preparation] | None = None,
     ) -> None:
+        """`facts` say which contenders should be alike; `kept` gets what the tables are like."""
         self.data = data
         self._rows = data.all_rows
         self._contenders = contenders
-        self._preparations = preparations
+        self._facts = facts
+        self._kept = [] if kept is None else kept
+        self._latest: list[Preparation] = []
         self._view = view
         self._unchanged = False
         self._incarnation = 0
@@ -154,7 +75,7 @@ class LoadedTables:
 
     def load(self) -> None:
         """Load the tables of all contenders anew, until they are alike."""
-        self._preparations.until_alike("load", self._incarnation, self._load_all, self._rows)
+        self._until_alike("load", self._load_all)
         self._unchanged = True
         self._loaded_in = self._incarnation
 
@@ -167,9 +88,15 @@ class LoadedTables:
     def _stay(self) -> bool:
         """Return whether the tables of the earlier load are alike after the restart."""
         self._contenders.for_each(self._load_if_emptied)
-        return self._preparations.are_alike(
-            "restart", self._incarnation, self._write_out, self._rows
-        )
+        self._latest = self._read("restart")
+        if self._apart():
+            self._write_out()
+            self._latest = self._read("restart")
+        if apart := self._apart():
+            self._view.warning(f"the tables are {_worst(apart)} (preparing again)")
+            return False
+        self._kept += self._latest
+        return True
 
     def _write_out(self) -> None:
         """Let the servers write the pages that they themselves change when they start."""
@@ -179,15 +106,19 @@ class LoadedTables:
             )
         )
 
+    def note_step(self, step: PlannedStep) -> None:
+        """Keep that a step is measured on the tables as they were prepared last."""
+        for record in self._latest:
+            if step.key not in record.steps:
+                record.steps.append(step.key)
+
     def note_writes(self) -> None:
         """Note that the tables are no longer as they were loaded."""
         self._unchanged = False
 
     def maintain(self, budget: Second) -> None:
         """Carry out post-write maintenance, then wait until the servers are idle and alike."""
-        self._preparations.until_alike(
-            WRITES, self._incarnation, lambda: self.tidy(budget), self._rows
-        )
+        self._until_alike(WRITES, lambda: self.tidy(budget))
 
     def tidy(self, budget: Second) -> None:
         """Carry out post-write maintenance, then wait until the servers are idle."""
@@ -248,3 +179,45 @@ class LoadedTables:
     def _load_if_emptied(self, contender: RunningContender) -> None:
         if not contender.keeps_tables:
             self._load(contender)
+
+    def _until_alike(self, after: str, prepare: Callable[[], None]) -> None:
+        """Prepare the tables, again where those of the contenders are not alike then."""
+        for repeated in range(_REPEATS + 1):
+            prepare()
+            self._latest = self._read(after, repeated)
+            apart = self._apart()
+            if not apart:
+                break
+            what_follows = "preparing again" if repeated < _REPEATS else "it stays: reported"
+            self._view.warning(f"the tables are {_worst(apart)} ({what_follows})")
+        self._kept += self._latest
+
+    def _apart(self) -> list[Difference]:
+        return differences(self._latest, self._facts)
+
+    def _read(self, after: str, repeated: int = 0) -> list[Preparation]:
+        """Return what the tables are like now."""
+        moment = 1 + max((record.moment for record in self._kept), default=0)
+        records: list[Preparation] = []
+
+        def read(contender: RunningContender) -> None:
+            facts = self._contenders.read_facts(contender, self._rows)
+            records.append(
+                Preparation(
+                    contender=contender.name,
+                    incarnation=self._incarnation,
+                    moment=moment,
+                    after=after,
+                    facts=facts,
+                    repeated=repeated,
+                )
+            )
+
+        self._contenders.for_each(read)
+        return records
+
+
+def _worst(apart: list[Difference]) -> str:
+    worst = apart[0]
+    what = "not fully prepared" if worst.beside is None else "not alike"
+    return f"{what}: {worst.contender}: {worst.sentence()}"
