@@ -296,8 +296,8 @@ pub trait Session: Connection {
     /// nothing, and then it may not have been executed.
     fn count_work(&mut self, request: Request<'_>) -> Result<Option<Amounts>, Failure>;
 
-    /// Return whether all that statements write can be rolled back.
-    fn rolls_back(&mut self) -> Result<bool, Failure> {
+    /// Return whether all that these statements write can be rolled back.
+    fn rolls_back(&mut self, _statements: &[String]) -> Result<bool, Failure> {
         Ok(true)
     }
 

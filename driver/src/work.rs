@@ -78,7 +78,7 @@ impl Counter {
         let has_transactions = dialect.has_transactions();
         let writes = statements.iter().any(|sql| !is_read(sql));
         if parts.contains(&Part::Other)
-            || (has_transactions && writes && !connection.rolls_back()?)
+            || (has_transactions && writes && !connection.rolls_back(&statements)?)
         {
             return Ok(None);
         }
@@ -95,7 +95,8 @@ impl Counter {
 
     /// Execute up to `most` operations, as long as there is time, and return the work of each
     /// statement. `compose` makes an operation the one with an index; `places` are those of the
-    /// statements of its calls.
+    /// statements of its calls. Where there is no time for the first one, the statements that were
+    /// executed as often as in all of it have their work.
     pub fn count(
         mut self,
         most: u64,
@@ -108,8 +109,20 @@ impl Counter {
         while operations < most && begun.elapsed() < ENOUGH {
             compose(operations, &mut operation);
             let calls = places.iter().enumerate();
-            self.execute(calls.map(|(call, &place)| (place, operation.request(call))))?;
-            operations += 1;
+            let before = self.work.clone();
+            match self.execute(calls.map(|(call, &place)| (place, operation.request(call)))) {
+                Ok(()) => operations += 1,
+                Err(Failure::Timeout(_)) if operations == 0 => {
+                    self.keep_whole(places);
+                    operations = 1;
+                    break;
+                }
+                Err(Failure::Timeout(_)) => {
+                    self.work = before;
+                    break;
+                }
+                Err(failure) => return Err(failure),
+            }
         }
         let mut work = self.work;
         for executed in work.iter_mut().flatten() {
@@ -118,10 +131,22 @@ impl Counter {
         Ok(work)
     }
 
-    /// Execute one operation after the other, each of one call and with a statement of its own.
+    /// Forget the work of statements that the operation has executed less often than it has calls.
+    fn keep_whole(&mut self, places: &[usize]) {
+        for (place, work) in self.work.iter_mut().enumerate() {
+            let calls = places.iter().filter(|&&other| other == place).count() as u64;
+            work.take_if(|executed| executed.executions < calls);
+        }
+    }
+
+    /// Execute one operation after the other, each of one call and with a statement of its own, as
+    /// long as there is time.
     pub fn count_each(mut self, operations: &[Operation]) -> Result<Work, Failure> {
         for (place, operation) in operations.iter().enumerate() {
-            self.execute([(place, operation.request(0))].into_iter())?;
+            match self.execute([(place, operation.request(0))].into_iter()) {
+                Err(Failure::Timeout(_)) => break,
+                outcome => outcome?,
+            }
         }
         let mut work = self.work;
         for executed in work.iter_mut().flatten() {

@@ -18,20 +18,16 @@ from tests.browser.windows import ChromiumWindow, Window, firefox_window
 from tests.tiers.selection import full, require
 from tests.unit.synthetic_history import keep, measured
 
-PAGES = [
-    "plain_url",
+PAGES = ["plain_url", "troubled_url", "matrix_url", "long_url", "history_url", "site_index_url"]
+OTHER_PAGES = [
     "counted_url",
-    "troubled_url",
     "profiled_url",
     "sweep_url",
-    "matrix_url",
     "slap_url",
-    "long_url",
-    "history_url",
-    "site_index_url",
     "site_dates_url",
     "site_diff_url",
 ]
+"""Pages of which each element is also in one of the others, or tested in test_report_page."""
 WIDTHS = (390, 1280, 1920)
 
 _OPEN = "document.querySelectorAll('details').forEach((el) => el.open = true)"
@@ -107,8 +103,8 @@ def _open(window: Window, url: str) -> None:
     ("window", "page"),
     [
         *(("chromium", page) for page in PAGES),
-        ("firefox", "long_url"),
-        *(pytest.param("firefox", page, marks=full) for page in PAGES if page != "long_url"),
+        *(pytest.param("chromium", page, marks=full) for page in OTHER_PAGES),
+        *(pytest.param("firefox", page, marks=full) for page in (*PAGES, *OTHER_PAGES)),
     ],
     indirect=["window"],
 )

@@ -15,6 +15,9 @@ STEP = "test-qr100-c1"
 OTHER_STEP = "test-qp100-c1"
 SECONDS = 20
 
+_UNFOLD = """[...arguments].map((step) => document.getElementById(step)).forEach((step) =>
+    [step, ...step.querySelectorAll("details")].forEach((el) => el.open = true))"""
+
 _VIEWS = """return [...document.querySelectorAll(`#${arguments[0]} .graphs .plot`)]
     .map(({chart}) => [chart.scales.x.min, chart.scales.x.max])"""
 
@@ -27,8 +30,9 @@ _TWO_FRAMES = """const done = arguments[0];
 
 
 def _open(chrome: Chrome, url: str) -> None:
+    """Unfold two steps: the graphs of the others would be drawn too."""
     chrome.get(url)
-    chrome.execute_script("document.querySelectorAll('details').forEach((el) => el.open = true)")
+    chrome.execute_script(_UNFOLD, STEP, OTHER_STEP)
     chrome.execute_async_script(_TWO_FRAMES)
 
 

@@ -14,6 +14,7 @@ import pytest
 from slowdust.analysis import advised
 from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import Workplace
+from tests.tiers.selection import full
 
 OLD, NEW = "sqlite@3.25.2", "sqlite@3.26.0"
 """Releases that follow each other, so that a search between them has one answer."""
@@ -87,7 +88,10 @@ def advised_by(workplace: Workplace, folder: Path) -> list[str]:
     return [*found, *explained(workplace, folder, "look"), *explained(workplace, folder, "move")]
 
 
-def test_each_command_measures_the_same_work(workplace: Workplace) -> None:
+@pytest.mark.parametrize(
+    "kinds", [("compare", "more"), pytest.param(("bisect",), marks=full)], ids="-".join
+)
+def test_each_command_measures_the_same_work(workplace: Workplace, kinds: tuple[str, ...]) -> None:
     folder = folder_of(workplace)
     before = read_manifest(folder)
     slow_down(folder, NEW)
@@ -100,10 +104,11 @@ def test_each_command_measures_the_same_work(workplace: Workplace) -> None:
     assert by_kind["compare"]
     assert by_kind["bisect"], commands
     assert any(":durable" in command for command in by_kind["compare"]), commands
+    chosen = {kind: by_kind[kind] if kind in kinds else [] for kind in by_kind}
 
     # Each test has the same commands: one of each kind is run.
     for number, command in enumerate(
-        {options_of(each): each for each in by_kind["compare"]}.values()
+        {options_of(each): each for each in chosen["compare"]}.values()
     ):
         _, *arguments = shlex.split(command)
         uncounted = () if "--count" in arguments else ("--count", "off")
@@ -113,14 +118,15 @@ def test_each_command_measures_the_same_work(workplace: Workplace) -> None:
             assert again[key] == before[key], command
         assert again["method"]["seed"] == before["method"]["seed"]
         assert [own["settings"].get("cache_size") for own in again["contenders"]] == ["-4000"] * 2
-    for command in by_kind["bisect"][:1]:
+    for command in chosen["bisect"][:1]:
         _, *arguments = shlex.split(command)
         workplace.run(*arguments, "--budget", "2s", "--metric", "time", "--name", "searched")
-    for command in by_kind["more"]:
+    for command in chosen["more"]:
         _, *arguments = shlex.split(command)
         workplace.run(*arguments, "--budget", "1s", "--yes")
 
 
+@full
 def test_a_stopped_experiment_is_finished_by_the_command_that_is_advised(
     workplace: Workplace,
 ) -> None:

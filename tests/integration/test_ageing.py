@@ -16,6 +16,7 @@ from slowdust.experiment.setup import create_contenders, resolve_contenders
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.store.folder import Folder
 from slowdust.store.slice import Slice
+from tests.tiers.selection import full
 
 DATA = Data(tables=2, rows=5000, seed=3)
 IDS = "SELECT count(*), sum(id::bigint * id) FROM sbtest{}"
@@ -30,7 +31,7 @@ WRITES = ["update-index", "update-nonindex", "update-inlist", "write-only", "del
     ("clients", "named", "question"),
     [
         (1, ["sqlite@3.17.0", "sqlite@3.50.2"], CONTENT),
-        (3, [SLOWER, "postgres@17.6"], IDS),
+        pytest.param(3, [SLOWER, "postgres@17.6"], IDS, marks=full),
     ],
 )
 def test_data_ages_alike(tmp_path: Path, clients: int, named: list[object], question: str) -> None:

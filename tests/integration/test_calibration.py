@@ -16,13 +16,14 @@ from slowdust.instances.programs import InstanceError
 from slowdust.probes.server.delay import DelayProbe
 from tests.integration.conftest import GetBuildOf, MakeInstance
 from tests.integration.slowdust_command import Workplace, stop_after_slices
+from tests.tiers.selection import full
 from tests.waiting import wait_until
 
 DATA = Data(tables=1, rows=1000, seed=7)
 DELAY_US = 300
 CALIBRATE = (
     *("calibrate", "postgres@17.6", "--tests", "point-query", "--clients", "1,4"),
-    *("--rows", "1000", "--slowed", "10", "--budget", "3s", "--name", "host"),
+    *("--rows", "1000", "--slowed", "10", "--budget", "2s", "--name", "host"),
 )
 
 
@@ -68,14 +69,19 @@ def test_a_delay_goes_together_with_an_allocator_and_never_without_its_library(
     assert not instance.alive()
 
 
-def test_a_stopped_calibration_goes_on_with_its_delays(open_dir: Path, builds: GetBuildOf) -> None:
+@pytest.mark.parametrize("number", [None, pytest.param(signal.SIGKILL, marks=full)])
+def test_a_calibration_has_its_delays_also_after_it_was_stopped(
+    open_dir: Path, builds: GetBuildOf, number: signal.Signals | None
+) -> None:
     builds("postgres", "17.6")
     workplace = Workplace(open_dir)
-    process = workplace.start(*CALIBRATE)
-    stop_after_slices(workplace, process, "host", signal.SIGKILL)
-    wait_until(workplace.nothing_is_left, "the killed run's servers are gone")
+    command = [*CALIBRATE]
+    if number is not None:
+        stop_after_slices(workplace, workplace.start(*command), "host", number)
+        wait_until(workplace.nothing_is_left, "the killed run's servers are gone")
+        command.append("--resume")
     before = workplace.slice_lines("host")
-    output = workplace.run(*CALIBRATE, "--resume")
+    output = workplace.run(*command)
     assert "| slowed by | results |" in output
     assert "| point-query at 1 client " in output
     assert "| point-query at 4 clients " in output

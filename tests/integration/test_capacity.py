@@ -60,6 +60,7 @@ def test_a_killed_search_goes_on_and_keeps_its_trials(workplace: Workplace) -> N
     assert workplace.nothing_is_left()
 
 
+@full
 def test_writers_beside_queries_are_searched_for_their_rate(workplace: Workplace) -> None:
     output = workplace.run(
         *(*SEARCH, "--benchmark", "insert", "--test", "qr1000", "--rows", "2000"),

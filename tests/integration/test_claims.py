@@ -11,6 +11,7 @@ import pytest
 from slowdust.experiment.driver.placement import usable_cpus
 from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import Workplace, wait_for_line
+from tests.tiers.selection import full
 from tests.waiting import wait_until
 
 CPUS = usable_cpus()
@@ -61,6 +62,7 @@ def test_second_experiment_waits_for_the_first_and_then_runs(workplace: Workplac
     assert workplace.nothing_is_left(), "the watchdog of the first one freed its claim at the end"
 
 
+@full
 @pytest.mark.skipif(len(CPUS) < 2, reason="there is only one CPU")
 def test_experiments_on_other_cpus_run_side_by_side(workplace: Workplace) -> None:
     first = workplace.start(*compare("first", "10m", "--cpus", str(FIRST)))

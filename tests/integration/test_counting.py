@@ -16,7 +16,7 @@ from slowdust.experiment.counting.session import REPEATS
 from slowdust.experiment.counting.starts import STARTS
 from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import Workplace
-from tests.tiers.selection import needs
+from tests.tiers.selection import full, needs
 from tests.waiting import wait_until
 
 LITE = "sqlite@3.50.2"
@@ -60,7 +60,10 @@ def instructions(found: list[dict[str, Any]]) -> list[float]:
 @needs("valgrind")
 @pytest.mark.parametrize(
     ("contender", "test"),
-    [("postgres@17.6", "update-nonindex"), ("mysql@5.6.24", "point-query")],
+    [
+        ("postgres@17.6", "update-nonindex"),
+        pytest.param("mysql@5.6.24", "point-query", marks=full),
+    ],
 )
 def test_a_server_works_as_much_in_every_start(
     workplace: Workplace, builds: GetBuildOf, contender: str, test: str
@@ -82,6 +85,7 @@ def test_a_server_works_as_much_in_every_start(
     assert workplace.nothing_is_left()
 
 
+@full
 @needs("valgrind")
 def test_a_count_that_was_killed_goes_on(workplace: Workplace) -> None:
     process = workplace.start("run", counted(workplace, (LITE, LITE), "point-query"))
@@ -105,6 +109,7 @@ def test_a_count_that_was_killed_goes_on(workplace: Workplace) -> None:
     assert workplace.nothing_is_left()
 
 
+@full
 @needs("valgrind")
 def test_the_work_of_long_steps_is_that_of_their_sessions(
     workplace: Workplace, builds: GetBuildOf

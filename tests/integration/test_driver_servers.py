@@ -68,7 +68,7 @@ since_5_6 = pytest.mark.parametrize("server", (*WITH_TRANSACTIONS[1:], POSTGRES)
 with_transactions = pytest.mark.parametrize("server", (*WITH_TRANSACTIONS, POSTGRES), indirect=True)
 
 
-@pytest.mark.parametrize("clients", [1, 2])
+@pytest.mark.parametrize("clients", [pytest.param(1, marks=full), 2])
 def test_every_test_runs_without_errors(server: Server, driver: Driver, clients: int) -> None:
     # Tables of MEMORY have no transactions: a row is away between its DELETE and its INSERT.
     others = {"wrong-row-count", "23000"} if server.engine == "memory" else set()

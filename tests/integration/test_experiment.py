@@ -11,6 +11,7 @@ import pytest
 from slowdust.benchmarks.micro import MICRO
 from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import LONG, Workplace, stop_after_slices, wait_for_slices
+from tests.tiers.selection import full
 from tests.waiting import wait_until
 
 OLD, NEW = "sqlite@3.17.0", "sqlite@3.50.2"
@@ -23,7 +24,10 @@ def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
     return Workplace(open_dir)
 
 
-def test_more_goes_on_with_what_is_unsure_and_can_be_killed(workplace: Workplace) -> None:
+@pytest.mark.parametrize("number", [None, pytest.param(signal.SIGKILL, marks=full)])
+def test_more_goes_on_with_what_is_unsure_and_can_be_killed(
+    workplace: Workplace, number: signal.Signals | None
+) -> None:
     nothing_is_the_same = {"margin": "0.01%"}
     twice = ("scan", "point-query")
     workplace.run("run", workplace.write_experiment("m", (NEW, NEW), *twice, **nothing_is_the_same))
@@ -31,19 +35,22 @@ def test_more_goes_on_with_what_is_unsure_and_can_be_killed(workplace: Workplace
     results = workplace.report("m")["results"]
     assert "unsure" in {result.get("verdict") for result in results}
 
-    process = workplace.start("more", "m", "--tests", "point*", "--budget", "10s")
-    wait_until(lambda: len(workplace.slice_lines("m")) > len(before) + 4, "it goes on")
-    process.kill()
-    process.communicate(timeout=60)
-    assert "NOT FINISHED: 2 of 2 tests" in workplace.run("report", "m")
-    killed = workplace.slice_lines("m")
-    assert workplace.manifest("m")["method"]["budget_s"] > 10
-    workplace.leave_budget("m", 1)
-    workplace.run("run", "m", "--resume")
+    if number is None:
+        workplace.run("more", "m", "--tests", "point*", "--budget", "1s")
+    else:
+        process = workplace.start("more", "m", "--tests", "point*", "--budget", "10s")
+        wait_until(lambda: len(workplace.slice_lines("m")) > len(before) + 4, "it goes on")
+        process.send_signal(number)
+        process.communicate(timeout=60)
+        assert "NOT FINISHED: 2 of 2 tests" in workplace.run("report", "m")
+        killed = workplace.slice_lines("m")
+        assert workplace.manifest("m")["method"]["budget_s"] > 10
+        workplace.leave_budget("m", 1)
+        workplace.run("run", "m", "--resume")
+        assert workplace.slice_lines("m")[: len(killed)] == killed
 
     lines = workplace.slice_lines("m")
-    assert lines[: len(killed)] == killed
-    assert killed[: len(before)] == before
+    assert lines[: len(before)] == before
     new = [json.loads(line)["place"] for line in lines[len(before) :]]
     assert {place["test"] for place in new} == {"point-query"}
     assert min(place["incarnation"] for place in new) > max(
@@ -85,6 +92,7 @@ def test_while_it_runs_and_afterwards_its_name_is_taken(workplace: Workplace) ->
     assert "the method" in workplace.errors("run", "mine", "--resume", expect=2)
 
 
+@full
 def test_a_terminated_experiment_leaves_nothing_and_says_how_to_go_on(
     workplace: Workplace,
 ) -> None:
@@ -141,6 +149,7 @@ def test_a_dying_server_ends_its_contender_and_the_others_go_on(workplace: Workp
     assert workplace.nothing_is_left()
 
 
+@full
 def test_all_tests_of_the_fullest_suite_follow_each_other(workplace: Workplace) -> None:
     fields = {"suite": "full", "rows": 10_000, "slice": "20ms", "incarnations": 1}
     workplace.run("run", workplace.write_experiment("all", (NEW,), **fields))

@@ -108,9 +108,30 @@ def test_all_tests_run_on_the_oldest_and_the_newest_postgres(workplace: Workplac
     assert all(result["errors"] == 0 for result in results)
 
 
+def test_connections_are_encrypted_where_the_build_can(workplace: Workplace) -> None:
+    old, new = UNLIKE[:2]
+    fields = {"rows": 1000, "clients": [2], "incarnations": 1, "slice": "50ms", "budget": "4s"}
+    contenders = (NEWEST, new, old)
+    written = workplace.write_experiment("tls", contenders, "connect", "connect-tls", **fields)
+    workplace.run("run", written)
+    report = workplace.report("tls")
+    measured = [(result["test"], result["contender"]) for result in report["results"]]
+    assert measured == [
+        *(("connect", each) for each in contenders),
+        *(("connect-tls", each) for each in contenders[:2]),
+    ]
+    assert [result["errors"] for result in report["results"]] == [0] * len(measured)
+    plain, encrypted = (
+        result["qps"] for result in report["results"] if result["contender"] == NEWEST
+    )
+    assert encrypted < plain
+    (warning,) = (each for each in report["warnings"] if "connect-tls" in each)
+    assert warning.startswith(f"{old} lacks connect-tls: ")
+
+
 def test_unlike_contenders_are_compared_and_the_head_says_so(workplace: Workplace) -> None:
     tests = ("point-query", "update-index")
-    workplace.run("run", workplace.write_experiment("unlike", UNLIKE, *tests))
+    workplace.run("run", workplace.write_experiment("unlike", UNLIKE, *tests, incarnations=1))
     report = workplace.report("unlike")
     assert [result["errors"] for result in report["results"]] == [0] * 8
     assert all(result["per_op"]["server_cpu_us"] > 0 for result in report["results"])
@@ -129,6 +150,7 @@ def test_unlike_contenders_are_compared_and_the_head_says_so(workplace: Workplac
     assert workplace.nothing_is_left()
 
 
+@full
 def test_single_rows_by_engine_with_a_binlog(workplace: Workplace) -> None:
     axes = {"engine": ["innodb", "memory"], "log_bin": [True]}
     tests = ("update-same-indexed", "range-pk.10")
@@ -138,6 +160,9 @@ def test_single_rows_by_engine_with_a_binlog(workplace: Workplace) -> None:
     report = workplace.report("slap")
     # Tables of MEMORY are loaded again after the restart: nobody misses a row.
     assert [result["errors"] for result in report["results"]] == [0] * 8
+    reads = [result for result in report["results"] if result["test"] == "range-pk.10"]
+    assert [result["clients"] for result in reads] == [1, 1, 4, 4]
+    assert all(result["amounts"]["rows_returned"] == 10 for result in reads)
     (other,) = {*report["contenders"]} - {report["base"]}
     others = [result for result in report["results"] if result["contender"] == other]
     assert all(result["response_time"]["relative"] > 0 for result in others)

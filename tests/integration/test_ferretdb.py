@@ -144,11 +144,8 @@ def test_every_test_runs_without_errors(server: Server, driver: Driver, clients:
     assert driver.count(server.target()) == TABLES * ROWS
 
 
-@pytest.mark.parametrize(
-    "server",
-    [OLD, pytest.param(NEW, marks=full), pytest.param(OVER_POSTGRES, marks=full)],
-    indirect=True,
-)
+@full
+@pytest.mark.parametrize("server", [OLD, NEW, OVER_POSTGRES], indirect=True)
 def test_thousands_of_documents_are_one_reply(server: Server, driver: Driver) -> None:
     own = Database(server.instance, name="large")
     load_documents(driver, own, tables=1, rows=10_000)
@@ -359,6 +356,7 @@ def test_a_killed_experiment_over_postgres_goes_on_where_it_was(workplace: Workp
     assert [result["errors"] for result in report["results"]] == [0, 0]
 
 
+@full
 def test_the_insert_benchmark_with_short_names(workplace: Workplace) -> None:
     sizes = ("--rows", "400,200,100", "--seconds", "1s", "--rates", "50")
     names = ("--set", "names=long", "--set", "names=short")

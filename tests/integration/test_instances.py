@@ -250,6 +250,29 @@ def test_password_is_asked_for_on_the_loopback(
     assert not list(instance.directory.rglob("password"))
 
 
+@pytest.mark.parametrize("version", [OLDEST, pytest.param(NEWEST, marks=full)])
+def test_encrypted_access_is_beside_the_socket_and_asks_for_a_password(
+    postgres_builds: GetBuild, make_instance: MakeInstance, version: str
+) -> None:
+    build = postgres_builds(version)
+    kind = family(build.dbms)
+    assert kind.without_tls(build, server_account()) is None
+    instance = make_instance(build, access=kind.with_encryption(Access(), build))
+    instance.start()
+    target, encrypted = instance.target(), instance.encrypted_target()
+    assert (target.socket is None, encrypted.host) == (False, "127.0.0.1")
+    key = instance.site.key.stat()
+    assert (key.st_mode & 0o077, key.st_uid) == (0, instance.account.uid)
+    statement = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
+    with Driver() as driver:
+        for each, is_encrypted in ((target, "f"), (encrypted, "t")):
+            assert driver.sql(each, [statement])[0].rows == [[is_encrypted]]
+        for tls in (encrypted.tls, None):
+            without = msgspec.structs.replace(encrypted, password=None, tls=tls)
+            with pytest.raises(SlowdustError, match="asks for a password"):
+                driver.sql(without, [statement])
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_root_runs_servers_as_another_user(
     postgres_build: Build, make_instance: MakeInstance, monkeypatch: pytest.MonkeyPatch

@@ -21,6 +21,7 @@ from tests.integration.conftest import GetBuildOf, MakeInstance
 from tests.integration.driver_process import Driver, Event
 from tests.integration.servers import Server
 from tests.integration.slowdust_command import Workplace
+from tests.tiers.selection import full
 
 CASES = Path(__file__).parents[1] / "cases" / "limits"
 SHORT = (
@@ -127,6 +128,7 @@ def test_the_server_stops_what_is_not_waited_for(
     driver.close(kept)
 
 
+@full
 def test_other_tests_go_on_after_those_that_do_not_end(
     workplace: Workplace, builds: GetBuildOf
 ) -> None:
@@ -175,6 +177,7 @@ def test_a_library_that_does_not_return_is_ended_and_started_again(
     assert measured == {"ok"}
 
 
+@full
 def test_tables_made_before_are_maintained(workplace: Workplace, builds: GetBuildOf) -> None:
     """The tables of the case vector-filter, without the extension that it needs."""
     builds("postgres", "17.6")

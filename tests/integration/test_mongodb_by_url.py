@@ -162,8 +162,13 @@ def test_database_with_collections_of_others_is_refused(
     assert found["cursor"] == {"firstBatch": [{"_id": 1}], "id": 0, "ns": "slowdust.orders"}
 
 
-def test_collections_are_kept_on_request(workplace: Workplace, ferretdb: Running) -> None:
-    errors = workplace.errors("compare", ferretdb.url(), *QUICK, "--name", "kept", "--keep")
+def test_an_encrypted_server_is_measured_and_keeps_its_collections_on_request(
+    workplace: Workplace, ferretdb: Running, certificates: Certificates
+) -> None:
+    url = ferretdb.tls_url(f"tlsCAFile={certificates.path('ca.pem')}")
+    errors = workplace.errors("compare", url, *QUICK, "--name", "kept", "--keep")
+    (info,) = workplace.report("kept")["contender_info"]
+    assert "TLS, the authority and the host are verified" in info["source"]
     (kept,) = ferretdb.schemas()
     assert f"keeps the schema {kept}" in errors
     assert ferretdb.ask(kept, count="sbtest1")["n"] == 300
@@ -223,15 +228,6 @@ def test_a_client_shows_its_certificate(
                 RemoteServer.connect(parse_url(url), None, driver)
             shown = parse_url(f"{url}&tlsCertificateKeyFile={both}")
             assert RemoteServer.connect(shown, None, driver).product == f"FerretDB {VERSION}"
-
-
-def test_an_encrypted_server_is_measured(
-    workplace: Workplace, ferretdb: Running, certificates: Certificates
-) -> None:
-    url = ferretdb.tls_url(f"tlsCAFile={certificates.path('ca.pem')}")
-    workplace.run("compare", url, *QUICK, "--name", "encrypted")
-    (info,) = workplace.report("encrypted")["contender_info"]
-    assert "TLS, the authority and the host are verified" in info["source"]
 
 
 def test_lack_of_a_password_and_a_wrong_one_are_told(

@@ -7,17 +7,18 @@ import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 
 from slowdust.accounts import server_account
 from slowdust.builds import Build, allocators
 from slowdust.dbms import family
-from slowdust.dbms.access import Target
+from slowdust.dbms.access import USER, Access, Target
 from slowdust.dbms.environment import Environment
 from slowdust.dbms.family import Family
 from slowdust.dbms.settings import AcceptedSettings
-from slowdust.errors import UsageError
+from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.engine.maintenance import carry_out
 from slowdust.instances.instance import Instance
@@ -232,6 +233,30 @@ def test_refused_values_are_told_in_the_servers_own_words(build: Build) -> None:
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("build", [NEW, pytest.param(MARIADB[-1], marks=full)], indirect=True)
+def test_encrypted_access_is_beside_the_socket_and_asks_for_a_password(
+    build: Build, make_instance: MakeInstance, driver: Driver, ask: Ask
+) -> None:
+    kind = family(build.dbms)
+    assert kind.without_tls(build, server_account()) is None
+    instance = make_instance(build, access=kind.with_encryption(Access(), build))
+    instance.start()
+    version = "SHOW SESSION STATUS LIKE 'Ssl_version'"
+    target, encrypted = instance.target(), instance.encrypted_target()
+    assert ask(target, version) == [["Ssl_version", ""]]
+    assert ask(encrypted, version)[0][1] in ("TLSv1.2", "TLSv1.3")
+    assert ask(encrypted, "SELECT CURRENT_USER()") == [[f"{USER}@127.0.0.1"]]
+    for tls in (encrypted.tls, None):
+        without = msgspec.structs.replace(encrypted, password=None, tls=tls)
+        with pytest.raises(SlowdustError, match="Access denied"):
+            driver.sql(without, ["SELECT 1"])
+
+
+@pytest.mark.parametrize("build", [OLD], indirect=True)
+def test_builds_whose_tls_is_too_old_are_known(build: Build) -> None:
+    assert "tls_version" in str(family(build.dbms).without_tls(build, server_account()))
+
+
 @pytest.mark.parametrize("build", [OLDEST, pytest.param(NEW, marks=full)], indirect=True)
 def test_server_that_does_not_start_shows_its_log(
     build: Build, make_instance: MakeInstance
@@ -274,7 +299,10 @@ def allocator_of() -> Callable[[str], Environment]:
 
 
 @pytest.mark.parametrize("build", [OLD, pytest.param(NEW, marks=full)], indirect=True)
-@pytest.mark.parametrize("allocator", [pytest.param("glibc", marks=full), "jemalloc", "tcmalloc"])
+@pytest.mark.parametrize(
+    "allocator",
+    [pytest.param("glibc", marks=full), "jemalloc", pytest.param("tcmalloc", marks=full)],
+)
 def test_allocator_is_at_work(
     build: Build,
     make_instance: MakeInstance,

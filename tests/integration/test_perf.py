@@ -32,7 +32,7 @@ from slowdust.store.folder import Folder, writing
 from tests.integration.conftest import GetBuildOf
 from tests.integration.servers import OLD_MYSQL, POSTGRES, SharedServers
 from tests.integration.slowdust_command import Workplace
-from tests.tiers.selection import require
+from tests.tiers.selection import full, require
 from tests.waiting import wait_until
 
 ROWS = 10_000
@@ -117,6 +117,7 @@ def test_profiles_of_an_experiment(open_dir: Path, builds: GetBuildOf) -> None:
     assert workplace.nothing_is_left()
 
 
+@full
 def test_the_loop_counts_the_same_operations_on_all(data_root: Path, builds: GetBuildOf) -> None:
     builds("postgres", "17.6")
     contenders = ["postgres@17.6", "postgres@17.6"]

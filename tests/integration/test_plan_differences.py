@@ -9,14 +9,10 @@ import pytest
 
 from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import Workplace
-from tests.integration.test_public_regressions import Case, measured
+from tests.integration.test_public_regressions import TREE, Case, measured
 from tests.tiers.selection import full
 
 PG_10_TO_14 = ("postgres@10.23", "postgres@14.20")
-TREE = Case(
-    "lite-tree", "sqlite@3.45.0", "sqlite@3.51.3", "tree", "", 1.0,
-    changes=(("rows = 100_000", "rows = 2_000"), ("high = 100_000", "high = 2_000")),
-)  # fmt: skip
 NULL_INDEX = Case(
     "maria-null-index", "mariadb@10.11.18", "mariadb@11.8.9", "left", "", 1.0,
     changes=(("100_000", "20_000"), ("count = 100", "count = 5"), ("rows = 100 }", "rows = 5 }")),

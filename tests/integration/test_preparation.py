@@ -26,7 +26,7 @@ from tests.tiers.selection import full
 ROWS = 20_000
 LOADS = 3
 SERVERS = (
-    "mysql@5.6.24/innodb",
+    pytest.param("mysql@5.6.24/innodb", marks=full),
     NEW_MYSQL,
     pytest.param("mariadb@11.4.5/innodb", marks=full),
     ROCKSDB,

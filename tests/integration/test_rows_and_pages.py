@@ -100,6 +100,8 @@ def test_a_write_is_counted_and_leaves_the_table_as_it_was(
     updated, deleted, inserted = (each["rows_written"] for each in works)
     assert (updated >= SPAN, 0 < deleted <= SPAN, inserted) == (True, True, 1)
     assert driver.sql(target, contents) == before
+    if target["dbms"] in ("mysql", "mariadb"):
+        assert works[0]["page_writes"] > works[2]["page_writes"] > 0
 
 
 def test_a_spill_is_told(target: Target, driver: Driver) -> None:
@@ -138,6 +140,40 @@ def test_tables_without_transactions_are_not_written(target: Target, driver: Dri
         assert counted["rows"] == [["0"]]
     finally:
         driver.sql(target, "DROP TABLE lasting")
+
+
+@pytest.mark.parametrize("target", [OLD_MYSQL], indirect=True)
+@pytest.mark.parametrize(
+    ("definition", "written"),
+    [
+        ("", "INSERT INTO elsewhere.lasting VALUES (1)"),
+        ("CREATE VIEW view_elsewhere AS SELECT a FROM elsewhere.lasting", "view_elsewhere"),
+        (
+            "CREATE TRIGGER trigger_elsewhere AFTER UPDATE ON sbtest1 FOR EACH ROW "
+            "INSERT INTO elsewhere.lasting VALUES (NEW.id)",
+            "",
+        ),
+    ],
+)
+def test_tables_of_other_schemas_without_transactions_are_not_written(
+    target: Target, driver: Driver, definition: str, written: str
+) -> None:
+    harmless = Call(sql="UPDATE sbtest1 SET k = k + 1 WHERE id = 1", form="text")
+    insert = Call(sql=written if " " in written else f"INSERT INTO {written} VALUES (1)")
+    calls = [harmless, insert] if written else [harmless]
+    driver.sql(target, "CREATE DATABASE elsewhere")
+    driver.sql(target, "CREATE TABLE elsewhere.lasting (a INT) ENGINE = MyISAM")
+    try:
+        assert len(work_of(driver, target, harmless)) == 1
+        if definition:
+            driver.sql(target, definition)
+        assert work_of(driver, target, *calls) == []
+        [counted] = driver.sql(target, "SELECT COUNT(*) FROM elsewhere.lasting")
+        assert counted["rows"] == [["0"]]
+    finally:
+        driver.sql(target, "DROP TRIGGER IF EXISTS trigger_elsewhere")
+        driver.sql(target, "DROP VIEW IF EXISTS view_elsewhere")
+        driver.sql(target, "DROP DATABASE elsewhere")
 
 
 def test_nothing_is_executed_unless_it_is_asked_for(target: Target, driver: Driver) -> None:

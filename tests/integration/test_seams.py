@@ -17,6 +17,7 @@ import pytest
 from slowdust.builds import Build
 from tests.experiments.stored import ROOT
 from tests.integration.conftest import GetBuildOf
+from tests.tiers.selection import full
 
 PROBE = '''
 """Page faults of the whole host."""
@@ -46,7 +47,7 @@ def probe_of(subject):
 '''
 METRIC = '''
     Metric("faults", "faults/o", "Page faults of the whole host", "faults", ("page_faults",),
-        evidence=Evidence(Cause.CPU, "page faults", 10.0), markdown="faults/o"),
+        indicates=Indication(Cause.CPU, "page faults", 10.0), markdown="faults/o"),
 )  # fmt: skip
 """All metrics.'''
 EXPLANATION = """
@@ -115,6 +116,7 @@ def contenders(builds: GetBuildOf) -> tuple[str, str]:
     return directory, f"{directory}:durable"
 
 
+@full
 def test_a_probe_with_its_metric_is_a_module_and_a_row(
     copy: Copy, contenders: tuple[str, str]
 ) -> None:

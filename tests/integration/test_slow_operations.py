@@ -39,6 +39,7 @@ def slices_of(workplace: Workplace, name: str, contender: str) -> list[dict[str,
     return [record for record in records if record["place"]["contender"] == contender]
 
 
+@full
 @needs("valgrind")
 def test_a_recursive_query_of_sqlite_that_became_slow(
     workplace: Workplace, builds: GetBuildOf

@@ -46,9 +46,9 @@ def repository(open_dir: Path, postgres_builds: GetBuild, monkeypatch: pytest.Mo
     return small_sources(open_dir / "repository", server, [0, SLOW])
 
 
-def search_options(repository: Path, bad: str) -> list[str]:
+def search_options(repository: Path, good: str) -> list[str]:
     return [
-        "bisect", "postgres", "--repo", str(repository), "--good", "release", "--bad", bad,
+        "bisect", "postgres", "--repo", str(repository), "--good", good, "--bad", "c2",
         "--set", "shared_preload_libraries=counting", "--test", "point-query", "--rows", "100",
         "--budget", "1s", "--name", "hunt",
     ]  # fmt: skip
@@ -75,11 +75,14 @@ def check_search(workplace: Workplace, arguments: list[str]) -> str:
 
 
 @needs("git", "cc", "make")
-def test_commit_that_changed_a_test_is_found(repository: Path, workplace: Workplace) -> None:
-    arguments = search_options(repository, "c2")
+@pytest.mark.parametrize(("good", "commits"), [("c1", 2), pytest.param("release", 3, marks=full)])
+def test_commit_that_changed_a_test_is_found(
+    repository: Path, workplace: Workplace, good: str, commits: int
+) -> None:
+    arguments = search_options(repository, good)
     check_search(workplace, [*arguments, "--metric", "time", "--margin", "100%", "--count", "off"])
     (builds,) = (workplace.folder / "cache/compiled").iterdir()
-    assert len(list(builds.glob("*/build.json"))) == 3, "each commit is compiled once"
+    assert len(list(builds.glob("*/build.json"))) == commits, "each commit is compiled once"
 
 
 @full
@@ -88,7 +91,7 @@ def test_commit_that_changed_a_test_is_found(repository: Path, workplace: Workpl
 def test_commit_is_found_by_its_work_with_the_function_that_grew(
     repository: Path, workplace: Workplace
 ) -> None:
-    note = check_search(workplace, search_options(repository, "c2"))
+    note = check_search(workplace, search_options(repository, "release"))
     assert any(FUNCTION in line for line in note.splitlines() if line.startswith("|"))
 
 

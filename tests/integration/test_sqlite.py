@@ -15,7 +15,7 @@ from tests.integration.conftest import GetBuildOf
 from tests.integration.driver_process import ROWS, TABLES, Driver, keeping_rows
 from tests.integration.servers import Server, new_instance
 from tests.integration.slowdust_command import Workplace
-from tests.tiers.programs import missing
+from tests.tiers.selection import full, needs
 
 OLD, NEW = "sqlite@3.17.0", "sqlite@3.50.2"
 
@@ -39,7 +39,7 @@ def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
     return Workplace(open_dir)
 
 
-@pytest.mark.parametrize("clients", [1, 4])
+@pytest.mark.parametrize("clients", [1, pytest.param(4, marks=full)])
 def test_every_test_runs_without_errors(server: Server, driver: Driver, clients: int) -> None:
     for test in keeping_rows("sqlite", SLAP, MICRO):
         session = driver.open(server.target(), test, clients)
@@ -103,9 +103,12 @@ def test_a_process_that_ends_fails_its_commands_alone(builds: GetBuildOf, driver
         assert driver.count(target) == TABLES * ROWS, "what was committed is there"
 
 
-def test_two_versions_are_compared_counted_and_reported(workplace: Workplace) -> None:
-    count = "off" if missing("valgrind") else "valgrind"
-    pair = workplace.write_experiment("pair", (OLD, NEW), "point-query", count=count)
+@pytest.mark.parametrize(
+    "count", ["off", pytest.param("valgrind", marks=[full, needs("valgrind")])]
+)
+def test_two_versions_are_compared_counted_and_reported(workplace: Workplace, count: str) -> None:
+    fields = {"count": count, "incarnations": 1}
+    pair = workplace.write_experiment("pair", (OLD, NEW), "point-query", **fields)
     workplace.run("run", pair)
     report = workplace.report("pair")
     base, other = results = report["results"]
@@ -149,9 +152,13 @@ def test_flags_that_are_refused(workplace: Workplace) -> None:
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("cache_sise=3", "did you mean cache_size"),
         ("journal_mode=wahl", "journal_mode = wahl (it stays at"),
-        ("mmap_size=64MB", 'sqlite 3.50.2 refuses the settings: unrecognized token: "64MB"'),
+        pytest.param("cache_sise=3", "did you mean cache_size", marks=full),
+        pytest.param(
+            "mmap_size=64MB",
+            'sqlite 3.50.2 refuses the settings: unrecognized token: "64MB"',
+            marks=full,
+        ),
     ],
 )
 def test_settings_that_are_refused(workplace: Workplace, setting: str, message: str) -> None:

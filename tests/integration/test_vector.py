@@ -23,7 +23,7 @@ from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.driver.process import Data, Driver
 from tests.integration.servers import new_instance
 from tests.integration.slowdust_command import Workplace
-from tests.tiers.selection import ends_first, needs
+from tests.tiers.selection import ends_first, full, needs
 
 OLD, NEW, OTHER = "postgres@16.2-pgvector0.6.2", "postgres@18.4-pgvector0.8.5", "mariadb@11.8.9"
 WITH_PGVECTOR = [e.name for e in catalog_of("postgres").entries if "pgvector" in e.version]
@@ -113,6 +113,7 @@ def test_recall_qps_and_indexes_of_three_contenders(workplace: Workplace) -> Non
     assert not [warning for warning in report["warnings"] if "preparation" in warning]
 
 
+@full
 @needs("valgrind")
 def test_work_of_searches_is_counted_and_that_of_builds_is_not(workplace: Workplace) -> None:
     build_of(OLD)

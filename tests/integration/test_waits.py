@@ -28,6 +28,7 @@ from slowdust.instances.instance import Instance
 from slowdust.store.folder import Folder, writing
 from slowdust.store.waits import WaitKind, WaitPlace, WaitWindow
 from tests.integration.conftest import GetBuildOf, MakeInstance
+from tests.tiers.selection import full
 
 ROWS = 2000
 REPEATS = 3
@@ -86,7 +87,7 @@ def window(instance: Instance, driver: Driver, seconds: float = 0.5) -> WaitWind
     [
         ("postgres@17.6", None, "Lock/transactionid"),
         ("mysql@9.7.4", "innodb", "innodb/row lock"),
-        ("mysql@5.6.24", "innodb", "innodb/row lock"),
+        pytest.param("mysql@5.6.24", "innodb", "innodb/row lock", marks=full),
         ("mariadb@10.11.18", "rocksdb", "rocksdb/row lock"),
     ],
 )
@@ -114,6 +115,7 @@ def test_clients_of_one_row_wait_for_its_lock_and_for_the_disk(
     assert waits.sessions.asleep_us
 
 
+@full
 def test_a_disk_that_is_slower_by_a_known_time_is_named(
     data_root: Path, builds: GetBuildOf
 ) -> None:

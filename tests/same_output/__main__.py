@@ -1,8 +1,9 @@
 """Compare the output of this work tree with that of an earlier revision.
 
-`python -m tests.same_output REVISION` prints all that commands say of the stored experiments in
-tests/experiments, and of the published runs beside the project, with both, and lists the files that
-differ. It exits with 1 where any does. Changes that are intended are in `intended.tsv`.
+`python -m tests.same_output REVISION [KIND]...` prints all that commands say of the stored
+experiments in tests/experiments, by default of all kinds and of the published runs beside the
+project, with both, and lists the files that differ. It exits with 1 where any does. Changes that
+are intended are in `intended.tsv`.
 """
 
 from __future__ import annotations
@@ -96,12 +97,15 @@ def main() -> int:
     """Compare; return the exit code."""
     parser = argparse.ArgumentParser(prog="tests.same_output", description=__doc__)
     parser.add_argument("revision", help="The earlier revision: a commit, a tag, a branch.")
-    revision = parser.parse_args().revision
+    parser.add_argument("kinds", nargs="*", help="The stored experiments.  [all]")
+    options = parser.parse_args()
+    revision: str = options.revision
     with tempfile.TemporaryDirectory() as scratch:
         old_tree, old, new = (Path(scratch) / name for name in ("tree", "old", "new"))
         _check_out(revision, old_tree)
         with ThreadPoolExecutor() as pool:
-            list(pool.map(print_with, (old_tree, ROOT), (old, new)))
+            trees = ((old_tree, old), (ROOT, new))
+            list(pool.map(lambda each: print_with(*each, *options.kinds), trees))
         comparison = compare(old, new, read_intended(Path(__file__).with_name("intended.tsv")))
         files = len(list(_files(new)))
     for name, lines in comparison.differing.items():

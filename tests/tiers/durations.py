@@ -1,8 +1,9 @@
 """Record how long each test took, and for what; `python -m tests.tiers.durations` prints it.
 
-Each run writes target/durations/TIME.json: seconds of all tests, each with its seconds by reason.
-The reason of a moment is read from the programs that run below the test's process, every quarter
-of a second: a test of the whole command says no more by itself.
+Each run writes target/durations/TIME.json: seconds of all tests, each with its seconds by reason,
+and the CPU seconds of the test's process and of the programs that ended in it.
+The reason of a moment is read from the programs that run below the test's process, every half
+second: a test of the whole command says no more by itself.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FOLDER = Path("target") / "durations"
 _KEPT = 30
-_EVERY_S = 0.25
+_EVERY_S = 0.5
 _PROPERTY = "seconds_by_reason"
+_CPU = "cpu_seconds"
 _SERVERS = frozenset({"postgres", "mysqld", "mariadbd", "ferretdb", "mongod"})
 _ENDING = frozenset({signal.SIGKILL, signal.SIGINT, signal.SIGTERM})
 
@@ -59,6 +61,7 @@ class TestDuration:
     outcome: str
     seconds: float
     by_reason: dict[str, float] = field(default_factory=dict)
+    cpu: float = 0.0
 
     @property
     def file(self) -> str:
@@ -71,6 +74,7 @@ class Reasons:
     def __init__(self) -> None:
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._killed = False
+        self._cpu = _cpu_seconds()
         self._process = psutil.Process()
         self._stopped = threading.Event()
         sys.addaudithook(self._audit)
@@ -80,6 +84,11 @@ class Reasons:
         """Return what was read since the last call."""
         taken, self._seconds, self._killed = self._seconds, defaultdict(float), False
         return {reason: round(seconds, 2) for reason, seconds in taken.items()}
+
+    def take_cpu(self) -> float:
+        """Return the CPU seconds since the last call."""
+        before, self._cpu = self._cpu, _cpu_seconds()
+        return round(self._cpu - before, 2)
 
     def stop(self) -> None:
         """Read no more."""
@@ -105,6 +114,10 @@ class Reasons:
         except psutil.Error:
             return "Python"
         return next((reason for reason, known in PROGRAMS.items() if names & known), "Python")
+
+
+def _cpu_seconds() -> float:
+    return sum(os.times()[:4])
 
 
 def _name(pid: object) -> str:
@@ -133,6 +146,7 @@ class Recorder:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         if call.when == "teardown" and self._reasons:
             item.user_properties.append((_PROPERTY, self._reasons.take()))
+            item.user_properties.append((_CPU, self._reasons.take_cpu()))
         return (yield)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -144,6 +158,7 @@ class Recorder:
             outcome,
             round(so_far.seconds + report.duration, 3),
             properties.get(_PROPERTY, {}),  # type: ignore[arg-type]
+            properties.get(_CPU, 0.0),  # type: ignore[arg-type]
         )
 
     def pytest_sessionfinish(self) -> None:
@@ -176,21 +191,21 @@ def read(path: Path) -> list[TestDuration]:
 
 
 def by_file(tests: Iterable[TestDuration]) -> dict[str, dict[str, float]]:
-    """Return seconds of each file by reason; `total` is what pytest measured."""
+    """Return seconds of each file by reason; `total` is what pytest measured, `CPU` of all."""
     files: dict[str, dict[str, float]] = {}
     for test in tests:
         seconds = files.setdefault(test.file, {})
-        for reason, part in (*test.by_reason.items(), ("total", test.seconds)):
+        for reason, part in (*test.by_reason.items(), ("total", test.seconds), ("CPU", test.cpu)):
             seconds[reason] = seconds.get(reason, 0.0) + part
     return files
 
 
 def table(files: Mapping[str, Mapping[str, float]], most: int) -> list[str]:
     """Return lines of the longest files and of all of them, seconds by reason."""
-    widths = {reason: max(len(reason), 6) for reason in REASONS}
+    widths = {reason: max(len(reason), 6) for reason in ("CPU", *REASONS)}
     head = "  ".join(f"{reason:>{width}}" for reason, width in widths.items())
     longest = sorted(files.items(), key=lambda item: -item[1]["total"])
-    columns = (*REASONS, "total")
+    columns = (*widths, "total")
     total = {column: sum(x.get(column, 0.0) for x in files.values()) for column in columns}
 
     def row(name: str, seconds: Mapping[str, float]) -> str:

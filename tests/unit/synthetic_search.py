@@ -9,7 +9,7 @@ from itertools import pairwise
 from slowdust.bisection.candidates import Candidate, Candidates
 from slowdust.bisection.contradiction import Direct
 from slowdust.bisection.outcome import Outcome, outcome_of
-from slowdust.bisection.posterior import Belief, Evidence, Sum
+from slowdust.bisection.posterior import Belief, MeasuredRatio, Sum
 from slowdust.bisection.record import Question, Record, Step
 from slowdust.bisection.search import UnfitError
 
@@ -51,7 +51,7 @@ class SimulatedLaboratory:
         """Keep what would be built ahead."""
         self.prepared |= {*places}
 
-    def measure(self, number: int, step: Step) -> list[Evidence]:
+    def measure(self, number: int, step: Step) -> list[MeasuredRatio]:
         """Draw the ratios between neighbours anew."""
         del number
         self.orders += 1
@@ -72,12 +72,12 @@ class SimulatedLaboratory:
         drawn = self._drawn(before, after, 4)
         return Direct(drawn.log_ratio, drawn.error)
 
-    def _drawn(self, before: int, after: int, times: int) -> Evidence:
+    def _drawn(self, before: int, after: int, times: int) -> MeasuredRatio:
         error = self._error / times**0.5
         value = self._costs[after] - self._costs[before] + self._random.gauss(0, error)
         if self._random.random() < self._wrong:
             value += self._random.gauss(0, 0.1)
-        return Evidence(before, after, value, error)
+        return MeasuredRatio(before, after, value, error)
 
 
 def costs_with(changes: Mapping[int, float], candidates: int) -> list[float]:

@@ -42,7 +42,7 @@ def test_connecting_and_planning_are_in_the_default_suite_of_micro() -> None:
     default = MICRO.suite(DEFAULT_SUITE)
     connecting = [test for test in default if test.group is Group.CONNECTING]
     planning = [test.name for test in default if test.group is Group.PLANNING]
-    assert [test.name for test in connecting] == ["connect", "connect-query"]
+    assert [test.name for test in connecting] == ["connect", "connect-query", "connect-tls"]
     assert planning == ["plan-simple", "plan-joins", "plan-partitions"]
     assert all(test.reconnects and not is_counted(test, 1) for test in connecting)
 
@@ -59,7 +59,7 @@ def test_steps_whose_sessions_end_are_not_observed() -> None:
     sentences: list[str] = []
     steps = [PlannedStep(test, 1) for test in MICRO.suite(DEFAULT_SUITE)]
     left = with_lasting_sessions(steps, "waits", sentences.append)
-    assert len(left) == len(steps) - 2
+    assert len(left) == len(steps) - 3
     assert len(sentences) == 1
     assert with_lasting_sessions(left, "waits", sentences.append) == left
     assert len(sentences) == 1

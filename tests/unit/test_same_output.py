@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import re
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.experiments.stored import ROOT
-from tests.same_output.__main__ import Comparison, Intended, compare, print_with, read_intended
+from tests.same_output.__main__ import Comparison, compare, read_intended
 from tests.same_output.print_all import FAILED
 
 
@@ -30,26 +32,46 @@ def names(comparison: Comparison) -> tuple[set[str], set[str]]:
     return {str(name) for name in comparison.differing}, {str(name) for name in comparison.new}
 
 
-def test_a_changed_word_of_the_product_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    changed = tmp_path / "tree"
-    shutil.copytree(ROOT / "src", changed / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    (module,) = (path for path in changed.rglob("*.py") if "few blocks: {" in path.read_text())
-    module.write_text(module.read_text().replace("few blocks: {", "only a few blocks: {"))
-    old, new = tmp_path / "old", tmp_path / "new"
-    # Nothing may be in the order of a set.
-    monkeypatch.setenv("PYTHONHASHSEED", "1")
-    print_with(ROOT, old, "waits")
-    monkeypatch.setenv("PYTHONHASHSEED", "2")
-    print_with(changed, new, "waits")
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A repository with the sources, whose work tree has another word in the answer of a search."""
+    for folder in ("src", "tests/experiments", "tests/same_output"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
+    author = ("-c", "user.name=Test", "-c", "user.email=test@localhost")
+    for command in (("init", "-q"), ("add", "src"), (*author, "commit", "-q", "-m", "x")):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    (module,) = (
+        path for path in tmp_path.rglob("*.py") if '"Highest rate of {' in path.read_text()
+    )
+    module.write_text(module.read_text().replace('"Highest rate of {', '"Largest rate of {'))
+    return tmp_path
 
-    differing, none = names(compare(old, new))
-    of_report = {f"experiments/waits/report{form}" for form in (".md", ".json", ".html")}
-    assert of_report <= differing
-    assert not none
-    intended = [Intended("*", re.compile("few blocks: "), "only a few blocks: ")]
-    assert names(compare(old, new, intended)) == (set(), set())
+
+def same_output(copy: Path, rule: str) -> subprocess.CompletedProcess[str]:
+    """Compare a stored search with the commit; the seeds of sets differ, as nothing may show."""
+    (copy / "tests/same_output/intended.tsv").write_text(rule)
+    return subprocess.run(
+        [sys.executable, "-m", "tests.same_output", "HEAD", "capacity"],
+        cwd=copy,
+        env={**os.environ, "PYTHONPATH": f"{copy / 'src'}:{copy}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_command_fails_where_a_word_of_the_product_changed_unless_that_is_intended(
+    copy: Path,
+) -> None:
+    failed = same_output(copy, "")
+    assert failed.returncode == 1, failed.stderr
+    for name in ("again-0", "note.md", "report.html"):
+        assert f"studies/capacity/{name} differs" in failed.stdout
+
+    passed = same_output(copy, "*\tHighest rate of \tLargest rate of \n")
+    assert passed.returncode == 0, passed.stdout
+    assert "compared with HEAD, 0 differ" in passed.stdout
 
 
 def test_an_intended_change_is_made_in_its_files_alone(tmp_path: Path, old: Path) -> None:

@@ -253,8 +253,8 @@ impl Session for MysqlConnection {
         work::count(self, request).map(Some)
     }
 
-    fn rolls_back(&mut self) -> Result<bool, Failure> {
-        work::rolls_back(self)
+    fn rolls_back(&mut self, statements: &[String]) -> Result<bool, Failure> {
+        work::rolls_back(self, statements)
     }
 
     fn load<'a>(

@@ -121,7 +121,7 @@ def _report(
     add_recall(results, manifest.recalls, base)
     functions = function_changes(profiles, base, contenders)
     add_explanations(results, slices, contenders, hosts)
-    add_evidence(results, manifest, contenders, differences)
+    add_evidence(results, manifest, contenders)
     observed = waits_of(waits, base, contenders)
     same = same_plans(manifest.plans, dbms, base, differences)
     add_reasons(results, base, functions, observed, same)

@@ -30,7 +30,7 @@ class Cause(StrEnum):
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Indication:
     """The cause that a metric speaks for when it moves with the throughput."""
 
     cause: Cause
@@ -60,7 +60,7 @@ class Metric:
     unit: str = ""
     factor: float = 1.0
     """Multiplier from the quantities' unit to the metric's."""
-    evidence: Evidence | None = None
+    indicates: Indication | None = None
     markdown: str | None = None
     """Title of its column in Markdown; None if only the page and the data formats show it."""
 
@@ -82,25 +82,25 @@ _SWITCHES = ("voluntary_switches", "involuntary_switches")
 
 METRICS = (
     Metric("server_cpu_us", "cpu/o", "CPU time of the server's processes", "server", ("cpu_s",),
-        "µs", _US_PER_S, Evidence(Cause.CPU, "server CPU", 1.0, moves_with_speed=True),
+        "µs", _US_PER_S, Indication(Cause.CPU, "server CPU", 1.0, moves_with_speed=True),
         "server cpu/o us"),
     Metric("server_cpu_user_us", "user", "Server CPU time in user mode", "server",
         ("cpu_user_s",), "µs", _US_PER_S),
     Metric("server_cpu_system_us", "system", "Server CPU time in the kernel", "server",
         ("cpu_system_s",), "µs", _US_PER_S),
     Metric("host_cpu_us", "host cpu", "CPU time of the whole host", HOST, _CPU,
-        "µs", _US_PER_S, Evidence(Cause.CPU, "host CPU", 1.0, moves_with_speed=True),
+        "µs", _US_PER_S, Indication(Cause.CPU, "host CPU", 1.0, moves_with_speed=True),
         "host cpu/o us"),
     Metric("host_share_us", "whole host", "Time of all CPUs of the host", HOST, (),
-        "µs", _US_PER_S, Evidence(Cause.CPU, "host CPU", 100.0, moves_with_speed=True),
+        "µs", _US_PER_S, Indication(Cause.CPU, "host CPU", 100.0, moves_with_speed=True),
         "whole host/o us"),
     Metric("client_cpu_us", "client cpu", "CPU time of the load generator", "client", _CPU,
         "µs", _US_PER_S, markdown="client cpu/o us"),
     Metric("cs", "cs/o", "Context switches of the server's processes", "server",
-        ("context_switches",), evidence=Evidence(Cause.CONTENTION, "context switches", 50.0),
+        ("context_switches",), indicates=Indication(Cause.CONTENTION, "context switches", 50.0),
         markdown="cs/o"),
     Metric("host_cs", "host cs", "Context switches of the whole host", HOST,
-        ("context_switches",), evidence=Evidence(Cause.CONTENTION, "context switches", 50.0),
+        ("context_switches",), indicates=Indication(Cause.CONTENTION, "context switches", 50.0),
         markdown="host cs/o"),
     Metric("client_cs", "client cs", "Context switches of the load generator", "client",
         _SWITCHES),
@@ -108,17 +108,17 @@ METRICS = (
         markdown="r/o"),
     Metric("writes", "w/o", "Storage writes of the data disk", HOST, ("writes",)),
     Metric("read_kb", "rKB/o", "Read from storage by the server", "server", ("read_bytes",),
-        "kB", _KB_PER_BYTE, Evidence(Cause.IO, "KB read", 50.0), "rKB/o"),
+        "kB", _KB_PER_BYTE, Indication(Cause.IO, "KB read", 50.0), "rKB/o"),
     Metric("write_kb", "wKB/o", "Written to storage by the server", "server", ("write_bytes",),
-        "kB", _KB_PER_BYTE, Evidence(Cause.IO, "KB written", 20.0), "wKB/o"),
+        "kB", _KB_PER_BYTE, Indication(Cause.IO, "KB written", 20.0), "wKB/o"),
     Metric("pages_read", "pages/o", "Pages read from storage by the server", STORAGE,
         ("pages_read",), markdown="pages/o"),
     Metric("read_amplification", "read amp.", "Bytes read from storage for each byte of the row",
         STORAGE, ("rows_read",), markdown="read amp."),
     Metric("host_read_kb", "host rKB", "Read from storage by the host", HOST, ("read_bytes",),
-        "kB", _KB_PER_BYTE, Evidence(Cause.IO, "KB read", 50.0), "host rKB/o"),
+        "kB", _KB_PER_BYTE, Indication(Cause.IO, "KB read", 50.0), "host rKB/o"),
     Metric("host_write_kb", "host wKB", "Written to storage by the host", HOST,
-        ("write_bytes",), "kB", _KB_PER_BYTE, Evidence(Cause.IO, "KB written", 20.0),
+        ("write_bytes",), "kB", _KB_PER_BYTE, Indication(Cause.IO, "KB written", 20.0),
         "host wKB/o"),
 )  # fmt: skip
 """All metrics. The time of the whole host has no quantity: only archives have it, of hosts whose
@@ -204,7 +204,7 @@ COMPARED: tuple[Compared, ...] = (
     *(
         metric
         for metric in METRICS
-        if metric.probe == STORAGE or (metric.evidence is not None and metric.probe != HOST)
+        if metric.probe == STORAGE or (metric.indicates is not None and metric.probe != HOST)
     ),
     *PERCENTILES,
     *BESIDE,

@@ -7,6 +7,7 @@ DBMS, so that a benchmark may write its SQL in several dialects.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from typing import Literal
 
 import msgspec
@@ -262,6 +263,17 @@ class TestOnDbms(_Part):
     """Sets of tuples, of which values are drawn."""
     freshness: WritesFreshness | ReadsFreshness | None = None
     """The part of its operations in measuring how fresh the data are that queries see."""
+
+    def weights_of_statements(self) -> dict[str, float]:
+        """Return statement -> its executions in a mean operation / those in all transactions."""
+        whole = sum(transaction.weight for transaction in self.transactions)
+        mean: defaultdict[str, float] = defaultdict(float)
+        every: defaultdict[str, int] = defaultdict(int)
+        for transaction in self.transactions:
+            for call in transaction.calls:
+                every[call.sql] += call.repeat
+                mean[call.sql] += call.repeat * transaction.weight / whole
+        return {sql: mean[sql] / number for sql, number in every.items()}
 
 
 class Described(ABC):

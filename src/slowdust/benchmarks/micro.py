@@ -55,11 +55,21 @@ _WITHOUT_PARTITIONS = {
 _PARTITIONS = Test(
     _NAME, "plan-partitions", Group.PLANNING, Phase.AGED, absent_on=_ABSENT | _WITHOUT_PARTITIONS
 )
+_ENCRYPTED = Test(
+    _NAME,
+    "connect-tls",
+    Group.CONNECTING,
+    Phase.AGED,
+    absent_on=_ABSENT | {"sqlite": "SQLite has no connections that could be encrypted"},
+    reconnects=True,
+    encrypted=True,
+)
 _BEFORE_EXECUTION = (
     *(
         Test(_NAME, name, Group.CONNECTING, Phase.AGED, absent_on=_ABSENT, reconnects=True)
         for name in ("connect", "connect-query")
     ),
+    _ENCRYPTED,
     *(
         Test(_NAME, name, Group.PLANNING, Phase.AGED, absent_on=_ABSENT)
         for name in ("plan-simple", "plan-joins")

@@ -121,6 +121,8 @@ class Test:
     reconnects: bool = False
     """Whether each operation has a connection of its own. What follows a session from one operation
     to the next cannot observe it: counts, profiles, waits."""
+    encrypted: bool = False
+    """Whether its connections are encrypted, which not every build, and not every URL, is for."""
 
     @property
     def driver_test(self) -> str:

@@ -13,7 +13,7 @@ from slowdust.analysis.stored import Stored, read_stored
 from slowdust.bisection.ahead import BuildsAhead
 from slowdust.bisection.contradiction import Direct
 from slowdust.bisection.metrics import TIME, WORK
-from slowdust.bisection.posterior import Evidence
+from slowdust.bisection.posterior import MeasuredRatio
 from slowdust.bisection.record import STEPS, Record, Step
 from slowdust.bisection.search import UnfitError
 from slowdust.errors import UsageError
@@ -69,7 +69,7 @@ class Experiments:
         """End what is being built in the background."""
         self._ahead.close()
 
-    def measure(self, number: int, step: Step) -> Sequence[Evidence]:
+    def measure(self, number: int, step: Step) -> Sequence[MeasuredRatio]:
         """Return the ratios between neighbours among the step's candidates."""
         folder = Folder(self.results / f"step-{number + 1:02}")
         if not folder.has_manifest():
@@ -178,7 +178,7 @@ class Experiments:
 
     def _evidence(
         self, stored: Stored, places: Sequence[int], metric: str | None = None
-    ) -> list[Evidence]:
+    ) -> list[MeasuredRatio]:
         """Return the ratios of neighbours in a metric, by default in the one that decides."""
         facts = self._facts(stored, places)
         evidence = []
@@ -186,7 +186,7 @@ class Experiments:
             report = stored.report(base=base.name)
             results = [result for result in report.results if result.contender == other.name]
             evidence += [
-                Evidence(before, after, *log_ratio)
+                MeasuredRatio(before, after, *log_ratio)
                 for result in results
                 if (log_ratio := log_ratio_of(result, metric or self._record.metric)) is not None
             ]

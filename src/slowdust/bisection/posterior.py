@@ -45,7 +45,7 @@ _Combination = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Evidence:
+class MeasuredRatio:
     """A measured ratio of the costs of two candidates."""
 
     before: int
@@ -89,7 +89,7 @@ class Sum:
     """Posterior standard deviation."""
 
 
-def beliefs(evidence: Sequence[Evidence], last: int, drift: float) -> list[Belief]:
+def beliefs(evidence: Sequence[MeasuredRatio], last: int, drift: float) -> list[Belief]:
     """Return what the evidence says of each interval between measured candidates, in their order.
 
     `last` is the place of the last candidate of the range, of which the first has place 0; `drift`
@@ -108,7 +108,7 @@ def beliefs(evidence: Sequence[Evidence], last: int, drift: float) -> list[Belie
     ]
 
 
-def sums(evidence: Sequence[Evidence], last: int, drift: float) -> list[Sum]:
+def sums(evidence: Sequence[MeasuredRatio], last: int, drift: float) -> list[Sum]:
     """Return the log ratio of each measured candidate to the first one, which is left out.
 
     Arguments as of `beliefs`. Neighbouring intervals are not independent: what was measured over
@@ -126,7 +126,7 @@ def sums(evidence: Sequence[Evidence], last: int, drift: float) -> list[Sum]:
     ]
 
 
-def _intervals(evidence: Sequence[Evidence]) -> list[tuple[int, int]]:
+def _intervals(evidence: Sequence[MeasuredRatio]) -> list[tuple[int, int]]:
     """Return the intervals between measured candidates, in their order."""
     return [*pairwise(sorted({place for each in evidence for place in (each.before, each.after)}))]
 
@@ -147,7 +147,7 @@ class _Model:
 
     def __init__(
         self,
-        evidence: Sequence[Evidence],
+        evidence: Sequence[MeasuredRatio],
         intervals: Sequence[tuple[int, int]],
         last: int,
         drift: float,

@@ -9,7 +9,7 @@ from typing import Protocol
 from slowdust.bisection.candidates import Candidate
 from slowdust.bisection.contradiction import Direct
 from slowdust.bisection.metrics import words_for
-from slowdust.bisection.posterior import Belief, Evidence, beliefs
+from slowdust.bisection.posterior import Belief, MeasuredRatio, beliefs
 from slowdust.bisection.record import Record, Step
 from slowdust.bisection.strategy import (
     MOST_EXTENSIONS,
@@ -50,7 +50,7 @@ class Laboratory(Protocol):
         """Build candidates that may be measured next, while others are measured."""
         ...
 
-    def measure(self, number: int, step: Step) -> Sequence[Evidence]:
+    def measure(self, number: int, step: Step) -> Sequence[MeasuredRatio]:
         """Measure a step as far as it is wanted, or read what was measured.
 
         Return the ratios of neighbours among its places, as far as there are any.
@@ -86,11 +86,11 @@ class Search:
         self._laboratory = laboratory
         self._save = save
         self._say = say
-        self._evidence: list[Sequence[Evidence]] = []
+        self._evidence: list[Sequence[MeasuredRatio]] = []
         """The evidence of each step."""
         self._confirmed: dict[tuple[int, int], list[Direct | None]] = {}
         """Interval -> the measurements of its change, one for each that was tried."""
-        self._judged: list[Evidence] = []
+        self._judged: list[MeasuredRatio] = []
         self._beliefs: list[Belief] = []
         """What follows from the evidence that was judged last."""
 
@@ -130,11 +130,11 @@ class Search:
         return self._beliefs
 
     @property
-    def evidence(self) -> list[Evidence]:
+    def evidence(self) -> list[MeasuredRatio]:
         """All that was measured."""
         steps = [each for evidence in self._evidence for each in evidence]
         confirmed = [
-            Evidence(*place, each.log_ratio, each.error)
+            MeasuredRatio(*place, each.log_ratio, each.error)
             for place, tries in self._confirmed.items()
             for each in tries
             if each is not None
@@ -283,7 +283,7 @@ class Search:
         step.done = step.extensions
         self._save(self._record)
 
-    def _check_complete(self, step: Step, evidence: Sequence[Evidence]) -> None:
+    def _check_complete(self, step: Step, evidence: Sequence[MeasuredRatio]) -> None:
         """Raise UnfitError for a candidate without a ratio; SlowdustError where an end has none."""
         seen = {place for each in evidence for place in (each.before, each.after)}
         lacking = [place for place in step.places if place not in seen]

@@ -39,6 +39,13 @@ class Access:
     listen: Listen = Listen.SOCKET
     auth: Auth = Auth.TRUST
     password: Secret | None = None
+    encrypted: Access | None = None
+    """The access by encrypted TCP on 127.0.0.1 that its server has as well; None without one."""
+
+    @property
+    def by_tcp(self) -> Access | None:
+        """The access of clients by TCP, encrypted or not; None where the server has no port."""
+        return self if self.listen is Listen.LOOPBACK else self.encrypted
 
     @classmethod
     def make(cls, listen: Listen = Listen.SOCKET, auth: Auth = Auth.TRUST) -> Access:

@@ -6,6 +6,7 @@ directory of configurations `configs/DBMS/`.
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import signal
 from abc import ABC, abstractmethod
@@ -13,9 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
-from slowdust.dbms.access import USER, Access, Auth, Listen, Target
+from slowdust.dbms.access import USER, Access, Auth, Listen, Target, Tls, Verify
 from slowdust.dbms.by_url import ByUrl
 from slowdust.dbms.in_force import InForce
 from slowdust.dbms.settings import (
@@ -210,6 +213,16 @@ class Family(ABC):
             return Access()
         return Access.make(listen, auths[0])
 
+    def without_tls(self, build: Build, account: Account) -> str | None:
+        """Say why servers of this build encrypt no connections; None where they do."""
+        del build, account
+        return f"connections to {self.name} are not encrypted"
+
+    def with_encryption(self, access: Access, build: Build) -> Access:
+        """Return the access with one by encrypted TCP, which asks for a password, beside it."""
+        by_tcp = access.by_tcp or self.access_by(Listen.LOOPBACK, build)
+        return dataclasses.replace(access, encrypted=by_tcp)
+
     @abstractmethod
     def create(self, site: Site, run: Run) -> None:
         """Fill the data directory; the configuration file exists already."""
@@ -250,6 +263,20 @@ class Family(ABC):
             password=site.access.password,
             database=self.database,
             engine=site.engine,
+        )
+
+    def encrypted_target(self, site: Site) -> Target:
+        """Return the address of its encrypted access for the driver.
+
+        The certificate was made for this server alone, by nobody whom the client could ask.
+        """
+        assert site.access.encrypted is not None
+        return msgspec.structs.replace(
+            self.target(site),
+            host="127.0.0.1",
+            socket=None,
+            password=site.access.encrypted.password,
+            tls=Tls(verify=Verify.NOTHING),
         )
 
     @abstractmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowdust.builds.model import Build
-from slowdust.dbms.access import Auth
+from slowdust.dbms.access import Access, Auth
 from slowdust.dbms.by_url import MYSQL
 from slowdust.dbms.mysqld.family import MysqldFamily
 from slowdust.dbms.mysqld.layout import version_of
@@ -39,13 +39,13 @@ class Mysql(MysqldFamily):
             return super().validation(build)
         return ("--validate-config", "--log-error-verbosity=2")
 
-    def identified(self, site: Site) -> str:
+    def identified(self, site: Site, access: Access) -> str:
         """Name the plugin of the access, where there is more than the native one."""
-        plugin = _PLUGINS.get(site.access.auth)
+        plugin = _PLUGINS.get(access.auth)
         if plugin is None or version_of(site.version) < _SHA2_SINCE:
-            return super().identified(site)
-        assert site.access.password is not None, "all but trust have one"
-        return f"IDENTIFIED WITH {plugin} BY '{site.access.password.reveal()}'"
+            return super().identified(site, access)
+        assert access.password is not None, "all but trust have one"
+        return f"IDENTIFIED WITH {plugin} BY '{access.password.reveal()}'"
 
     def create(self, site: Site, run: Run) -> None:
         """Let the server initialize its data; before 5.7 that takes SQL files."""

@@ -9,18 +9,24 @@ from pathlib import Path
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
-from slowdust.dbms.access import USER, Auth, Listen
+from slowdust.dbms.access import USER, Auth
 from slowdust.dbms.by_url import POSTGRES
 from slowdust.dbms.family import Commit, Family, Shutdown, Sizes
 from slowdust.dbms.in_force import InForce
 from slowdust.dbms.postmaster import in_force, physical, waits
-from slowdust.dbms.postmaster.settings_check import accepted_settings, configuration_text, quoted
+from slowdust.dbms.postmaster.settings_check import (
+    accepted_settings,
+    configuration_text,
+    quoted,
+    why_without_tls,
+)
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Row, Stage, Statements, WaitUntil
 from slowdust.dbms.waits import Waits
 from slowdust.directories import AccountDirectory, files_below
 from slowdust.errors import SlowdustError
+from slowdust.secret import Secret
 from slowdust.units import Second
 
 _STATUS_LINE = 7
@@ -125,13 +131,18 @@ class Postgres(Family):
         del build
         return (Auth.SCRAM, Auth.MD5)
 
+    def without_tls(self, build: Build, account: Account) -> str | None:
+        """Ask the server whether it takes the setting."""
+        return why_without_tls(build, account)
+
     def create(self, site: Site, run: Run) -> None:
         """Run initdb without syncing, since a crash of the host ends the experiment anyway."""
         command: list[str | Path] = [
             *site.build.command(site.build.program("initdb")),
             f"--pgdata={site.data_dir}",
             f"--username={USER}",
-            f"--auth={_AUTH_METHODS[site.access.auth]}",
+            f"--auth-local={_AUTH_METHODS[site.access.auth]}",
+            f"--auth-host={_AUTH_METHODS[(site.access.by_tcp or site.access).auth]}",
             "--encoding=UTF8",
             "--locale=C",
             "--no-sync",
@@ -140,10 +151,11 @@ class Postgres(Family):
             command.append("--data-checksums")
         elif major_version(site.version) >= _CHECKSUMS_BY_DEFAULT_SINCE:
             command.append("--no-data-checksums")
-        if site.access.password is None:
+        password = (site.access.by_tcp or site.access).password
+        if password is None:
             run(command)
         else:
-            _run_with_password(site, command, run)
+            _run_with_password(password, site, command, run)
 
     def configuration(self, site: Site) -> str:
         """Return an include of the file that initdb wrote for this machine, then our settings."""
@@ -152,13 +164,15 @@ class Postgres(Family):
 
     def server_command(self, site: Site) -> list[str]:
         """Return the command of the postmaster."""
-        loopback = site.access.listen is Listen.LOOPBACK
         own = {
             "config_file": str(site.config_file),
-            "listen_addresses": "127.0.0.1" if loopback else "",
+            "listen_addresses": "127.0.0.1" if site.access.by_tcp else "",
             "port": str(site.port),
             "unix_socket_directories": str(site.socket_dir),
         }
+        if site.access.encrypted:
+            files = {"ssl_cert_file": str(site.certificate), "ssl_key_file": str(site.key)}
+            own |= {"ssl": "on"} | files
         options = [part for name, value in own.items() for part in ("-c", f"{name}={value}")]
         return [*site.build.command(site.build.server), "-D", str(site.data_dir), *options]
 
@@ -319,11 +333,12 @@ def _messages_of(severity: str, log: Sequence[str]) -> list[str]:
     return [f"{severity}: {message}" for _, separator, message in parts if separator]
 
 
-def _run_with_password(site: Site, command: Sequence[str | Path], run: Run) -> None:
-    assert site.access.password is not None
+def _run_with_password(
+    password: Secret, site: Site, command: Sequence[str | Path], run: Run
+) -> None:
     file = site.config_file.with_name("password")
     try:
-        site.account.make_file(file, f"{site.access.password.reveal()}\n".encode())
+        site.account.make_file(file, f"{password.reveal()}\n".encode())
         run([*command, f"--pwfile={file}"])
     finally:
         file.unlink(missing_ok=True)

@@ -64,6 +64,16 @@ class Site:
         """The directory of its data."""
         return self.data_dir
 
+    @property
+    def certificate(self) -> Path:
+        """The file of the server's certificate, which exists if an access is encrypted."""
+        return self.config_file.with_name("server.crt")
+
+    @property
+    def key(self) -> Path:
+        """The file of the certificate's key."""
+        return self.config_file.with_name("server.key")
+
 
 class Run(Protocol):
     """A function that runs a program to its end as the server's user and returns its output."""

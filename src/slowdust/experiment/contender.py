@@ -104,6 +104,8 @@ class Server(Protocol):
         ...
 
 
+NOT_ASKED = "no test asks for encryption"
+"""Why the server of an experiment without such tests encrypts no connections."""
 _LOG_LINES = 8
 _DYING: Second = 1.0
 """Time in which the end of a server is noticed whose connections broke."""
@@ -125,6 +127,8 @@ class ResolvedContender:
     memory_bytes: int | None = None
     """The limit of its server's memory; None for that of the host."""
     url: ServerUrl | None = None
+    without_tls: str | None = NOT_ASKED
+    """Why its server encrypts no connections; None where it does."""
     beside_running: bool = False
     """Whether it is reached as a server by URL is: by TCP, and on whatever CPUs it runs."""
 
@@ -137,8 +141,9 @@ class ResolvedContender:
         return self.build.dbms
 
     def lacks(self, test: Test) -> str | None:
-        """Return why its DBMS or storage engine has no such test; None where it has it."""
-        return test.absent_on.get(self.dbms) or test.absent_on.get(self.engine or "")
+        """Return why its DBMS, storage engine or server has no such test; None where it has it."""
+        absent = test.absent_on.get(self.dbms) or test.absent_on.get(self.engine or "")
+        return absent or (self.without_tls if test.encrypted else None)
 
 
 @dataclass
@@ -230,6 +235,13 @@ class RunningContender:
         """The address of its server."""
         target = self.server.target()
         return msgspec.structs.replace(target, foreign=True) if self.is_unplaced else target
+
+    def target_of(self, test: Test) -> Target:
+        """Return the address of its server for a test, whose connections may be encrypted."""
+        if not test.encrypted or self.is_remote:
+            return self.target
+        target = self.instance.encrypted_target()
+        return msgspec.structs.replace(target, foreign=self.is_unplaced)
 
     def idle_probes(self) -> list[IdleServer]:
         """Return the probe that shows whether its running server is idle, if that can be seen."""

@@ -21,7 +21,7 @@ from slowdust.dbms.by_url import PREFIX
 from slowdust.dbms.settings import Settings
 from slowdust.dbms.settings_query import UnknownSettingError
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.experiment.contender import ResolvedContender, RunningContender
+from slowdust.experiment.contender import NOT_ASKED, ResolvedContender, RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.remote_server import RemoteServer
@@ -31,6 +31,7 @@ from slowdust.experiment.spec.errors import AtKeysError, at
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.unsupported_tests import lacking_of
 from slowdust.experiment.view import View
+from slowdust.instances.certificate import why_no_certificate
 from slowdust.instances.delays import delay_library
 from slowdust.instances.instance import Instance
 from slowdust.instances.leftovers import clean_leftovers
@@ -220,7 +221,10 @@ def _resolved(
         settings = Settings("as found", {}, {}, {})
         environment = planned.name.environment
         engine = engines[0] if engines else None
-        return ResolvedContender(name, None, engine, environment, settings, url=url)
+        without_tls = None if url.tls else f"connections to {url.text} are not encrypted"
+        return ResolvedContender(
+            name, None, engine, environment, settings, url=url, without_tls=without_tls
+        )
     kind = family(build.dbms)
     engine = kind.choose_engine(build, planned.name.engine)
     _refuse(name, Candidate(build.dbms, build.facts.version, build.root, engine), spec)
@@ -241,8 +245,15 @@ def _resolved(
         settings,
         planned.slowed,
         spec.memory,
+        without_tls=_without_tls(build, spec),
         beside_running=spec.has_running_servers,
     )
+
+
+def _without_tls(build: Build, spec: Spec) -> str | None:
+    if not any(test.encrypted for test in spec.chosen_tests()):
+        return NOT_ASKED
+    return why_no_certificate() or family(build.dbms).without_tls(build, server_account())
 
 
 def check_settings(resolved: Sequence[ResolvedContender]) -> None:
@@ -295,6 +306,9 @@ def _create(run: RunDirectory, resolved: ResolvedContender, view: View) -> Runni
     assert resolved.build is not None
     library = None if resolved.slowed is None else delay_library()
     listen = Listen.LOOPBACK if resolved.beside_running else Listen.SOCKET
+    access = contender.family.access_by(listen, resolved.build)
+    if resolved.without_tls is None:
+        access = contender.family.with_encryption(access, resolved.build)
     try:
         contender.handle = Instance.create(
             run,
@@ -302,7 +316,7 @@ def _create(run: RunDirectory, resolved: ResolvedContender, view: View) -> Runni
             resolved.build,
             resolved.settings,
             engine=resolved.engine,
-            access=contender.family.access_by(listen, resolved.build),
+            access=access,
             environment=resolved.environment,
             delay_library=library,
             memory_bytes=resolved.memory_bytes,

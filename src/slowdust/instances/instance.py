@@ -13,7 +13,7 @@ from pathlib import Path
 from slowdust.accounts import Account, server_account
 from slowdust.builds.model import Build
 from slowdust.dbms import family as family_of
-from slowdust.dbms.access import Access, Listen, Target
+from slowdust.dbms.access import Access, Target
 from slowdust.dbms.environment import SYNC_DELAY, Environment, check_loadable, preloading
 from slowdust.dbms.family import Shutdown
 from slowdust.dbms.settings import AcceptedSettings, Settings
@@ -28,6 +28,7 @@ from slowdust.instances.allocators import (
     loaded_allocator,
 )
 from slowdust.instances.callgrind import Callgrind
+from slowdust.instances.certificate import make_certificate
 from slowdust.instances.delays import DelayFile
 from slowdust.instances.freezing import Freezable, freezable
 from slowdust.instances.leftovers import remove_tree
@@ -194,7 +195,7 @@ class Instance:
     def _start(self, timeout: float) -> None:
         if self.delay is not None:
             self._attached_before = self.delay.attached
-        if self._site.access.listen is Listen.LOOPBACK:
+        if self._site.access.by_tcp:
             self._site = dataclasses.replace(self._site, port=_free_loopback_port())
         self._launch()
         deadline = time.monotonic() + timeout
@@ -256,6 +257,10 @@ class Instance:
     def target(self) -> Target:
         """Return the server's address for the driver; a TCP port changes with each start."""
         return self._family.target(self._site)
+
+    def encrypted_target(self) -> Target:
+        """Return its address for encrypted connections, which it was made with."""
+        return self._family.encrypted_target(self._site)
 
     def remove(self) -> None:
         """Stop the server and delete everything that it stored; a second call does nothing."""
@@ -333,6 +338,8 @@ class Instance:
             )
         site.config_file.write_text(self._family.configuration(site), encoding="utf-8")
         site.config_file.chmod(0o644)
+        if site.access.encrypted:
+            make_certificate(site)
         self._family.create(site, self._programs.run_to_end)
 
     def _launch(self) -> None:

@@ -101,6 +101,9 @@ class Executed(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Operations that were executed, those without the statement too."""
     executions: Natural
     """Executions of the statement in all of them."""
+    weight: Amount = 1.0
+    """Executions in a mean operation of the test / those in one of these operations, which carry
+    out every transaction of the test once."""
     amounts: dict[str, Amount] = {}
     """Name -> the total of all executions; analysis/evidence/rows_and_pages.py has the names."""
 

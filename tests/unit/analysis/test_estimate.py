@@ -92,6 +92,7 @@ def test_intervals_hold_under_drift_tails_and_restarts(
     assert covered(experiments) >= 0.905
 
 
+@full
 def test_intervals_hold_with_four_contenders_that_are_slower() -> None:
     experiments = simulated(60, Noise(), tests=8, incarnations=3, contenders=4, rqps=0.9)
 

@@ -12,7 +12,9 @@ from slowdust.wording import listing, rough_duration, short_names
 from tests.unit.analysis.results import a_result
 
 A, B, C = "postgres@15.8", "postgres@17.6", "postgres@18.4"
-ANOTHER_PLAN = Evidence(kind="plan", words="sbtest1: index scan on k_1 became a sequential scan")
+ANOTHER_PLAN = Evidence(
+    kind="plan", words="sbtest1: index scan on k_1 became a sequential scan", leads=True
+)
 
 
 MARGIN = 0.03

@@ -22,6 +22,7 @@ from slowdust.analysis.comparison.verdict import (
     verdict_alone,
 )
 from slowdust.analysis.model import Verdict
+from tests.tiers.selection import full
 from tests.unit.synthetic import (
     Noise,
     shortened,
@@ -186,7 +187,7 @@ def share_with_a_difference(experiments: list[list[Verdict]]) -> float:
     return float(np.mean([any(v in DIFFERENT for v in verdicts) for verdicts in experiments]))
 
 
-@pytest.mark.parametrize("restart", [0.0, 0.005])
+@pytest.mark.parametrize("restart", [pytest.param(0.0, marks=full), 0.005])
 def test_the_same_build_twice_is_rarely_different(restart: float) -> None:
     assert share_with_a_difference(judged(80, Noise(restart=restart))) <= 0.05
 

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from slowdust.bisection.posterior import Evidence, beliefs
+from slowdust.bisection.posterior import MeasuredRatio, beliefs
 
 DRIFT = 0.0025
 CHANGES = {DRIFT: 0.0, 0.08: 0.87, 0.4: 0.07, 1.6: 0.04, 6.4: 0.02}
@@ -22,7 +22,7 @@ def test_without_evidence_there_is_no_belief() -> None:
 
 
 def test_an_exact_difference_is_a_change_and_an_exact_1_is_none() -> None:
-    seen = beliefs([Evidence(0, 4, 0.05, 1e-4), Evidence(4, 8, 0.0, 1e-4)], 8, DRIFT)
+    seen = beliefs([MeasuredRatio(0, 4, 0.05, 1e-4), MeasuredRatio(4, 8, 0.0, 1e-4)], 8, DRIFT)
     assert [(each.before, each.after) for each in seen] == [(0, 4), (4, 8)]
     assert seen[0].changed > 0.95
     assert seen[1].changed < 0.05
@@ -36,7 +36,7 @@ def test_it_agrees_with_bayes_rule_over_all_combinations(
     measured: tuple[float, float, float],
 ) -> None:
     evidence = [
-        Evidence(before, after, value, 0.01)
+        MeasuredRatio(before, after, value, 0.01)
         for (before, after), value in zip([(0, 1), (1, 3), (0, 3)], measured, strict=True)
     ]
     values, sums = np.array(measured), np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
@@ -66,7 +66,7 @@ def test_it_agrees_with_bayes_rule_over_all_combinations(
 def test_a_large_change_is_found_at_its_place_alone(size: float, error: float) -> None:
     measured = [(0, 4), (0, 2), (2, 4), (2, 3), (3, 4), (0, 1), (1, 2)]
     evidence = [
-        Evidence(before, after, math.log(size) if before < 3 <= after else 0.0, error)
+        MeasuredRatio(before, after, math.log(size) if before < 3 <= after else 0.0, error)
         for before, after in measured
     ]
     seen = beliefs(evidence, 4, 0.0075)
@@ -76,14 +76,18 @@ def test_a_large_change_is_found_at_its_place_alone(size: float, error: float) -
 
 
 def test_a_wrong_measurement_is_outvoted() -> None:
-    agreed = [Evidence(0, 8, 0.06, 0.003), Evidence(0, 4, 0.06, 0.003), Evidence(4, 8, 0.0, 0.003)]
-    contradicted = [*agreed, Evidence(0, 4, 0.0, 0.003), Evidence(0, 4, 0.061, 0.003)]
+    agreed = [
+        MeasuredRatio(0, 8, 0.06, 0.003),
+        MeasuredRatio(0, 4, 0.06, 0.003),
+        MeasuredRatio(4, 8, 0.0, 0.003),
+    ]
+    contradicted = [*agreed, MeasuredRatio(0, 4, 0.0, 0.003), MeasuredRatio(0, 4, 0.061, 0.003)]
     seen = beliefs(contradicted, 8, DRIFT)
     assert seen[0].changed > 0.9
     assert seen[1].changed < 0.2
 
 
 def test_a_longer_interval_is_more_likely_to_have_a_change() -> None:
-    evidence = [Evidence(0, 1, 0.012, 0.01), Evidence(1, 40, 0.012, 0.01)]
+    evidence = [MeasuredRatio(0, 1, 0.012, 0.01), MeasuredRatio(1, 40, 0.012, 0.01)]
     short, long = beliefs(evidence, 40, DRIFT)
     assert long.changed > short.changed

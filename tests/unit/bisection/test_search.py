@@ -12,11 +12,12 @@ from syrupy.assertion import SnapshotAssertion
 
 from slowdust.bisection.contradiction import Direct
 from slowdust.bisection.outcome import outcome_of
-from slowdust.bisection.posterior import Belief, Evidence
+from slowdust.bisection.posterior import Belief, MeasuredRatio
 from slowdust.bisection.record import Record, Step
 from slowdust.bisection.search import Search, UnfitError
 from slowdust.errors import SlowdustError
 from slowdust.report.bisection.words import certainty
+from tests.tiers.selection import ends_first
 from tests.unit.synthetic_search import SimulatedLaboratory, costs_with, record_of
 
 EXACT = 0.0005
@@ -70,7 +71,7 @@ def test_a_change_that_only_follows_from_others_is_measured_directly() -> None:
 class _WithoutNoise(SimulatedLaboratory):
     """A laboratory whose measurements have no error, although they say so."""
 
-    def _drawn(self, before: int, after: int, times: int) -> Evidence:
+    def _drawn(self, before: int, after: int, times: int) -> MeasuredRatio:
         drawn = super()._drawn(before, after, times)
         exact = self._costs[after] - self._costs[before]
         return dataclasses.replace(drawn, log_ratio=exact)
@@ -190,7 +191,7 @@ class _Silent(SimulatedLaboratory):
         super().__init__(costs_with({7: 0.1}, 17), EXACT, extends=extends)
         self._silent = silent
 
-    def measure(self, number: int, step: Step) -> list[Evidence]:
+    def measure(self, number: int, step: Step) -> list[MeasuredRatio]:
         measured = super().measure(number, step)
         return [each for each in measured if not {each.before, each.after} & self._silent]
 
@@ -261,13 +262,13 @@ class _Mortal(SimulatedLaboratory):
         super().__init__(costs_with({7: 0.1}, 17), EXACT, extends=False)
         self._dies_in = dies_in
 
-    def measure(self, number: int, step: Step) -> list[Evidence]:
+    def measure(self, number: int, step: Step) -> list[MeasuredRatio]:
         if self.orders == self._dies_in:
             raise _StoppedError
         return super().measure(number, step)
 
 
-@pytest.mark.parametrize("dies_in", range(4))
+@pytest.mark.parametrize("dies_in", ends_first(range(4)))
 def test_a_stopped_search_goes_on_where_it_was(dies_in: int) -> None:
     saved: list[bytes] = []
 

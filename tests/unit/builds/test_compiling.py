@@ -20,7 +20,7 @@ from slowdust.builds.compiling.flags import FLAG_SETS
 from slowdust.builds.sizes.build import sizes_of
 from slowdust.builds.sizes.selection import chosen_builds
 from slowdust.errors import SlowdustError, UsageError
-from tests.tiers.selection import ends_first, needs
+from tests.tiers.selection import ends_first, full, needs
 from tests.unit.builds.source_projects import (
     CONFIGURE,
     VERSION,
@@ -273,7 +273,10 @@ def test_path_of_sources_that_is_absent(open_dir: Path) -> None:
         resolve("postgres", f"source:{open_dir / 'absent'}", print)
 
 
-@pytest.mark.parametrize(("dbms", "version"), [("mysql", "8.4.3"), ("mariadb", "11.4.5-MariaDB")])
+@pytest.mark.parametrize(
+    ("dbms", "version"),
+    [("mysql", "8.4.3"), pytest.param("mariadb", "11.4.5-MariaDB", marks=full)],
+)
 def test_cmake_builds_with_the_flags_of_the_set(open_dir: Path, dbms: str, version: str) -> None:
     folder = mysqld_sources(open_dir / "repository", version)
     commit(folder, "Begin", "one")

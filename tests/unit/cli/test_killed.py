@@ -17,6 +17,7 @@ from typing import NamedTuple
 import pytest
 
 from slowdust.temporary import temporary_folder
+from tests.tiers.selection import full
 from tests.unit.archive.sysbench_files import RUN_A, Written, write_archive
 from tests.unit.cli.command import Slowdust
 from tests.unit.synthetic_hosts import NEW, keep_parts, part_of
@@ -88,17 +89,9 @@ class Killed(NamedTuple):
 _KILLS = [
     Killed("bundle slap -o out/m", "tarfile:TarFile.addfile", "out", "out/m", call=3),
     Killed("report slap --html out/page.html", "os:fsync", "out", "out/page.html"),
-    Killed("report micro --classic out/new", "os:fsync", "out/new", "out/new/qps.abs.c1.tsv"),
-    Killed("site out", "os:fsync", "out/experiments", "out/index.html", call=3),
     Killed(
         "import bundle m.slowdust --name again",
         "slowdust.store.keeping.bundle:put_in_place",
-        "results",
-        "results/again",
-    ),
-    Killed(
-        "import sysbench archive --name again",
-        "slowdust.store.folder:Writer.append",
         "results",
         "results/again",
     ),
@@ -115,9 +108,26 @@ _KILLS = [
         "results/both",
     ),
 ]
+_MORE_KILLS = [
+    Killed("report micro --classic out/new", "os:fsync", "out/new", "out/new/qps.abs.c1.tsv"),
+    Killed("site out", "os:fsync", "out/experiments", "out/index.html", call=3),
+    Killed(
+        "import sysbench archive --name again",
+        "slowdust.store.folder:Writer.append",
+        "results",
+        "results/again",
+    ),
+]
 
 
-@pytest.mark.parametrize("killed", _KILLS, ids=lambda killed: killed.words)
+@pytest.mark.parametrize(
+    "killed",
+    [
+        *_KILLS,
+        *(pytest.param(killed, marks=full) for killed in _MORE_KILLS),
+    ],
+    ids=lambda killed: killed.words,
+)
 def test_a_killed_command_leaves_what_the_next_run_removes(
     slowdust: Slowdust, results: Path, scratch: Path, tmp_path: Path, killed: Killed
 ) -> None:

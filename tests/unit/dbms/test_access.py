@@ -46,6 +46,18 @@ def test_a_build_that_asks_for_none_stays_off_the_loopback(dbms: str, version: s
     assert {kind.access_by(listen, build) for listen in Listen} == {Access()}
 
 
+@pytest.mark.parametrize(
+    ("dbms", "version"), [("postgres", "10.23"), ("mysql", "9.7.4"), ("mariadb", "10.11.18")]
+)
+@pytest.mark.parametrize("listen", Listen)
+def test_encrypted_access_asks_for_a_password(dbms: str, version: str, listen: Listen) -> None:
+    kind, build = family(dbms), build_of(dbms, version)
+    access = kind.with_encryption(kind.access_by(listen, build), build)
+    assert access.encrypted and access.encrypted.password
+    assert access.by_tcp and access.by_tcp.password == access.encrypted.password
+    assert bool(access.password) is (listen is Listen.LOOPBACK)
+
+
 def test_sqlite_stays_off_the_loopback() -> None:
     with pytest.raises(UsageError, match="sqlite has no server"):
         family("sqlite").access_by(Listen.LOOPBACK, build_of("sqlite", "3.51.3"))

@@ -43,12 +43,17 @@ def test_steps_in_which_nobody_could_be_compared_are_left_out(
 @pytest.mark.parametrize(
     ("name", "lacked"),
     [
-        ("mysql@9.7.4/memory", ["plan-partitions"]),
-        ("mysql@9.7.4/innodb", []),
+        ("mysql@9.7.4/memory", ["connect-tls", "plan-partitions"]),
+        ("mysql@9.7.4/innodb", ["connect-tls"]),
         ("mongodb@8.0", [test.name for test in BEFORE_EXECUTION]),
     ],
 )
-def test_tests_of_planning_are_for_databases_that_plan(name: str, lacked: list[str]) -> None:
+def test_what_comes_before_execution_is_not_tested_everywhere(name: str, lacked: list[str]) -> None:
     server, _, engine = name.partition("/")
     lacking = replace(resolved(server), engine=engine or None)
     assert [test.name for test in BEFORE_EXECUTION if lacking.lacks(test) is not None] == lacked
+
+
+def test_encryption_is_tested_where_the_server_has_it() -> None:
+    lacking = replace(resolved("postgres@17.6"), without_tls=None)
+    assert [test.name for test in BEFORE_EXECUTION if lacking.lacks(test) is not None] == []

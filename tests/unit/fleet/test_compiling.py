@@ -17,7 +17,7 @@ from slowdust.fleet.building import workshop
 from slowdust.fleet.building.compiling import compile_builds, nodes_that_can
 from slowdust.fleet.model import Able, Begun, Lost, Report
 from slowdust.units import Second
-from tests.tiers.selection import needs
+from tests.tiers.selection import full, needs
 from tests.unit.builds.source_projects import VERSION, commit, postgres_sources, write
 from tests.unit.synthetic_fleet import Heard
 
@@ -145,6 +145,7 @@ def test_nodes_share_the_builds_and_the_head_has_them_with_their_provenance(
     assert len(nodes.nodes["a"].compiled) == 1, "nothing is compiled twice"
 
 
+@full
 @needs_compiler
 def test_what_is_cached_here_is_asked_of_nobody(
     spec: Spec, nodes: Nodes, monkeypatch: pytest.MonkeyPatch
@@ -168,6 +169,7 @@ def test_what_a_lost_node_had_is_compiled_by_another(spec: Spec, nodes: Nodes) -
         compile_builds(spec, nodes, Heard())
 
 
+@full
 @needs_compiler
 def test_what_waits_for_a_node_that_measures_goes_to_an_idle_one(spec: Spec, nodes: Nodes) -> None:
     nodes.nodes["a"].measures = True

@@ -16,6 +16,7 @@ from slowdust.fleet.model import HostFacts, Weight
 from slowdust.fleet.record import Asked, State
 from slowdust.store.finding import Finding, Severity
 from slowdust.store.folder import Folder
+from tests.tiers.selection import ends_first
 from tests.unit.fleet.laboratory import (
     TESTS,
     TURNS,
@@ -65,7 +66,7 @@ def test_what_a_lost_host_had_finished_is_kept_and_the_rest_goes_elsewhere(tmp_p
     assert Folder(tmp_path / "night").read_manifest().finished, "others did the rest"
 
 
-@pytest.mark.parametrize("after", [1.0, 25.0, 48.0, 71.0, 82.0])
+@pytest.mark.parametrize("after", ends_first([1.0, 25.0, 48.0, 71.0, 82.0]))
 def test_a_head_that_is_killed_goes_on_where_its_hosts_are(tmp_path: Path, after: float) -> None:
     fleet = DyingHead({"a": SimulatedHost(), "b": SimulatedHost()}, after)
     laboratory = Laboratory(tmp_path, fleet)
@@ -147,7 +148,7 @@ def test_an_idle_host_takes_over_what_a_slow_one_has_begun(tmp_path: Path) -> No
     assert not any(host.disk for host in hosts.values()), "hosts keep nothing"
 
 
-@pytest.mark.parametrize("after", [124.5, 140.0, 156.0])
+@pytest.mark.parametrize("after", ends_first([124.5, 140.0, 156.0]))
 def test_what_was_taken_over_stays_so_when_the_head_goes_on(tmp_path: Path, after: float) -> None:
     hosts = {name: SimulatedHost() for name in "ab"} | {"slow": SimulatedHost(slowness=10.0)}
     fleet = DyingHead(hosts, after)

@@ -22,22 +22,78 @@ const TABLES_ON_DISK: &str = "Created_tmp_disk_tables";
 /// The server's own, of all sessions and of its threads.
 const PAGE_REQUESTS: &str = "Innodb_buffer_pool_read_requests";
 const PAGE_READS: &str = "Innodb_buffer_pool_reads";
+const PAGE_WRITES: &str = "Innodb_buffer_pool_write_requests";
 
 /// The longest execution that is repeated to see whether nothing else requests pages.
 const REPEATED: Duration = Duration::from_secs(1);
 /// Relative difference of two executions up to which nothing else requested pages.
 const ALIKE: f64 = 0.01;
 
-/// Whether all tables of the database can roll back.
-const LASTING: &str = "SELECT count(*) FROM information_schema.TABLES t \
+/// The schemas, that of the connection first.
+const SCHEMAS: &str = "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA \
+    ORDER BY SCHEMA_NAME = DATABASE() DESC";
+/// The tables that cannot roll back, of a schema.
+const LASTING: &str = "SELECT t.TABLE_NAME FROM information_schema.TABLES t \
     JOIN information_schema.ENGINES e ON e.ENGINE = t.ENGINE \
-    WHERE t.TABLE_SCHEMA = DATABASE() AND e.TRANSACTIONS = 'NO'";
+    WHERE e.TRANSACTIONS = 'NO' AND t.TABLE_SCHEMA = ";
+/// What statements on tables of a schema execute besides.
+const DEFINITIONS: [&str; 2] = [
+    "SELECT VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_SCHEMA = ",
+    "SELECT ACTION_STATEMENT FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = ",
+];
 
 type Status = BTreeMap<&'static str, f64>;
 
-pub fn rolls_back(connection: &mut MysqlConnection) -> Result<bool, Failure> {
-    let lasting = connection.query(LASTING)?.into_value()?;
-    Ok(lasting.as_deref() == Some("0"))
+/// Return whether all tables can roll back of the connection's schema, and of others that the
+/// statements name; false where a view or trigger of theirs is secret, or names yet another schema.
+pub fn rolls_back(
+    connection: &mut MysqlConnection,
+    statements: &[String],
+) -> Result<bool, Failure> {
+    let all: Vec<String> = first_column(connection, SCHEMAS)?
+        .into_iter()
+        .flatten()
+        .collect();
+    let is_named = |name: &String| statements.iter().any(|sql| names(sql, name));
+    let is_used = |(place, name): &(usize, &String)| *place == 0 || is_named(name);
+    let (used, others): (Vec<_>, Vec<_>) = all.iter().enumerate().partition(is_used);
+    for (_, schema) in used {
+        let literal = format!("'{}'", schema.replace('\\', "\\\\").replace('\'', "''"));
+        if !first_column(connection, &format!("{LASTING}{literal}"))?.is_empty() {
+            return Ok(false);
+        }
+        for query in DEFINITIONS {
+            let definitions = first_column(connection, &format!("{query}{literal}"))?;
+            let stays = |text: &String| !others.iter().any(|(_, other)| names(text, other));
+            let is_known = |text: &Option<String>| {
+                text.as_ref()
+                    .is_some_and(|text| !text.is_empty() && stays(text))
+            };
+            if !definitions.iter().all(is_known) {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+fn first_column(
+    connection: &mut MysqlConnection,
+    sql: &str,
+) -> Result<Vec<Option<String>>, Failure> {
+    let rows = connection.query(sql)?.rows.into_iter();
+    Ok(rows.filter_map(|row| row.into_iter().next()).collect())
+}
+
+/// Return whether a text may name a schema: it has the name as a whole word, or as a part of one if
+/// the name has other characters than words.
+fn names(text: &str, schema: &str) -> bool {
+    let is_other = |letter: char| !letter.is_alphanumeric() && letter != '_' && letter != '$';
+    let (text, schema) = (text.to_lowercase(), schema.to_lowercase());
+    match schema.contains(is_other) {
+        true => text.contains(&schema),
+        false => text.split(is_other).any(|word| word == schema),
+    }
 }
 
 /// What a connection finds out of its server when it first counts.
@@ -49,7 +105,8 @@ pub struct Look {
 }
 
 /// Execute the request, and return its work. A read is executed twice: the pages that both requested
-/// alike are its own.
+/// alike are its own. A write cannot be repeated: those that it wrote are known if nothing else
+/// writes right after it.
 pub fn count(connection: &mut MysqlConnection, request: Request<'_>) -> Result<Amounts, Failure> {
     let look = match connection.look.take() {
         Some(look) => look,
@@ -85,6 +142,11 @@ fn count_with(
         let written = HANDLER_WRITES.iter().filter_map(|name| counted.get(name));
         amounts.insert("rows_written", written.sum());
         amounts.remove("rows_returned");
+        let meanwhile = difference(&difference(&status(connection)?, &after), &look.cost);
+        if meanwhile.get(PAGE_WRITES) == Some(&0.0) {
+            let written = counted.get(PAGE_WRITES).copied();
+            amounts.extend(written.map(|written| ("page_writes", written)));
+        }
     } else if begun.elapsed() < REPEATED {
         execute(connection, request)?;
         let again = difference(&difference(&status(connection)?, &after), &look.cost);
@@ -145,7 +207,13 @@ fn difference(after: &Status, before: &Status) -> Status {
 
 fn status(connection: &mut MysqlConnection) -> Result<Status, Failure> {
     let names = || {
-        let others = [MERGE_PASSES, TABLES_ON_DISK, PAGE_REQUESTS, PAGE_READS];
+        let others = [
+            MERGE_PASSES,
+            TABLES_ON_DISK,
+            PAGE_REQUESTS,
+            PAGE_READS,
+            PAGE_WRITES,
+        ];
         HANDLER_READS
             .into_iter()
             .chain(HANDLER_WRITES)
@@ -174,4 +242,22 @@ fn amounts(status: &Status, reply: &Reply) -> Amounts {
         ("sorts_spilled", sum(&[MERGE_PASSES])),
         ("temp_tables_on_disk", sum(&[TABLES_ON_DISK])),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names;
+
+    #[test]
+    fn schemas_are_named_by_whole_words() {
+        for (sql, schema, expected) in [
+            ("DELETE FROM logs.t", "logs", true),
+            ("DELETE FROM `Logs` . `t`", "logs", true),
+            ("SELECT catalogs.a FROM t", "logs", false),
+            ("UPDATE `my-logs`.t SET a = 1", "my-logs", true),
+            ("UPDATE t SET my_logs = 1", "my-logs", false),
+        ] {
+            assert_eq!(names(sql, schema), expected, "{sql}");
+        }
+    }
 }

@@ -22,7 +22,7 @@ const JOINED_ROWS: u64 = 2;
 pub fn transaction(test: &str) -> Option<Vec<Template>> {
     let connect = Template::new(CONNECT, &[], Expectation::Nothing);
     let statements = match test {
-        "connect" => vec![connect],
+        "connect" | "connect-tls" => vec![connect],
         "connect-query" => vec![connect, point_query()],
         "plan-simple" => vec![point_query()],
         "plan-joins" => vec![joins()],

@@ -330,7 +330,7 @@ fn statements_of_an_operation_alone_are_those_of_the_first_table() {
 
 #[test]
 fn tests_of_connecting_begin_with_a_new_connection_and_prepare_nothing() {
-    for (name, calls) in [("connect", 1), ("connect-query", 2)] {
+    for (name, calls) in [("connect", 1), ("connect-tls", 1), ("connect-query", 2)] {
         let test = test_of(name, 4);
         assert!(test.reconnects() && test.prepared().is_empty());
         let operation = operation(&*test, 3);

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from slowdust.analysis.blame.model import Evidence, Extreme, GroupBlame, Part, Ratio, Step
+from slowdust.analysis.blame.model import Extreme, GroupBlame, Part, Ratio, RatioKind, Step
 from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.model import Verdict
 from slowdust.analysis.story.bands import DEFAULT_BANDS
@@ -41,7 +41,7 @@ def _group_blame(group: Part, steps: Sequence[Step], whole: Step, *, several: bo
         for step, part in zip(steps, parts, strict=True)
         if part is None or part.work is None
     ]
-    evidence: Evidence = "time"
+    evidence: RatioKind = "time"
     if unsure or whole_is_unsure:
         of_all = group.work is not None and not uncounted
         if of_all or (_names_one(group, steps, "work") and not _names_one(group, steps, "time")):
@@ -72,13 +72,13 @@ def _part_of(group: Part, step: Step) -> Part | None:
     return next((part for part in step.groups if (part.name, part.clients) == wanted), None)
 
 
-def _names_one(group: Part, steps: Sequence[Step], evidence: Evidence) -> bool:
+def _names_one(group: Part, steps: Sequence[Step], evidence: RatioKind) -> bool:
     """Return whether evidence is sure of a step that changed a group."""
     return any(_extreme(group, steps, evidence, side) for side in DIFFERENT)
 
 
 def _extreme(
-    group: Part, steps: Sequence[Step], evidence: Evidence, verdict: Verdict
+    group: Part, steps: Sequence[Step], evidence: RatioKind, verdict: Verdict
 ) -> Extreme | None:
     """Return the step that surely changed a group the most to one side; None without one."""
     sign = 1 if verdict == "slower" else -1
@@ -158,7 +158,7 @@ def _most(blame: GroupBlame, group: Part, whole: Step, extreme: Extreme | None, 
     return f"Of the {_amount(total.ratio, blame.evidence, whole)}, {step}"
 
 
-def _amount(ratio: float, evidence: Evidence, whole: Step) -> str:
+def _amount(ratio: float, evidence: RatioKind, whole: Step) -> str:
     """Return '12% that they got slower from 10.23 to 18.4', '24% less work from ...'."""
     if evidence == "time":
         side = "faster" if ratio > 1 else "slower"
@@ -171,5 +171,5 @@ def _amount(ratio: float, evidence: Evidence, whole: Step) -> str:
     return f"{words} from {whole.label}"
 
 
-def _in_words(ratio: float, evidence: Evidence) -> str:
+def _in_words(ratio: float, evidence: RatioKind) -> str:
     return speed(ratio) if evidence == "time" else work_in_words(ratio)

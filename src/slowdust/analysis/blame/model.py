@@ -11,7 +11,7 @@ from slowdust.analysis.model import FunctionChanges, Verdict
 
 SCHEMA = 1
 
-Evidence = Literal["time", "work"]
+RatioKind = Literal["time", "work"]
 
 
 class Ratio(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -47,18 +47,18 @@ class Part(msgspec.Struct, kw_only=True, omit_defaults=True):
     work: Ratio | None = None
     """Relative instructions per operation; absent where they were not counted."""
 
-    def by(self, evidence: Evidence) -> Ratio | None:
+    def by(self, evidence: RatioKind) -> Ratio | None:
         """Return the ratio of one kind of evidence."""
         return self.rqps if evidence == "time" else self.work
 
-    def cost(self, evidence: Evidence) -> float | None:
+    def cost(self, evidence: RatioKind) -> float | None:
         """Return ln(time or work per operation relative to before); above 0 if it cost more."""
         ratio = self.by(evidence)
         if ratio is None:
             return None
         return -ratio.log if evidence == "time" else ratio.log
 
-    def cost_interval(self, evidence: Evidence) -> tuple[float | None, float | None]:
+    def cost_interval(self, evidence: RatioKind) -> tuple[float | None, float | None]:
         """Return the 95% interval of `cost`."""
         ratio = self.by(evidence)
         if ratio is None or ratio.low is None or ratio.high is None:
@@ -100,7 +100,7 @@ class GroupBlame(msgspec.Struct, kw_only=True, omit_defaults=True):
     group: str
     clients: int
     tests: list[str]
-    evidence: Evidence
+    evidence: RatioKind
     """What decides: time; or work, where time is unsure of a step and work was counted of all, or
     is sure of a step where time is of none."""
     unsure: list[str] = []

@@ -13,23 +13,21 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from slowdust.analysis.evidence.rows_and_pages import AMOUNTS
-from slowdust.analysis.model import Evidence, EvidenceKind, PlanDifference, Result
+from slowdust.analysis.model import Evidence, EvidenceKind, Result, Work
 from slowdust.analysis.preparation.facts import same_engine
 from slowdust.analysis.preparation.work import OTHER_BUILD, quantities_of, work_differences
-from slowdust.analysis.results.notes import PLAN_DIFFERS
 from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.store.preparation import ServerCounters
 
 ENOUGH = 0.5
 """Share of a change from which evidence that can explain it leads the sentence."""
-_NEAR = 0.25
-"""Nearness below which an amount moved so much more than the time that it follows the others."""
-_PAGES = frozenset(
-    {"heap_blocks", "index_blocks", "page_reads", "page_requests"}
-    | {"pages", "pages_at_most", "temp_pages_read", "temp_pages_written", "temp_tables_on_disk"}
-    | {"sorts_spilled", "hash_batches"}
-)
-"""Quantities of servers' counters and of executed statements that are pages, or use some."""
+_SMALL = 0.25
+"""Share of a measured change below which planning cannot be more of it than that."""
+_AS_MUCH = 0.8
+"""Part of what the best evidence explains from which the order of the kinds decides what leads."""
+_AS_NEAR = 0.5
+"""Part of the nearness of the nearest ratio, likewise: ten times the pages of an operation that
+takes a tenth longer are less of a reason than a tenth more instructions."""
 _LEAST = 1.0
 """Amount of a server's counters, of instructions and of system calls that counts as nearly none."""
 _SURELY_LONGER = 3.0
@@ -44,11 +42,10 @@ def add_evidence(
     results: Sequence[Result],
     manifest: Manifest,
     contenders: Sequence[str],
-    differences: Sequence[PlanDifference] = (),
 ) -> None:
-    """Set `evidence` of each result that is compared with the base's, `contenders[0]`.
+    """Add to the evidence of each result that is compared with the base's, `contenders[0]`.
 
-    Its work has to be known before.
+    Its work has to be known before, and its plans compared.
     """
     facts = {contender.name: contender for contender in manifest.contenders}
     counters = _by_step(manifest.counters)
@@ -63,31 +60,42 @@ def add_evidence(
             continue
         own, base = facts[result.contender], facts[contenders[0]]
         works = counters.get(f"{result.test}@{result.clients}", {})
-        result.evidence = [
-            *_plan(result, differences, contenders[0]),
+        evidence = [
+            *(each for each in result.evidence if each.kind == "plan"),
             *(_amounts(result, base_result, works) if same_engine(own, base) else ()),
             *_instructions(result, base_result),
-            *_settings(own, base),
         ]
+        undecided = result.verdict in ("same", "unsure")
+        result.evidence = evidence if undecided else _in_order(evidence, _settings(own, base))
 
 
 def leading(evidence: Iterable[Evidence]) -> list[Evidence]:
-    """Return what can explain most of a change, the first to be told first."""
-    enough = [each for each in evidence if each.explains is not None and each.explains >= ENOUGH]
-    return sorted(enough, key=lambda each: each.nearness < _NEAR)
+    """Return the evidence that is the reason of a change, the first to be told first."""
+    return [each for each in evidence if each.leads]
 
 
-def _plan(result: Result, differences: Sequence[PlanDifference], base: str) -> list[Evidence]:
-    """Return each difference of the plans of what the result is about."""
-    if PLAN_DIFFERS not in result.notes:
-        return []
-    words = dict.fromkeys(
-        words
-        for each in differences
-        if each.test == result.test and each.base == base
-        for words in each.differences.get(result.contender, ())
-    )
-    return [Evidence(kind="plan", words=each) for each in words]
+def _in_order(evidence: Sequence[Evidence], settings: Sequence[Evidence]) -> list[Evidence]:
+    """Return evidence with that which leads first, marked.
+
+    Of the amounts that can explain half of the change or more, those lead that explain most and
+    whose ratios are nearest to that of the time; where they are about alike, in the order of kinds.
+    Another plan comes before what it can have changed, and not before planning. It leads alone
+    where no amount explains the change, and `settings` are evidence where nothing else leads.
+    """
+    able = [each for each in evidence if each.explains is not None and each.explains >= ENOUGH]
+    most = max((each.explains or 0.0 for each in able), default=0.0)
+    nearest = max((each.nearness for each in able), default=0.0)
+
+    def is_less_able(each: Evidence) -> bool:
+        return (each.explains or 0.0) < _AS_MUCH * most or each.nearness < _AS_NEAR * nearest
+
+    leads = sorted(able, key=is_less_able)
+    if not leads or leads[0].kind != "planning":
+        leads = [each for each in evidence if each.kind == "plan"] + leads
+    leads = leads or [*settings]
+    for each in leads:
+        each.leads = True
+    return [*leads, *(each for each in evidence if not each.leads)]
 
 
 def _by_step(works: Sequence[ServerCounters]) -> dict[str, dict[str, list[ServerCounters]]]:
@@ -109,7 +117,7 @@ def _amounts(
     executed = [
         _amount(
             result,
-            _kind_of(each.amount),
+            AMOUNTS[each.amount].kind,
             AMOUNTS[each.amount].words,
             (each.base, each.contender),
             least=AMOUNTS[each.amount].floor,
@@ -121,12 +129,6 @@ def _amounts(
     kinds = {each.kind for each in executed}
     counted = [each for each in _counters(result, base, works) if each.kind not in kinds]
     return sorted((*executed, *counted), key=lambda each: (_ORDER.index(each.kind), -each.nearness))
-
-
-def _kind_of(amount: str) -> EvidenceKind:
-    if amount.startswith("planning"):
-        return "planning"
-    return "pages" if amount in _PAGES else "rows"
 
 
 def _planning_time(result: Result, base: Result) -> list[Evidence]:
@@ -151,11 +153,12 @@ def _planning_time(result: Result, base: Result) -> list[Evidence]:
     change = us[1] - us[0]
     whole = change + ((execution or 0.0) - (executing or 0.0)) * _US_PER_S
     if evidence.explains:
-        evidence.explains = min(1.0, _share(change, whole))
+        share = min(1.0, _share(change, whole))
         if (explanation := result.explanation) is not None:
             measured = _share(change, explanation.us - explanation.base_us)
-            if measured < _NEAR:
-                evidence.explains = min(evidence.explains, measured)
+            if measured < _SMALL:
+                share = min(share, measured)
+        evidence.explains = evidence.nearness = share
     return [evidence]
 
 
@@ -176,7 +179,7 @@ def _counters(
         OTHER_BUILD,
     )
     return [
-        _amount(result, _kind_of(each.name), each.words, (each.other, each.value), least=_LEAST)
+        _amount(result, each.kind, each.words, (each.other, each.value), least=_LEAST)
         for each in differences
     ]
 
@@ -201,22 +204,20 @@ def _instructions(result: Result, base: Result) -> list[Evidence]:
     work, base_work = result.work, base.work
     if work is None or base_work is None or work.ratio is None:
         return []
-    evidence = []
-    if work.verdict in ("more", "less"):
-        instructions = _amount(
-            result,
-            "instructions",
-            "instructions",
-            (base_work.instructions, work.instructions),
-            least=_LEAST,
-        )
-        instructions.ratio = work.ratio
-        explanation = result.explanation
-        part = explanation and explanation.part("instructions")
-        if explanation and part and explanation.change:
-            # The parts of the time say how much of the change the instructions are.
-            instructions.explains = min(1.0, max(0.0, part.change / explanation.change))
-        evidence.append(instructions)
+    instructions = _amount(
+        result,
+        "instructions",
+        "instructions",
+        (base_work.instructions, work.instructions),
+        least=_LEAST,
+    )
+    instructions.ratio = work.ratio
+    explanation = result.explanation
+    part = explanation and explanation.part("instructions")
+    if explanation and part and explanation.change:
+        # The parts of the time say how much of the change the instructions are.
+        _set_share(instructions, part.change / explanation.change)
+    evidence = [instructions] if _differs(work, instructions) else []
     calls = [each.events.get(_SYSTEM_CALLS) for each in (base_work, work)]
     if calls[0] is not None and calls[1] is not None and abs(calls[1] - calls[0]) >= 1:
         evidence.append(
@@ -225,23 +226,36 @@ def _instructions(result: Result, base: Result) -> list[Evidence]:
     return evidence
 
 
+def _differs(work: Work, instructions: Evidence) -> bool:
+    """Return whether the instructions differ, or surely by the little that explains the change."""
+    if work.verdict != "same" or work.low is None or work.high is None:
+        return work.verdict in ("more", "less")
+    return not work.low <= 1 <= work.high and (instructions.explains or 0.0) >= ENOUGH
+
+
 def _settings(own: ContenderFacts, base: ContenderFacts) -> list[Evidence]:
-    """Return the settings that differ, of one build: versions differ in more than settings."""
-    if own.build != base.build:
+    """Return the settings that differ between contenders of one DBMS.
+
+    They are compared as the servers have them in force where both report that. Of two builds only
+    settings that both know: versions have settings of their own.
+    """
+    if own.dbms != base.dbms:
         return []
-    names = sorted(
-        name
-        for name in own.settings.keys() | base.settings.keys()
-        if own.settings.get(name) != base.settings.get(name)
-    )
-    unset = "not set"
+    names = own.settings.keys() | base.settings.keys()
+    if own.build != base.build:
+        names -= {*own.skipped_settings, *base.skipped_settings}
+    asked = own.settings_in_force.keys() & base.settings_in_force.keys()
+    values = {
+        name: [
+            (each.settings_in_force if name in asked else each.settings).get(name, "not set")
+            for each in (own, base)
+        ]
+        for name in sorted(names)
+    }
     return [
-        Evidence(
-            kind="settings",
-            words=f"{name} = {own.settings.get(name, unset)}, {base.settings.get(name, unset)} "
-            "in the base",
-        )
-        for name in names
+        Evidence(kind="settings", words=f"{name} = {value} ({of_base} in the base)")
+        for name, (value, of_base) in values.items()
+        if value != of_base
     ]
 
 
@@ -253,33 +267,30 @@ def _amount(
     *,
     least: float,
 ) -> Evidence:
-    """Return the evidence of the base's amount and the contender's."""
+    """Return the evidence of the base's amount and the contender's.
+
+    Where one of them is 0 both count as `least` or more: a few rows where there were none are no
+    reason of a change by a factor of 100.
+    """
     base, contender = amounts
-    explains, nearness = _explained(result, amounts, least)
-    return Evidence(
+    evidence = Evidence(
         kind=kind,
         words=words,
         base=base,
         contender=contender,
         ratio=contender / base if base else None,
-        explains=explains,
-        nearness=nearness,
     )
+    if result.verdict != "same" and result.judged_rqps is not None and 0 < result.judged_rqps != 1:
+        if min(amounts) <= 0:
+            base, contender = (max(each, least) for each in amounts)
+        _set_share(evidence, math.log(contender / base) / -math.log(result.judged_rqps))
+    return evidence
 
 
-def _explained(
-    result: Result, amounts: tuple[float, float], least: float
-) -> tuple[float | None, float]:
-    """Return the share of the change that an amount can explain, and how near the two are.
+def _set_share(evidence: Evidence, share: float) -> None:
+    """Set how much of the change an amount can explain, from its share of it, and how near it is.
 
-    Where one of the amounts is 0 both count as `least` or more: a few rows where there were none
-    are no reason of a change by a factor of 100.
+    A share above 1 explains too much, one below 0 is of the other direction.
     """
-    if result.judged_rqps is None or result.judged_rqps <= 0 or result.judged_rqps == 1:
-        return None, 0.0
-    change = -math.log(result.judged_rqps)
-    base, contender = amounts if min(amounts) > 0 else (max(each, least) for each in amounts)
-    factor = math.log(contender / base) / change
-    if factor <= 0:
-        return 0.0, 0.0
-    return min(1.0, factor), min(factor, 1 / factor)
+    evidence.explains = min(1.0, max(0.0, share))
+    evidence.nearness = min(share, 1 / share) if share > 0 else 0.0

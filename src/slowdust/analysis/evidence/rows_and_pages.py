@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from slowdust.analysis.model import AmountDifference, Result
+from slowdust.analysis.model import AmountDifference, EvidenceKind, Result
 from slowdust.analysis.preparation.facts import same_engine
 from slowdust.store.manifest import Executed, Manifest, Plan
 
@@ -20,6 +20,7 @@ class Quantity:
 
     words: str
     """What it counts, behind a number: 'rows read'."""
+    kind: EvidenceKind
     exact: bool = True
     """Whether noise cannot touch it: neither other work on the machine nor the state of caches."""
     floor: float = 0.5
@@ -38,41 +39,43 @@ PAGES_AT_MOST = "pages_at_most"
 
 AMOUNTS: Mapping[str, Quantity] = {
     # A scan counts its end as a row, or a table twice, in some versions.
-    "rows_read": Quantity("rows read", floor=4.0),
-    "rows_returned": Quantity("rows returned"),
+    "rows_read": Quantity("rows read", "rows", floor=4.0),
+    "rows_returned": Quantity("rows returned", "rows"),
     # Versions of Postgres before 18 round the mean per loop.
-    "rows_filtered": Quantity("rows filtered out", floor=1.0, per_loop=0.5),
-    "rows_written": Quantity("rows written"),
+    "rows_filtered": Quantity("rows filtered out", "rows", floor=1.0, per_loop=0.5),
+    "rows_written": Quantity("rows written", "rows"),
     # MySQL 5.5 counts two searches more.
-    "index_searches": Quantity("index searches", floor=3.0),
-    "index_entries_read": Quantity("index entries read", floor=4.0),
-    "loops": Quantity("scans of tables"),
-    PAGES: Quantity("pages", floor=4.0, share=0.05),
-    PAGES_AT_MOST: Quantity("requests of pages", floor=4.0, share=0.2),
-    "pages_hit": Quantity("pages found in the cache", exact=False),
-    "pages_read": Quantity("pages not found in the cache", exact=False),
-    "pages_dirtied": Quantity("pages dirtied", exact=False),
-    "temp_pages_read": Quantity("temporary pages read", floor=1.0, share=0.02),
-    "temp_pages_written": Quantity("temporary pages written", floor=1.0, share=0.02),
-    "temp_tables_on_disk": Quantity("temporary tables on disk", floor=0.05),
-    "sorts": Quantity("sorts", floor=0.05),
-    "sorts_spilled": Quantity("sorts spilled to disk", floor=0.05),
-    "hash_batches": Quantity("batches of hash tables beyond memory", floor=0.05),
-    "full_scan_steps": Quantity("steps of full scans", floor=2.0),
-    "auto_index_rows": Quantity("rows put into automatic indexes"),
+    "index_searches": Quantity("index searches", "rows", floor=3.0),
+    "index_entries_read": Quantity("index entries read", "rows", floor=4.0),
+    "loops": Quantity("scans of tables", "rows"),
+    PAGES: Quantity("pages", "pages", floor=4.0, share=0.05),
+    PAGES_AT_MOST: Quantity("requests of pages", "pages", floor=4.0, share=0.2),
+    # InnoDB begins a page of its undo log or takes one that is there: 7 writes more or less.
+    "page_writes": Quantity("writes to pages", "pages", floor=8.0, share=0.1),
+    "pages_hit": Quantity("pages found in the cache", "pages", exact=False),
+    "pages_read": Quantity("pages not found in the cache", "pages", exact=False),
+    "pages_dirtied": Quantity("pages dirtied", "pages", exact=False),
+    "temp_pages_read": Quantity("temporary pages read", "pages", floor=1.0, share=0.02),
+    "temp_pages_written": Quantity("temporary pages written", "pages", floor=1.0, share=0.02),
+    "temp_tables_on_disk": Quantity("temporary tables on disk", "pages", floor=0.05),
+    "sorts": Quantity("sorts", "rows", floor=0.05),
+    "sorts_spilled": Quantity("sorts spilled to disk", "pages", floor=0.05),
+    "hash_batches": Quantity("batches of hash tables beyond memory", "pages", floor=0.05),
+    "full_scan_steps": Quantity("steps of full scans", "rows", floor=2.0),
+    "auto_index_rows": Quantity("rows put into automatic indexes", "rows"),
     # One row more or less is a few steps.
-    "vm_steps": Quantity("steps of the virtual machine", floor=50.0),
-    "planning_pages": Quantity("pages of planning", floor=8.0, share=0.1),
-    "planning_s": Quantity("seconds of planning", exact=False, floor=1e-5),
-    "execution_s": Quantity("seconds of execution", exact=False, floor=0.0),
+    "vm_steps": Quantity("steps of the virtual machine", "rows", floor=50.0),
+    "planning_pages": Quantity("pages of planning", "planning", floor=8.0, share=0.1),
+    "planning_s": Quantity("seconds of planning", "planning", exact=False, floor=1e-5),
+    "execution_s": Quantity("seconds of execution", "planning", exact=False, floor=0.0),
 }
 """Name in `Executed.amounts` -> what is known about it, in the order in which it is reported."""
 
 
 def amounts_per_operation(plans: Sequence[Plan], contender: str, test: str) -> dict[str, float]:
-    """Return what one operation of a test takes on a contender, summed over its statements.
+    """Return what a mean operation of a test takes on a contender, summed over its statements.
 
-    Tests of several transactions have an operation of each. Empty where nothing was executed.
+    Empty where nothing was executed.
     """
     return _sum(_executed(plans, contender, test).values())
 
@@ -131,7 +134,7 @@ class _Pair:
             most = amounts.get(PAGES_AT_MOST)
             if most is not None and others.get(PAGES, 0.0) > most:
                 amounts[PAGES] = most
-        self.executions = own.executions / own.operations
+        self.executions = own.executions * own.weight / own.operations
 
     def loops(self) -> float:
         return max(self.own.get("loops", 0.0), self.base.get("loops", 0.0))
@@ -142,7 +145,7 @@ def _sum(statements: Iterable[Executed]) -> dict[str, float]:
     amounts: dict[str, float] = defaultdict(float)
     for executed in statements:
         for name, total in executed.amounts.items():
-            amounts[name] += total / executed.operations
+            amounts[name] += total * executed.weight / executed.operations
     if {"pages_hit", "pages_read"} <= amounts.keys():
         amounts[PAGES] = amounts["pages_hit"] + amounts["pages_read"]
     return {name: amounts[name] for name in AMOUNTS if name in amounts}

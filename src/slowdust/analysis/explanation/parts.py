@@ -36,7 +36,6 @@ from slowdust.analysis.explanation.times import (
 from slowdust.analysis.model import Explanation, Part, PartName, Result, Work
 from slowdust.analysis.origin import is_single_run
 from slowdust.analysis.results.compared import Pair, pairs_of
-from slowdust.analysis.results.notes import PLAN_DIFFERS
 from slowdust.benchmarks.model import leaves_rows
 from slowdust.store.measured import OTHERS
 from slowdust.store.slice import Slice
@@ -361,7 +360,7 @@ def _differs(work: Work | None) -> bool:
 def _main(result: Result, whole: float, parts: Sequence[Part]) -> list[PartName]:
     """Return the parts that are a good part of a change; none if the plan or stalls make it."""
     changed = result.verdict == ("slower" if whole > 0 else "faster")
-    if not changed or result.basis != "typical" or PLAN_DIFFERS in result.notes:
+    if not changed or result.basis != "typical" or result.has_other_plan:
         return []
     sign = math.copysign(1.0, whole)
     main = [

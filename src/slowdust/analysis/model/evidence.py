@@ -9,7 +9,7 @@ import msgspec
 EvidenceKind = Literal[
     "plan", "rows", "pages", "planning", "instructions", "system calls", "settings"
 ]
-"""The kinds, in the order in which reasons name them."""
+"""The kinds, in the order in which reasons name those that explain as much."""
 
 
 class Evidence(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -26,6 +26,10 @@ class Evidence(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Contender / base; absent where the base's amount is 0."""
     explains: float | None = None
     """ln(`ratio`) / ln(time per operation / the base's), at most 1: the share of the change that it
-    can explain. 0 where it moved the other way; absent without a number or a change of time."""
+    can explain. 0 where it moved the other way; absent without a number, and where the verdict is
+    `same`."""
     nearness: float = 0.0
-    """How near the two logarithms are, from 0 to 1: above 1 the ratio explains too much."""
+    """How near its share of the change is to all of it, from 0 to 1: a ratio of amounts that is far
+    above that of the time explains too much."""
+    leads: bool = False
+    """Whether it is the reason of a faster or slower result, which has what leads first."""

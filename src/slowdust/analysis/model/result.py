@@ -267,7 +267,7 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     groups: list[GroupResult] = []
     """The result on the hosts of each model of CPU; empty unless there are several models."""
     notes: list[str] = []
-    """Notes in words: 'client was the limit', 'errors', 'plan differs', ..."""
+    """Notes in words: 'client was the limit', 'errors', 'retries', ..."""
 
     @property
     def judged_rqps(self) -> float | None:
@@ -283,6 +283,11 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     def has_stalls(self) -> bool:
         """Whether stalls, its own or the base's, make the verdict one about all time."""
         return self._all_time is not None and not self.outlasts_slices
+
+    @property
+    def has_other_plan(self) -> bool:
+        """Whether it executes a statement in another way than the base."""
+        return any(each.kind == "plan" for each in self.evidence)
 
     @property
     def bound(self) -> float | None:

@@ -17,6 +17,7 @@ _TOKEN = re.compile(
 _NUMBER = re.compile(r"(?<![\w$.\"])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?\b")
 _INIT_PLAN = re.compile(r"\(InitPlan [^()]*\)\.col\d+")
 _OF_SUBPLAN = re.compile(r"\(?(?P<hashed>hashed )?SubPlan (?P<number>[^()\s]+)\)?(?:\.col\d+)?")
+_QUALIFIER = re.compile(r'(?:"[^"]*"|[A-Za-z_]\w*)\.(?=["A-Za-z_])')
 _WINDOW = re.compile(r" OVER (?:\([^()]*\)|\"[^\"]+\"|\w+)")
 """The window of a function: `(?)` before version 18, and its name since then."""
 _MIRRORED = {">": "<", ">=": "<=", "?": ""}
@@ -43,6 +44,17 @@ def conjuncts(text: str) -> tuple[str, ...]:
     return tuple(sorted(filter(None, map(_words, parts))))
 
 
+def keys(text: str) -> tuple[str, ...]:
+    """Return the keys of a sort or a group as they are written, in their order.
+
+    Qualifiers, casts and the numbers of subplans are left out, and values are `?`.
+    """
+    text = _INIT_PLAN.sub("?", _CAST.sub("", _STRING.sub("?", text)))
+    text = _OF_SUBPLAN.sub("SubPlan", _NUMBER.sub("?", text))
+    text = re.sub(r"\$\d+", "?", _QUALIFIER.sub("", text))
+    return tuple(_without_parentheses(part) for part in _split(text, ", "))
+
+
 def columns(conjunct: str) -> list[str]:
     """Return the names in a part of a condition, for words about it."""
     names = (word for word in conjunct.split(" ") if re.match(r'["\w]', word))
@@ -61,22 +73,33 @@ def _without_tests(text: str) -> str:
 
 def _parts(text: str) -> Iterator[str]:
     """Yield the parts that AND joins at the outermost level."""
-    text = text.strip()
-    while text.startswith("(") and _closing(text, 0) == len(text) - 1:
-        text = text[1:-1].strip()
-    depth = start = 0
-    pieces = []
-    for place, character in enumerate(text):
-        depth += (character == "(") - (character == ")")
-        if depth == 0 and text.startswith(" AND ", place):
-            pieces.append(text[start:place])
-            start = place + len(" AND ")
-    pieces.append(text[start:])
+    text = _without_parentheses(text)
+    pieces = _split(text, " AND ")
     if len(pieces) == 1:
         yield text
         return
     for piece in pieces:
         yield from _parts(piece)
+
+
+def _without_parentheses(text: str) -> str:
+    """Return a text without the parentheses around all of it."""
+    text = text.strip()
+    while text.startswith("(") and _closing(text, 0) == len(text) - 1:
+        text = text[1:-1].strip()
+    return text
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """Split a text at the separators that stand in no parentheses."""
+    depth = start = 0
+    pieces = []
+    for place, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0 and text.startswith(separator, place):
+            pieces.append(text[start:place])
+            start = place + len(separator)
+    return [*pieces, text[start:]]
 
 
 def _closing(text: str, opening: int) -> int:

@@ -9,6 +9,7 @@ from itertools import chain
 from slowdust.analysis.plans import words
 from slowdust.analysis.plans.conditions import columns
 from slowdust.analysis.plans.normalise import Node
+from slowdust.wording import counted
 
 _MOST = 4
 """Differences that are told; with more, a reader has to look at the plans."""
@@ -21,15 +22,15 @@ _PART_OF_OTHERS = (
 """Operators that are told of with others: with a hash join, a bitmap scan, the workers."""
 _FAMILIES = ("Aggregate", "Sort", "SetOp")
 _KEYS = ("Key", "By", "Keys")
-NESTED_OTHERWISE = "the operators are nested in another way"
+NESTED_OTHERWISE = "the operators are nested differently"
 _PLACES = {
     "Index Cond": "index condition",
     "Filter": "filter",
     "Join Filter": "filter of the join",
-    "Hash Cond": "condition of the hash join",
-    "Merge Cond": "condition of the merge join",
+    "Join Cond": "condition of the join",
     "One-Time Filter": "one-time filter",
 }
+_ROW_BY_ROW = "row-by-row join"
 _TOLD_ALWAYS = ("Using filesort", "Using temporary")
 """Remarks of MySQL that do not follow from the access to a table."""
 _IN_ACCESS = ("Recheck Cond", "constraints", "key parts")
@@ -86,15 +87,15 @@ def _accesses(base: Node, other: Node) -> Iterator[str]:
             changes.setdefault((name, ""), []).append((name, sentence))
             continue
         kinds = ours[name][0].operator, theirs[name][0].operator
-        joined = _joined_by(ours[name], theirs[name])
-        sentence = f"{before} became {words.article(after)}{joined}"
+        was, now = _joined_by(ours[name], theirs[name])
+        sentence = f"{before}{was and f' {was}'} became {words.article(after)}{now and f', {now}'}"
         changes.setdefault(kinds, []).append((name, sentence))
     for group in changes.values():
         (name, sentence), *others = group
         if len(others) < 2:
             yield from (_labelled(*each) for each in group)
         else:
-            yield f"{_labelled(name, sentence)} (and alike for {len(others)} others)"
+            yield f"{_labelled(name, sentence)} (and the same for {len(others)} others)"
     for lacking, present, how in ((theirs, ours, "is gone"), (ours, theirs, "was added")):
         alone = [name for name in present if name not in lacking]
         if len(alone) == 1:
@@ -105,11 +106,13 @@ def _accesses(base: Node, other: Node) -> Iterator[str]:
             yield f"the accesses to {words.few(alone)} {those}"
 
 
-def _joined_by(before: Sequence[Node], after: Sequence[Node]) -> str:
-    """Return by which algorithm a table of MySQL is joined now, if that has changed."""
-    if before[0].join == after[0].join or before[0].operator != before[0].operator.lower():
-        return ""
-    return f", joined by a {after[0].join}" if after[0].join else ""
+def _joined_by(before: Sequence[Node], after: Sequence[Node]) -> tuple[str, str]:
+    """Return by which algorithms a table of MySQL is joined, if that has changed."""
+    joins = before[0].join, after[0].join
+    if joins[0] == joins[1] or words.is_join(before[0]) or words.is_join(after[0]):
+        return "", ""
+    was, now = (join and f"joined by a {join}" for join in joins)
+    return was, now
 
 
 def _join_buffers(base: Node, other: Node) -> Iterator[str]:
@@ -119,9 +122,9 @@ def _join_buffers(base: Node, other: Node) -> Iterator[str]:
         others = theirs.get(name)
         if others is None or words.is_join(nodes[0]) or nodes[0].join == others[0].join:
             continue
-        if _access(nodes) == _access(others) or not others[0].join:
-            before = nodes[0].join or "join row by row"
-            yield f"{name}: the {before} became a {others[0].join or 'join row by row'}"
+        if _access(nodes) == _access(others):
+            before = nodes[0].join or _ROW_BY_ROW
+            yield f"{name}: the {before} became a {others[0].join or _ROW_BY_ROW}"
 
 
 def _joins(base: Node, other: Node) -> Iterator[str]:
@@ -136,7 +139,7 @@ def _joins(base: Node, other: Node) -> Iterator[str]:
             yield f"{pair}: the {before} became {words.article(after)}"
     before_order, after_order = (list(dict.fromkeys(relations(plan))) for plan in (base, other))
     if before_order != after_order and set(before_order) == set(after_order):
-        yield f"the join order {', '.join(before_order)} became {', '.join(after_order)}"
+        yield _changed("join order", before_order, after_order)
 
 
 def _joined(plan: Node) -> dict[frozenset[str], Node]:
@@ -167,10 +170,9 @@ def _parallel(base: Node, other: Node) -> Iterator[str]:
         return
     if not before or not after:
         number = before or after
-        workers = f"{number} parallel worker{'' if number == 1 else 's'}"
-        yield f"{workers} {'are gone' if before else 'were added'}"
+        yield _gone_or_added(counted(number, "parallel worker"), number, before)
     else:
-        yield f"{before} parallel workers became {after}"
+        yield f"{counted(after, 'parallel worker')} instead of {before}"
 
 
 def _workers(plan: Node) -> int:
@@ -188,9 +190,24 @@ def _operators(base: Node, other: Node) -> Iterator[str]:
             if after is not None:
                 gone.remove(before)
                 added.remove(after)
-                yield f"{before} became {after}"
-    yield from (f"{each} was added" for each in dict.fromkeys(added))
-    yield from (f"{each} is gone" for each in dict.fromkeys(gone))
+                yield f"{after} replaced {before}"
+    # Operators are walked from the outermost to the innermost: rows pass them the other way round.
+    gone, added = ([*dict.fromkeys(reversed(each))] for each in (gone, added))
+    if gone and added:
+        yield f"{words.few(added)} replaced {words.few(gone)}"
+    elif gone or added:
+        operators = gone or added
+        yield _gone_or_added(words.few(operators), len(operators), len(gone))
+
+
+def _gone_or_added(what: str, number: int, gone: int) -> str:
+    if gone:
+        return f"{what} {'is' if number == 1 else 'are'} gone"
+    return f"{what} {'was' if number == 1 else 'were'} added"
+
+
+def _changed(what: str, before: Sequence[str], after: Sequence[str]) -> str:
+    return f"the {what} changed from {', '.join(before)} to {', '.join(after)}"
 
 
 def _other_operators(plan: Node) -> Counter[str]:
@@ -233,7 +250,7 @@ def _remarks(base: Node, other: Node) -> Iterator[str]:
         for node, match in zip(nodes, others, strict=False):
             if node.role != match.role and "SubPlan" not in node.role + match.role:
                 was, now = node.role or "main query", match.role or "main query"
-                yield _labelled(name, f"'{was}' became '{now}'")
+                yield _labelled(name, f"{now} instead of {was}")
 
 
 def _remarks_of(nodes: Sequence[Node]) -> list[str]:
@@ -297,8 +314,9 @@ def _places(plan: Node) -> dict[str, Counter[tuple[str, str]]]:
         for placement, parts in node.conditions:
             if placement in _IN_ACCESS or placement.endswith(_KEYS):
                 continue
+            place = "Join Cond" if placement in ("Hash Cond", "Merge Cond") else placement
             for conjunct in parts:
-                places.setdefault(conjunct, Counter())[node.name, placement] += 1
+                places.setdefault(conjunct, Counter())[node.name, place] += 1
     return places
 
 
@@ -307,20 +325,16 @@ def _keys(base: Node, other: Node) -> Iterator[str]:
     ours, theirs = _keys_of(base), _keys_of(other)
     for placement in ours:
         if ours[placement] != theirs.get(placement, ours[placement]):
-            yield (
-                f"the {placement.lower()} {', '.join(ours[placement])} became "
-                f"{', '.join(theirs[placement])}"
-            )
+            yield _changed(placement.lower(), ours[placement], theirs[placement])
 
 
 def _keys_of(plan: Node) -> dict[str, list[str]]:
-    """Return placement -> the columns of all keys that stand there."""
+    """Return placement -> all keys that stand there."""
     keys: dict[str, list[str]] = {}
     for node in plan.walk():
         for placement, parts in node.conditions:
             if placement.endswith(_KEYS):
-                names = (name for part in parts for name in columns(part))
-                keys.setdefault(placement, []).extend(names)
+                keys.setdefault(placement, []).extend(parts)
     return keys
 
 
@@ -332,8 +346,8 @@ def _jit(base: Node, other: Node) -> Iterator[str]:
     if before is None or after is None:
         yield f"JIT compilation {'is gone' if after is None else 'was added'}"
     else:
-        was, now = ", ".join(before) or "without options", ", ".join(after) or "without options"
-        yield f"JIT compilation ({was}) became another ({now})"
+        was, now = (", ".join(options) or "none" for options in (before, after))
+        yield f"options of JIT compilation: {now} instead of {was}"
 
 
 def _options(plan: Node) -> tuple[str, ...] | None:

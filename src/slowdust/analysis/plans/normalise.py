@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from slowdust.analysis.plans.conditions import conjuncts, hashed_subplans
+from slowdust.analysis.plans.conditions import conjuncts, hashed_subplans, keys
 from slowdust.formats.plans import PlanNode
 from slowdust.formats.plans.sqlite import SUBQUERY
 
@@ -161,6 +161,7 @@ def _hashed(plan: PlanNode) -> frozenset[str]:
     return frozenset(number for text in texts for number in hashed_subplans(text))
 
 
+_ORDERED_KEYS = ("Sort Key", "Presorted Key")
 _Names = Mapping[tuple[str, str], str]
 """(relation, alias) -> name."""
 
@@ -234,6 +235,10 @@ def _conditions(
             yield "key parts", (f"{text.count(',') + 1}",)
         elif placement == "constraints":
             yield placement, (" ".join(text.split()),)
+        elif placement in _ORDERED_KEYS:
+            yield placement, keys(text)
+        elif placement.endswith("Key"):
+            yield placement, tuple(sorted(keys(text)))
         elif parts := conjuncts(text):
             yield placement, parts
 

@@ -15,6 +15,7 @@ _SCANS = {
     "Tid Scan": "scan by row address",
     "ALL": "full scan (ALL)",
     "index": "full index scan on {index}",
+    "index_merge": "index merge of {index}",
     "COLLSCAN": "full scan (COLLSCAN)",
     "IXSCAN": "index scan on {index}",
 }
@@ -23,7 +24,7 @@ _VOWELS = "aeiouAEIOU"
 
 def article(words: str) -> str:
     """Return words with 'a' or 'an'."""
-    is_vowel = words[:1] in _VOWELS and not words.startswith("uni")
+    is_vowel = words[:1] in _VOWELS and not words.startswith(("uni", "one"))
     return f"an {words}" if is_vowel else f"a {words}"
 
 
@@ -46,13 +47,16 @@ def access(node: Node) -> str:
         return _step(node)
     index = node.index or " and ".join(_bitmaps(node))
     words = _SCANS.get(kind)
+    if kind == "index_merge":
+        index = few(index.split(","))
     if words is None:
         is_type = kind[:1].islower()  # of MySQL: range, ref, const
         words = f"{kind} access" if is_type else _in_small_letters(kind)
         words += " on {index}"
     words = words.format(index=index) if index else words.partition(" on {")[0]
+    words = words.replace("<made>", "a generated key")
     parallel = "parallel " if node.operator.startswith("Parallel ") else ""
-    return f"{parallel}{words}{' backward' if backward else ''}"
+    return f"{parallel}{'backward ' if backward else ''}{words}"
 
 
 def _bitmaps(node: Node) -> list[str]:
@@ -93,7 +97,7 @@ def operator(node: Node) -> str:
     The parts of an aggregate that workers compute and that is made of them are one.
     """
     words = node.operator.removeprefix("Finalize ").removeprefix("Partial ")
-    return words.replace("USE TEMP B-TREE", "temporary B-tree")
+    return words.replace("USE TEMP B-TREE FOR", "temporary B-tree for")
 
 
 def _in_small_letters(words: str) -> str:

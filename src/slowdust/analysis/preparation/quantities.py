@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
+
+from slowdust.analysis.model import EvidenceKind
 
 ALIKE = 0.01
 """Relative difference up to which quantities are alike."""
@@ -81,22 +84,30 @@ FACTS: Mapping[str, Quantity] = {
 }
 """Quantity of a preparation -> what is known about it."""
 
-WORK: Mapping[str, str] = {
-    "heap_blocks": "heap blocks read",
-    "index_blocks": "index blocks read",
-    "rows_fetched": "rows fetched",
-    "row_reads": "rows read by the engine",
-    "row_writes": "rows written by the engine",
-    "keys_examined": "index keys examined",
-    "documents_examined": "documents examined",
-    "documents_written": "documents written",
-}
-"""Quantity of a server's work -> its words."""
 
-WORK_OF_READS: Mapping[str, str] = {
+class WorkQuantity(NamedTuple):
+    """A quantity of a server's work."""
+
+    words: str
+    kind: EvidenceKind
+
+
+WORK: Mapping[str, WorkQuantity] = {
+    "heap_blocks": WorkQuantity("heap blocks read", "pages"),
+    "index_blocks": WorkQuantity("index blocks read", "pages"),
+    "rows_fetched": WorkQuantity("rows fetched", "rows"),
+    "row_reads": WorkQuantity("rows read by the engine", "rows"),
+    "row_writes": WorkQuantity("rows written by the engine", "rows"),
+    "keys_examined": WorkQuantity("index keys examined", "rows"),
+    "documents_examined": WorkQuantity("documents examined", "rows"),
+    "documents_written": WorkQuantity("documents written", "rows"),
+}
+"""Quantity of a server's work -> what is known about it."""
+
+WORK_OF_READS: Mapping[str, WorkQuantity] = {
     **WORK,
-    "page_reads": "pages read in the buffer pool",
-    "page_requests": "pages requested from the cache",
+    "page_reads": WorkQuantity("pages read in the buffer pool", "pages"),
+    "page_requests": WorkQuantity("pages requested from the cache", "pages"),
 }
 """The same for tests that do not write. Where they do, those of the purge and of flushing are among
 the page reads of InnoDB: one build beside itself differed by 44%, in reading tests by 0.1%."""

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from slowdust.analysis.model import Result
-from slowdust.analysis.preparation.quantities import ALIKE, WORK, WORK_OF_READS
+from slowdust.analysis.model import EvidenceKind, Result
+from slowdust.analysis.preparation.quantities import (
+    ALIKE,
+    WORK,
+    WORK_OF_READS,
+    WorkQuantity,
+)
 from slowdust.benchmarks.model import leaves_rows
 from slowdust.store.preparation import ServerCounters
 
@@ -26,6 +31,7 @@ class WorkDifference:
     name: str
     """Quantity of `ServerCounters`."""
     words: str
+    kind: EvidenceKind
     value: float
     other: float
 
@@ -40,32 +46,31 @@ class WorkDifference:
         return f"{self.value:,.{digits}f} {self.words} per operation, base {self.other:,.{digits}f}"
 
 
-def quantities_of(result: Result) -> Mapping[str, str]:
-    """Return the quantities, with their words, that depend on the operations of a test alone."""
+def quantities_of(result: Result) -> Mapping[str, WorkQuantity]:
+    """Return the quantities that depend on the operations of a test alone."""
     reads = leaves_rows(result.group) and result.beside is None
     return WORK_OF_READS if reads else WORK
 
 
 def work_differences(
-    work: ServerCounters, base: ServerCounters, quantities: Mapping[str, str], share: float
+    work: ServerCounters, base: ServerCounters, quantities: Mapping[str, WorkQuantity], share: float
 ) -> list[WorkDifference]:
     """Return in what the work of two servers in one incarnation differs, the largest first.
 
-    `quantities` is quantity -> words, and `share` the relative difference up to which they are
-    alike.
+    `share` is the relative difference up to which quantities are alike.
     """
     operations = min(work.operations, base.operations)
     if operations <= 0:
         return []
     result = []
-    for name, words in quantities.items():
+    for name, quantity in quantities.items():
         if name not in work.amounts or name not in base.amounts:
             continue
         value = work.amounts[name] / work.operations
         other = base.amounts[name] / base.operations
         apart = abs(value - other)
         if apart > max(_FEW, share * max(value, other)) and apart * operations > _CONSTANT:
-            result.append(WorkDifference(name, words, value, other))
+            result.append(WorkDifference(name, *quantity, value, other))
     return sorted(result, key=lambda difference: -difference.size)
 
 
@@ -73,7 +78,7 @@ def worst_work_difference(
     works: Sequence[ServerCounters],
     contender: str,
     base: str,
-    quantities: Mapping[str, str],
+    quantities: Mapping[str, WorkQuantity],
     share: float,
 ) -> tuple[WorkDifference, int] | None:
     """Return the largest of `work_differences` in a step's `works`, with its incarnation."""

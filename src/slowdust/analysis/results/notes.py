@@ -53,7 +53,6 @@ FAILING = "not compared: it fails"
 """How the note begins about a test of which too many executions failed."""
 BUSY_PROGRAMS = "other programs used"
 """How the note begins that other programs were busy."""
-PLAN_DIFFERS = "plan differs from the base's: this compares plans, not code"
 PLAN_OF_WRITERS_DIFFERS = "plan of the writers beside the queries differs from the base's"
 
 

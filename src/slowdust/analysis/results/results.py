@@ -10,7 +10,7 @@ from slowdust.analysis.comparison.hosts import hosts_of
 from slowdust.analysis.comparison.ratio import AllTime
 from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.comparison.verdict import Judgement, judge, relative_of
-from slowdust.analysis.model import AllTimeRatio, PlanDifference, Result
+from slowdust.analysis.model import AllTimeRatio, Evidence, PlanDifference, Result
 from slowdust.analysis.origin import (
     counts_errors,
     is_single_run,
@@ -28,7 +28,6 @@ from slowdust.analysis.results.notes import (
     ONE_RUN,
     ONE_START,
     OPEN_LOOP,
-    PLAN_DIFFERS,
     PLAN_OF_WRITERS_DIFFERS,
     idle_cpu_share,
     notes_about_clock,
@@ -103,7 +102,7 @@ def results_of(
                     result.notes.append(ONE_START)
                 if result.verdict == "unsure":
                     result.needed = needed.get((step, result.contender))
-                result.notes += _notes_about_plan(result, contenders[0], differences)
+                _relate_plans(result, contenders[0], differences)
         results += of_step
     return results
 
@@ -274,14 +273,15 @@ def _all_time(estimate: AllTime | None) -> AllTimeRatio | None:
     return AllTimeRatio(rqps=estimate.ratio, low=interval.low, high=interval.high)
 
 
-def _notes_about_plan(
-    result: Result, base: str, differences: Sequence[PlanDifference]
-) -> list[str]:
-    """Return a note if the result's plan is not the base's, or that of the writers beside it."""
-    notes = []
+def _relate_plans(result: Result, base: str, differences: Sequence[PlanDifference]) -> None:
+    """Set the evidence that plans differ from the base's; a note says it of writers beside it."""
+    words: dict[str, None] = {}
     for difference in differences:
         is_of_test = difference.test == result.test and difference.base == base
-        if is_of_test and result.contender in difference.differences:
-            counted = result.writers is None or difference.statement.startswith("SELECT")
-            notes.append(PLAN_DIFFERS if counted else PLAN_OF_WRITERS_DIFFERS)
-    return [note for note in (PLAN_DIFFERS, PLAN_OF_WRITERS_DIFFERS) if note in notes]
+        if not is_of_test or result.contender not in difference.differences:
+            continue
+        if result.writers is None or difference.statement.startswith("SELECT"):
+            words |= dict.fromkeys(difference.differences[result.contender])
+        elif PLAN_OF_WRITERS_DIFFERS not in result.notes:
+            result.notes.append(PLAN_OF_WRITERS_DIFFERS)
+    result.evidence = [Evidence(kind="plan", words=each) for each in words]

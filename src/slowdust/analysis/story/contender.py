@@ -16,11 +16,17 @@ from dataclasses import dataclass
 from statistics import median
 
 from slowdust.analysis.comparison.verdict import DIFFERENT
+from slowdust.analysis.evidence.exact import leading
 from slowdust.analysis.model import Result, Verdict
 from slowdust.analysis.results.notes import BUSY_CLIENT
 from slowdust.analysis.story.bands import Bands, Change
 from slowdust.analysis.story.explain import Movement, explain
-from slowdust.analysis.story.reasons import UNEXPLAINED, common_reasons, exact_reason
+from slowdust.analysis.story.reasons import (
+    UNEXPLAINED,
+    common_reasons,
+    exact_reason,
+    settings_in_words,
+)
 from slowdust.analysis.story.unsure import sentence_about_unsure
 from slowdust.analysis.story.work import brief_work
 from slowdust.benchmarks import measured_in_steps
@@ -328,24 +334,32 @@ def _reason(result: Result, base: Result) -> str:
     """Return why a result without parts of its time changed; exact evidence comes first."""
     if exact := exact_reason(result):
         return exact
+    settings = settings_in_words(result.evidence)
+    moved = _moved(result, base)
+    return "; ".join(words for words in (settings, moved) if words) or UNEXPLAINED
+
+
+def _moved(result: Result, base: Result) -> str:
+    """Return the work and the hardware per operation that moved with a result's throughput."""
     movements = explain(result, base)
     agreeing = "more" if result.verdict == "slower" else "less"
     if result.work is None or result.work.verdict != agreeing:
-        return _evidence(movements) if movements else UNEXPLAINED
+        return _evidence(movements, result) if movements else ""
     work = f"{instructions(result.work.ratio or 1.0)} per {operation(result.unit)}"
     if movements and movements[0].proves_cause:
-        return f"{work}, and {_evidence(movements)}"
+        return f"{work}, and {_evidence(movements, result)}"
     along = listing([f"{each.metric} {change(each.ratio)}" for each in movements])
     return f"{work}{f' ({along})' if along else ''}"
 
 
-def _evidence(movements: Sequence[Movement]) -> str:
+def _evidence(movements: Sequence[Movement], result: Result) -> str:
     """Return 'context switches per insert are up 30%, which points to more contention'."""
     first, *others = movements
     verb = "are" if first.metric.startswith(("context", "KB")) else "is"
     moved = f"{first.metric} {verb} {change(first.ratio)}"
     if not first.proves_cause:
-        return f"{moved} with it, which on a shared machine proves no cause"
+        beside = ", which on a shared machine proves no cause"
+        return f"{moved} with it{'' if leading(result.evidence) else beside}"
     cause = f"{'more' if first.ratio > 1 else 'less'} {first.cause.value}"
     if first.partial:
         return f"{moved}: {cause} may be a part of it, the rest is not explained"

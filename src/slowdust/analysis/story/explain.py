@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from slowdust.analysis.metrics import HOST, METRICS, Cause, Evidence, Metric, PerOperation
+from slowdust.analysis.metrics import HOST, METRICS, Cause, Indication, Metric, PerOperation
 from slowdust.analysis.model import Result
 from slowdust.analysis.origin import times_operations
 from slowdust.benchmarks import measured_in_steps
@@ -65,9 +65,9 @@ def explain(result: Result, base: Result) -> list[Movement]:
         return []
     slowdown = 1 / result.rqps
     movements = []
-    for metric, evidence in _candidates(result.per_op):
+    for metric, indication in _candidates(result.per_op):
         ratio = result.per_op_relative.get(metric.key)
-        if ratio is None or not _could_account_for(metric, evidence, result, base):
+        if ratio is None or not _could_account_for(metric, indication, result, base):
             continue
         if _has_intervals(result) and not _is_certain(metric, ratio, result):
             continue
@@ -75,10 +75,10 @@ def explain(result: Result, base: Result) -> list[Movement]:
         enough = WHOLE * abs(slowdown - 1)
         if agrees and abs(ratio - 1) >= min(FLAT, enough):
             partial = abs(ratio - 1) < enough
-            per = f"{evidence.words} per {operation(result.unit)}"
-            proves = not (evidence.moves_with_speed and _has_intervals(result))
-            alone = result.clients == 1 and evidence.cause is Cause.CONTENTION
-            cause = Cause.WAITING if alone else evidence.cause
+            per = f"{indication.words} per {operation(result.unit)}"
+            proves = not (indication.moves_with_speed and _has_intervals(result))
+            alone = result.clients == 1 and indication.cause is Cause.CONTENTION
+            cause = Cause.WAITING if alone else indication.cause
             movements.append(Movement(cause, per, ratio, partial, proves))
     # Causes come first, then what moved as much as the throughput and as CPU; then the rarest.
     cpu = max((_size(item) for item in movements if item.cause is Cause.CPU), default=0.0)
@@ -105,19 +105,21 @@ def _is_certain(metric: Metric, ratio: float, result: Result) -> bool:
     return compared.low > 1 if ratio > 1 else compared.high < 1
 
 
-def _candidates(per_op: PerOperation) -> list[tuple[Metric, Evidence]]:
+def _candidates(per_op: PerOperation) -> list[tuple[Metric, Indication]]:
     """Return the metrics that speak for a cause, the rarest first.
 
     The host's metrics count only if the server alone was not measured.
     """
-    evidence = [(metric, metric.evidence) for metric in METRICS if metric.evidence is not None]
-    candidates = [(metric, cause) for metric, cause in evidence if metric.probe != HOST]
+    known = [(metric, metric.indicates) for metric in METRICS if metric.indicates is not None]
+    candidates = [(metric, cause) for metric, cause in known if metric.probe != HOST]
     if not any(metric.key in per_op for metric, _ in candidates):
-        candidates = [(metric, cause) for metric, cause in evidence if metric.probe == HOST]
+        candidates = [(metric, cause) for metric, cause in known if metric.probe == HOST]
     return sorted(candidates, key=lambda candidate: _RARITY.index(candidate[1].cause))
 
 
-def _could_account_for(metric: Metric, evidence: Evidence, result: Result, base: Result) -> bool:
+def _could_account_for(
+    metric: Metric, indication: Indication, result: Result, base: Result
+) -> bool:
     """Return whether the metric's change, at its highest cost, is a good part of the time's."""
     if metric.key == "write_kb" and result.writers is not None:
         return False  # it comes from the writers beside the queries, who do the same for both
@@ -126,8 +128,8 @@ def _could_account_for(metric: Metric, evidence: Evidence, result: Result, base:
     if value is None or base_value is None or result.rqps is None or time is None:
         return False
     change = time * abs(1 / result.rqps - 1)
-    share = SHARE_OF_CHANGE if evidence.moves_with_speed else WHOLE
-    return abs(value - base_value) * evidence.highest_cost >= share * change
+    share = SHARE_OF_CHANGE if indication.moves_with_speed else WHOLE
+    return abs(value - base_value) * indication.highest_cost >= share * change
 
 
 def _time_us(base: Result) -> Microsecond | None:

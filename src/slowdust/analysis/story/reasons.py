@@ -1,9 +1,10 @@
 """Reasons of a change in words: the parts of the time per operation that make it.
 
 Exact evidence that can explain most of a change is the whole reason: the plan, rows, pages,
-planning, instructions. Otherwise the largest parts of the time follow it: waiting with what it is
-for, where waits, context switches or storage tell that (`explain.py`), and CPU time, which moves
-with the speed of a shared machine as throughput does, so that it is stated as what it is.
+planning, instructions. Otherwise instructions, settings and named waits come first. The largest
+parts of the time follow: waiting with what context switches or storage tell of it (`explain.py`),
+and CPU time, which moves with the speed of a shared machine as throughput does, so that it is
+stated as what it is. Their shares of the change are in the waterfall alone.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from slowdust.analysis.story.explain import Movement, explain
 from slowdust.benchmarks.model import Group
 from slowdust.ratios import change, instructions, ratio
 from slowdust.store.count import INSTRUCTIONS
-from slowdust.wording import amount, listing, operation, shortened
+from slowdust.wording import amount, counted, listing, operation, shortened
 
 UNEXPLAINED = "nothing measured here explains it"
 MOST_FUNCTIONS = 3
@@ -49,7 +50,6 @@ _UNMEASURED = {
 }
 """Whether a test writes -> what it may wait for."""
 _WITH_WAITING: frozenset[PartName] = frozenset(("waiting", "server"))
-_WITH_INSTRUCTIONS: frozenset[PartName] = frozenset(("instructions", "time per instruction"))
 
 CPU_TIMES: Mapping[PartName, str] = {
     "user CPU": "server user CPU",
@@ -107,7 +107,7 @@ def add_reasons(
         (Step(each.benchmark, each.test, each.clients), each.contender): each.words_of_change
         for each in waits
     }
-    counted = {
+    profiled = {
         (Step(each.benchmark, each.test, each.clients), each.contender): each
         for each in functions
         if each.unit == INSTRUCTIONS
@@ -120,7 +120,7 @@ def add_reasons(
         own = None
         if result.work is not None:
             step = _step(result)._replace(clients=result.work.clients)
-            own = counted.get((step, result.contender))
+            own = profiled.get((step, result.contender))
         waiting = observed.get((_step(result), result.contender), "")
         explanation.words = _words(result, explanation, base_result, own, waiting)
         reads = any(each.kind in _BY_PLAN for each in leading(result.evidence))
@@ -153,10 +153,9 @@ def common_reasons(labelled: Sequence[tuple[str, Result]]) -> list[str]:
 
 def _kind_of_change(result: Result, explanation: Explanation) -> str:
     """Return the title of the largest part of a change, or what stands in its place."""
-    if leads := leading(result.evidence):
-        return _KINDS[leads[0].kind]
-    if _plan_difference(result.evidence):
-        return _KINDS["plan"]
+    leads = [each.kind for each in leading(result.evidence) if each.kind != "settings"]
+    if leads:
+        return _KINDS[leads[0]]
     if result.has_stalls:
         return _STALLS
     return TITLES[explanation.main[0]] if explanation.main else _NO_PART
@@ -179,43 +178,75 @@ def _words(
 ) -> str:
     if exact := exact_reason(result, functions):
         # Another plan alone has no amount that tells how much of the change is its own.
-        return exact if leading(result.evidence) or not waiting else f"{exact}; {waiting}"
+        alone = all(each.kind == "plan" for each in leading(result.evidence))
+        return f"{exact}; {waiting}" if alone and waiting else exact
     if result.has_stalls:
         return "stalls make the difference"
+    settings = settings_in_words(result.evidence)
+    times = _times(result, explanation, base, functions, waiting)
+    return "; ".join(words for words in (settings, times) if words) or UNEXPLAINED
+
+
+def _times(
+    result: Result,
+    explanation: Explanation,
+    base: Result,
+    functions: FunctionChanges | None,
+    waiting: str,
+) -> str:
+    """Return the named waits and the large parts of the time; instructions are always first."""
     main = _parts_told(result, explanation)
     if not main:
-        return UNEXPLAINED
+        return waiting
     if not explanation.main:
-        share = main[0].change / explanation.change
         words = _clause(main[0], result, functions)
-        return f"{words} ({share:.0%} of the change), and no other part is both large and sure"
+        if waiting:
+            return f"{words}; {waiting}"
+        return f"{words}, and no other part is both large and sure"
     waits = _WITH_WAITING & {*explanation.main}
     evidence = [each for each in explain(result, base) if waits and each.cause is not Cause.CPU]
+    named = waiting if waits else ""
+    work = [_clause(part, result, functions) for part in main if part.name == "instructions"]
     clauses = [
-        f"{_clause(part, result, functions)}{_aim(part, result, evidence, waiting)} "
-        f"({part.change / explanation.change:.0%} of the change)"
+        f"{_clause(part, result, functions)}{_aim(part, result, evidence, waiting)}"
         for part in main
+        if part.name != "instructions"
     ]
-    if waits and waiting:
-        clauses.append(waiting)
-    elif evidence:
+    if evidence and not named:
         clauses.append(_points_to(evidence))
-    elif not _WITH_INSTRUCTIONS & {*explanation.main} and not _has_good_part(result.evidence):
+    elif not (
+        work or named or "time per instruction" in explanation.main or _is_exact(result.evidence)
+    ):
         clauses.append("which on a shared machine proves no cause")
     elif "instructions" in explanation.main and _does_not_wait(explanation):
         clauses.append("and waiting is no large part of it")
-    return ", ".join(clauses) + _against(explanation)
+    if named:
+        return "; ".join([*work, named, ", ".join(clauses)]) + _against(explanation)
+    return ", ".join([*work, *clauses]) + _against(explanation)
 
 
 def exact_reason(result: Result, functions: FunctionChanges | None = None) -> str:
     """Return the evidence that can explain most of a change, with both numbers.
 
-    Another plan alone is a reason, too. Empty where there is neither.
+    Another plan alone is a reason, too; settings are none. Empty where there is neither.
     """
-    plan = _plan_difference(result.evidence)
-    leads = leading(result.evidence)[:MOST_EVIDENCE]
-    amounts = ", ".join(_in_words(each, result, functions) for each in leads)
-    return ": ".join(words for words in (plan, amounts) if words)
+    leads = leading(result.evidence)
+    plans = [each.words for each in leads if each.kind == "plan"][:MOST_EVIDENCE]
+    amounts = [each for each in leads if each.explains is not None][:MOST_EVIDENCE]
+    told = ", ".join(_in_words(each, result, functions) for each in amounts)
+    if plans and not told and any(each.explains is not None for each in result.evidence):
+        return f"{'; '.join(plans)}; the amounts that differ explain less than half of the change"
+    return ": ".join(words for words in ("; ".join(plans), told) if words)
+
+
+def settings_in_words(evidence: Sequence[Evidence]) -> str:
+    """Return 'settings differ: work_mem = 64kB (4MB in the base)' where nothing else is exact."""
+    settings = [each.words for each in leading(evidence) if each.kind == "settings"]
+    if not settings:
+        return ""
+    more = len(settings) - MOST_EVIDENCE
+    others = f" and {counted(more, 'other')}" if more > 0 else ""
+    return f"settings differ: {', '.join(settings[:MOST_EVIDENCE])}{others}"
 
 
 def amounts_of(evidence: Evidence) -> list[str]:
@@ -230,11 +261,6 @@ def amounts_of(evidence: Evidence) -> list[str]:
         "" if evidence.ratio is None else f"{ratio(evidence.ratio)}X",
         "" if explains is None else f"{explains:.0%}",
     ]
-
-
-def _plan_difference(evidence: Sequence[Evidence]) -> str:
-    words = [each.words for each in evidence if each.kind == "plan"]
-    return "; ".join(words[:MOST_EVIDENCE])
 
 
 def _in_words(evidence: Evidence, result: Result, functions: FunctionChanges | None) -> str:
@@ -258,8 +284,9 @@ def _share_of_planning(evidence: Evidence, result: Result) -> str:
     return f"planning takes {planning / whole:.0%} of the time: "
 
 
-def _has_good_part(evidence: Sequence[Evidence]) -> bool:
-    return any(each.explains is not None and each.explains >= GOOD_PART for each in evidence)
+def _is_exact(evidence: Sequence[Evidence]) -> bool:
+    """Return whether exact evidence leads, or can explain a good part of the change."""
+    return any(each.leads or (each.explains or 0.0) >= GOOD_PART for each in evidence)
 
 
 def _parts_told(result: Result, explanation: Explanation) -> list[Part]:
@@ -365,14 +392,13 @@ def _significant(value: float) -> str:
 
 
 def _against(explanation: Explanation) -> str:
-    """Return '; against it waiting (-40%)' of large parts on the other side of the change."""
-    shares = [
-        (part, part.change / explanation.change) for part in explanation.parts if part.is_certain
-    ]
+    """Return '; waiting moved the other way' of large parts on the other side of the change."""
     against = [
-        f"{TITLES[part.name]} ({share:.0%})" for part, share in shares if share <= -GOOD_PART
+        TITLES[part.name]
+        for part in explanation.parts
+        if part.is_certain and part.change / explanation.change <= -GOOD_PART
     ]
-    return f"; against it {listing(against)}" if against else ""
+    return f"; {listing(against)} moved the other way" if against else ""
 
 
 def _points_to(evidence: Sequence[Movement]) -> str:

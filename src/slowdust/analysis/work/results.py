@@ -9,7 +9,6 @@ from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.comparison.verdict import AMOUNTS, Judgement
 from slowdust.analysis.model import Amount, Result, Verdict, Work
-from slowdust.analysis.results.notes import PLAN_DIFFERS
 from slowdust.analysis.work.cost import background_per_operation, events_per_operation, place_of
 from slowdust.analysis.work.estimate import counts_by_step, judge_work
 from slowdust.store.count import INSTRUCTIONS, Count
@@ -137,7 +136,7 @@ def _disagreement(result: Result, work: Work) -> list[str]:
     """Return what it means that time and work disagree; nothing where they do not."""
     if result.verdict is None or work.verdict is None:
         return []
-    if result.has_stalls or PLAN_DIFFERS in result.notes:
+    if result.has_stalls or result.has_other_plan:
         return []  # stalls, or another plan, say more
     meaning = TIME_BESIDE_WORK.get((result.verdict, work.verdict))
     return [] if meaning is None else [meaning]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
-from slowdust.dbms.access import USER
+from slowdust.dbms.access import USER, Access
 from slowdust.dbms.family import Commit, Family, Shutdown, Sizes
 from slowdust.dbms.in_force import InForce
 from slowdust.dbms.mysqld import in_force, physical, waits
@@ -25,7 +25,7 @@ from slowdust.dbms.mysqld.instance_options import (
 )
 from slowdust.dbms.mysqld.layout import find_plugin, sql_file, version_of
 from slowdust.dbms.mysqld.options import as_arguments, option_file
-from slowdust.dbms.mysqld.settings_check import HELP, accepted_settings
+from slowdust.dbms.mysqld.settings_check import HELP, accepted_settings, known_settings
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Row, Stage, Statements
@@ -37,7 +37,6 @@ ROCKSDB_PLUGIN = "ha_rocksdb.so"
 _LOG_IS_SYNCED = "1"
 """The value, and the default, with which each commit is synced, of each engine's setting."""
 _SQL_FILES = ("system_tables", "performance_tables", "system_tables_data")
-_USERS = tuple(f"'{USER}'@'{host}'" for host in ("localhost", "127.0.0.1"))
 _GREETING_BYTES = 5
 _GREETING_TIMEOUT_S = 5.0
 _PROTOCOL_VERSION = 10
@@ -98,9 +97,10 @@ class MysqldFamily(Family):
         del site
         return "mysql.user"
 
-    def identified(self, site: Site) -> str:
-        """Return the IDENTIFIED clause of the only user for CREATE USER and GRANT."""
-        password = site.access.password
+    def identified(self, site: Site, access: Access) -> str:
+        """Return the IDENTIFIED clause of the user of an access for CREATE USER and GRANT."""
+        del site
+        password = access.password
         return f"IDENTIFIED BY '{password.reveal() if password else ''}'"
 
     def bytes_per_row(self, engine: str | None) -> int:
@@ -148,6 +148,15 @@ class MysqldFamily(Family):
         """Return the command of a server that creates its user before it accepts connections."""
         return self._command(site, server_options(site))
 
+    def without_tls(self, build: Build, account: Account) -> str | None:
+        """Look for the setting that chooses versions of TLS.
+
+        Servers that lack it may know none that is still in use.
+        """
+        if "tls_version" in known_settings(build, account):
+            return None
+        return "its server has no setting tls_version, so that TLS 1.2 is not certain"
+
     def create(self, site: Site, run: Run) -> None:
         """Create the system tables from the SQL files of the build."""
         self.prepare(site)
@@ -167,19 +176,25 @@ class MysqldFamily(Family):
     def start_statements(self, site: Site) -> list[str]:
         """Return the statements of each start, which create the only user and the database.
 
+        It has a password where clients by TCP or by the socket need one.
+
         New data directories have a root without a password, and older ones a user without a name.
         """
-        identified = self.identified(site)
+        accesses = {"localhost": site.access, "127.0.0.1": site.access.by_tcp or site.access}
+        identified = {
+            f"'{USER}'@'{host}'": self.identified(site, access) for host, access in accesses.items()
+        }
         if version_of(site.version) < self.creates_users_since:
             users = [
-                f"GRANT ALL ON *.* TO {user} {identified} WITH GRANT OPTION" for user in _USERS
+                f"GRANT ALL ON *.* TO {user} {clause} WITH GRANT OPTION"
+                for user, clause in identified.items()
             ]
         else:
             users = [
                 statement
-                for user in _USERS
+                for user, clause in identified.items()
                 for statement in (
-                    f"CREATE USER IF NOT EXISTS {user} {identified}",
+                    f"CREATE USER IF NOT EXISTS {user} {clause}",
                     f"GRANT ALL ON *.* TO {user} WITH GRANT OPTION",
                 )
             ]

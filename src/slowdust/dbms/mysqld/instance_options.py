@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from slowdust.dbms.access import Auth, Listen
+from slowdust.dbms.access import Auth
 from slowdust.dbms.mysqld.options import PLACES, place_options
 from slowdust.dbms.site import Site
 
@@ -43,7 +43,7 @@ def _rsa_keys(site: Site) -> str:
 _LOOSE: Mapping[str, _Choice] = {
     # No second protocol, and no keys and certificates created at the first start.
     "mysqlx": lambda _: "0",
-    "ssl": lambda _: "0",
+    "ssl": lambda site: "1" if site.access.encrypted else "0",
     "auto_generate_certs": lambda _: "0",
     "caching_sha2_password_auto_generate_rsa_keys": _rsa_keys,
     "sha256_password_auto_generate_rsa_keys": _rsa_keys,
@@ -52,7 +52,7 @@ _LOOSE: Mapping[str, _Choice] = {
 _ON_DATA: Mapping[str, _Choice] = {"datadir": lambda site: str(data_directory(site.data_dir))}
 _OF_SERVER: Mapping[str, _Choice] = {
     "bind_address": lambda _: "127.0.0.1",
-    "skip_networking": lambda site: "0" if site.access.listen is Listen.LOOPBACK else "1",
+    "skip_networking": lambda site: "0" if site.access.by_tcp else "1",
     "port": lambda site: str(site.port),
     "socket": lambda site: str(socket_of(site)),
     "pid_file": lambda site: str(runtime_directory(site) / "mysqld.pid"),
@@ -61,6 +61,12 @@ _OF_SERVER: Mapping[str, _Choice] = {
     # still pinned, so each connection has to get a new one.
     "thread_cache_size": lambda _: "0",
 }
+_OF_ENCRYPTION: Mapping[str, _Choice] = {
+    "ssl_cert": lambda site: str(site.certificate),
+    "ssl_key": lambda site: str(site.key),
+}
+# A client by TCP is one of 127.0.0.1, which has a password, and never of localhost.
+_WITHOUT_NAMES = {"skip_name_resolve": "1"}
 _FORBIDDEN = frozenset({"log_error", "skip_grant_tables", "user"})
 """Options for a log that is not standard error, access without Slowdust's user, another account."""
 RESERVED_SETTINGS = frozenset({*PLACES, *_LOOSE, *_ON_DATA, *_OF_SERVER, *_FORBIDDEN})
@@ -79,7 +85,10 @@ def data_options(site: Site) -> dict[str, str]:
 
 def server_options(site: Site) -> dict[str, str]:
     """Return the options of the server that clients connect to."""
-    return {**data_options(site), **_chosen(_OF_SERVER, site)}
+    options = {**data_options(site), **_chosen(_OF_SERVER, site)}
+    if not site.access.encrypted:
+        return options
+    return {**options, **_chosen(_OF_ENCRYPTION, site), **_WITHOUT_NAMES}
 
 
 def _chosen(choices: Mapping[str, _Choice], site: Site) -> dict[str, str]:

@@ -58,6 +58,12 @@ def accepted_settings(
     return AcceptedSettings(values, tuple(sorted(skipped)), settings.create)
 
 
+def known_settings(build: Build, account: Account) -> frozenset[str]:
+    """Return the names of the settings that the server has without plugins."""
+    with temporary_folder(account.temporary_root(), ENTERABLE) as directory:
+        return _SettingsQuery(build, account, directory).settings(None)
+
+
 class _SettingsQuery:
     """Questions to a server binary that is run without being started as a server."""
 

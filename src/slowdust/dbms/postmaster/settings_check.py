@@ -56,6 +56,12 @@ def accepted_settings(build: Build, account: Account, settings: Settings) -> Acc
     )
 
 
+def why_without_tls(build: Build, account: Account) -> str | None:
+    """Say why the server encrypts no connections; None where it does."""
+    complaints = _configuration_complaints(build, account, {"ssl": "on"})
+    return "; ".join(complaints) or None
+
+
 def configuration_text(values: Mapping[str, str]) -> str:
     """Write a configuration file; raise UsageError for a name or value that cannot be written."""
     lines = []

@@ -137,7 +137,7 @@ class OpenTest:
     def _open(self, contender: RunningContender) -> None:
         opened = self._driver.open(
             self._session(contender),
-            contender.target,
+            contender.target_of(self.step.test),
             self._data,
             test=self.step.test.driver_test,
             clients=self.step.clients,
@@ -165,8 +165,22 @@ class OpenTest:
         counts = [_operations_of(texts) for texts in plans.values()]
         fewest = min(filter(None, counts), default=0)
         self._for_each(reduce)
+        weights = self._weights_of_statements()
         for name, texts in plans.items():
+            for text in texts:
+                if text.executed is not None:
+                    text.executed.weight = weights.get(text.statement, 1.0)
             keep(name, texts)
+
+    def _weights_of_statements(self) -> dict[str, float]:
+        """Return the weights of described statements, on all DBMS; one operation has all others."""
+        described, test = self._data.described, self.step.test.driver_test
+        if described is None:
+            return {}
+        weights: dict[str, float] = {}
+        for dbms in {each.target.dbms for each in self._running()}:
+            weights |= described.test(test, dbms, 1).weights_of_statements()
+        return weights
 
     def warm_up(self, has_time: Callable[[Second], bool] = lambda _: True) -> None:
         """Run without recording, so that caches and plans are those of a server at work.

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowdust.analysis.blame.groups import SINGLE, is_sure
-from slowdust.analysis.blame.model import Evidence, LineBlame, Part, Ratio, Step
+from slowdust.analysis.blame.model import LineBlame, Part, Ratio, RatioKind, Step
 from slowdust.analysis.model import Verdict
 from slowdust.ratios import ratio, speed, work_in_words, work_ratio
 from slowdust.report.history import CHAINED
 from slowdust.report.markdown.table import ABSENT
 
-KINDS: tuple[Evidence, ...] = ("time", "work")
+KINDS: tuple[RatioKind, ...] = ("time", "work")
 HEADS = {"time": "rqps", "work": "work"}
 """The head of a column of each kind."""
 SHORT_TITLES = {"range with aggregation": "aggregation", "write": "writes"}
-MARKS: dict[Evidence, dict[Verdict | None, str]] = {
+MARKS: dict[RatioKind, dict[Verdict | None, str]] = {
     "time": {"faster": "+", "slower": "-", "same": "=", "unsure": "?", None: " "},
     "work": {"faster": "-", "slower": "+", "same": "=", "unsure": "?", None: " "},
 }
@@ -26,7 +26,7 @@ LEGEND = (
 CHAINED_LEGEND = f"{CHAINED}: chained over releases that experiments share."
 
 
-def columns(line: LineBlame) -> list[tuple[Part, Evidence]]:
+def columns(line: LineBlame) -> list[tuple[Part, RatioKind]]:
     """Return a column for each group and kind of evidence that any step has."""
     rows = [*line.steps, line.whole]
     return [
@@ -50,13 +50,13 @@ def part_of(group: Part, step: Step) -> Part | None:
     return next((part for part in step.groups if (part.name, part.clients) == wanted), None)
 
 
-def ratio_at(group: Part, step: Step, kind: Evidence) -> Ratio | None:
+def ratio_at(group: Part, step: Step, kind: RatioKind) -> Ratio | None:
     """Return the ratio of a cell; None where there is none."""
     part = part_of(group, step)
     return None if part is None else part.by(kind)
 
 
-def value(cell: Ratio | None, kind: Evidence) -> str:
+def value(cell: Ratio | None, kind: RatioKind) -> str:
     """Return a ratio as a cell has it: '0.95 -', '1.024 +*'."""
     if cell is None:
         return ABSENT
@@ -108,7 +108,7 @@ def largest(step: Step, side: Verdict, line: LineBlame) -> str:
     return words
 
 
-def _deciding(test: Part, line: LineBlame) -> Evidence:
+def _deciding(test: Part, line: LineBlame) -> RatioKind:
     """Return what decides of a test's group."""
     evidence = {(each.group, each.clients): each.evidence for each in line.groups}
     return evidence.get((test.group, test.clients), "time")

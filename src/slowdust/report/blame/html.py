@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from markupsafe import Markup
 
-from slowdust.analysis.blame.model import Blame, Evidence, GroupBlame, LineBlame, Part, Step
+from slowdust.analysis.blame.model import Blame, GroupBlame, LineBlame, Part, RatioKind, Step
 from slowdust.report.blame.cells import (
     CHAINED_LEGEND,
     HEADS,
@@ -28,7 +28,7 @@ from slowdust.report.html.environment import environment, shipped
 
 _FUNCTIONS = 12
 """Functions of a step that are listed."""
-_WHAT: dict[Evidence, str] = {"time": "time per operation", "work": "instructions per operation"}
+_WHAT: dict[RatioKind, str] = {"time": "time per operation", "work": "instructions per operation"}
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _view(line: LineBlame, place: int) -> LineView:
     )
 
 
-def _cell(group: Part, step: Step, kind: Evidence) -> tuple[str, str]:
+def _cell(group: Part, step: Step, kind: RatioKind) -> tuple[str, str]:
     cell = ratio_at(group, step, kind)
     verdict = "" if cell is None or cell.verdict is None else cell.verdict
     return value(cell, kind), verdict
@@ -106,7 +106,7 @@ def _cell(group: Part, step: Step, kind: Evidence) -> tuple[str, str]:
 def _panel(line: LineBlame, blame: GroupBlame, whole: Part) -> Panel:
     title, _, first = blame.sentences[0].partition(": ")
     # Work of some steps names them, but has no bars that lead to the last release.
-    evidence: Evidence = blame.evidence if whole.by(blame.evidence) is not None else "time"
+    evidence: RatioKind = blame.evidence if whole.by(blame.evidence) is not None else "time"
     what = _WHAT[evidence]
     steps = [(step, part_of(whole, step)) for step in line.steps]
     changes = [0.0 if part is None else part.cost(evidence) or 0.0 for _, part in steps]
@@ -124,7 +124,7 @@ def _panel(line: LineBlame, blame: GroupBlame, whole: Part) -> Panel:
     )
 
 
-def _row(label: str, start: float, part: Part, evidence: Evidence) -> Row:
+def _row(label: str, start: float, part: Part, evidence: RatioKind) -> Row:
     cost = part.cost(evidence)
     ratio = part.by(evidence)
     assert cost is not None and ratio is not None, "only what was measured has a row"

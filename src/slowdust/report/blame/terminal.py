@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slowdust.analysis.blame.model import Blame, Evidence, LineBlame
+from slowdust.analysis.blame.model import Blame, LineBlame, RatioKind
 from slowdust.report.blame.cells import (
     CHAINED_LEGEND,
     HEADS,
@@ -79,11 +79,11 @@ def _tables(console: Console, line: LineBlame) -> list[Table]:
     return [_table(line, (kind,)) for kind in ("work", "time") if _has(line, kind)]
 
 
-def _has(line: LineBlame, kind: Evidence) -> bool:
+def _has(line: LineBlame, kind: RatioKind) -> bool:
     return any(each == kind for _, each in columns(line))
 
 
-def _table(line: LineBlame, kinds: tuple[Evidence, ...]) -> Table:
+def _table(line: LineBlame, kinds: tuple[RatioKind, ...]) -> Table:
     from rich.text import Text
 
     chosen = [(group, kind) for group, kind in columns(line) if kind in kinds]

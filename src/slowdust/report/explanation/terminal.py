@@ -132,10 +132,15 @@ def _evidence(console: Console, one: OneResult) -> None:
         f"Exact evidence per {operation(one.result.unit)}, and the share of the change that it can "
         "explain",
     )
+    amounts = [each for each in evidence if each.contender is not None]
+    print_lines(
+        console, [f"- {each.kind}: {each.words}" for each in evidence if each.contender is None]
+    )
     table = plain_table("kind", "", "base", "now", "ratio", "explains", left=2)
-    for each in evidence:
+    for each in amounts:
         table.add_row(each.kind, each.words, *amounts_of(each))
-    console.print(table)
+    if amounts:
+        console.print(table)
 
 
 def _parts(console: Console, one: OneResult) -> None:

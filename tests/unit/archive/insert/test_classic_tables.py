@@ -9,6 +9,7 @@ import pytest
 
 from slowdust.formats.insert import tables
 from slowdust.report.classic.insert import SUMMARY
+from tests.tiers.selection import full
 from tests.unit.archive.command import Slowdust, slowdust
 from tests.unit.archive.insert_files import (
     RESULT,
@@ -52,7 +53,14 @@ def test_tables_of_runs_alone(slowdust: Slowdust) -> None:
 
 
 @needs_archive
-@pytest.mark.parametrize("gone", [["mrg.q100.1", "rel.*"], ["mrg.l.*"], ["rel.q*"]])
+@pytest.mark.parametrize(
+    "gone",
+    [
+        ["mrg.q100.1", "rel.*"],
+        pytest.param(["mrg.l.*"], marks=full),
+        pytest.param(["rel.q*"], marks=full),
+    ],
+)
 def test_tables_that_are_missing_in_a_directory(slowdust: Slowdust, gone: list[str]) -> None:
     published = RUNS / "ibench.jan2021" / "20m"
     shutil.copytree(published, "archive", copy_function=shutil.copyfile)

@@ -229,3 +229,19 @@ def test_a_test_that_failed_in_the_timed_part_is_not_counted(
     expected = after_each_start("point-query", *counted, "delete")
     assert outcome.counted == dict.fromkeys(NAMES, expected)
     assert outcome.left_out is None, "that is for tests that time was lacking for"
+
+
+def test_a_test_whose_work_still_changes_is_told_once(tmp_path: Path) -> None:
+    machine = machine_of()
+    dumped = dict.fromkeys(NAMES, 0)
+
+    def warming(contender: str, test: str, start: int) -> int:
+        del start
+        dumped[contender] += test == "point-query"
+        return 20 if test == "point-query" and dumped[contender] % 2 else 10
+
+    machine.instructions = warming
+    outcome = count(tmp_path, machine)
+    assert min(len(places) for places in outcome.counted.values()) >= STARTS
+    [warning] = outcome.warnings
+    assert "point-query" in warning
