@@ -49,17 +49,12 @@ class Fleet:
         return self._nodes.stdout.readline().strip()
 
     def has(self, *hosts: str) -> None:
-        """Let these hosts be there and no others; each is a name, with facts behind it."""
-        for name in {*self._hosts} - {host.partition(" ")[0] for host in hosts}:
+        """Start and kill hosts so that these are there."""
+        for name in {*self._hosts} - {*hosts}:
             self.kill(name)
-        for host in hosts:
-            if host.partition(" ")[0] not in self._hosts:
-                self.join(host)
-
-    def join(self, host: str) -> None:
-        """Start a host."""
-        self.tell(f"host {host}")
-        self._hosts.add(host.partition(" ")[0])
+        for host in {*hosts} - self._hosts:
+            self.tell(f"host {host}")
+            self._hosts.add(host)
 
     def kill(self, name: str) -> None:
         """End all of a host by SIGKILL."""
@@ -81,13 +76,6 @@ class Fleet:
         path = self.workplace.folder / "results" / f"{name}.fleet" / "fleet.json"
         record: dict[str, Any] = json.loads(path.read_text())
         return record
-
-    def shards_of(self, name: str, host: str) -> list[str]:
-        return [each["shard"] for each in self.record(name)["placements"] if each["host"] == host]
-
-    def tests_of(self, name: str, host: str) -> list[str]:
-        cuts = self.record(name)["cuts"]
-        return [test for shard in self.shards_of(name, host) for test in cuts[shard]["tests"]]
 
     def received(self, name: str, host: str = "*") -> int:
         """The slices that the head has from hosts."""

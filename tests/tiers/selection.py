@@ -65,10 +65,8 @@ SLOW_FILES = (
     "cli/test_names.py",
     "cli/test_streams_and_names.py",
     "experiment/test_announced_times.py",
-    "fleet/test_compiling.py",
-    "fleet/test_failures.py",
-    "fleet/test_head.py",
-    "fleet/test_odd_hosts.py",
+    "fleet/test_build_transfer.py",
+    "fleet/test_lab.py",
     "insert/test_classic_tables.py",
     "insert/test_command.py",
     "plans/test_properties.py",
@@ -87,7 +85,7 @@ full = pytest.mark.full
 """Marks a test, or a parameter, that only `make full` runs."""
 _QUARTERS = 4
 _NEEDS = "needs programs: "
-_NO_CLIENT = re.compile(r"([\w-]+) is not installed")
+_NO_CLIENT = re.compile(r"([\w-]+)(?: is|,) not installed")
 """What Slowdust says of a build that it cannot get without a program."""
 T = TypeVar("T")
 

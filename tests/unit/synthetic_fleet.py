@@ -2,7 +2,7 @@
 
     fleet = SimulatedFleet({"a": SimulatedHost(), "b": SimulatedHost(dies=40.0)})
 
-A host measures an incarnation of a test in `TURN_S`, and sends half of it at a time.
+A host measures a start of a test in `START_S`, and sends all that it has after each start.
 """
 
 from __future__ import annotations
@@ -14,30 +14,43 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import msgspec
 from msgspec.structs import replace
 
 from slowdust import __version__
-from slowdust.fleet.model import End, Ended, HostFacts, Lost, Message, Order, Part
+from slowdust.builds.pushed import PushedBuild
+from slowdust.fleet.cluster import (
+    End,
+    HostFacts,
+    HostLost,
+    Message,
+    ShardBundle,
+    ShardEnded,
+    ShardOrder,
+)
 from slowdust.fleet.view import Overview
 from slowdust.store.finding import Finding
-from slowdust.store.folder import MANIFEST_FILE, SLICES_FILE
+from slowdust.store.folder import Folder
+from slowdust.store.keeping.bundle import pack
+from slowdust.store.manifest import Manifest
+from slowdust.store.slice import Slice
+from slowdust.temporary import temporary_folder
 from slowdust.units import Second
 from tests.unit.synthetic import synthetic_experiment
+from tests.unit.synthetic_history import keep
 
-TURN_S = 10.0
+START_S = 10.0
 BLOCKS = 4
 
 
 @dataclass
-class _Folder:
+class _Shard:
     """What a host has of a shard on its disk."""
 
     started: str
-    slices: bytes = b""
-    turns: int = 0
-    incarnation: int = 0
-    """The last one that began; a turn that was cut short is done again in a new one."""
+    slices: list[Slice] = field(default_factory=list)
+    starts: int = 0
+    number: int = 0
+    """The last start that began; one that was cut short is repeated with a new number."""
     finished: bool = False
 
 
@@ -53,11 +66,13 @@ class SimulatedHost:
     """The moment from which its disk is full."""
     fails: Mapping[str, str] = field(default_factory=dict)
     """Test -> why no shard with it can be measured there."""
+    sends: Callable[[bytes], bytes] = bytes
+    """Changes its bundles."""
     version: str = __version__
     findings: Sequence[Finding] = ()
-    disk: dict[tuple[str, str], _Folder] = field(default_factory=dict)
+    disk: dict[tuple[str, str], _Shard] = field(default_factory=dict)
     runs: int = 0
-    """What still arrives of earlier runs is of none."""
+    """Messages of earlier runs are not delivered."""
 
 
 Action = Callable[[], Sequence[Message]]
@@ -70,10 +85,10 @@ class SimulatedFleet:
         self.simulated = hosts
         self.clock = 0.0
         self.measured: Counter[tuple[str, int]] = Counter()
-        """Test and incarnation of each turn that a host completed."""
-        self.orders: list[Order] = []
-        self.stopped: list[str] = []
-        """Hosts whose shards were taken over, in turn."""
+        """Test and number of each start that a host completed."""
+        self.pushed: list[str] = []
+        self.answers: Mapping[str, object] = {}
+        """Host -> what it answers to any question."""
         self._events: list[tuple[Second, int, str, int, Action]] = []
         self._numbers = 0
 
@@ -92,34 +107,44 @@ class SimulatedFleet:
         )
         self._later(host, 2.0, lambda: [facts])
 
-    def run(self, host: str, order: Order) -> None:
-        self.orders.append(order)
+    def run(self, host: str, order: ShardOrder) -> None:
         of = self.simulated[host]
         place = order.experiment, order.folder
         kept = of.disk.get(place)
         if order.started is not None and (kept is None or kept.started != order.started):
-            self._later(host, 1.0, lambda: [Ended(end=End.GONE, reason="nothing is there")])
+            self._later(host, 1.0, lambda: [ShardEnded(end=End.GONE, reason="nothing is there")])
             return
         reasons = [
             of.fails[test] for test in tomllib.loads(order.spec)["tests"] if test in of.fails
         ]
         if reasons:
-            self._later(host, 1.0, lambda: [Ended(end=End.FAILED, reason=reasons[0])])
+            self._later(host, 1.0, lambda: [ShardEnded(end=End.FAILED, reason=reasons[0])])
             return
-        folder = of.disk.setdefault(place, _Folder(started=f"{host} at {self.clock}"))
-        self._measure(host, folder, order)
+        shard = of.disk.setdefault(place, _Shard(started=f"2026-01-02T03:{len(of.disk):02}:00Z"))
+        self._measure(host, shard, order)
 
-    def stop(self, host: str) -> None:
-        self.stopped.append(host)
-        self.examine(host)
-
-    def forget(self, host: str, experiment: str) -> None:
+    def forget(self, host: str, experiment: str) -> bool:
         disk = self.simulated[host].disk
         for place in [each for each in disk if each[0] == experiment]:
             del disk[place]
+        return True
+
+    def push(self, folders: Sequence[str], builds: Sequence[PushedBuild]) -> None:
+        del builds
+        self.pushed += folders
+
+    def ask(
+        self,
+        what: Callable[..., object],
+        *arguments: object,
+        hosts: Collection[str],
+        **_: object,
+    ) -> Mapping[str, object]:
+        del what, arguments
+        return {host: self.answers[host] for host in hosts}
 
     def messages(self, within: Second) -> Sequence[tuple[str, Message]]:
-        """Return what is said next; the clock stands at that moment then."""
+        """Return the next message; the clock stands at its moment then."""
         end = self.clock + within
         if not self._events or self._events[0][0] > end:
             self.clock = end
@@ -129,14 +154,14 @@ class SimulatedFleet:
         if of.runs != run:
             return []
         if self._is_dead(of):
-            return [(host, Lost(reason="it is dead"))]
+            return [(host, HostLost(reason="it is dead"))]
         return [(host, message) for message in action()]
 
     def now(self) -> Second:
         return self.clock
 
     def forget_head(self) -> None:
-        """The head is killed: what hosts do ends, and what they say is heard by nobody."""
+        """Kill the head: hosts stop what they measure, and their messages are lost."""
         self._events.clear()
         for host in self.simulated.values():
             host.runs += 1
@@ -150,67 +175,61 @@ class SimulatedFleet:
         event = (self.clock + after, self._numbers, host, run, action)
         heapq.heappush(self._events, event)
 
-    def _measure(self, host: str, folder: _Folder, order: Order) -> None:
-        """Plan the halves of all turns that are left, and the end."""
+    def _measure(self, host: str, shard: _Shard, order: ShardOrder) -> None:
+        """Plan the halves of all starts that are left, and the end."""
+        of = self.simulated[host]
         spec = tomllib.loads(order.spec)
-        turns, tests = spec["incarnations"], spec["tests"]
-        names = [each["contender"] for each in spec["contenders"]]
+        starts, tests = spec["incarnations"], spec["tests"]
         manifest, slices = synthetic_experiment(
-            names,
+            [each["contender"] for each in spec["contenders"]],
             tests,
             clients=spec["clients"],
-            incarnations=turns,
+            incarnations=starts,
             blocks=BLOCKS,
-            seed=zlib.crc32(folder.started.encode()),
+            seed=zlib.crc32(f"{host} {shard.started}".encode()),
         )
-        manifest.experiment, manifest.started, manifest.finished = (
-            spec["name"],
-            folder.started,
-            None,
-        )
-        manifest.host["CPU"] = self.simulated[host].cpu
-        sent = dict(order.have)
-        steps = [f"{test}@{clients}" for test in tests for clients in spec["clients"]]
+        manifest.experiment, manifest.started = spec["name"], shard.started
+        manifest.host["CPU"] = of.cpu
 
-        def messages() -> list[Message]:
-            manifest.turns_done = dict.fromkeys(steps, folder.turns)
-            manifest.finished = "2026-01-02T04:00:00Z" if folder.finished else None
-            parts: list[Message] = [Part(file=MANIFEST_FILE, content=msgspec.json.encode(manifest))]
-            begin = sent.get(SLICES_FILE, 0)
-            if new := folder.slices[begin:]:
-                parts.append(Part(file=SLICES_FILE, content=new, offset=begin))
-                sent[SLICES_FILE] = len(folder.slices)
-            return parts
+        def bundle() -> list[Message]:
+            manifest.turns_done = dict.fromkeys(order.steps, shard.starts)
+            manifest.finished = "2026-01-02T04:00:00Z" if shard.finished else None
+            return [ShardBundle(content=of.sends(packed(manifest, shard.slices)))]
 
-        def half(turn: int, *, second: bool) -> Sequence[Message]:
-            if self._is_full(host):
-                return [*messages(), Ended(end=End.UNFIT, reason="No space left on device")]
-            folder.incarnation += not second
+        def half(start: int, *, second: bool) -> Sequence[Message]:
+            if of.full is not None and of.full <= self.clock:
+                return [ShardEnded(end=End.DISK_FULL, reason="No space left on device")]
+            shard.number += not second
             for record in slices:
                 place = record.place
-                if place.incarnation == turn and (place.block >= BLOCKS / 2) == second:
-                    own = replace(record, place=replace(place, incarnation=folder.incarnation))
-                    folder.slices += msgspec.json.encode(own) + b"\n"
-            if second:
-                folder.turns = turn
-                self.measured.update((test, turn) for test in tests)
-            return messages()
+                if place.incarnation == start and (place.block >= BLOCKS / 2) == second:
+                    own = replace(record, place=replace(place, incarnation=shard.number))
+                    shard.slices.append(own)
+            if not second:
+                return []
+            shard.starts = start
+            self.measured.update((test, start) for test in tests)
+            return bundle()
 
         def end() -> Sequence[Message]:
-            folder.finished = True
-            return [*messages(), Ended(end=End.FINISHED)]
+            shard.finished = True
+            return [*bundle(), ShardEnded(end=End.FINISHED)]
 
         at = 0.0
-        length = TURN_S * len(steps) * self.simulated[host].slowness / 2
-        for turn in range(folder.turns + 1, turns + 1):
+        length = START_S * len(order.steps) * of.slowness / 2
+        for start in range(shard.starts + 1, starts + 1):
             for second in (False, True):
                 at += length
-                self._later(host, at, lambda t=turn, s=second: half(t, second=s))  # type: ignore[misc]
+                self._later(host, at, lambda s=start, h=second: half(s, second=h))  # type: ignore[misc]
         self._later(host, at + 1, end)
 
-    def _is_full(self, host: str) -> bool:
-        full = self.simulated[host].full
-        return full is not None and full <= self.clock
+
+def packed(manifest: Manifest, slices: Sequence[Slice]) -> bytes:
+    """The bundle of an experiment."""
+    with temporary_folder() as folder:
+        keep(folder, manifest, slices)
+        pack(Folder(folder / manifest.experiment), folder / "bundle")
+        return (folder / "bundle").read_bytes()
 
 
 class Heard:

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from slowdust.joining.join import Design, Joined, join
-from slowdust.joining.parts import Part
+from slowdust.merge.merge import Design, Merged, merge
+from slowdust.merge.sources import Source
 from slowdust.store.folder import Folder
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
@@ -58,11 +58,11 @@ def part_of(
     return manifest, slices
 
 
-def keep_parts(results: Path, *parts: tuple[Manifest, list[Slice]]) -> list[Part]:
+def keep_parts(results: Path, *parts: tuple[Manifest, list[Slice]]) -> list[Source]:
     """Write experiments; return them as parts."""
     for manifest, slices in parts:
         keep(results, manifest, slices)
-    return [Part(Folder(results / manifest.experiment)) for manifest, _ in parts]
+    return [Source(Folder(results / manifest.experiment)) for manifest, _ in parts]
 
 
 def joined_of(
@@ -73,7 +73,7 @@ def joined_of(
     tests: Mapping[str, Sequence[str]] | None = None,
     noise: Noise = CALM,
     design: Design | None = None,
-) -> Joined:
+) -> Merged:
     """Join an experiment of each host, by its shifts; all have one CPU model unless told."""
     parts = [
         part_of(
@@ -86,4 +86,4 @@ def joined_of(
         )
         for seed, (host, shifts) in enumerate(hosts.items(), start=1)
     ]
-    return join(keep_parts(results, *parts), Folder(results / "joined"), design)
+    return merge(keep_parts(results, *parts), Folder(results / "joined"), design)

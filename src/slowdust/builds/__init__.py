@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from slowdust.builds import apart, cache, directories, handed_on
+from slowdust.builds import cache, directories, pushed
 from slowdust.builds.catalog import Entry, catalog_of, version_parts
 from slowdust.builds.compiling.compile import Choices, compiled
 from slowdust.builds.compiling.flags import DEFAULT_FLAGS, flag_set
@@ -18,7 +18,6 @@ __all__ = [
     "Build",
     "Choices",
     "Progress",
-    "compilation",
     "from_directory",
     "resolve",
     "resolve_archive",
@@ -33,10 +32,10 @@ def resolve(dbms: str, version: str, progress: Progress, choices: Choices | None
 
     `version` is a version of the catalog ('17.6'), the beginning of one ('17': the newest of
     them), one that is in the cache, or the name of a registered directory. A cached build needs no
-    network. What was handed on by that name is taken before all else. Raises UsageError for an
+    network. A pushed build of that name is taken before all else. Raises UsageError for an
     unknown version, or flags of what is not compiled; SlowdustError when no source has it.
     """
-    given = handed_on.find(dbms, version, choices.flags if choices else None)
+    given = pushed.find(dbms, version, choices.flags if choices else None)
     if given is not None:
         return given
     catalog = catalog_of(dbms)
@@ -52,26 +51,6 @@ def resolve(dbms: str, version: str, progress: Progress, choices: Choices | None
     # Archives of the user's own are in the cache, but not in the catalog.
     own = cache.load(dbms, version) if version_parts(version) else None
     return own or cache.obtain(catalog, catalog.find(version), progress)
-
-
-def compilation(
-    dbms: str, version: str, choices: Choices, progress: Progress
-) -> apart.Compilation | None:
-    """Return how the build of `DBMS@VERSION` is compiled; None where it is not.
-
-    None, too, for an amalgamation that the cache has: it has one of a version, of whatever
-    compiler. Raises UsageError as `resolve`; SlowdustError when its sources cannot be had.
-    """
-    if is_source(version):
-        return apart.of_revision(dbms, version, choices, progress)
-    is_own = version_parts(version) and choices.flags is None and cache.cached(dbms, version)
-    if is_own or version in directories.registered(dbms) or not amalgamation.is_compiled(dbms):
-        return None
-    entry = catalog_of(dbms).find(version)
-    varied = entry if choices.flags is None else _with_flags(entry, choices.flags)
-    if cache.held(varied) is not None:
-        return None
-    return apart.of_entry(handed_on.name_of(dbms, version, choices.flags), varied, progress)
 
 
 def resolve_archive(

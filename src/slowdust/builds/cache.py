@@ -93,11 +93,6 @@ def load(dbms: str, version: str) -> Build | None:
     return _checked(record, fetched_folder(dbms, version)) if record else None
 
 
-def held(entry: Entry) -> Build | None:
-    """Load the build of an entry and check its server; None when it is not in the cache."""
-    return load_folder(_folder(entry))
-
-
 def obtain(catalog: Catalog, entry: Entry, progress: Progress) -> Build:
     """Return the build of an entry, from the cache or else from the first source that has it."""
     folder = _folder(entry)

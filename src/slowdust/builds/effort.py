@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slowdust.builds import apart, cache, directories, handed_on
+from slowdust.builds import cache, directories, pushed
 from slowdust.builds.catalog import catalog_of, version_parts
-from slowdust.builds.compiling.compile import Choices
+from slowdust.builds.compiling.compile import Choices, is_compiled
 from slowdust.builds.revisions.revision import GIT, is_source
 from slowdust.builds.sources import amalgamation
 from slowdust.units import Second
@@ -27,7 +27,7 @@ def usual_time(dbms: str, version: str, choices: Choices) -> Second:
         UsageError: an unknown version.
         SlowdustError: its sources, or a compiler, cannot be had.
     """
-    if handed_on.find(dbms, version, choices.flags) or version in directories.registered(dbms):
+    if pushed.find(dbms, version, choices.flags) or version in directories.registered(dbms):
         return 0.0
     if is_source(version):
         here = _is_compiled(dbms, version, choices)
@@ -45,5 +45,4 @@ def _is_compiled(dbms: str, version: str, choices: Choices) -> bool:
     repository = choices.repository
     if version.startswith(GIT) and not (repository and Path(repository).is_dir()):
         return False
-    assignment = apart.of_revision(dbms, version, choices, lambda phase: None).assignment
-    return assignment.cached(assignment.compiler()) is not None
+    return is_compiled(dbms, version, choices)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowdust.fleet.address import DEFAULT_ADDRESS
+from slowdust.fleet import DEFAULT_ADDRESS
 from slowdust.units import Second
 
 if TYPE_CHECKING:
-    from slowdust.fleet.model import HostFacts, Lost
+    from slowdust.fleet.cluster import HostFacts, HostLost
 
 _FAILED = 1
 _PROBLEMS_EXIST = 3
@@ -39,11 +39,12 @@ def status(address: str) -> int:
     slowdust fleet status
     slowdust fleet status 10.0.0.5:6379
     """
-    from slowdust.fleet.cluster import Turn, connected
-    from slowdust.fleet.hosts import shard
+    from slowdust.fleet import hosts
+    from slowdust.fleet.cluster import Ask
+    from slowdust.fleet.ray import connected
 
     with connected(address) as cluster:
-        answers = cluster.ask(shard.plain_facts, turn=Turn.NOW, within=_ANSWERS_WITHIN)
+        answers = cluster.ask(hosts.plain_facts, when=Ask.NOW, within=_ANSWERS_WITHIN)
     click.echo("\n".join(_table(answers)))
     return 0
 
@@ -56,16 +57,16 @@ def doctor(address: str) -> int:
     A host is checked when nothing is measured there; one that is busy for a minute is named.
     Exit code: 3 if a host has a problem, 1 if one did not answer.
     """
-    from slowdust.fleet.cluster import Turn, connected
-    from slowdust.fleet.hosts import shard
-    from slowdust.fleet.model import Lost
+    from slowdust.fleet import hosts
+    from slowdust.fleet.cluster import Ask, HostLost
+    from slowdust.fleet.ray import connected
     from slowdust.store.finding import Severity
 
     with connected(address) as cluster:
-        answers = cluster.ask(shard.host_facts, turn=Turn.OWN, within=_ANSWERS_WITHIN)
+        answers = cluster.ask(hosts.host_facts, when=Ask.WHEN_IDLE, within=_ANSWERS_WITHIN)
     code = 0
     for host, answer in answers.items():
-        if isinstance(answer, Lost):
+        if isinstance(answer, HostLost):
             click.echo(f"{host}: {answer.reason}")
             code = max(code, _FAILED)
             continue
@@ -80,7 +81,7 @@ def doctor(address: str) -> int:
     return code
 
 
-@command.command("calibrate", short_help="Find out what each host can tell.")
+@command.command("calibrate", short_help="Measure the smallest difference each host can detect.")
 @_address
 @click.argument("contenders", nargs=-1, metavar="[CONTENDER]...")
 @click.option("--tests", metavar="LIST", help="Names or patterns of tests, instead of a suite.")
@@ -89,42 +90,42 @@ def doctor(address: str) -> int:
 @click.option("--slowed", metavar="LIST", help="Percentages that delays take, or none.  [3,5,10]")
 @click.option("--trial", metavar="TIME", help="Budget for a contender in a test.  [60s]")
 def calibrate(address: str, contenders: tuple[str, ...], **options: str | None) -> int:
-    """Find out what each host can tell, as `slowdust calibrate` does, on all of them at once.
+    """Measure the smallest difference that each host can detect, on all of them at once.
 
-    Each keeps what it resolves, for the reports of later experiments there. Exit code: 1 if a host
+    Each keeps the result for the reports of later experiments there. Exit code: 1 if a host
     could not be calibrated.
 
     \b
     slowdust fleet calibrate 127.0.0.1:6379 postgres@17.6 --budget 1h
     """
-    from slowdust.fleet.cluster import Turn, connected
-    from slowdust.fleet.hosts import shard
-    from slowdust.fleet.model import Lost
+    from slowdust.fleet import hosts
+    from slowdust.fleet.cluster import Ask, HostLost
+    from slowdust.fleet.ray import connected
 
     arguments = [*contenders]
     for name, value in options.items():
         if value is not None:
             arguments += [f"--{name}", value]
     with connected(address) as cluster:
-        answers = cluster.ask(shard.calibrated, arguments, turn=Turn.OWN, within=None)
+        answers = cluster.ask(hosts.calibrated, arguments, when=Ask.WHEN_IDLE, within=None)
     failed = False
     for host, answer in answers.items():
-        failed |= isinstance(answer, Lost)
-        text = answer.reason if isinstance(answer, Lost) else answer.rstrip()
+        failed |= isinstance(answer, HostLost)
+        text = answer.reason if isinstance(answer, HostLost) else answer.rstrip()
         click.echo(f"{host}:\n{text}\n")
     return _FAILED if failed else 0
 
 
-def _table(answers: Mapping[str, HostFacts | Lost]) -> list[str]:
+def _table(answers: Mapping[str, HostFacts | HostLost]) -> list[str]:
     """Return a line for each host."""
-    from slowdust.fleet.model import Lost
+    from slowdust.fleet.cluster import HostLost
     from slowdust.wording import counted
 
     if not answers:
         return ["no node measures: start some with --resources '{\"slowdust_host\": 1}'"]
     lines = []
     for host, answer in answers.items():
-        if isinstance(answer, Lost):
+        if isinstance(answer, HostLost):
             lines.append(f"{host}: {answer.reason}")
             continue
         does = f"{answer.measuring} measures" if answer.measuring else "idle"
@@ -133,5 +134,5 @@ def _table(answers: Mapping[str, HostFacts | Lost]) -> list[str]:
         lines.append(f"{host}: {does}; {facts}")
         if answer.calibrated:
             lines.append(f"  calibrated {answer.calibrated}")
-    groups = {a.cpu for a in answers.values() if not isinstance(a, Lost)}
+    groups = {a.cpu for a in answers.values() if not isinstance(a, HostLost)}
     return [*lines, f"{counted(len(answers), 'host')}, {counted(len(groups), 'CPU model')}"]

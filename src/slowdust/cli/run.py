@@ -85,8 +85,7 @@ def command(
     from slowdust.experiment.journal import StartMode
     from slowdust.experiment.spec.errors import File, placed
     from slowdust.experiment.spec.spec import read_spec
-    from slowdust.fleet.hosts.fitness import Unfit
-    from slowdust.fleet.record import Asked, Builds
+    from slowdust.fleet.queue import Asked, Builds, Unfit
     from slowdust.places import named_path
     from slowdust.store.folder import MANIFEST_FILE
     from slowdust.store.keeping.experiments import kept_experiment

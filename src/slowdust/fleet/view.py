@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,7 +20,7 @@ from slowdust.wording import counted
 
 _PLAIN_EVERY: Second = 10.0
 _MOST_ROWS = 30
-"""Hosts that the live view shows; the others are a number."""
+"""Hosts that the live view shows; it counts the others."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,6 @@ class Overview:
     """Shards that are done, each as often as it is measured."""
     shards: int
     """Shards in all, likewise."""
-    slices: int
-    """Slices that were received since the head began."""
     left: Second | None
     """Expected time to the end; None where no host is there."""
 
@@ -47,8 +45,7 @@ class Overview:
         parts = [f"{counted(measuring, 'host')} of {len(self.hosts)} measure"]
         if self.left_out:
             parts.append(f"{len(self.left_out)} left out")
-        done = f"{self.finished} of {counted(self.shards, 'shard')} done"
-        parts += [done, f"{self.slices} slices"]
+        parts.append(f"{self.finished} of {counted(self.shards, 'shard')} done")
         if self.left is not None:
             parts.append(f"about {format_duration(round(self.left))} left")
         return ", ".join(parts)
@@ -67,29 +64,29 @@ class FleetView(Protocol):
         """Show the state; called again and again."""
 
 
+OpenView = Callable[[], AbstractContextManager[FleetView]]
+
+
 @contextmanager
 def watching_fleet() -> Iterator[FleetView]:
     """Open the view that suits standard error."""
-    with suiting_terminal(PlainView, _LiveView) as view:
+    with suiting_terminal(_PlainView, _LiveView) as view:
         yield view
 
 
-class PlainView:
+class _PlainView:
     """Lines on standard error: one an event, and the state now and then."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()
 
     def event(self, text: str) -> None:
-        """Print the event."""
         print(visible(text), file=sys.stderr, flush=True)
 
     def warning(self, text: str) -> None:
-        """Print the warning."""
         self.event(f"warning: {text}")
 
     def show(self, overview: Overview) -> None:
-        """Print the state now and then."""
         if time.monotonic() - self._last >= _PLAIN_EVERY:
             self._last = time.monotonic()
             self.event(f"  {overview.line}")

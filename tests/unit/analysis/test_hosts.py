@@ -23,7 +23,7 @@ from slowdust.analysis.comparison.verdict import judge, judge_cells
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.stored import read_stored
 from slowdust.analysis.work.estimate import counts_by_step, judge_work
-from slowdust.joining.join import join
+from slowdust.merge.merge import merge
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import Counting
 from slowdust.store.slice import Slice
@@ -220,7 +220,7 @@ def test_counted_work_allows_for_hosts(tmp_path: Path) -> None:
                     [OLD, NEW], ["point-query"], shifts={NEW: shift}, noise=CountNoise(), seed=1
                 )
             )
-    joined = join(parts, Folder(tmp_path / "joined"))
+    joined = merge(parts, Folder(tmp_path / "joined"))
     counts = counts_by_step(joined.folder.read_counts())
     [over_hosts] = judge_work(counts, [OLD, NEW], hosts=hosts_of(joined.manifest))
     assert [own.host for own in over_hosts.estimate.hosts] == ["alpha", "beta"]
@@ -293,7 +293,7 @@ def test_what_is_next_for_hosts_of_a_fleet_is_no_merge(
         )[0]
         for seed, host in enumerate(("alpha", "beta"), start=1)
     ]
-    report = read_stored(join(parts, Folder(tmp_path / "night")).folder).report()
+    report = read_stored(merge(parts, Folder(tmp_path / "night")).folder).report()
     assert report.answer is not None
     assert report.answer.next == snapshot
 
@@ -370,7 +370,7 @@ def test_a_host_with_one_block_is_left_out_of_the_ratio() -> None:
 def test_a_host_that_was_hardly_begun_is_named(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     parts = [part_of("alpha"), part_of("beta", seed=2)]
     parts[1][1][:] = [record for record in parts[1][1] if _is_of_first_block(record)]
-    joined = join(keep_parts(tmp_path, *parts), Folder(tmp_path / "joined"))
+    joined = merge(keep_parts(tmp_path, *parts), Folder(tmp_path / "joined"))
     result = _result(read_stored(joined.folder).report(), "scan")
     assert result.notes == snapshot
     alpha, beta = result.hosts

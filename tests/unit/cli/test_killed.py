@@ -103,7 +103,7 @@ _KILLS = [
     ),
     Killed(
         "merge m.slowdust b.slowdust --name both",
-        "slowdust.joining.join:check_agreement",
+        "slowdust.merge.merge:check_compatibility",
         "scratch",
         "results/both",
     ),

@@ -11,12 +11,11 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.builds.cache import Record, compiled_folder, load
-from slowdust.builds.handed_on import HandedOn, find, known
+from slowdust.builds.pushed import PushedBuild, find, known
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.fleet.building import handing
-from slowdust.fleet.building.handing import Bundle
-from slowdust.fleet.hosts import shard
-from slowdust.fleet.record import Placement, part_folder
+from slowdust.fleet import build_transfer, hosts
+from slowdust.fleet.build_transfer import PushedFolder
+from slowdust.fleet.queue import Placement, part_folder
 from slowdust.places import is_plain, within
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import BuildFacts
@@ -151,16 +150,16 @@ def test_another_machine_names_no_folder_elsewhere(
 ) -> None:
     before = contents(laboratory)
     placement = Placement(shard="s001", host="../../precious", folder="s001", begun=0.0)
-    bundle = Bundle(folder="builds/postgres/a\x1b", sha256="")
+    folder = PushedFolder(folder="builds/postgres/a\x1b", sha256="")
     facts = BuildFacts(source="x", version="17.6")
-    pushed = HandedOn(
+    pushed = PushedBuild(
         name="postgres@17.6", folder="../precious", sha256="", version="17.6", facts=facts
     )
     refused: list[Callable[[], object]] = [
-        lambda: shard.forget(".."),
+        lambda: hosts.forget(".."),
         lambda: part_folder(laboratory / "results", placement),
-        lambda: handing.put(bundle, b""),
-        lambda: handing.packed("../precious"),
+        lambda: build_transfer.put(folder, b""),
+        lambda: build_transfer.packed("../precious"),
         lambda: compiled_folder("postgres", "../../../precious"),
     ]
     for call in refused:

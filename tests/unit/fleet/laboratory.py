@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
-from slowdust.experiment.journal import StartMode
 from slowdust.experiment.spec.spec import Spec, parse_spec
-from slowdust.fleet.model import HostFacts
-from slowdust.fleet.record import Asked, Record, read_record
-from slowdust.fleet.run import measure, prepare
-from slowdust.joining.join import join
-from slowdust.joining.parts import Part
+from slowdust.fleet.lab import FleetLab
+from slowdust.fleet.queue import Asked, Builds, Record, read_record
 from slowdust.store.folder import Folder
 from slowdust.store.of_fleet import fleet_folder
 from slowdust.store.slice import Slice
 from tests.unit.synthetic_fleet import BLOCKS, Heard, SimulatedFleet, SimulatedHost
 
 TESTS = ["point-query", "hot-points", "scan", "random-points.10"]
-TURNS = 4
+STARTS = 4
 OLD, NEW = "postgres@15.8", "postgres@17.6"
 
 
@@ -29,7 +25,7 @@ def spec_of(**changes: object) -> Spec:
             "name": "night",
             "contenders": [OLD, NEW],
             "tests": TESTS,
-            "incarnations": TURNS,
+            "incarnations": STARTS,
             "budget": "200s",
             "count": "off",
             **changes,
@@ -38,30 +34,18 @@ def spec_of(**changes: object) -> Spec:
 
 
 class Laboratory:
-    """A results folder, the fleet, and the head of an experiment."""
+    """A results folder, the fleet, and the experiment that it measures."""
 
-    def __init__(self, results: Path, fleet: SimulatedFleet, wanted: Asked | None = None) -> None:
+    def __init__(self, results: Path, fleet: SimulatedFleet, **asked: object) -> None:
         self.results = results
         self.fleet = fleet
-        self.wanted = wanted or Asked()
+        self.asked = Asked(**{"builds": Builds.PULL, **asked})  # type: ignore[arg-type]
         self.spec = spec_of()
         self.view = Heard()
-        self.facts: list[HostFacts] = []
-        """What hosts say before the plan is made."""
-        self.joins = 0
 
-    def run(self, mode: StartMode = StartMode.FRESH) -> Folder:
-        folder = fleet_folder(self.results, self.spec.name)
-        folder.mkdir(exist_ok=True)
-        hosts = len(self.fleet.hosts())
-        record = prepare(self.spec, self.results, self.wanted, hosts, mode, facts=self.facts)
-        return measure(
-            self.spec, self.results, record, cluster=self.fleet, view=self.view, join=self._join
-        )
-
-    def _join(self, parts: Sequence[tuple[str, Folder]], target: Folder) -> None:
-        self.joins += 1
-        join([Part(folder, host=host) for host, folder in parts], target)
+    def run(self) -> Folder:
+        lab = FleetLab(self.fleet, self.asked, lambda: nullcontext(self.view))  # type: ignore[arg-type]
+        return lab.measure(self.spec, self.results)
 
     @property
     def record(self) -> Record:
@@ -70,25 +54,25 @@ class Laboratory:
     def slices(self) -> list[Slice]:
         return Folder(self.results / self.spec.name).read_slices()
 
+    def starts_of(self, host: str) -> list[int]:
+        """The numbers of the starts of a host in the merged experiment."""
+        manifest = Folder(self.results / self.spec.name).read_manifest()
+        return next(each.incarnations for each in manifest.hosts if each.name == host)
+
     def check_complete(self, times: int = 1) -> None:
-        """Check that every test has all of its turns so often, and that no slice is there twice."""
+        """Check that every test has all of its starts, and that no slice is there twice."""
         slices = self.slices()
-        assert len({id_of(record) for record in slices}) == len(slices)
-        turns: Counter[str] = Counter()
+        assert len({_id_of(record) for record in slices}) == len(slices)
+        starts: Counter[str] = Counter()
         for test in TESTS:
-            of_turn = Counter(r.place.incarnation for r in slices if r.place.test == test)
-            turns[test] = sum(count == 2 * 2 * BLOCKS for count in of_turn.values())
-        assert turns == dict.fromkeys(TESTS, TURNS * times)
+            of_start = Counter(r.place.incarnation for r in slices if r.place.test == test)
+            starts[test] = sum(count == 2 * 2 * BLOCKS for count in of_start.values())
+        assert starts == dict.fromkeys(TESTS, STARTS * times)
 
 
-def id_of(record: Slice) -> tuple[object, ...]:
+def _id_of(record: Slice) -> tuple[object, ...]:
     place = record.place
     return place.test, place.contender, place.incarnation, place.block, place.slot
-
-
-def incarnations(results: Path, host: str) -> list[int]:
-    manifest = Folder(results / "night").read_manifest()
-    return next(each.incarnations for each in manifest.hosts if each.name == host)
 
 
 class KilledError(Exception):

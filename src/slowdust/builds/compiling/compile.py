@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import shutil
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,20 +36,15 @@ class _Kind:
     """The sources of a DBMS."""
 
     recipe: Callable[[Workshop], Recipe]
-    needs: Callable[[Collection[str]], Mapping[str, str]]
-    """Returns the needs of the recipe, by the marks that sources have."""
     signs: tuple[str, ...]
     """Paths by which the sources are known."""
-    marks: tuple[str, ...] = ()
 
 
 _CMAKE = ("CMakeLists.txt", "sql")
 _KINDS = {
-    "mariadb": _Kind(mysqld.mariadb, mysqld.needs, _CMAKE),
-    "mysql": _Kind(mysqld.mysql, mysqld.needs, _CMAKE),
-    "postgres": _Kind(
-        postgres.recipe, postgres.needs, ("configure", "src/backend"), postgres.MARKS
-    ),
+    "mariadb": _Kind(mysqld.mariadb, _CMAKE),
+    "mysql": _Kind(mysqld.mysql, _CMAKE),
+    "postgres": _Kind(postgres.recipe, ("configure", "src/backend")),
 }
 LOG = "build.log"
 """The file beside the binaries with what the build printed."""
@@ -75,78 +70,48 @@ def compiled(dbms: str, version: str, choices: Choices, progress: Progress) -> B
     Raises UsageError for a DBMS that has no recipe, unknown sources or flags; SlowdustError when
     something is not installed, or when the build fails.
     """
-    check_recipe(dbms)
     flags, compiler = flag_set(choices.flags or DEFAULT_FLAGS), find_compiler()
-    revision = revision_of(version, choices.repository, progress)
-    return compiled_from(dbms, version, revision, flags=flags, compiler=compiler, progress=progress)
-
-
-def check_recipe(dbms: str) -> None:
-    """Raise UsageError for a DBMS that has no recipe."""
-    if dbms not in _KINDS:
-        raise UsageError(f"{dbms} cannot be built from source: only {', '.join(_KINDS)} can")
-
-
-def revision_of(version: str, repository: str | None, progress: Progress) -> Revision:
-    """Return the sources of `git:REF` or `source:PATH`; raise UsageError for unknown ones."""
-    if version.startswith(GIT):
-        return commit_of(repository, version, progress)
-    return sources_at(version)
-
-
-def compiled_from(
-    dbms: str,
-    version: str,
-    revision: Revision,
-    *,
-    flags: FlagSet,
-    compiler: Compiler,
-    progress: Progress,
-) -> Build:
-    """Return the build of sources, compiled if it is not cached.
-
-    Raises UsageError where they are not of the DBMS; SlowdustError when something is not installed,
-    or when the build fails.
-    """
-    facts = facts_of(revision, flags, compiler.version)
-    build = compiled_before(dbms, version, facts)
+    revision = _revision(dbms, version, choices, progress)
+    facts = _facts(revision, flags, compiler)
+    build = _compiled_before(dbms, version, facts)
     if build is None:
         place = _folder(dbms, facts)
         with staging.lock(place, progress) as report:
             if cache.load_folder(place) is None:
                 work = _Work(dbms, version, revision, flags, compiler, report)
                 cache.fill_compiled(place, catalog_of(dbms), version, work.fill)
-        build = compiled_before(dbms, version, facts)
+        build = _compiled_before(dbms, version, facts)
     assert build is not None
     return build
 
 
-def compiled_before(dbms: str, version: str, facts: Compiled) -> Build | None:
+def is_compiled(dbms: str, version: str, choices: Choices) -> bool:
+    """Return whether the cache has the build of sources, with the errors of `compiled`."""
+    flags, compiler = flag_set(choices.flags or DEFAULT_FLAGS), find_compiler()
+    revision = _revision(dbms, version, choices, lambda _: None)
+    return _compiled_before(dbms, version, _facts(revision, flags, compiler)) is not None
+
+
+def _revision(dbms: str, version: str, choices: Choices, progress: Progress) -> Revision:
+    """Return the sources of `git:REF` or `source:PATH`; raise UsageError for unknown ones."""
+    if dbms not in _KINDS:
+        raise UsageError(f"{dbms} cannot be built from source: only {', '.join(_KINDS)} can")
+    if version.startswith(GIT):
+        return commit_of(choices.repository, version, progress)
+    return sources_at(version)
+
+
+def _compiled_before(dbms: str, version: str, facts: Compiled) -> Build | None:
     """Return a build that the cache has; None where it has none that was made in that way."""
     build = cache.load_folder(_folder(dbms, facts))
     if build is None:
         return None
     # Another commit may have the same content: the one that was asked for is reported.
-    shown = msgspec.structs.replace(build.facts, source=describe(facts), compiled=facts)
+    shown = msgspec.structs.replace(build.facts, source=_describe(facts), compiled=facts)
     return dataclasses.replace(build, version=version, source=shown.source, facts=shown)
 
 
-def marks_of(dbms: str, source: Path) -> list[str]:
-    """Return the files of sources that decide which programs are needed."""
-    return [mark for mark in _KINDS[dbms].marks if (source / mark).is_file()]
-
-
-def check_programs_for(dbms: str, marks: Collection[str]) -> Compiler:
-    """Return the compilers of this machine, if it can compile sources with such marks.
-
-    Raises SlowdustError when something is not installed.
-    """
-    compiler = find_compiler()
-    check_programs(_KINDS[dbms].needs(marks))
-    return compiler
-
-
-def describe(facts: Compiled) -> str:
+def _describe(facts: Compiled) -> str:
     """Describe how a build was made: 'git v2 0123456789ab "Add it" of /src, o2, gcc 12.2.0'."""
     where = facts.place
     if facts.commit is not None:
@@ -154,14 +119,13 @@ def describe(facts: Compiled) -> str:
     return f"{where}, {facts.flags}, {facts.compiler}"
 
 
-def facts_of(revision: Revision, flags: FlagSet, compiler: str) -> Compiled:
-    """Return how sources are compiled by a compiler, which is known by its version."""
+def _facts(revision: Revision, flags: FlagSet, compiler: Compiler) -> Compiled:
     return Compiled(
         place=revision.place,
         content=revision.content,
         flags=flags.name,
         options=list(flags.options),
-        compiler=compiler,
+        compiler=compiler.version,
         ref=revision.ref,
         commit=revision.commit,
         subject=revision.subject,
@@ -208,8 +172,8 @@ class _Work:
             copied.finish()
             shutil.rmtree(place / _INSTALL)
             shutil.copy(place / LOG, folder / LOG)
-        facts = facts_of(revision, self.flags, self.compiler.version)
-        return Unpacked(binaries, describe(facts), compiled=facts)
+        facts = _facts(revision, self.flags, self.compiler)
+        return Unpacked(binaries, _describe(facts), compiled=facts)
 
     def _made(self, place: Path) -> Path:
         """Configure, compile and install in a tree; return the directory of the installation."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Mapping
 
 from slowdust.builds.compiling.recipe import Recipe, Step, Workshop
 
@@ -41,17 +40,11 @@ def mariadb(workshop: Workshop) -> Recipe:
     return _recipe(workshop, _MARIADB)
 
 
-def needs(marks: Collection[str]) -> Mapping[str, str]:
-    """Return the programs that are needed here, whatever the sources."""
-    del marks
-    return _NEEDS if shutil.which("ninja") else {**_NEEDS, "make": "make"}
-
-
 def _recipe(workshop: Workshop, own: tuple[str, ...]) -> Recipe:
     ninja = shutil.which("ninja")
     build = str(workshop.build)
     return Recipe(
-        needs=needs(()),
+        needs=_NEEDS if ninja else {**_NEEDS, "make": "make"},
         configure=Step(
             "configuring",
             [

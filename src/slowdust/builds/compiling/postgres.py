@@ -7,7 +7,7 @@ client. Optional libraries are left out, so that two builds differ by their own 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 
 from slowdust.builds.compiling.recipe import Recipe, Step, Workshop
 
@@ -26,31 +26,17 @@ _GENERATORS = {"bison": "bison", "flex": "flex"}
 _FOR_MESON = "meson.build"
 _GENERATED = "src/backend/parser/gram.c"
 """A file that archives of releases before 17 contain and repositories do not."""
-MARKS = (_FOR_MESON, _GENERATED)
-"""Files of the sources that decide which programs are needed."""
 # The loader finds libpq beside the programs, wherever the build is moved.
 _LIBRARY_PATH = {"LD_RUN_PATH": "$ORIGIN/../lib"}
 
 
 def recipe(workshop: Workshop) -> Recipe:
     """Return the commands for the sources of a workshop."""
-    marks = [mark for mark in MARKS if (workshop.source / mark).is_file()]
-    return _meson(workshop, marks) if _is_for_meson(marks) else _make(workshop, marks)
+    has_meson = (workshop.source / _FOR_MESON).is_file() and shutil.which("meson") is not None
+    return _meson(workshop) if has_meson else _make(workshop)
 
 
-def needs(marks: Collection[str]) -> Mapping[str, str]:
-    """Return the programs that sources with such marks need here, as `Recipe.needs`."""
-    if _is_for_meson(marks):
-        return {"meson": "meson", "ninja": "ninja-build", "perl": "perl", **_GENERATORS}
-    generators = {} if _GENERATED in marks else _GENERATORS
-    return {"make": "make", "perl": "perl", **generators}
-
-
-def _is_for_meson(marks: Collection[str]) -> bool:
-    return _FOR_MESON in marks and shutil.which("meson") is not None
-
-
-def _make(workshop: Workshop, marks: Collection[str]) -> Recipe:
+def _make(workshop: Workshop) -> Recipe:
     compiler, flags = workshop.compiler, workshop.flags
     command = [
         str(workshop.source / "configure"),
@@ -66,8 +52,9 @@ def _make(workshop: Workshop, marks: Collection[str]) -> Recipe:
         f"CFLAGS={' '.join(flags.options)}",
         f"AR={flags.archiver}",
     ]
+    generators = {} if (workshop.source / _GENERATED).is_file() else _GENERATORS
     return Recipe(
-        needs=needs(marks),
+        needs={"make": "make", "perl": "perl", **generators},
         configure=Step("configuring", command),
         steps=[*_make_steps(workshop)],
         installed=_PREFIX,
@@ -93,7 +80,7 @@ def _make_steps(workshop: Workshop) -> Iterator[Step]:
         yield Step("installing", command, _LIBRARY_PATH)
 
 
-def _meson(workshop: Workshop, marks: Collection[str]) -> Recipe:
+def _meson(workshop: Workshop) -> Recipe:
     flags, compiler = workshop.flags, workshop.compiler
     command = [
         "meson",
@@ -117,7 +104,7 @@ def _meson(workshop: Workshop, marks: Collection[str]) -> Recipe:
         "AR": flags.archiver,
     }
     return Recipe(
-        needs=needs(marks),
+        needs={"meson": "meson", "ninja": "ninja-build", "perl": "perl", **_GENERATORS},
         configure=Step("configuring", command, environment),
         steps=[
             Step("compiling", ["ninja", workshop.jobs], _LIBRARY_PATH),

@@ -48,8 +48,6 @@ class Options(msgspec.Struct, forbid_unknown_fields=True):
     """Options of the C compiler."""
     flag_set: str | None = None
     """The name of the set that `flags` were varied by, if they were."""
-    fetched: str | None = None
-    """The amalgamation on this machine, where it need not be fetched."""
 
 
 def is_compiled(dbms: str) -> bool:
@@ -96,9 +94,10 @@ def describe(origin: Origin) -> str:
 def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
     """Fetch a crate, and compile its amalgamation as a library below an empty folder."""
     options = origin.options_as(Options)
-    source = Path(options.fetched) if options.fetched else fetched(origin, folder, progress)
-    compiler = _compiler()
-    version = _version(compiler)
+    compiler = os.environ.get("CC", "cc")
+    check_programs({compiler: "gcc libc6-dev"})
+    version = run_client([compiler, "--version"], Path("/"), _complaint).partition("\n")[0]
+    source = _fetched(origin, folder, progress)
     progress(f"compiling {describe(origin)} with {compiler} {' '.join(options.flags)}")
     binaries = folder / "binaries"
     library = binaries / _LIBRARY
@@ -121,30 +120,7 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
     return replace(made, compiled=facts)
 
 
-def compiler_version() -> str:
-    """Return what the compiler of this machine prints about itself.
-
-    Raises SlowdustError when it is not installed, or does not run.
-    """
-    compiler = _compiler()
-    check_programs({compiler: "gcc libc6-dev"})
-    return _version(compiler)
-
-
-def _compiler() -> str:
-    return os.environ.get("CC", "cc")
-
-
-def _version(compiler: str) -> str:
-    return run_client([compiler, "--version"], Path("/"), _complaint).partition("\n")[0]
-
-
-def at(origin: Origin, source: Path) -> Origin:
-    """Return an origin whose amalgamation is a file of this machine."""
-    return replace(origin, options={**origin.options, "fetched": str(source)})
-
-
-def fetched(origin: Origin, folder: Path, progress: Progress) -> Path:
+def _fetched(origin: Origin, folder: Path, progress: Progress) -> Path:
     """Let cargo put a crate below a folder; return the path of the amalgamation."""
     progress(f"fetching {describe(origin)}")
     options, version = origin.options_as(Options), origin.version

@@ -13,8 +13,8 @@ from slowdust.cli.completion import experiments
 from slowdust.cli.options import results_option
 
 if TYPE_CHECKING:
-    from slowdust.joining.join import Design
-    from slowdust.joining.parts import Part
+    from slowdust.merge.merge import Design
+    from slowdust.merge.sources import Source
 
 
 @click.command("merge", short_help="Join experiments of several hosts into one.")
@@ -64,7 +64,7 @@ def command(
     """
     from slowdust.analysis.stored import read_stored
     from slowdust.errors import UsageError
-    from slowdust.joining.join import join
+    from slowdust.merge.merge import merge
     from slowdust.report import hosts as in_words
     from slowdust.store.folder import Folder
     from slowdust.store.keeping.experiments import check_name
@@ -80,7 +80,7 @@ def command(
             _part(given, names.get(given), results, place / str(number))
             for number, given in enumerate(parts)
         ]
-        joined = join(opened, Folder.of(results, name), next(iter(designs), None))
+        joined = merge(opened, Folder.of(results, name), next(iter(designs), None))
     for sentence in joined.sentences:
         click.echo(sentence, err=True)
     for line in in_words.overview(read_stored(joined.folder).report()):
@@ -108,12 +108,12 @@ def _host_names(hosts: Sequence[str], parts: Sequence[str]) -> dict[str, str]:
     return names
 
 
-def _part(given: str, host: str | None, results: Path, place: Path) -> Part:
+def _part(given: str, host: str | None, results: Path, place: Path) -> Source:
     """Open a part: an experiment that is kept, or a bundle, which is unpacked into `place`."""
-    from slowdust.joining.parts import Part
+    from slowdust.merge.sources import Source
     from slowdust.store.keeping.bundle import unpack
     from slowdust.store.keeping.experiments import BUNDLE_SUFFIX, kept_experiment
 
     if given.endswith(BUNDLE_SUFFIX) and Path(given).is_file():
-        return Part(unpack(Path(given), place), host, given, str(Path(given).absolute()))
-    return Part(kept_experiment(results, given), host, given)
+        return Source(unpack(Path(given), place), host, given, str(Path(given).absolute()))
+    return Source(kept_experiment(results, given), host, given)

@@ -65,6 +65,10 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """Control characters but tab and the end of a line."""
 
 
+class BundleError(SlowdustError):
+    """A file that is not a bundle, or is damaged."""
+
+
 def pack(folder: Folder, destination: Path) -> None:
     """Write the bundle of an experiment, which appears whole; a running one as it is now.
 
@@ -124,8 +128,7 @@ def unpack(bundle: Path, results: Path, name: str | None = None) -> Folder:
     if name is not None:
         check_name(name)
     with aside(results) as incoming:
-        folder = _read(bundle, incoming)
-        _check(folder, bundle)
+        folder = open_bundle(bundle, incoming)
         wanted = within(results, name or folder.name)
         if wanted.exists():
             raise UsageError(
@@ -135,6 +138,19 @@ def unpack(bundle: Path, results: Path, name: str | None = None) -> Folder:
             folder = rename_experiment(folder, wanted.name)
         (folder.path / ".lock").unlink(missing_ok=True)
         return put_in_place(folder, results)
+
+
+def open_bundle(bundle: Path, incoming: Path) -> Folder:
+    """Write the experiment of a bundle below an empty folder; all of it can be read.
+
+    Raises:
+        UsageError: a newer Slowdust wrote the experiment.
+        BundleError: the file is no bundle, is damaged, or has what no bundle has.
+        SlowdustError: the folder cannot be written.
+    """
+    folder = _read(bundle, incoming)
+    _check(folder, bundle)
+    return folder
 
 
 def _check(folder: Folder, bundle: Path) -> None:
@@ -265,6 +281,8 @@ def _read(bundle: Path, incoming: Path) -> Folder:
     except FAULTS as error:
         if isinstance(error, FileNotFoundError) and not bundle.exists():
             raise UsageError(f"there is no file {bundle}") from None
+        if isinstance(error, OSError) and error.errno is not None:
+            raise cannot_write(incoming, error) from error
         raise _no_bundle(bundle, fault(error)) from error
     if len(names) != 1:
         raise _no_bundle(bundle, "it is empty")
@@ -291,5 +309,5 @@ def _place_of(member: tarfile.TarInfo, bundle: Path) -> tuple[str, str]:
     return name, path
 
 
-def _no_bundle(bundle: Path, why: str) -> SlowdustError:
-    return SlowdustError(f"{bundle} is not a bundle of `slowdust bundle`, or is damaged: {why}")
+def _no_bundle(bundle: Path, why: str) -> BundleError:
+    return BundleError(f"{bundle} is not a bundle of `slowdust bundle`, or is damaged: {why}")

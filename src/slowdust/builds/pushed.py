@@ -1,0 +1,124 @@
+"""Builds that another machine pushed, known by the names that contenders give them.
+
+A machine that has them needs neither repository, sources, compiler nor network: `builds.resolve`
+looks here first. They are known in a context, or by the file that a variable names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from slowdust.builds import cache
+from slowdust.builds.compiling.compile import LOG
+from slowdust.builds.fingerprint import sha256_of
+from slowdust.builds.model import Build
+from slowdust.errors import SlowdustError
+from slowdust.places import cache_root, within
+from slowdust.store.manifest import BuildFacts
+from slowdust.store.reading import FAULTS
+
+VARIABLE = "SLOWDUST_PUSHED_BUILDS"
+"""The variable that names a file of them, as `encoded` makes it."""
+_NOT_CONTENT = ("build.json", "allocator.json", LOG)
+"""Files of a folder that say how and when it was made."""
+
+
+class PushedBuild(msgspec.Struct, kw_only=True, frozen=True):
+    """A build in a folder of the cache, as the machine that resolved it knows it."""
+
+    name: str
+    """The build as contenders name it, see `name_of`."""
+    folder: str
+    """The path in the cache."""
+    sha256: str
+    """Checksum of the folder's content, see `content_of`."""
+    version: str
+    """The version that the name was resolved to: '17.6' for postgres@17."""
+    facts: BuildFacts
+
+
+_known: ContextVar[tuple[PushedBuild, ...]] = ContextVar("pushed_builds", default=())
+
+
+def name_of(dbms: str, version: str, flags: str | None) -> str:
+    """Return the name of a build: 'postgres@17.6', 'postgres@git:main+o3'."""
+    return f"{dbms}@{version}" + (f"+{flags}" if flags else "")
+
+
+@contextmanager
+def known(builds: Sequence[PushedBuild]) -> Iterator[None]:
+    """Make builds known to `find` while the context is open."""
+    token = _known.set((*_known.get(), *builds))
+    try:
+        yield
+    finally:
+        _known.reset(token)
+
+
+def encoded(builds: Sequence[PushedBuild]) -> bytes:
+    """Return the content of a file for `VARIABLE`."""
+    return msgspec.json.format(msgspec.json.encode(builds))
+
+
+def find(dbms: str, version: str, flags: str | None) -> Build | None:
+    """Return the pushed build of a name; None if no build of that name was pushed.
+
+    Raises:
+        SlowdustError: its folder is not in the cache, or has another content.
+    """
+    name = name_of(dbms, version, flags)
+    found = next((each for each in (*_known.get(), *_of_file()) if each.name == name), None)
+    return None if found is None else _loaded(found)
+
+
+def _of_file() -> list[PushedBuild]:
+    path = os.environ.get(VARIABLE)
+    if not path:
+        return []
+    try:
+        return msgspec.json.decode(Path(path).read_bytes(), type=list[PushedBuild])
+    except (OSError, *FAULTS) as error:
+        raise SlowdustError(f"cannot read the list of pushed builds, {path}: {error}") from error
+
+
+def _loaded(found: PushedBuild) -> Build:
+    folder = within(cache_root(), *PurePosixPath(found.folder).parts)
+    build = cache.load_folder(folder)
+    if build is None:
+        raise SlowdustError(f"{found.name} was pushed, but is not in {folder}")
+    if content_of(folder) != found.sha256:
+        raise SlowdustError(
+            f"{folder} does not match the checksum that the head sent for {found.name}"
+        )
+    return replace(build, version=found.version, source=found.facts.source, facts=found.facts)
+
+
+def content_of(root: Path) -> str:
+    """Return the SHA-256 of what is in a folder of the cache: paths, rights and contents.
+
+    Its description and the log of its compilation do not count.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*")):
+        name = str(path.relative_to(root))
+        if name in _NOT_CONTENT:
+            continue
+        if path.is_symlink():
+            what = f"link {path.readlink()}"
+        elif path.is_dir():
+            what = "directory"
+        else:
+            what = f"{path.stat().st_mode & 0o100:o} {sha256_of(path)}"
+        digest.update(f"{name}\0{what}\0".encode())
+    return digest.hexdigest()

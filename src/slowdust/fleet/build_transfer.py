@@ -1,0 +1,289 @@
+"""Pushing builds: a folder of the head's cache becomes the same folder of each host's.
+
+A folder is known by the SHA-256 of its content. Builds are compiled once: at the head, or, where it
+lacks a compiler, on one host that has one.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from slowdust import __version__
+from slowdust.builds import Choices, resolve, staging
+from slowdust.builds.model import Build, Progress
+from slowdust.builds.pushed import PushedBuild, content_of, known, name_of
+from slowdust.builds.revisions.revision import is_source
+from slowdust.dbms import family
+from slowdust.errors import HostError, SlowdustError
+from slowdust.experiment.contender import ResolvedContender
+from slowdust.experiment.live import watching
+from slowdust.experiment.setup import resolve_contenders
+from slowdust.experiment.spec.contender_name import ContenderName, parse_contender
+from slowdust.experiment.spec.errors import at
+from slowdust.experiment.spec.spec import Spec
+from slowdust.fleet.cluster import Ask, Cluster
+from slowdust.fleet.view import FleetView, OpenView
+from slowdust.places import cache_root, within
+from slowdust.temporary import temporary_folder
+from slowdust.unpacking import unpack
+from slowdust.wording import listing
+
+_FOLDER = re.compile(r"(?:builds|compiled)/[A-Za-z0-9_]+/[A-Za-z0-9][^/\0]*|allocators/[a-z0-9]+")
+
+
+class PushedFolder(msgspec.Struct, kw_only=True, frozen=True):
+    """A folder of the cache."""
+
+    folder: str
+    """The path in the cache."""
+    sha256: str
+    """Checksum of its content."""
+
+
+class CompileOrder(msgspec.Struct, kw_only=True, frozen=True):
+    """Builds that one host is to compile."""
+
+    slowdust: str
+    """The head's version of Slowdust."""
+    builds: list[str]
+    """Their names: 'postgres@git:main+o3'."""
+    repository: str | None
+    """The repository of `git:REF`: a URL, or a path on the host."""
+
+
+class CompiledBuild(msgspec.Struct, kw_only=True, frozen=True):
+    """A build that a host compiled, with its folder of the cache as an archive."""
+
+    build: PushedBuild
+    archive: bytes
+
+
+class NotCompiled(msgspec.Struct, kw_only=True, frozen=True):
+    """The reason why a host compiled nothing."""
+
+    reason: str
+    another_may: bool
+    """Whether another host may compile it."""
+
+
+def push_builds(spec: Spec, cluster: Cluster, open_view: OpenView) -> list[ResolvedContender]:
+    """Get all builds of an experiment, and push them to the hosts; return its contenders.
+
+    Raises:
+        UsageError: an unknown build, config or revision.
+        SlowdustError: a build cannot be had.
+    """
+    with watching() as phases:
+        lacking = _uncompiled(spec, phases.phase)
+    compiled: list[PushedBuild] = []
+    if lacking:
+        with open_view() as view:
+            compiled = _compile_on_a_host(spec, lacking, cluster, view)
+    with known(compiled), watching() as phases:
+        contenders = resolve_contenders(spec, phases)
+        builds = _named_builds(spec, contenders, phases.phase)
+    libraries = [contender.environment.library for contender in contenders]
+    allocators = [str(each.parent.relative_to(cache_root())) for each in libraries if each]
+    cluster.push([*dict.fromkeys([*(build.folder for build in builds), *allocators])], builds)
+    return contenders
+
+
+def _uncompiled(spec: Spec, progress: Progress) -> dict[str, HostError]:
+    """Return the builds that this machine lacks programs to compile, and why.
+
+    Builds that are compared are compiled by one compiler: where one from source is among them, all
+    from source are.
+    """
+    lacking: dict[str, HostError] = {}
+    from_source: list[str] = []
+    for planned in spec.planned_contenders():
+        name = planned.name
+        if name.dbms is None or name.version is None:
+            continue
+        text = name_of(name.dbms, name.version, name.flags)
+        from_source += [text] if is_source(name.version) else []
+        with at("contenders", planned.place):
+            try:
+                _resolved(name, spec.repo, progress)
+            except HostError as error:
+                lacking[text] = error
+    first = next((lacking[text] for text in from_source if text in lacking), None)
+    return lacking if first is None else dict.fromkeys(from_source, first) | lacking
+
+
+def _resolved(name: ContenderName, repository: str | None, progress: Progress) -> Build:
+    assert name.dbms is not None
+    assert name.version is not None
+    choices = Choices(repository=repository, flags=name.flags)
+    return resolve(name.dbms, name.version, progress, choices)
+
+
+def _compile_on_a_host(
+    spec: Spec, lacking: dict[str, HostError], cluster: Cluster, view: FleetView
+) -> list[PushedBuild]:
+    """Compile builds on the first host that can, and put them into the cache of this machine.
+
+    Raises:
+        SlowdustError: no host can, or a compilation failed.
+    """
+    order = CompileOrder(slowdust=__version__, builds=[*lacking], repository=spec.repo)
+    names = listing([*lacking])
+    reasons = [f"the head: {error}" for error in dict.fromkeys(map(str, lacking.values()))]
+    for host in sorted(cluster.hosts()):
+        view.event(f"{host}: compiling {names}, for which the head lacks programs")
+        answers = cluster.ask(compile_builds, order, when=Ask.WHEN_IDLE, hosts=[host])
+        answer = answers[host]
+        if isinstance(answer, list):
+            for each in answer:
+                put(_folder_of(each.build), each.archive)
+            view.event(f"{host}: compiled {names}")
+            return [each.build for each in answer]
+        if isinstance(answer, NotCompiled) and not answer.another_may:
+            raise SlowdustError(f"{host} cannot compile {names}: {answer.reason}")
+        reasons.append(f"{host}: {answer.reason}")
+    raise SlowdustError(f"no host can compile {names}: {'; '.join(reasons)}")
+
+
+def compile_builds(order: CompileOrder) -> list[CompiledBuild] | NotCompiled:
+    """Compile builds on this host, or take them from its cache."""
+    if order.slowdust != __version__:
+        reason = f"it has Slowdust {__version__}, and the head {order.slowdust}"
+        return NotCompiled(reason=reason, another_may=True)
+    compiled = []
+    try:
+        for name in order.builds:
+            made = _resolved(parse_contender(name), order.repository, lambda _: None)
+            build = pushed_build(name, made)
+            compiled.append(CompiledBuild(build=build, archive=packed(build.folder)[1]))
+    except HostError as error:
+        return NotCompiled(reason=str(error), another_may=True)
+    except SlowdustError as error:
+        return NotCompiled(reason=str(error), another_may=False)
+    return compiled
+
+
+def _named_builds(
+    spec: Spec, contenders: Sequence[ResolvedContender], progress: Progress
+) -> list[PushedBuild]:
+    """Return the builds in the cache that contenders need, by the names that they have for them.
+
+    Raises:
+        SlowdustError: one cannot be read, or the build of a server beneath another cannot be had.
+    """
+    named: dict[str, Build] = {}
+    for planned, contender in zip(spec.planned_contenders(), contenders, strict=True):
+        name, build = planned.name, contender.build
+        if name.dbms is None or name.version is None or build is None:
+            continue
+        named[name_of(name.dbms, name.version, name.flags)] = build
+        if beneath := family(name.dbms).beneath(contender.settings):
+            named[name_of(*beneath, None)] = resolve(*beneath, progress)
+    return [
+        pushed_build(name, build)
+        for name, build in named.items()
+        if build.root.is_relative_to(cache_root())
+    ]
+
+
+def pushed_build(name: str, build: Build) -> PushedBuild:
+    """Return a build of the cache, as the machines know it that get it.
+
+    Raises:
+        SlowdustError: it cannot be read.
+    """
+    folder = build.root.parent
+    return PushedBuild(
+        name=name,
+        folder=str(folder.relative_to(cache_root())),
+        sha256=_content(folder),
+        version=build.version,
+        facts=build.facts,
+    )
+
+
+def packed(folder: str) -> tuple[PushedFolder, bytes]:
+    """Return a folder of the cache, and its content as a tar archive.
+
+    Raises:
+        SlowdustError: it cannot be read.
+    """
+    root = within(cache_root(), *PurePosixPath(folder).parts)
+    archive = io.BytesIO()
+    try:
+        # The weakest compression: it takes a second or two.
+        with tarfile.open(fileobj=archive, mode="w:gz", compresslevel=1) as tar:
+            for path in sorted(root.rglob("*")):
+                tar.add(path, str(path.relative_to(root)), recursive=False)
+    except OSError as error:
+        raise _unreadable(root, error) from error
+    return PushedFolder(folder=folder, sha256=_content(root)), archive.getvalue()
+
+
+def has_folder(pushed: PushedFolder) -> bool:
+    """Return whether this machine's cache has a folder.
+
+    Raises:
+        SlowdustError: it has one of that name with another content.
+    """
+    folder = _place(pushed)
+    if not folder.exists():
+        return False
+    if content_of(folder) != pushed.sha256:
+        raise SlowdustError(
+            f"{folder} is not what the head has: remove it by `slowdust builds remove`, or give "
+            "--builds pull"
+        )
+    return True
+
+
+def put(pushed: PushedFolder, archive: bytes) -> None:
+    """Unpack a folder into the cache of this machine; it appears whole or not at all.
+
+    Raises:
+        SlowdustError: the archive has another content, or the cache cannot be written.
+    """
+    folder = _place(pushed)
+
+    def make(staged: Path) -> None:
+        with temporary_folder(folder.parent) as place:
+            file = place / "archive.tar.gz"
+            file.write_bytes(archive)
+            unpack(file, staged)
+        if content_of(staged) != pushed.sha256:
+            raise SlowdustError(f"{pushed.folder} does not match its checksum")
+
+    with staging.lock(folder):
+        if not has_folder(pushed):
+            staging.fill(folder, make)
+
+
+def _folder_of(build: PushedBuild) -> PushedFolder:
+    return PushedFolder(folder=build.folder, sha256=build.sha256)
+
+
+def _place(pushed: PushedFolder) -> Path:
+    """Return the place of a folder in this machine's cache; no name may lead elsewhere.
+
+    Raises:
+        SlowdustError: it is no folder of a cache.
+    """
+    if not _FOLDER.fullmatch(pushed.folder):
+        raise SlowdustError(f"'{pushed.folder}' is no folder of a cache of builds")
+    return within(cache_root(), *PurePosixPath(pushed.folder).parts)
+
+
+def _content(folder: Path) -> str:
+    try:
+        return content_of(folder)
+    except OSError as error:
+        raise _unreadable(folder, error) from error
+
+
+def _unreadable(folder: Path, error: OSError) -> SlowdustError:
+    return SlowdustError(f"cannot read {error.filename or folder}: {error.strerror}")

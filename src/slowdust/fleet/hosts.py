@@ -1,0 +1,248 @@
+"""What a host does for a fleet: the ordinary commands of Slowdust, each a process of its own.
+
+A shard is an experiment in a results folder of the host. After each start, and at the end, the head
+gets all that was measured of it as a bundle.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from slowdust import __version__
+from slowdust.accounts import ends_with_this_process
+from slowdust.builds import pushed
+from slowdust.errors import SlowdustError, UsageError
+from slowdust.experiment import host_calibrations
+from slowdust.experiment.claims.locks import holders_here
+from slowdust.experiment.doctor import examine
+from slowdust.experiment.doctor.host import read_host
+from slowdust.fleet.cluster import (
+    End,
+    HostFacts,
+    ShardBundle,
+    ShardEnded,
+    ShardOrder,
+    complete_starts,
+)
+from slowdust.places import DATA_VARIABLE, data_root, make_enterable, within
+from slowdust.probes.host.machine import read_machine
+from slowdust.store.folder import Folder, replace_file
+from slowdust.store.keeping.bundle import pack
+from slowdust.temporary import temporary_folder
+from slowdust.units import Second
+
+_LOOK_EVERY: Second = 0.5
+_STOPS_WITHIN: Second = 60.0
+"""Time in which a command stops its servers after SIGTERM, or after the death of its head."""
+_LONGEST_COMPLAINT = 2000
+_COMPLAINT = "slowdust: "
+"""The beginning of the line by which a command says why it failed."""
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def host_facts() -> HostFacts:
+    """Return the facts of this host with the findings of its checks, which take two seconds.
+
+    A shard whose head was killed stops first: the checks would find its servers.
+
+    Raises:
+        SlowdustError: the data root cannot be made.
+    """
+    for results in (data_root() / "fleet").glob("*/"):
+        _wait_until_all_free(results)
+    return replace(plain_facts(), findings=examine(read_host(data_root())))
+
+
+def plain_facts() -> HostFacts:
+    """Return the facts of this host without checks, which would disturb what is measured.
+
+    Raises:
+        SlowdustError: the data root cannot be made.
+    """
+    make_enterable(data_root(), DATA_VARIABLE)
+    machine = read_machine(data_root(), watch_s=0.0)
+    return HostFacts(
+        slowdust=__version__,
+        cpu=machine.cpu_model,
+        cpus=machine.usable_cpus,
+        free_bytes=machine.storage.free_bytes,
+        measuring="; ".join(map(str, holders_here())) or None,
+        calibrated=host_calibrations.newest_sentence(),
+    )
+
+
+def calibrated(arguments: Sequence[str]) -> str:
+    """Calibrate this host as `slowdust calibrate` does, with its arguments; return its output.
+
+    Raises:
+        SlowdustError: it failed; has its reason.
+    """
+    make_enterable(data_root(), DATA_VARIABLE)
+    results = data_root() / "fleet" / "calibrations"
+    with temporary_folder() as folder:
+        output, log = folder / "output", folder / "log"
+        command = ["calibrate", "--results", str(results), *arguments]
+        with _running(command, log, output) as process:
+            code = process.wait()
+        if code:
+            raise SlowdustError(_complaint(log))
+        return output.read_text(encoding="utf-8", errors="replace")
+
+
+def measure(order: ShardOrder) -> Iterator[ShardBundle | ShardEnded]:
+    """Measure a shard, or resume it; yield a bundle after each start, and `ShardEnded` last."""
+    results = _results(order.experiment)
+    folder = Folder(within(results, order.folder))
+    try:
+        _wait_until_free(folder)
+        if order.started is not None and _started(folder) != order.started:
+            yield ShardEnded(end=End.GONE, reason="it no longer has what it had measured")
+            return
+        if not _is_finished(folder):
+            yield from _measured(order, results, folder)
+        if folder.has_manifest():
+            yield _bundle(folder)
+        yield _ended(folder, results)
+    except (OSError, SlowdustError) as error:
+        yield failure(error)
+
+
+def failure(error: OSError | SlowdustError) -> ShardEnded:
+    """Return the end of a shard that failed."""
+    cause = error if isinstance(error, OSError) else error.__cause__
+    is_full = isinstance(cause, OSError) and cause.errno in _FULL
+    return ShardEnded(end=End.DISK_FULL if is_full else End.FAILED, reason=str(error))
+
+
+def forget(experiment: str) -> None:
+    """Remove what this host has of an experiment, after its servers have stopped."""
+    results = _results(experiment)
+    _wait_until_all_free(results)
+    shutil.rmtree(results, ignore_errors=True)
+
+
+def _results(experiment: str) -> Path:
+    return within(data_root(), "fleet", experiment)
+
+
+def _wait_until_all_free(results: Path) -> None:
+    for folder in results.glob("*/"):
+        with suppress(UsageError):
+            _wait_until_free(Folder(folder))
+
+
+def _wait_until_free(folder: Folder) -> None:
+    """Wait until a run whose head was killed has released its folder.
+
+    Raises:
+        UsageError: it does not.
+    """
+    end = time.monotonic() + _STOPS_WITHIN
+    while True:
+        try:
+            folder.refuse_if_running()
+        except UsageError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(_LOOK_EVERY)
+        else:
+            return
+
+
+def _started(folder: Folder) -> str | None:
+    return folder.read_manifest().started if folder.has_manifest() else None
+
+
+def _is_finished(folder: Folder) -> bool:
+    return folder.has_manifest() and folder.read_manifest().finished is not None
+
+
+def _measured(order: ShardOrder, results: Path, folder: Folder) -> Iterator[ShardBundle]:
+    """Run `slowdust run` for a shard to its end; yield a bundle after each start but the last."""
+    make_enterable(results, DATA_VARIABLE)
+    spec, builds = results / f"{order.folder}.toml", results / f"{order.folder}.builds.json"
+    own = {spec.name: order.spec.encode(), builds.name: pushed.encoded(order.builds)}
+    for name, content in {**order.files, **own}.items():
+        replace_file(within(results, name), content)
+    what = [str(folder.spec_file), "--resume"] if folder.has_manifest() else [str(spec)]
+    command = ["run", "--yes", "--results", str(results), *what]
+    variables = {pushed.VARIABLE: str(builds)}
+    sent = 0
+    with _running(command, _log(results, folder), variables=variables) as process:
+        while process.poll() is None:
+            time.sleep(_LOOK_EVERY)
+            if not folder.has_manifest():
+                continue
+            complete = complete_starts(folder.read_manifest(), order.steps)
+            if complete > sent:
+                sent = complete
+                yield _bundle(folder)
+
+
+def _bundle(folder: Folder) -> ShardBundle:
+    with temporary_folder(folder.path.parent) as place:
+        file = place / "bundle"
+        pack(folder, file)
+        return ShardBundle(content=file.read_bytes())
+
+
+def _log(results: Path, folder: Folder) -> Path:
+    return results / f"{folder.name}.log"
+
+
+@contextmanager
+def _running(
+    arguments: Sequence[str],
+    log: Path,
+    output: Path = Path(os.devnull),
+    variables: Mapping[str, str] | None = None,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a command of Slowdust, with its errors in a log; it stops with the context."""
+    with log.open("wb") as errors, output.open("wb") as printed:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "slowdust", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=errors,
+            env={**os.environ, **(variables or {})},
+            start_new_session=True,
+            preexec_fn=ends_with_this_process(signal.SIGTERM),  # noqa: PLW1509 - only system calls
+        )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_STOPS_WITHIN)
+        with suppress(ProcessLookupError):
+            # A compiler driver that was killed leaves the compiler itself in this session.
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _ended(folder: Folder, results: Path) -> ShardEnded:
+    if _is_finished(folder):
+        return ShardEnded(end=End.FINISHED)
+    reason = _complaint(_log(results, folder))
+    is_full = any(os.strerror(number) in reason for number in _FULL)
+    return ShardEnded(end=End.DISK_FULL if is_full else End.FAILED, reason=reason)
+
+
+def _complaint(log: Path) -> str:
+    """Return why a command failed, by its standard error."""
+    text = log.read_text(errors="replace", encoding="utf-8")
+    complaints = [line for line in text.splitlines() if line.startswith(_COMPLAINT)]
+    reason = complaints[-1].removeprefix(_COMPLAINT) if complaints else text.strip()
+    return reason[-_LONGEST_COMPLAINT:] or "it exited without an error message"

@@ -1,0 +1,640 @@
+"""The head of a fleet: it measures an experiment on hosts, and merges what they measured.
+
+All that it knows is in the record and in the folders of the hosts, so that it can be killed at any
+moment: a host keeps what it has measured until the experiment has ended.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import secrets
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from slowdust import __version__
+from slowdust.errors import SlowdustError, UsageError
+from slowdust.experiment.contender import ResolvedContender
+from slowdust.experiment.live import watching
+from slowdust.experiment.outlook import outlook_of
+from slowdust.experiment.plan import plan as plan_steps
+from slowdust.experiment.setup import check_settings, resolve_contenders
+from slowdust.experiment.spec.spec import Spec, read_spec
+from slowdust.fleet.build_transfer import push_builds
+from slowdust.fleet.cluster import (
+    Cluster,
+    End,
+    HostFacts,
+    HostLost,
+    Message,
+    ShardBundle,
+    ShardEnded,
+    ShardOrder,
+    complete_starts,
+)
+from slowdust.fleet.queue import (
+    HOSTS,
+    Asked,
+    Builds,
+    Left,
+    Placement,
+    Queue,
+    Record,
+    State,
+    Unfit,
+    Wanted,
+    cpu_model,
+    expected_end,
+    has_record,
+    part_folder,
+    read_record,
+    remaining_time,
+    write_record,
+)
+from slowdust.fleet.shards import Shard, cut, shard_spec
+from slowdust.fleet.view import FleetView, OpenView, Overview, watching_fleet
+from slowdust.merge.hosts import disambiguate_hosts
+from slowdust.merge.merge import merge
+from slowdust.merge.sources import Source
+from slowdust.store.finding import Severity
+from slowdust.store.folder import (
+    MANIFEST_FILE,
+    SLICES_FILE,
+    WORKLOAD_FILE,
+    Folder,
+    cannot_write,
+    replace_file,
+)
+from slowdust.store.keeping.arriving import aside, put_in_place
+from slowdust.store.keeping.bundle import BundleError, open_bundle
+from slowdust.store.of_fleet import FLEET_SPEC_FILE, FLEET_SUFFIX, fleet_folder
+from slowdust.units import Second, format_duration
+from slowdust.wording import counted, first_line, listing
+
+_POLL: Second = 1.0
+_HOSTS_WITHIN: Second = 30.0
+"""Time that the first host has to be there."""
+_ANSWER_WITHIN: Second = 60.0
+"""Time that hosts have for their facts before the first shard is handed out."""
+_PATIENCE: Second = 60.0
+"""Time without a host that can measure, after which the experiment stops."""
+_ASK_AGAIN_AFTER: Second = 30.0
+"""Time after which a lost host is asked again: the cluster may not know yet that it is gone."""
+_EXTENDED = ("budget", "incarnations", "only")
+"""Keys of a specification in which an extension differs."""
+_MOST_LOSSES = 3
+"""Times that one host may be lost and come again."""
+
+
+class FleetLab:
+    """Measures experiments on the hosts of a cluster."""
+
+    def __init__(
+        self, cluster: Cluster, asked: Asked, open_view: OpenView = watching_fleet
+    ) -> None:
+        self._cluster = cluster
+        self._asked = asked
+        self._open_view = open_view
+
+    def prepare(self, spec: Spec) -> list[ResolvedContender]:
+        """Get the builds of a specification at the head, and push them to the hosts.
+
+        Raises:
+            UsageError: a contender or an option is wrong.
+            SlowdustError: a build cannot be had.
+        """
+        if self._asked.builds is Builds.PULL:
+            with watching() as view:
+                return resolve_contenders(spec, view)
+        return push_builds(spec, self._cluster, self._open_view)
+
+    def phase(self, text: str) -> None:
+        """Show what is done besides measuring."""
+        with self._open_view() as view:
+            view.event(text)
+
+    def measure(self, spec: Spec, results: Path) -> Folder:
+        """Measure an experiment, resume it, or extend it; return the folder of the merged one.
+
+        Raises:
+            UsageError: its name is taken, or it is not the one that a fleet began.
+            SlowdustError: no host is left, no shard could be measured, or a file cannot be written.
+        """
+        folder, target = fleet_folder(results, spec.name), Folder.of(results, spec.name)
+        hosts = self._count_hosts()
+        with _held(folder):
+            record = self._record(spec, folder, target, hosts)
+            self.phase(f"experiment {spec.name} in {target.path}")
+            self.phase(_plan(record, hosts))
+            if record.wanted.builds is Builds.PUSH:
+                check_settings(push_builds(spec, self._cluster, self._open_view))
+            with self._open_view() as view:
+                _Head(folder, target, spec, record, cluster=self._cluster, view=view).run()
+        return target
+
+    def _count_hosts(self) -> int:
+        end = self._cluster.now() + _HOSTS_WITHIN
+        while not (hosts := len(self._cluster.hosts())):
+            if self._cluster.now() > end:
+                raise SlowdustError(
+                    "no node of the cluster measures: start some by `ray start --resources "
+                    "'{\"slowdust_host\": 1}'`"
+                )
+            self._cluster.messages(_POLL)
+        return hosts
+
+    def _record(self, spec: Spec, folder: Path, target: Folder, hosts: int) -> Record:
+        """Return the record of an experiment that begins, for so many hosts, or that resumes.
+
+        Raises:
+            UsageError: its name is taken, or it is not the one that a fleet began.
+        """
+        time_of, first = partial(_time_of, target.path.parent), 1
+        begun = _has_placements(folder)
+        _refuse_taken(target, "move it elsewhere" if begun else "choose another name")
+        if not begun:
+            record = Record(id=f"{spec.name}-{secrets.token_hex(4)}", wanted=Wanted(), shards=[])
+            more: Spec | None = spec
+        else:
+            record, first = read_record(folder), len(read_record(folder).shards) + 1
+            _refuse_other_copies(spec.name, record.wanted, self._asked)
+            more = _extension(spec, read_spec(folder / FLEET_SPEC_FILE), target)
+        record.wanted = self._asked.over(record.wanted)
+        if more is not None:
+            there = min(hosts, record.wanted.hosts or hosts)
+            record.shards += cut(more, there, time_of, record.wanted.replicate, first)
+            replace_file(folder / FLEET_SPEC_FILE, spec.to_toml().encode())
+            write_record(folder, record)
+        return record
+
+
+def _time_of(results: Path, spec: Spec) -> Second:
+    """Return the expected time of a specification on a host that has its builds."""
+    outlook = outlook_of(spec, results)
+    return outlook.wall - outlook.builds
+
+
+def _plan(record: Record, hosts: int) -> str:
+    wanted = record.wanted
+    where = "one host" if wanted.replicate == 1 else f"{wanted.replicate} hosts of one CPU model"
+    total = sum(shard.seconds for shard in record.shards) * wanted.replicate
+    return (
+        f"{counted(len(record.shards), 'shard')}, each on {where}: "
+        f"{format_duration(round(total))} of hosts' time; {counted(hosts, 'host')} there"
+    )
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Lock the folder of a fleet's experiment, and remove it afterwards if nothing was measured.
+
+    Raises:
+        UsageError: another process has locked it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with Folder(folder).lock_file.open("w", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            name = folder.name.removesuffix(FLEET_SUFFIX)
+            raise UsageError(f"a fleet measures '{name}' now") from None
+        try:
+            yield
+        finally:
+            if not (folder / HOSTS).exists() and not _has_placements(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _has_placements(folder: Path) -> bool:
+    return has_record(folder) and bool(read_record(folder).placements)
+
+
+def _refuse_other_copies(name: str, before: Wanted, asked: Asked) -> None:
+    """Refuse to resume with another number of hosts for each shard.
+
+    Raises:
+        UsageError: says what it was before.
+    """
+    if asked.replicate not in (None, before.replicate):
+        was = "--spread" if before.replicate == 1 else f"--replicate {before.replicate}"
+        raise UsageError(
+            f"cannot resume '{name}' with other copies: it was begun with {was}, which stays"
+        )
+
+
+def _extension(spec: Spec, before: Spec, target: Folder) -> Spec | None:
+    """Return what a specification measures more than the one before; None if they are the same.
+
+    Raises:
+        UsageError: they differ in more than the time, the starts and the tests that get them.
+    """
+    kept = {key: getattr(before, key) for key in _EXTENDED}
+    if spec.to_toml() == before.model_copy(update={"name": spec.name}).to_toml():
+        return None
+    same = spec.model_copy(update={**kept, "name": before.name}).to_toml() == before.to_toml()
+    if not (same and target.has_manifest()):
+        raise UsageError(
+            f"cannot resume '{spec.name}': its specification changed since it was started: it "
+            f"is kept as {fleet_folder(target.path.parent, spec.name) / FLEET_SPEC_FILE}"
+        )
+    manifest = target.read_manifest()
+    spent = manifest.spent_s
+    if manifest.finished is None:  # the rest of what was planned is still measured
+        spent = max(spent, manifest.method.budget_s or 0.0)
+    tests = {test.name for test in spec.tests_to_measure()}
+    done = [n for step, n in manifest.turns_done.items() if step.rpartition("@")[0] in tests]
+    starts = spec.incarnations and max(1, spec.incarnations - max(done, default=0))
+    changes = {"budget": max(0.0, spec.budget - spent), "incarnations": starts}
+    return spec.model_copy(update=changes)
+
+
+def _refuse_taken(target: Folder, remedy: str) -> None:
+    """Refuse to merge into a folder that has other results.
+
+    Raises:
+        UsageError: says what to do.
+    """
+    if target.has_manifest() and target.read_manifest().hosts and "move" in remedy:
+        return
+    if target.path.is_dir() and any(target.path.iterdir()):
+        raise UsageError(f"there is a '{target.name}' in {target.path.parent} already: {remedy}")
+
+
+class _Head:
+    """The loop that hands out the shards of one experiment."""
+
+    def __init__(
+        self,
+        folder: Path,
+        target: Folder,
+        spec: Spec,
+        record: Record,
+        *,
+        cluster: Cluster,
+        view: FleetView,
+    ) -> None:
+        self._folder = folder
+        self._target = target
+        self._spec = spec
+        self._record = record
+        self._cluster = cluster
+        self._view = view
+        self._queue = Queue(record)
+        self._asked: set[str] = set()
+        """Hosts that have not answered yet."""
+        self._ready: set[str] = set()
+        """Hosts that measure, or can."""
+        self._losses: Counter[str] = Counter()
+        self._ask_again: dict[str, Second] = {}
+        """Lost host -> when it is asked again, if it is there then."""
+        self._measuring: dict[str, Placement] = {}
+        """Host -> the shard that it measures, or did when an earlier head was killed."""
+        self._begun: dict[str, Second] = {}
+        """Host -> when it began that shard."""
+        self._started_at = self._seen_at = cluster.now()
+
+    def run(self) -> None:
+        """Measure the experiment, or what is left of it, to its end."""
+        running = (each for each in self._record.placements if each.state is State.RUNNING)
+        self._measuring = {each.host: each for each in running}
+        self._record.given_up.clear()  # the reasons of failures may be gone
+        self._record.left_out.clear()
+        self._record.finished = not self._has_work()
+        self._save()
+        try:
+            self._measure()
+        except BaseException:
+            with suppress(SlowdustError):
+                self._merge()  # what there is can be shown
+            raise
+        self._close_unfinished()
+        self._merge()
+        self._record.finished = True
+        self._save()
+        self._forget()
+        self._save()
+        if not self._target.has_manifest():
+            reasons = listing(sorted({*self._record.given_up.values()}))
+            raise SlowdustError(f"no shard could be measured: {reasons}")
+
+    def _measure(self) -> None:
+        while self._has_work():
+            self._look_for_hosts()
+            for host, message in self._cluster.messages(_POLL):
+                self._hear(host, message)
+            self._hand_out()
+            self._stop_without_hosts()
+            self._view.show(self._overview())
+
+    def _has_work(self) -> bool:
+        return bool(self._queue.waiting() or self._measuring)
+
+    def _save(self) -> None:
+        write_record(self._folder, self._record)
+
+    # Hosts
+
+    def _look_for_hosts(self) -> None:
+        present, now = {*self._cluster.hosts()}, self._cluster.now()
+        for host in sorted((self._ready | self._asked) - present):
+            self._lose(host, "it left the cluster")
+        known = self._ready | self._asked | self._record.left_out.keys()
+        for host in sorted(present - known):
+            if now >= self._ask_again.get(host, now):
+                self._asked.add(host)
+                self._cluster.examine(host)
+        if now - self._started_at > _ANSWER_WITHIN:
+            for host in self._measuring.keys() - self._ready - self._asked:
+                self._lose(host, "it did not come back")
+
+    def _hear(self, host: str, message: Message) -> None:
+        match message:
+            case HostFacts() if host in self._asked:
+                self._meet(host, message)
+            case ShardBundle() if host in self._measuring:
+                self._receive(host, message)
+            case ShardEnded() if host in self._measuring:
+                self._end(host, message)
+            case HostLost() if host in self._ready | self._asked:
+                self._lose(host, message.reason)
+            case _:  # of a host that was excluded since
+                pass
+
+    def _meet(self, host: str, facts: HostFacts) -> None:
+        self._asked.discard(host)
+        self._record.hosts[host] = facts
+        if reason := why_unfit(facts, self._record.wanted.unfit):
+            self._exclude(host, reason)
+            return
+        self._ready.add(host)
+        self._view.event(f"{host}: {facts.cpu or 'unknown CPU'}, {facts.cpus} CPUs")
+        if host in self._measuring:
+            self._begin(self._measuring[host])
+        self._save()
+
+    def _exclude(self, host: str, reason: str) -> None:
+        """Exclude a host, and queue again what it measures."""
+        self._give_back(host, reason)
+        self._ready.discard(host)
+        self._asked.discard(host)
+        self._record.left_out[host] = reason
+        self._save()
+        self._view.warning(f"{host} is left out: {reason}")
+
+    def _lose(self, host: str, reason: str) -> None:
+        """Queue again what a lost host measured; the host may come again."""
+        self._give_back(host, reason)
+        self._ready.discard(host)
+        self._asked.discard(host)
+        self._losses[host] += 1
+        self._ask_again[host] = self._cluster.now() + _ASK_AGAIN_AFTER
+        self._view.warning(f"{host} is lost: {reason}")
+        if self._losses[host] >= _MOST_LOSSES:
+            self._exclude(host, f"lost {self._losses[host]} times: {reason}")
+        self._save()
+
+    def _groups(self) -> dict[str, str]:
+        """Return the CPU model of each host that measures: those that do, then the largest group.
+
+        They are as many as the user wants at most.
+        """
+        models = {host: cpu_model(self._record, host) for host in self._ready}
+        sizes = Counter(models.values())
+        worked = {each.host for each in self._record.placements}
+        ordered = sorted(models, key=lambda host: (host not in worked, -sizes[models[host]], host))
+        return {host: models[host] for host in ordered[: self._record.wanted.hosts]}
+
+    def _stop_without_hosts(self) -> None:
+        """Stop where no host has been there for a while that can measure what is left.
+
+        Raises:
+            SlowdustError: says which hosts were excluded, and why.
+        """
+        if self._asked or self._measuring:
+            self._seen_at = self._cluster.now()
+        if self._cluster.now() - self._seen_at < _PATIENCE:
+            return
+        self._give_up_failed()
+        self._save()
+        if not self._has_work():
+            return
+        left = f"{counted(len(self._queue.waiting()), 'shard')} cannot be measured"
+        wanted = self._record.wanted.replicate
+        if self._ready and wanted > 1:
+            raise SlowdustError(
+                f"{left}: each needs {wanted} hosts of one CPU model; --resume goes on"
+            )
+        out = [f"{host} ({reason})" for host, reason in sorted(self._record.left_out.items())]
+        reasons = f"; left out: {listing(out)}" if out else ""
+        raise SlowdustError(f"{left}: no host is there that could{reasons}; --resume goes on")
+
+    # Shards
+
+    def _hand_out(self) -> None:
+        waited = self._cluster.now() - self._started_at
+        if self._asked and not self._record.placements and waited < _ANSWER_WITHIN:
+            return  # the models of all hosts are known when all have answered
+        groups = self._groups()
+        for host in groups:
+            if host in self._measuring:
+                continue
+            if (taken := self._queue.take(host, groups)) is not None:
+                self._place(host, *taken)
+
+    def _place(self, host: str, shard: str, left: Left | None) -> None:
+        before = [each for each in self._record.of(shard) if each.host == host]
+        placement = Placement(
+            shard=shard,
+            host=host,
+            folder=f"{shard}-{len(before) + 1}" if before else shard,
+            begun=time.time(),
+            left=left,
+        )
+        self._record.placements.append(placement)
+        self._record.forgotten.discard(host)
+        self._measuring[host] = placement
+        self._save()
+        self._begin(placement)
+
+    def _begin(self, placement: Placement) -> None:
+        """Start a shard on its host, or resume it there."""
+        self._begun[placement.host] = self._cluster.now()
+        folder = part_folder(self._folder, placement)
+        spec = self._shard_spec(placement)
+        workload = self._spec.workload
+        order = ShardOrder(
+            experiment=self._record.id,
+            folder=placement.folder,
+            spec=spec.to_toml(),
+            steps=[step.key for step in plan_steps(spec)],
+            files={} if workload is None else {WORKLOAD_FILE: workload.workload.kept_text.encode()},
+            started=folder.read_manifest().started if folder.has_manifest() else None,
+        )
+        self._cluster.run(placement.host, order)
+        self._view.event(f"{placement.path}: {self._shard(placement).what}")
+
+    def _shard(self, placement: Placement) -> Shard:
+        return self._record.shard(placement.shard)
+
+    def _shard_spec(self, placement: Placement) -> Spec:
+        shard, left = self._shard(placement), placement.left
+        if left is None:
+            return shard_spec(self._spec, shard, placement.folder)
+        return shard_spec(self._spec, shard, placement.folder, done=left.done, starts=left.starts)
+
+    def _receive(self, host: str, bundle: ShardBundle) -> None:
+        """Keep what a host has measured, in place of what it had sent before."""
+        try:
+            _receive(part_folder(self._folder, self._measuring[host]), bundle)
+        except (BundleError, UsageError) as error:
+            self._exclude(host, f"it has sent what cannot be used: {first_line(str(error))}")
+
+    def _end(self, host: str, ended: ShardEnded) -> None:
+        placement, reason = self._measuring[host], first_line(ended.reason)
+        if ended.end is End.DISK_FULL:
+            self._exclude(host, reason)
+        elif ended.end is End.GONE:
+            self._give_back(host, reason)
+        else:
+            del self._measuring[host]
+            placement.reason = reason
+            if ended.end is End.FINISHED:
+                placement.state = State.FINISHED
+                self._view.event(f"{placement.path}: finished")
+            else:
+                self._fail(placement)
+        self._save()
+        try:
+            self._merge()
+        except SlowdustError as error:  # at the end it is one
+            self._view.warning(f"cannot merge what there is so far: {first_line(str(error))}")
+
+    def _fail(self, placement: Placement) -> None:
+        self._view.warning(f"{placement.path}: {placement.reason}")
+        placement.state = State.FAILED
+        self._queue.fail(placement)
+        self._queue.put_back(placement, self._left(placement))
+        of_host = [each for each in self._record.placements if each.host == placement.host]
+        if len(of_host) > 1 and all(each.state is State.FAILED for each in of_host):
+            self._exclude(placement.host, f"every shard fails there: {placement.reason}")
+        self._give_up_failed()
+
+    def _give_up_failed(self) -> None:
+        for shard, reason in self._queue.give_up(self._groups()).items():
+            what = self._record.shard(shard).what
+            self._view.warning(f"{shard} ({what}) is given up: {reason}")
+
+    def _give_back(self, host: str, reason: str) -> None:
+        """Queue again what a host measures and has not finished."""
+        placement = self._measuring.pop(host, None)
+        if placement is not None:
+            placement.state, placement.reason = State.LOST, reason
+            self._queue.put_back(placement, self._left(placement))
+
+    def _left(self, placement: Placement) -> Left | None:
+        """Return what a host has left of a shard by what it has sent; None for all of it."""
+        before, folder = placement.left, part_folder(self._folder, placement)
+        if not folder.has_manifest():
+            return before
+        manifest = folder.read_manifest()
+        planned = manifest.method.incarnations
+        steps = [step.key for step in plan_steps(self._shard_spec(placement))]
+        # The last start is repeated where the shard did not end.
+        complete = min(complete_starts(manifest, steps), planned - 1)
+        if complete <= 0:
+            return before
+        done = before.done if before else 0.0
+        return Left(done=done + (1 - done) * complete / planned, starts=planned - complete)
+
+    # Results
+
+    def _merge(self) -> None:
+        """Merge what hosts have sent into the experiment.
+
+        Raises:
+            SlowdustError: it does not belong together, or cannot be written.
+        """
+        parts = [(each.host, part_folder(self._folder, each)) for each in self._record.placements]
+        sources = [
+            Source(folder, host=host)
+            for host, folder in parts
+            if folder.has_manifest() and (folder.path / SLICES_FILE).stat().st_size
+        ]
+        if sources:
+            merge(disambiguate_hosts(sources), self._target, spec=self._spec.to_toml())
+
+    def _close_unfinished(self) -> None:
+        """Mark what lost hosts had measured as all that they were to measure."""
+        for placement in self._record.placements:
+            folder = part_folder(self._folder, placement)
+            if placement.state is State.FINISHED or not folder.has_manifest():
+                continue
+            manifest = folder.read_manifest()
+            manifest.finished = datetime.now(UTC).isoformat(timespec="seconds")
+            manifest.method.incarnations = max(1, *manifest.turns_done.values(), 0)
+            content = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
+            replace_file(folder.path / MANIFEST_FILE, content)
+
+    def _forget(self) -> None:
+        """Remove what hosts have of the experiment; absent ones wait for `--resume`."""
+        for host in sorted(self._record.keeping & {*self._cluster.hosts()}):
+            if self._cluster.forget(host, self._record.id):
+                self._record.forgotten.add(host)
+
+    def _overview(self) -> Overview:
+        now = self._cluster.now()
+        measuring = {h: each for h, each in self._measuring.items() if h in self._ready}
+        busy = {}
+        for host, placement in measuring.items():
+            expected = remaining_time(self._shard(placement), placement.left)
+            taken = now - self._begun[host]
+            # If it takes longer than expected, it may take as long again.
+            busy[host] = expected - taken if taken < expected else taken
+        finished = [each for each in self._record.placements if each.state is State.FINISHED]
+        return Overview(
+            hosts={
+                host: measuring[host].folder if host in measuring else None
+                for host in sorted(self._ready)
+            },
+            left_out=dict(self._record.left_out),
+            finished=len(finished),
+            shards=len(self._record.shards) * self._record.wanted.replicate,
+            left=expected_end(self._queue, busy, len(self._groups()) - len(measuring)),
+        )
+
+
+def why_unfit(facts: HostFacts, of_problems: Unfit) -> str | None:
+    """Return why a host cannot measure, in few words; None where it can."""
+    if facts.slowdust != __version__:
+        return f"it has Slowdust {facts.slowdust}, and the head {__version__}"
+    problems = [each for each in facts.findings if each.severity is Severity.PROBLEM]
+    if problems and of_problems is Unfit.LEAVE_OUT:
+        return f"{problems[0].check}: {problems[0].state}"
+    return None
+
+
+def _receive(folder: Folder, bundle: ShardBundle) -> None:
+    """Put the experiment of a bundle in the place of a folder, as a whole.
+
+    Raises:
+        BundleError: it is damaged, or of another shard.
+        SlowdustError: it cannot be written.
+    """
+    place = folder.path.parent
+    with aside(place) as incoming:
+        file = incoming / ".bundle"
+        try:
+            file.write_bytes(bundle.content)
+        except OSError as error:
+            raise cannot_write(file, error) from error
+        received = open_bundle(file, incoming)
+        if received.name != folder.name:
+            raise BundleError(f"a bundle of {received.name} in place of {folder.name}")
+        put_in_place(received, place)
