@@ -33,8 +33,7 @@ from slowdust.experiment.claims.claim import WhenBusy, claimed
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Freezer, MakeFreezer
 from slowdust.experiment.driver.process import Driver
-from slowdust.experiment.engine.experiment import OpenExperiment
-from slowdust.experiment.engine.loop import measure
+from slowdust.experiment.engine.loop import OpenExperiment, measure
 from slowdust.experiment.engine.stepped import sized_workload
 from slowdust.experiment.journal import open_journal
 from slowdust.experiment.live import PlainView

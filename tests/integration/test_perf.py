@@ -18,8 +18,7 @@ from slowdust.experiment.counting.perf import PerfError, PerfWindow, counting, t
 from slowdust.experiment.counting.starts import STARTS
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import Stop
-from slowdust.experiment.engine.experiment import OpenExperiment
-from slowdust.experiment.engine.loop import measure
+from slowdust.experiment.engine.loop import OpenExperiment, measure
 from slowdust.experiment.journal import open_journal
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.passes.pmu_counts import REPEATS, PmuCounter, PmuCounts, usable_groups

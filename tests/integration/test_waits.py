@@ -16,8 +16,7 @@ from slowdust.experiment.announced import Announced
 from slowdust.experiment.contender import ResolvedContender, RunningContender
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import Stop
-from slowdust.experiment.engine.experiment import OpenExperiment
-from slowdust.experiment.engine.loop import measure
+from slowdust.experiment.engine.loop import OpenExperiment, measure
 from slowdust.experiment.journal import open_journal
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.passes.slices import method_of_slices

@@ -43,7 +43,7 @@ from slowdust.experiment.driver.protocol import (
     UntilOperations,
     UntilSeconds,
 )
-from slowdust.experiment.engine.experiment import OpenExperiment
+from slowdust.experiment.engine.loop import OpenExperiment
 from slowdust.experiment.journal import Journal, new_manifest
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import Status

@@ -20,8 +20,7 @@ from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.protocol import Ran, Rate, Stop
 from slowdust.experiment.engine import loop as engine
-from slowdust.experiment.engine.experiment import OpenExperiment
-from slowdust.experiment.engine.loop import Pass, Starts
+from slowdust.experiment.engine.loop import OpenExperiment, Pass, Starts
 from slowdust.experiment.engine.open_test import OpenTest, RunAtRate
 from slowdust.experiment.engine.schedule import Start
 from slowdust.experiment.engine.sliced import SlicedTests

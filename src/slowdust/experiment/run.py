@@ -24,8 +24,7 @@ from slowdust.experiment.counting.sliced import SlicesUnderCallgrind
 from slowdust.experiment.counting.stepped import StepsUnderCallgrind
 from slowdust.experiment.driver.patience import Patience
 from slowdust.experiment.driver.process import Driver
-from slowdust.experiment.engine.experiment import OpenExperiment
-from slowdust.experiment.engine.loop import Pass, measure
+from slowdust.experiment.engine.loop import OpenExperiment, Pass, measure
 from slowdust.experiment.engine.stepped import sized_workload
 from slowdust.experiment.journal import (
     StartMode,

@@ -13,8 +13,7 @@ from slowdust.benchmarks.steps import StepBenchmark, Workload
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Failed
-from slowdust.experiment.engine.experiment import OpenExperiment
-from slowdust.experiment.engine.loop import measure
+from slowdust.experiment.engine.loop import OpenExperiment, measure
 from slowdust.experiment.engine.stepped import sized_workload
 from slowdust.experiment.passes.chunks import TimedChunks, method_of_steps
 from slowdust.experiment.spec.spec import Spec, parse_spec

@@ -18,8 +18,7 @@ from slowdust.experiment.counting.session import Repeat
 from slowdust.experiment.counting.starts import CountBudget
 from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.driver.process import Driver
-from slowdust.experiment.engine.experiment import OpenExperiment
-from slowdust.experiment.engine.loop import Go, Lane, Tests
+from slowdust.experiment.engine.loop import Go, Lane, OpenExperiment, Tests
 from slowdust.experiment.engine.schedule import Start, Turn
 from slowdust.experiment.plan import PlannedStep
 from slowdust.instances.callgrind import Callgrind

@@ -22,8 +22,7 @@ from slowdust.experiment.counting.starts import counted_steps
 from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.driver.protocol import Stop
-from slowdust.experiment.engine.experiment import OpenExperiment
-from slowdust.experiment.engine.loop import Allows, Lane
+from slowdust.experiment.engine.loop import Allows, Lane, OpenExperiment
 from slowdust.experiment.engine.schedule import Action, Turn, maintenance_after
 from slowdust.experiment.engine.tables import LoadedTables, data_of
 from slowdust.experiment.plan import PlannedStep

@@ -13,8 +13,7 @@ from slowdust.analysis.results.failures import fails, failures_of
 from slowdust.analysis.work.estimate import counts_by_step, undecided_steps
 from slowdust.benchmarks.model import Test
 from slowdust.experiment.clock import MACHINE, Clock
-from slowdust.experiment.engine.experiment import OpenExperiment
-from slowdust.experiment.engine.loop import Pass, Starts
+from slowdust.experiment.engine.loop import OpenExperiment, Pass, Starts
 from slowdust.experiment.engine.schedule import Start
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep

@@ -18,7 +18,6 @@ from slowdust.experiment.counting.servers import CountedServer, CountedServers, 
 from slowdust.experiment.counting.session import REPEATS, Repeat, events_of
 from slowdust.experiment.counting.starts import counted_steps
 from slowdust.experiment.driver.protocol import UntilOperations
-from slowdust.experiment.engine.experiment import OpenExperiment
 from slowdust.experiment.engine.long_step import (
     ContenderTurn,
     StepCommands,
@@ -27,7 +26,7 @@ from slowdust.experiment.engine.long_step import (
     maintenance_due,
     stages_of,
 )
-from slowdust.experiment.engine.loop import Allows, Lane
+from slowdust.experiment.engine.loop import Allows, Lane, OpenExperiment
 from slowdust.experiment.engine.schedule import Action, Turn
 from slowdust.experiment.plan import PlannedStep
 from slowdust.store.count import CountedRun, Events

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from slowdust.experiment.engine.experiment import OpenExperiment
-from slowdust.experiment.engine.loop import Allows, Go, Lane, Tests
+from slowdust.experiment.engine.loop import Allows, Go, Lane, OpenExperiment, Tests
 from slowdust.experiment.engine.open_test import OpenTest, Pace
 from slowdust.experiment.engine.schedule import Start, Turn, is_tidied, maintenance_after
 from slowdust.experiment.engine.tables import LoadedTables, data_of

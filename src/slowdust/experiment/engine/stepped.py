@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from slowdust.benchmarks.steps import Server, StepBenchmark, StepWork, Workload
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.engine.experiment import OpenExperiment
 from slowdust.experiment.engine.long_step import (
     ContenderTurn,
     Level,
@@ -22,7 +21,7 @@ from slowdust.experiment.engine.long_step import (
     Tables,
     level_of,
 )
-from slowdust.experiment.engine.loop import Allows, Go, Lane, Tests
+from slowdust.experiment.engine.loop import Allows, Go, Lane, OpenExperiment, Tests
 from slowdust.experiment.engine.schedule import Start, in_turn
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec

@@ -10,8 +10,7 @@ from slowdust.experiment.counting.servers import CountedServers, CountedTest
 from slowdust.experiment.counting.session import TOLD_TREND, trend_of
 from slowdust.experiment.counting.starts import WorkCounts
 from slowdust.experiment.driver.process import TargetError
-from slowdust.experiment.engine.experiment import OpenExperiment
-from slowdust.experiment.engine.loop import Starts
+from slowdust.experiment.engine.loop import OpenExperiment, Starts
 from slowdust.experiment.engine.schedule import Start
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.record import counts_of

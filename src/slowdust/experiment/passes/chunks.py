@@ -8,74 +8,24 @@ server that is started again, unless the step made the tables that the next ones
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from slowdust.benchmarks.steps import Workload
 from slowdust.experiment.contenders import Freezer, MakeFreezer
-from slowdust.experiment.driver.protocol import Until, UntilOperations, UntilSeconds
-from slowdust.experiment.engine.experiment import OpenExperiment
-from slowdust.experiment.engine.long_step import ContenderTurn, Level, level_of
-from slowdust.experiment.engine.loop import Pass, Starts
+from slowdust.experiment.engine.long_step import Level, level_of
+from slowdust.experiment.engine.loop import OpenExperiment, Pass, Starts
 from slowdust.experiment.engine.schedule import Start, in_turn
 from slowdust.experiment.engine.stepped import OpenStep, SteppedTests
 from slowdust.experiment.judging import Judge
-from slowdust.experiment.passes.after_step import AfterStep
 from slowdust.experiment.passes.companions import RoundTrips
 from slowdust.experiment.passes.eta import Forecast
-from slowdust.experiment.passes.step_measurement import ChunkPlace, Measurement
+from slowdust.experiment.passes.step_turns import StepTurns
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import Status
 from slowdust.store.manifest import Method
 from slowdust.units import Second
 from slowdust.wording import counted
-
-_FEWEST = 4
-"""Chunks of a step: two blocks at the least, so that their noise is known."""
-_MOST = 1200
-_WHOLE_OPERATIONS = 4
-"""Up to so many operations, indexes of a table say, each is a chunk."""
-_MOST_OF_PILOT = 1000
-
-
-def pilot_end(operations: int) -> UntilOperations:
-    """Return the end of the part of the first chunk that shows how fast a step's work goes."""
-    return UntilOperations(max(1, min(operations // _MOST, _MOST_OF_PILOT)))
-
-
-def timed_ends(seconds: Second, length: Second) -> list[Until]:
-    """Return the ends of an even number of chunks of about `length`, in the step's own time."""
-    count = _even(seconds / length)
-    return [UntilSeconds(seconds * number / count) for number in range(1, count + 1)]
-
-
-def counted_ends(operations: int, per_second: float, length: Second) -> list[Until]:
-    """Return the ends of chunks of so many operations as take about `length`.
-
-    `per_second` is the rate of one client. Chunks have as many operations, but for rounding.
-    """
-    if operations <= _WHOLE_OPERATIONS:
-        return [UntilOperations(number) for number in range(1, operations + 1)]
-    count = min(_even(operations / per_second / length), operations // 2 * 2)
-    return [UntilOperations(operations * number // count) for number in range(1, count + 1)]
-
-
-def chunk_turns(order: Sequence[int], chunks: int) -> Iterator[ChunkPlace]:
-    """Yield the turns of the contenders of these indices: A B B A, then B A A B.
-
-    An odd number of chunks has blocks of one chunk of each contender.
-    """
-    halves = 1 if chunks % 2 else 2
-    for chunk in range(chunks):
-        block, half = divmod(chunk, halves)
-        in_reverse = (block + half) % 2
-        for place, index in enumerate(reversed(order) if in_reverse else order):
-            yield ChunkPlace(index, chunk, block, half * len(order) + place)
-
-
-def _even(count: float) -> int:
-    return min(_MOST, max(_FEWEST, 2 * round(count / 2)))
 
 
 def method_of_steps(spec: Spec, workload: Workload) -> Method:
@@ -217,102 +167,3 @@ class TimedChunks(Pass[OpenStep]):
             settled=len(self._settled()) if budget else None,
         )
         return replace(status, left=left + following, following=following)
-
-
-class StepTurns:
-    """Carries out steps on contenders; one that fails in a step is started again for the next."""
-
-    def __init__(
-        self, experiment: OpenExperiment, tests: SteppedTests, freezer: MakeFreezer = Freezer
-    ) -> None:
-        """`freezer` makes what lets the servers of the others stand still during a chunk."""
-        self._experiment = experiment
-        self._tests = tests
-        self._freezer = freezer
-        self._workload = tests.workload
-        self._journal = experiment.journal
-        self._driver = experiment.contenders.driver
-        self._view = experiment.view
-        self._aftermath = AfterStep(experiment, tests)
-
-    def take(self, turns: Sequence[ContenderTurn]) -> None:
-        """Carry out a step on its contenders, in their order."""
-        if self._workload.settings.turns == "chunks":
-            self._in_chunks(turns)
-        else:
-            for turn in turns:
-                self._whole(turn)
-
-    def _whole(self, turn: ContenderTurn) -> None:
-        """Carry out a step on one contender from its beginning to its end."""
-        with self._aftermath.failing(turn):
-            measurement = self._begin(turn)
-            self._view.phase(self._describe(turn))
-            measurement.perform(None, self._view.progress)
-            self._aftermath.keep(measurement)
-
-    def _in_chunks(self, turns: Sequence[ContenderTurn]) -> None:
-        """Carry out a step on all contenders, which take turns chunk by chunk.
-
-        While one has its turn, the servers of the others stand still.
-        """
-        under_way: dict[int, Measurement] = {}
-        with self._freezer(
-            [turn.contender for turn in turns], self._experiment.contenders.warn
-        ) as freezer:
-            for index, turn in enumerate(turns):
-                with self._aftermath.failing(turn):
-                    freezer.let_run(turn.contender)
-                    under_way[index] = self._begin(turn)
-            ends = self._ends(under_way, freezer)
-            for place in chunk_turns(range(len(turns)), len(ends)):
-                measurement = under_way.pop(place.contender, None)
-                if measurement is None:
-                    continue
-                turn = measurement.turn
-                self._view.phase(f"{self._describe(turn)}, chunk {place.chunk + 1} of {len(ends)}")
-                with self._aftermath.failing(turn, measurement.seconds):
-                    freezer.let_run(turn.contender)
-                    measurement.perform_chunk(place, ends[place.chunk], self._view.progress)
-                    under_way[place.contender] = measurement
-            for _, measurement in sorted(under_way.items()):
-                with self._aftermath.failing(measurement.turn):
-                    freezer.let_run(measurement.turn.contender)
-                    self._aftermath.keep(measurement)
-
-    def _ends(self, under_way: dict[int, Measurement], freezer: Freezer) -> list[Until]:
-        """Return the ends of the chunks of a step, by how fast the first contender works.
-
-        A contender that fails is no longer under way.
-        """
-        for index, measurement in list(under_way.items()):
-            turn = measurement.turn
-            work = self._tests.work(turn.step)
-            if work.operations is None:
-                return timed_ends(self._workload.seconds, self._workload.chunk)
-            pilot = pilot_end(work.operations)
-            with self._aftermath.failing(turn):
-                freezer.let_run(turn.contender)
-                seconds = measurement.perform(pilot, self._view.progress)
-                return counted_ends(
-                    work.operations, pilot.operations / seconds, self._workload.chunk
-                )
-            del under_way[index]
-        return []
-
-    def _begin(self, turn: ContenderTurn) -> Measurement:
-        self._view.phase(f"preparing {self._describe(turn)}")
-        self._tests.connect(turn)
-        name = turn.contender.name
-        if not self._journal.has_plans(turn.step, name):
-            self._journal.add_plans(turn.step, name, self._driver.explain(turn.session, 1))
-        work, idle = self._tests.work(turn.step), self._tests.present()
-        return Measurement.of(self._driver, turn, work, idle, self._experiment.clock)
-
-    def _describe(self, turn: ContenderTurn) -> str:
-        steps = self._journal.steps
-        clients = f" x{turn.step.clients}" if turn.step.clients > 1 else ""
-        return (
-            f"{turn.test.name}{clients} on {turn.contender.name} (step "
-            f"{steps.index(turn.step) + 1} of {len(steps)}, incarnation {turn.incarnation})"
-        )

@@ -18,8 +18,7 @@ from slowdust.experiment.counting.method import Missing, check_sampling
 from slowdust.experiment.counting.perf import PerfError, PerfWindow, counting, processes_of
 from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.driver.protocol import Stop
-from slowdust.experiment.engine.experiment import OpenExperiment
-from slowdust.experiment.engine.loop import Pass, Starts
+from slowdust.experiment.engine.loop import OpenExperiment, Pass, Starts
 from slowdust.experiment.engine.open_test import OpenTest, RunAtRate
 from slowdust.experiment.engine.schedule import Start
 from slowdust.experiment.engine.sliced import SlicedTests

@@ -12,7 +12,7 @@ from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.counting.perf import PerfError, PerfWindow, counting, threads_of
 from slowdust.experiment.counting.starts import WorkCounts, counted_steps
 from slowdust.experiment.driver.protocol import Stop
-from slowdust.experiment.engine.experiment import OpenExperiment
+from slowdust.experiment.engine.loop import OpenExperiment
 from slowdust.experiment.engine.open_test import OpenTest, RunAtRate
 from slowdust.experiment.engine.schedule import Start, turns_of
 from slowdust.experiment.engine.sliced import SlicedTests

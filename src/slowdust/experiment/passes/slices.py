@@ -16,8 +16,7 @@ from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.driver.protocol import Rate
 from slowdust.experiment.engine import schedule
 from slowdust.experiment.engine.cold_cache import ColdCache
-from slowdust.experiment.engine.experiment import OpenExperiment
-from slowdust.experiment.engine.loop import Pass, Starts
+from slowdust.experiment.engine.loop import OpenExperiment, Pass, Starts
 from slowdust.experiment.engine.open_test import OpenTest, Pace
 from slowdust.experiment.engine.schedule import Start
 from slowdust.experiment.engine.slice_length import (

@@ -19,8 +19,7 @@ from slowdust.errors import SlowdustError
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.experiment.driver.protocol import Ran, ResultSet, Stop
-from slowdust.experiment.engine.experiment import OpenExperiment
-from slowdust.experiment.engine.loop import Pass, Starts
+from slowdust.experiment.engine.loop import OpenExperiment, Pass, Starts
 from slowdust.experiment.engine.open_test import OpenTest, RunAtRate
 from slowdust.experiment.engine.schedule import Start, turns_of
 from slowdust.experiment.engine.sliced import SlicedTests

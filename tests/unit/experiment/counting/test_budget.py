@@ -11,7 +11,7 @@ from slowdust.experiment.counting import sliced
 from slowdust.experiment.counting.session import REPEATS
 from slowdust.experiment.counting.sliced import SlicesUnderCallgrind, operations_of
 from slowdust.experiment.counting.starts import LEAST, STARTS, CountBudget, advised, usual_budget
-from slowdust.experiment.engine.experiment import OpenExperiment
+from slowdust.experiment.engine.loop import OpenExperiment
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.spec.spec import parse_spec
