@@ -58,7 +58,7 @@ class Options(msgspec.Struct, forbid_unknown_fields=True):
 class NoDowngrade(urllib.request.HTTPRedirectHandler):
     """A handler that follows redirects, except from https to an unprotected protocol."""
 
-    def redirect_request(  # noqa: D102, PLR0917 - as in the base
+    def redirect_request(  # noqa: PLR0917 - as in the base
         self,
         req: urllib.request.Request,
         fp: IO[bytes],
