@@ -32,7 +32,6 @@ class Following:
 
     @property
     def together(self) -> Second:
-        """How long all of it takes."""
         return self.profile + self.counting + self.waits
 
 

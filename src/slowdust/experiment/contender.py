@@ -38,14 +38,10 @@ class Server(Protocol):
     """The server of a contender; what it does not tell is None."""
 
     @property
-    def site(self) -> Served:
-        """The facts that its family needs."""
-        ...
+    def site(self) -> Served: ...
 
     @property
-    def settings(self) -> AcceptedSettings:
-        """The settings that it was given."""
-        ...
+    def settings(self) -> AcceptedSettings: ...
 
     @property
     def subject(self) -> Subject | None:
@@ -53,23 +49,17 @@ class Server(Protocol):
         ...
 
     @property
-    def log_path(self) -> Path | None:
-        """The file of its log."""
-        ...
+    def log_path(self) -> Path | None: ...
 
     @property
-    def allocator(self) -> str | None:
-        """The malloc library."""
-        ...
+    def allocator(self) -> str | None: ...
 
     @property
     def freezing(self) -> str | None:
         """How it is made to stand still."""
         ...
 
-    def target(self) -> Target:
-        """Return its address for the driver."""
-        ...
+    def target(self) -> Target: ...
 
     def start(self) -> None:
         """Start it unless it runs. Raises InstanceError."""
@@ -79,9 +69,7 @@ class Server(Protocol):
         """Stop it if it runs."""
         ...
 
-    def alive(self) -> bool:
-        """Return whether it runs."""
-        ...
+    def alive(self) -> bool: ...
 
     def check_alive(self) -> None:
         """Raise InstanceError when it does not run."""
@@ -91,9 +79,7 @@ class Server(Protocol):
         """Let it stand still until `thaw`."""
         ...
 
-    def thaw(self) -> None:
-        """Let it go on."""
-        ...
+    def thaw(self) -> None: ...
 
     def log_tail(self, lines: int) -> Sequence[str]:
         """Return the last lines of its log since the last start."""
@@ -134,7 +120,6 @@ class ResolvedContender:
 
     @property
     def dbms(self) -> str:
-        """The DBMS of its server."""
         if self.url is not None:
             return self.url.dbms
         assert self.build is not None
@@ -175,7 +160,6 @@ class RunningContender:
 
     @property
     def family(self) -> Family:
-        """The family of its server."""
         return family(self.resolved.dbms)
 
     def lacks(self, test: Test) -> str | None:
@@ -232,7 +216,6 @@ class RunningContender:
 
     @property
     def target(self) -> Target:
-        """The address of its server."""
         target = self.server.target()
         return msgspec.structs.replace(target, foreign=True) if self.is_unplaced else target
 

@@ -57,7 +57,6 @@ class Contenders:
 
     @property
     def names(self) -> list[str]:
-        """The contenders' names, the base's first."""
         return [contender.name for contender in self.all]
 
     @property
@@ -137,7 +136,6 @@ class Contenders:
                 action(contender)
 
     def start(self) -> None:
-        """Start all servers that do not run."""
         self.for_each(self._start)
 
     def stop(self) -> None:
@@ -222,7 +220,6 @@ class Contenders:
         return {} if answers is None else contender.family.read_counters(site, answers[0])
 
     def read_settings(self, contender: RunningContender) -> None:
-        """Ask a contender which settings are in force."""
         site = contender.server.site
         answers = self._answers(contender, [contender.family.settings_statement(site)])
         if answers is not None:
@@ -334,7 +331,6 @@ class Freezer:
         self.let_all_run()
 
     def let_all_run(self) -> None:
-        """Let the servers of all contenders go on."""
         for contender in self._contenders:
             if contender.failed is None:
                 contender.server.thaw()

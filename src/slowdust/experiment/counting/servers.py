@@ -136,7 +136,6 @@ class CountedServers(Tests[CountedTest]):
                 raise
 
     def _go(self, task: _Task, go: Go[CountedTest]) -> None:
-        """Go through the tests on one contender."""
         contender = task.contender
         if task.stopped.is_set():
             return

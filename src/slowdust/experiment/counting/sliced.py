@@ -60,15 +60,12 @@ class SlicesUnderCallgrind(CountedServers):
         self._time_of_each: Second = math.inf
 
     def repeats(self, step: PlannedStep) -> int:
-        """Return the number of windows: fewer of a test with very slow operations."""
         return self.windows_of(step).repeats
 
     def expected(self, step: PlannedStep) -> Second:
-        """Return how long the windows take that are planned, by what operations took before."""
         return self._time_of(step, self.windows_of(step))
 
     def plan(self, steps: Sequence[PlannedStep], time_of_each: Second) -> None:
-        """Plan as many operations as fit, at least one; contenders do the same ones."""
         self._time_of_each = time_of_each
         for step in steps:
             operations = self._operations(step)
@@ -133,7 +130,6 @@ class SlicesUnderCallgrind(CountedServers):
         return min(ages, default=0)
 
     def turns(self, steps: Sequence[PlannedStep]) -> list[Turn]:
-        """Return a turn of each."""
         return [Turn(step, Action.MEASURE) for step in steps]
 
     def lane(self, server: CountedServer, turns: Sequence[Turn]) -> Lane[CountedTest]:

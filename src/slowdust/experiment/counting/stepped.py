@@ -79,7 +79,6 @@ class WorkSessions:
             self.turn.contender.refuse_fatal_errors(role.errors, "statements that were counted")
 
     def close(self) -> None:
-        """Close the connections."""
         self.server.driver.close(self.turn.session)
 
     def carry_out(self, work: StepWork) -> None:
@@ -203,7 +202,6 @@ class StepsUnderCallgrind(CountedServers):
         self.steps = sequence[: len(self._works)]
 
     def repeats(self, step: PlannedStep) -> int:
-        """Return the number of windows: one of a step that is counted as a whole."""
         return 1 if self._works[step.test.name].whole else REPEATS
 
     def turns(self, steps: Sequence[PlannedStep]) -> list[Turn]:
@@ -220,13 +218,11 @@ class StepsUnderCallgrind(CountedServers):
         return _SteppedLane(self, server, self._make_tables(server))
 
     def counted(self, server: CountedServer, tables: Tables, step: PlannedStep) -> CountedStep:
-        """Return a step on a server under callgrind."""
         turn = ContenderTurn(step, server.start, server.contender, 0, tables)
         sessions = WorkSessions(server, turn, self._commands)
         return CountedStep(sessions, self._works[step.test.name])
 
     def maintain(self, server: CountedServer, tables: Tables, step: PlannedStep) -> None:
-        """Carry out the maintenance that follows a step."""
         stages = stages_of(maintenance_due(step, self.steps), server.contender, tables.names)
         self._contenders.maintain(server.contender, stages, tables.rows, server.driver)
 

@@ -57,7 +57,6 @@ class BackgroundSessions:
         return self._first + max(self._positions.furthest, default=0) * self._clients
 
     def open(self, contender: RunningContender) -> None:
-        """Connect the clients, on the CPUs behind those of the step."""
         self._driver.open(
             self._session(contender),
             contender.target,
@@ -69,7 +68,6 @@ class BackgroundSessions:
         )
 
     def close(self, contender: RunningContender) -> None:
-        """Close the clients' connections."""
         self._driver.close(self._session(contender))
 
     def begin_together(self) -> None:
@@ -91,7 +89,6 @@ class BackgroundSessions:
         )
 
     def record(self, contender: RunningContender, ran: Ran) -> BesideSlice:
-        """Return the record of what ran beside a slice."""
         (beside,) = ran.beside
         contender.refuse_fatal_errors(beside.errors, "operations beside a slice")
         schedule = beside.schedule
@@ -160,7 +157,6 @@ class HeldTransactions:
         self._since = 0.0
 
     def open(self) -> None:
-        """Connect, and begin a transaction on every contender."""
         self._contenders.for_each(self._open)
         self._begin()
 
@@ -170,7 +166,6 @@ class HeldTransactions:
             self._begin()
 
     def close(self) -> None:
-        """Close the connections, which ends the transactions."""
         self._contenders.for_each(lambda contender: self._driver.close(self._session(contender)))
 
     def _open(self, contender: RunningContender) -> None:

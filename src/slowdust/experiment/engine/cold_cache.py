@@ -53,7 +53,6 @@ class ColdCache:
             self._runs = contender
 
     def let_all_run(self) -> None:
-        """Let all servers go on."""
         self._runs = None
         self._freezer.let_all_run()
 

@@ -52,17 +52,14 @@ class ContenderTurn:
 
     @property
     def test(self) -> LongStep:
-        """The step of the benchmark."""
         return long_step(self.step)
 
     @property
     def session(self) -> str:
-        """The driver's name for the session."""
         return self.step.session(self.contender.name, self.incarnation)
 
 
 def long_step(step: PlannedStep) -> LongStep:
-    """Return the test of a step, which is a long one."""
     assert isinstance(step.test, LongStep)
     return step.test
 
@@ -76,7 +73,6 @@ class Level(NamedTuple):
 
 
 def level_of(step: PlannedStep) -> Level:
-    """Return the level of a step, which is a long one."""
     return Level(step.clients, long_step(step).hold)
 
 
@@ -145,7 +141,6 @@ def maintenance_due(step: PlannedStep, sequence: Sequence[PlannedStep]) -> Maint
 
 
 def stages_of(due: Maintenance, contender: RunningContender, tables: Sequence[str]) -> list[Stage]:
-    """Return the stages of a contender's maintenance of its tables."""
     family, site = contender.family, contender.server.site
     match due:
         case Maintenance.AFTER_LOAD:

@@ -151,7 +151,6 @@ def measure(experiment: OpenExperiment, passes: Iterable[Pass[Any]]) -> None:
 
 
 def _go_through(each: Pass[T], start: Start, lane: Lane[T]) -> None:
-    """Go through the tests of a start on servers that run."""
     each.begin(start)
     for turn in start.turns:
         if turn.action is Action.AGE:
@@ -164,7 +163,6 @@ def _go_through(each: Pass[T], start: Start, lane: Lane[T]) -> None:
 
 
 def _take(each: Pass[T], step: PlannedStep, lane: Lane[T]) -> None:
-    """Let a pass observe a step."""
     lane.prepare(step)
     if not each.before(step):
         return

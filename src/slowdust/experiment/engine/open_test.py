@@ -51,7 +51,6 @@ _OPERATIONS_OF_PLANS = 10
 
 
 def _operations_of(plans: Sequence[PlanText]) -> int:
-    """Return how many operations' work the plans have."""
     return max((plan.executed.operations for plan in plans if plan.executed), default=0)
 
 
@@ -129,7 +128,6 @@ class OpenTest:
         self._serving: dict[str, list[int]] = {}
 
     def open(self) -> None:
-        """Connect every contender's clients and prepare their statements."""
         self._for_each(self._open)
         if self._held is not None:
             self._held.open()
@@ -312,7 +310,6 @@ class OpenTest:
         return self._clock.monotonic() - begun - ran.seconds
 
     def close(self) -> None:
-        """Close the clients' connections."""
         if self._held is not None:
             self._held.close()
         if self.cold is not None:
@@ -541,7 +538,6 @@ class OpenTest:
             catch_up(self._guard, self._running(), self._positions, self._run)
 
     def _running(self) -> list[RunningContender]:
-        """Return the contenders that have not failed and have the test."""
         return self._contenders.having(self.step.test)
 
     def _for_each(self, action: Callable[[RunningContender], object]) -> None:

@@ -43,7 +43,6 @@ def in_turn(contenders: Sequence[T], number: int) -> list[T]:
 
 
 def fewest_rounds(tests: int) -> int:
-    """Return the incarnations that a test gets before it may be settled."""
     return FEWEST_INCARNATIONS + (tests <= _FEW_TESTS)
 
 
@@ -53,7 +52,6 @@ def rounds(budget: Second, tests: int) -> int:
 
 
 def incarnations(spec: Spec, tests: int) -> int:
-    """Return how many incarnations a specification has for so many tests."""
     return spec.planned_incarnations(rounds(spec.budget, tests))
 
 
@@ -110,7 +108,6 @@ class Start:
 
     @classmethod
     def of(cls, number: int, steps: Sequence[PlannedStep]) -> Start:
-        """Return the start in which each of some steps is observed."""
         return cls(number, [Turn(step, Action.MEASURE) for step in steps])
 
 

@@ -84,7 +84,6 @@ class SlicedTests(Tests[OpenTest], Lane[OpenTest]):
             self.tables.tidy(budget)
 
     def sessions(self, step: PlannedStep, start: int) -> OpenTest:
-        """Return the sessions of a step in a start, which are to be opened."""
         return OpenTest(
             self._experiment.contenders,
             step,

@@ -74,7 +74,6 @@ class SteppedTests(Tests[OpenStep], Lane[OpenStep]):
         self._tables: dict[str, Tables] = {}
 
     def steps(self, level: Level) -> list[PlannedStep]:
-        """Return all steps of a level."""
         return [step for step in self._steps if level_of(step) == level]
 
     def present(self) -> list[RunningContender]:
@@ -115,7 +114,6 @@ class SteppedTests(Tests[OpenStep], Lane[OpenStep]):
         yield OpenStep(step, self._number, turns)
 
     def work(self, step: PlannedStep) -> StepWork:
-        """Return the work of each client in a step."""
         return self.workload.work(step.test.name, step.clients)
 
     def connect(self, turn: ContenderTurn) -> None:

@@ -27,7 +27,6 @@ _FULL_RUN: Second = 3600.0
 
 
 def data_of(spec: Spec) -> Data:
-    """Return the tables of a specification's benchmark of slices."""
     benchmark = spec.configured_benchmark().choosing(spec.chosen_tests())
     described = benchmark.described(spec.rows, spec.tables, spec.seed)
     name = benchmark.driver_benchmark if described is None else DRIVER_BENCHMARK
@@ -113,7 +112,6 @@ class LoadedTables:
                 record.steps.append(step.key)
 
     def note_writes(self) -> None:
-        """Note that the tables are no longer as they were loaded."""
         self._unchanged = False
 
     def maintain(self, budget: Second) -> None:
@@ -121,7 +119,6 @@ class LoadedTables:
         self._until_alike(WRITES, lambda: self.tidy(budget))
 
     def tidy(self, budget: Second) -> None:
-        """Carry out post-write maintenance, then wait until the servers are idle."""
         self._contenders.for_each(self._maintain)
         self._wait_until_idle(WRITES, longest_wait(self._rows, budget / _FULL_RUN))
 
@@ -139,7 +136,6 @@ class LoadedTables:
     def load_one(
         self, contender: RunningContender, driver: Driver, on_progress: OnProgress
     ) -> None:
-        """Load the tables of one contender anew by a driver."""
         driver.load(contender.target, self.data, on_progress)
         stages = contender.family.after_load(contender.server.site, self._names(contender))
         self._contenders.maintain(contender, stages, self._rows, driver)

@@ -32,15 +32,12 @@ class CallgrindCounts(WorkCounts[CountedTest]):
         """Test -> the largest trend of its counts that is worth a warning, and whose it is."""
 
     def repeats(self, step: PlannedStep) -> int:
-        """Return the number of windows: fewer of slow work."""
         return self.tests.repeats(step)
 
     def expected(self, step: PlannedStep) -> Second:
-        """Return how long the windows are expected to take."""
         return self.tests.expected(step)
 
     def plan(self, time_of_each: Second) -> None:
-        """Choose the windows of all steps."""
         self.tests.budget = self.budget
         self.tests.plan(self.steps, time_of_each)
 

@@ -86,7 +86,6 @@ class TimedChunks(Pass[OpenStep]):
             round_number += 1
 
     def begin(self, start: Start) -> None:
-        """Keep what the servers are like."""
         del start
         self.journal.record_servers(self.contenders)
 
@@ -97,7 +96,6 @@ class TimedChunks(Pass[OpenStep]):
         return True
 
     def before(self, step: PlannedStep) -> bool:
-        """Note the time."""
         del step
         self._begun = self._clock.monotonic()
         return True

@@ -44,7 +44,6 @@ class Delays:
             self._set(contender, delays[contender.name] or 0.0)
 
     def clear(self) -> None:
-        """Let all servers answer without a delay."""
         for contender, _ in self._slowed():
             self._set(contender, 0.0)
 

@@ -41,13 +41,11 @@ class Remaining:
         """Step -> what its shortest turn takes."""
 
     def begin_incarnation(self) -> None:
-        """Note that the servers are about to be started."""
         self._beside += self._beside_now(0.0) if self._starts else 0.0
         self._starts += 1
         self._begun, self._measured = self._clock.monotonic(), 0.0
 
     def measured(self, seconds: Second) -> None:
-        """Note a turn that is over."""
         self._measured += seconds
 
     def needs(self, key: str, seconds: Second) -> None:

@@ -174,7 +174,6 @@ class PmuCounts(WorkCounts[OpenTest]):
         """Step -> what one start of it takes, once its speed is known."""
 
     def repeats(self, step: PlannedStep) -> int:
-        """Return the same number for every step."""
         del step
         return REPEATS
 
@@ -183,7 +182,6 @@ class PmuCounts(WorkCounts[OpenTest]):
         return self._expected.get(step.key, 0.0)
 
     def start(self, number: int, lacking: Mapping[str, Sequence[PlannedStep]]) -> Start:
-        """Return a start in which steps are counted that any contender lacks."""
         due = {step.key for steps in lacking.values() for step in steps}
         return Start(number, turns_of(self.steps, due))
 

@@ -49,7 +49,6 @@ _LOOK_EVERY: Second = 0.5
 
 
 def method_of_slices(spec: Spec) -> Method:
-    """Return how a specification's tests are measured in slices."""
     benchmark = spec.configured_benchmark()
     unused = {"tables", "rows"} if spec.workload else benchmark.unused_keys
     return Method(
@@ -80,7 +79,6 @@ class TimedTests(SlicedTests):
         super().__init__(experiment, pace, experiment.journal.manifest.preparations)
 
     def sessions(self, step: PlannedStep, start: int) -> OpenTest:
-        """Return the sessions of a step in a start, which are to be opened."""
         test = super().sessions(step, start)
         if self._experiment.spec.pool is not None or step.test.beyond_pool:
             test.cold = ColdCache(self._experiment.contenders, step)
@@ -190,7 +188,6 @@ class TimedSlices(Pass[OpenTest]):
         return True
 
     def allows(self, seconds: Second) -> bool:
-        """Return whether there is time for something that takes so many seconds."""
         return self.announced.allows(seconds)
 
     def observe(self, test: OpenTest) -> None:
@@ -249,7 +246,6 @@ class TimedSlices(Pass[OpenTest]):
 
     @property
     def _under_way(self) -> Second:
-        """How long the turn that runs has gone on."""
         return self._clock.monotonic() - self._begun
 
     def _wanted(self) -> bool:
@@ -341,12 +337,10 @@ class TimedSlices(Pass[OpenTest]):
         return found and self.contenders.comparable
 
     def _others(self) -> list[str]:
-        """Return the contenders that still run beside the base."""
         running = (contender.name for contender in self.contenders.running())
         return [name for name in running if name != self.contenders.names[0]]
 
     def _lacking(self, step: PlannedStep) -> list[str]:
-        """Return the contenders that do not have a step."""
         having = self.contenders.having(step.test)
         return [each.name for each in self.contenders.running() if each not in having]
 

@@ -69,7 +69,6 @@ class Measurement:
         idle: Iterable[RunningContender],
         clock: Clock = MACHINE,
     ) -> Measurement:
-        """Return the measurement of a step that is prepared, beside contenders that are idle."""
         clock.sleep(_ENDING)
         rows_before = turn.tables.rows
         turn.tables.grow(work, turn.step.clients)
@@ -77,7 +76,6 @@ class Measurement:
 
     @property
     def over(self) -> bool:
-        """Whether the step is at its end."""
         return self._performed is not None and self._performed.over
 
     def perform(self, until: Until | None, on_progress: OnProgress) -> Second:
