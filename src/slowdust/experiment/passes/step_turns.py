@@ -21,6 +21,7 @@ from slowdust.experiment.engine.long_step import (
 )
 from slowdust.experiment.engine.loop import OpenExperiment
 from slowdust.experiment.engine.maintenance import longest_wait
+from slowdust.experiment.engine.schedule import in_turn
 from slowdust.experiment.engine.stepped import SteppedTests
 from slowdust.experiment.passes.step_measurement import ChunkPlace, Measurement
 from slowdust.instances.programs import InstanceError
@@ -72,8 +73,7 @@ def chunk_turns(order: Sequence[int], chunks: int) -> Iterator[ChunkPlace]:
     halves = 1 if chunks % 2 else 2
     for chunk in range(chunks):
         block, half = divmod(chunk, halves)
-        in_reverse = (block + half) % 2
-        for place, index in enumerate(reversed(order) if in_reverse else order):
+        for place, index in enumerate(in_turn(order, block + half)):
             yield ChunkPlace(index, chunk, block, half * len(order) + place)
 
 
