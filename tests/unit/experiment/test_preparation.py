@@ -15,6 +15,7 @@ from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.patience import Patience
 from slowdust.experiment.driver.process import Data, Driver, TargetError
 from slowdust.experiment.driver.protocol import Failed
+from slowdust.experiment.engine.open_test import OpenTest
 from slowdust.experiment.engine.tables import LoadedTables
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.passes.companions import Counters
@@ -207,8 +208,10 @@ def test_work_is_the_difference_of_totals() -> None:
     manifest = SimpleNamespace(counters=[])
     counters = Counters(contenders, SimpleNamespace(manifest=manifest))  # type: ignore[arg-type]
     (test,) = MICRO.matching(["point-query"])
-    before = counters.totals(test)
-    counters.keep(PlannedStep(test, 4), 2, {"a": 10}, before)
+    step = PlannedStep(test, 4)
+    counters.before(step)
+    done = SimpleNamespace(step=step, start=2, operations={"a": 10})
+    counters.after(cast("OpenTest", done))
     assert manifest.counters == [
         ServerCounters(
             step="point-query@4",

@@ -7,7 +7,7 @@ is got to, from the start of the servers to its sessions, is the business of `Te
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
@@ -87,6 +87,16 @@ class Tests(ABC, Generic[T]):
         """Start the servers, let `go` go through the tests, and stop the servers."""
 
 
+class Companion(Generic[T]):
+    """What is asked around the tests of a pass, in its starts: it costs none of its own."""
+
+    def before(self, step: PlannedStep) -> None:
+        """Ask before a step's sessions are opened."""
+
+    def after(self, test: T) -> None:
+        """Ask once the sessions of a test are closed that was observed."""
+
+
 class Pass(ABC, Generic[T]):
     """One way of observing tests over starts of the servers; a module in `passes/`."""
 
@@ -95,6 +105,8 @@ class Pass(ABC, Generic[T]):
     subject: str | None = None
     """What warnings name as failed where results stand without it: 'counting the work'. A failure
     of a pass without one is the experiment's."""
+
+    companions: Sequence[Companion[T]] = ()
 
     def __init__(self, experiment: OpenExperiment) -> None:
         self.experiment = experiment
@@ -130,7 +142,7 @@ class Pass(ABC, Generic[T]):
         return True
 
     def after(self, test: T) -> None:
-        """Do what comes once the sessions of a test are closed that was observed."""
+        """Do what comes once the sessions of a test are closed, behind what companions ask."""
 
 
 def measure(experiment: OpenExperiment, passes: Iterable[Pass[Any]]) -> None:
@@ -166,8 +178,12 @@ def _take(each: Pass[T], step: PlannedStep, lane: Lane[T]) -> None:
     lane.prepare(step)
     if not each.before(step):
         return
+    for companion in each.companions:
+        companion.before(step)
     with lane.opened(step, each.allows) as test:
         if test is not None:
             each.observe(test)
     if test is not None:
+        for companion in each.companions:
+            companion.after(test)
         each.after(test)

@@ -87,6 +87,8 @@ class OpenTest:
         self.per_second = 0.0
         """Operations per second of the slowest contender in the warm-up."""
         self.is_warm = False
+        self.ended: Second = 0.0
+        """The moment from which on its sessions are closed."""
         self.cold: ColdCache | None = None
         """Looks after the servers' files; None leaves them to the kernel."""
         self.give_up: GiveUp | None = None

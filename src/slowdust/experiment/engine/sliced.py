@@ -72,6 +72,7 @@ class SlicedTests(Tests[OpenTest], Lane[OpenTest]):
         test.warm_up(allows)
         yield test if test.is_warm else None
         self._close(test)
+        test.ended = self._experiment.clock.monotonic()
 
     def settle(self, turn: Turn) -> None:
         """Carry out the maintenance that follows a turn."""

@@ -18,6 +18,8 @@ from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import ResultSet, Stop
+from slowdust.experiment.engine.loop import Companion
+from slowdust.experiment.engine.open_test import OpenTest
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.view import View
@@ -68,14 +70,18 @@ Totals = Mapping[str, Mapping[str, float]]
 """Contender -> quantity -> total since some moment of its server."""
 
 
-class Counters:
+class Counters(Companion[OpenTest]):
     """Reads the servers' totals before a step's sessions are opened and after they are closed."""
 
     def __init__(self, contenders: Contenders, journal: Journal) -> None:
         self._contenders = contenders
         self._journal = journal
+        self._before: Totals = {}
 
-    def totals(self, test: Test) -> Totals:
+    def before(self, step: PlannedStep) -> None:
+        self._before = self._totals(step.test)
+
+    def _totals(self, test: Test) -> Totals:
         """Return every server's totals, when what the sessions before did is part of them.
 
         Those of a test beyond the page caches have what the servers wrote, with the pages that
@@ -96,15 +102,10 @@ class Counters:
         self._contenders.for_each(read)
         return totals
 
-    def keep(
-        self,
-        step: PlannedStep,
-        incarnation: int,
-        operations: Mapping[str, int],
-        before: Totals,
-    ) -> None:
-        """Keep what was counted since the totals `before` for each contender's `operations`."""
-        after = self.totals(step.test)
+    def after(self, test: OpenTest) -> None:
+        """Keep what was counted for each contender's operations."""
+        step, operations, before = test.step, test.operations, self._before
+        after = self._totals(step.test)
         for name in after.keys() & before.keys() & operations.keys():
             amounts = {
                 quantity: total - before[name][quantity]
@@ -116,7 +117,7 @@ class Counters:
                     ServerCounters(
                         step=step.key,
                         contender=name,
-                        incarnation=incarnation,
+                        incarnation=test.start,
                         operations=operations[name],
                         amounts=amounts,
                     )
@@ -127,7 +128,7 @@ _AT_ONCE = 100
 """Questions of one command, which the driver asks in one session."""
 
 
-class Recalls:
+class Recalls(Companion[OpenTest]):
     """Asks the questions of a step, outside of all slices, and keeps how many answers are right."""
 
     def __init__(self, contenders: Contenders, journal: Journal, data: Data, view: View) -> None:
@@ -136,13 +137,14 @@ class Recalls:
         self._answered = data.described if isinstance(data.described, Answered) else None
         self._view = view
 
-    def measure(self, step: PlannedStep, incarnation: int) -> None:
+    def after(self, test: OpenTest) -> None:
         """Ask every contender that has the step's test what it finds, once in an incarnation."""
+        step = test.step
         if self._answered is None or step.test.effort is None:
             return
         for contender in self._contenders.having(step.test):
             with self._contenders.guard(contender):
-                self._measure(self._answered, contender, step.test.name, incarnation)
+                self._measure(self._answered, contender, step.test.name, test.start)
 
     def _measure(
         self, answered: Answered, contender: RunningContender, test: str, incarnation: int

@@ -29,7 +29,7 @@ from slowdust.experiment.engine.slice_length import (
 )
 from slowdust.experiment.engine.sliced import SlicedTests
 from slowdust.experiment.judging import Judge, all_far, all_settled
-from slowdust.experiment.passes.companions import Counters, Recalls, RoundTrips, Totals
+from slowdust.experiment.passes.companions import Counters, Recalls, RoundTrips
 from slowdust.experiment.passes.delays import Delays
 from slowdust.experiment.passes.eta import Remaining, TurnsToCome
 from slowdust.experiment.plan import PlannedStep, plan
@@ -125,8 +125,10 @@ class TimedSlices(Pass[OpenTest]):
         self._pace = Pace(spec.discard, spec.warmup, rate)
         self.tests: TimedTests = TimedTests(experiment, self._pace)
         self._clock = experiment.clock
-        self._counters = Counters(contenders, self.journal)
-        self._recalls = Recalls(contenders, self.journal, self.tests.tables.data, view)
+        self.companions = [
+            Counters(contenders, self.journal),
+            Recalls(contenders, self.journal, self.tests.tables.data, view),
+        ]
         self._round_trips = RoundTrips(contenders, self.journal)
         self._delays = Delays(contenders) if spec.is_calibration else None
         self._budget = schedule.Budget(spec.budget, self.journal.spent)
@@ -142,7 +144,6 @@ class TimedSlices(Pass[OpenTest]):
         self._begun = self._looked = self._clock.monotonic()
         self._share: Second = 0.0
         """The part of the budget that the turn has that runs."""
-        self._counted_before: Totals = {}
 
     def missing(self) -> Starts:
         """Yield the planned incarnations, then more for the unsure while the budget lasts."""
@@ -179,13 +180,10 @@ class TimedSlices(Pass[OpenTest]):
         return True
 
     def before(self, step: PlannedStep) -> bool:
-        """Measure round trips, read plans and totals, unless the step is given up meanwhile."""
+        """Measure round trips and read plans, in which a step may be given up."""
         self._round_trips.measure()
         self.tests.read_plans(step)
-        if step.given_up:
-            return False
-        self._counted_before = self._counters.totals(step.test)
-        return True
+        return not step.given_up
 
     def allows(self, seconds: Second) -> bool:
         return self.announced.allows(seconds)
@@ -212,14 +210,12 @@ class TimedSlices(Pass[OpenTest]):
             self._delays.clear()
 
     def after(self, test: OpenTest) -> None:
-        """Keep what the servers counted and find, and that the step has had its turn."""
+        """Keep that the step has had its turn."""
         step = test.step
         step.given_up = test.is_over
-        took = self._under_way
+        took = test.ended - self._begun
         self._budget.spent += took
         self._remaining.measured(took)
-        self._counters.keep(step, test.start, test.operations, self._counted_before)
-        self._recalls.measure(step, test.start)
         self._judge_all()
         if self.announced.ended_early:  # perhaps without all of the turn
             return
