@@ -70,11 +70,9 @@ class Trials(Pass[Any]):
         engine.measure(self.experiment, [self])
 
     def missing(self) -> Starts:
-        """Yield the start that was asked for."""
         yield Start.of(self._number, self.journal.steps)
 
     def begin(self, start: Start) -> None:
-        """Keep what the servers are like."""
         del start
         self.journal.record_servers(self.contenders)
 
@@ -135,7 +133,6 @@ class SliceLaboratory(Trials):
         self._question = question
 
     def observe(self, test: OpenTest) -> None:
-        """Let the search have its trials."""
         arrivals, fewest = self._question.arrivals, self._question.terms.fewest
         self._measure(_SliceBench(test, arrivals, self._length, fewest))
 

@@ -58,7 +58,6 @@ class Judge:
         )
 
     def _rate(self, step: PlannedStep) -> str | None:
-        """Return the median rate of a step's slices, with its unit."""
         if not step.slices:
             return None
         return f"{amount(median(record.qps for record in step.slices))} {step.slices[0].unit}"

@@ -151,7 +151,6 @@ class CountedServers(Tests[CountedTest]):
             contender.server.stop()
 
     def _watch(self, futures: dict[Future[None], _Task]) -> None:
-        """Show how far the count has come until it is done."""
         most = format_duration(round(max(0.0, self.budget.left)))
         self._experiment.view.phase(f"counting instructions under valgrind, {most} at most")
         total = sum(len(task.start.turns) for task in futures.values())

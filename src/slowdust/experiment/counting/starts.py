@@ -235,7 +235,6 @@ class WorkCounts(Pass[T]):
         return self.budget.fitting(missing, self.expected)
 
     def _tell_what_is_left_out(self) -> None:
-        """Keep the tests that lack counts for want of time, and say so."""
         if not self.budget.exceeded:
             return
         counted = {(each.place.contender, each.place.test) for each in self.journal.counts}

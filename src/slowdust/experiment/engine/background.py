@@ -48,7 +48,6 @@ class BackgroundSessions:
 
     @property
     def test(self) -> str:
-        """The driver's test of these sessions."""
         return self._beside.test
 
     @property
@@ -76,7 +75,6 @@ class BackgroundSessions:
             self._begin = self._positions.furthest or None
 
     def command(self, contender: RunningContender, seconds: Second) -> protocol.Beside:
-        """Return what the driver has to run beside a slice of so many seconds."""
         beside = self._beside
         endless = not beside.writes or beside.rate is not None
         if self._begin is not None:
@@ -108,7 +106,6 @@ class BackgroundSessions:
         )
 
     def note(self, contender: RunningContender, ran: Ran) -> None:
-        """Note where a contender's sessions are after they ran beside a slice."""
         for beside in ran.beside:
             self._positions.note(contender.name, beside)
 
@@ -117,7 +114,6 @@ class BackgroundSessions:
         guard: Callable[[RunningContender], AbstractContextManager[None]],
         running: Sequence[RunningContender],
     ) -> None:
-        """Let the contenders that did fewer writes catch up, so that all data ages alike."""
         if self._beside.writes and self._positions.totals:
             catch_up(guard, running, self._positions, self._run)
 

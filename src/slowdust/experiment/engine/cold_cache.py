@@ -141,7 +141,6 @@ class ColdCache:
                 act(file)
 
     def _opened(self, contender: RunningContender, path: Path) -> AbstractContextManager[int]:
-        """Open a file of a contender, in whose directories the account of the servers writes."""
         instance = contender.instance
         return file_below(instance.data_dir, path, instance.account)
 

@@ -101,12 +101,10 @@ class StepCommands:
         self._settings = settings
 
     def tables(self, clients: int) -> Tables:
-        """Return the tables of so many clients, which are yet to be made."""
         count = self._settings.tables(clients)
         return Tables([f"{self._table}{number}" for number in range(1, count + 1)])
 
     def create(self, target: Target, clients: int, works: Iterable[StepWork]) -> Create:
-        """Return the command that makes the tables anew, for the works of each client."""
         return Create(
             target=target,
             benchmark=self._benchmark,

@@ -257,7 +257,6 @@ class OpenTest:
         return parts * slices + 2 * self._expected_catching_up(length)
 
     def _expected_catching_up(self, length: Second) -> Second:
-        """Return how long the slowest writer takes for what the fastest does more in a slice."""
         times = [time for each in self._running() if (time := self._operation_time(each))]
         if not self.step.test.writes or not times:
             return 0.0
@@ -302,7 +301,6 @@ class OpenTest:
         return None
 
     def _overhead(self, contender: RunningContender) -> Second:
-        """Return what a slice takes beside itself and what is discarded."""
         begun = self._clock.monotonic()
         with nullcontext() if self.cold is None else self.cold.around(contender):
             window = contender.window(self._contenders.running())
@@ -345,12 +343,10 @@ class OpenTest:
 
     @property
     def operations(self) -> dict[str, int]:
-        """Operations that each contender has done in these sessions."""
         return self._positions.totals
 
     @property
     def has_given_up(self) -> bool:
-        """Whether a contender did not execute an operation in time."""
         return bool(self._given_up)
 
     @property

@@ -34,7 +34,6 @@ class Positions:
         """Contender -> operations per second of one of its clients, in each of its last runs."""
 
     def note(self, name: str, ran: Ran | RanBeside) -> None:
-        """Note where a contender is after a run."""
         self._done[name] = ran.positions
         if ran.operations and ran.seconds:
             speeds = self._speeds.setdefault(name, deque(maxlen=_RUNS_OF_SPEED))
@@ -55,7 +54,6 @@ class Positions:
         return 1 / max(self._speeds[name]) if name in self._speeds else 0.0
 
     def of(self, name: str) -> list[int]:
-        """Return the operations of each client of a contender."""
         return self._done[name]
 
     @property
@@ -65,7 +63,6 @@ class Positions:
 
     @property
     def totals(self) -> dict[str, int]:
-        """The operations of each contender."""
         return {name: sum(done) - self._skipped.get(name, 0) for name, done in self._done.items()}
 
     def limit(self, name: str, seconds: Second) -> list[int] | None:

@@ -47,7 +47,6 @@ def fewest_rounds(tests: int) -> int:
 
 
 def rounds(budget: Second, tests: int) -> int:
-    """Return how many incarnations a budget is spread over."""
     return max(fewest_rounds(tests), min(MOST_ROUNDS, round(budget / tests / _ROUND)))
 
 

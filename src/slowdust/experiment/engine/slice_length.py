@@ -59,7 +59,6 @@ class SpeedRecord:
 
     @property
     def per_second(self) -> float:
-        """The operations per second over the whole record."""
         return float(self.operations.sum() / self.seconds.sum())
 
 

@@ -75,7 +75,6 @@ class SlicedTests(Tests[OpenTest], Lane[OpenTest]):
         test.ended = self._experiment.clock.monotonic()
 
     def settle(self, turn: Turn) -> None:
-        """Carry out the maintenance that follows a turn."""
         budget = self._experiment.spec.budget
         if turn.step.test.changes_data:
             self.tables.note_writes()

@@ -73,7 +73,6 @@ class LoadedTables:
             self.load()
 
     def load(self) -> None:
-        """Load the tables of all contenders anew, until they are alike."""
         self._until_alike("load", self._load_all)
         self._unchanged = True
         self._loaded_in = self._incarnation
@@ -141,7 +140,6 @@ class LoadedTables:
         self._contenders.maintain(contender, stages, self._rows, driver)
 
     def maintain_one(self, contender: RunningContender, driver: Driver) -> None:
-        """Carry out the maintenance of one contender after writes, by a driver."""
         stages = contender.family.after_writes(contender.server.site, self._names(contender))
         self._contenders.maintain(contender, stages, self._rows, driver)
 
@@ -192,7 +190,6 @@ class LoadedTables:
         return differences(self._latest, self._facts)
 
     def _read(self, after: str, repeated: int = 0) -> list[Preparation]:
-        """Return what the tables are like now."""
         moment = 1 + max((record.moment for record in self._kept), default=0)
         records: list[Preparation] = []
 

@@ -42,7 +42,6 @@ class CallgrindCounts(WorkCounts[CountedTest]):
         self.tests.plan(self.steps, time_of_each)
 
     def start(self, number: int, lacking: Mapping[str, Sequence[PlannedStep]]) -> Start:
-        """Return a start in which each contender goes through what it lacks."""
         return Start(number, [], {name: self.tests.turns(own) for name, own in lacking.items()})
 
     def missing(self) -> Starts:
@@ -55,7 +54,6 @@ class CallgrindCounts(WorkCounts[CountedTest]):
             )
 
     def observe(self, test: CountedTest) -> None:
-        """Count a step on one contender, if there is time."""
         server, expected = test.server, self.tests.expected(test.step)
         if server.stopped.is_set() or not self.countable(server.contender.name, test.step):
             return

@@ -101,11 +101,9 @@ class TimedChunks(Pass[OpenStep]):
         return True
 
     def observe(self, test: OpenStep) -> None:
-        """Carry out the step on its contenders, in their order."""
         self._turns.take(test.turns)
 
     def after(self, test: OpenStep) -> None:
-        """Keep that the step has had its turn."""
         self._forecast.took(
             test.step, (self._clock.monotonic() - self._begun) / max(1, len(test.turns))
         )
@@ -128,7 +126,6 @@ class TimedChunks(Pass[OpenStep]):
         return room and self._open_steps()
 
     def _has_time(self, round_number: int) -> bool:
-        """Return whether one more incarnation does not take more time than was granted."""
         done = self.journal.last_incarnation
         length = self._forecast.elapsed / done if done and round_number > 1 else 0.0
         return self.announced.allows(length)

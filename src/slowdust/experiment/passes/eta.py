@@ -49,7 +49,6 @@ class Remaining:
         self._measured += seconds
 
     def needs(self, key: str, seconds: Second) -> None:
-        """Note what the shortest turn of a step takes."""
         self._least[key] = seconds
 
     def shortest_turn(self, key: str, usual: Second) -> Second:
@@ -113,7 +112,6 @@ class Forecast:
         return self._clock.monotonic() - self._begun
 
     def took(self, step: PlannedStep, seconds: Second) -> None:
-        """Note how long a contender's turn in a step took."""
         self._took[step.key] = seconds
 
     def left(self, incarnations: int, contenders: int) -> Second:

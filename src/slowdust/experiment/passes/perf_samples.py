@@ -59,7 +59,6 @@ class PerfSamples(Pass[OpenTest]):
             yield Start.of(self.journal.last_incarnation + 1, steps)
 
     def observe(self, test: OpenTest) -> None:
-        """Sample a step for a while on one contender after the other."""
         self.view.phase(f"sampling {test.step.test.name}")
         seconds = test.window(_SECONDS)
         if seconds > 0:

@@ -204,7 +204,6 @@ class PmuCounts(WorkCounts[OpenTest]):
         test.each(partial(self._count, test, position, operations))
 
     def _operations(self, test: OpenTest) -> int:
-        """Return the operations of a window: the same for all contenders and starts."""
         for count in self.journal.counts:
             if count.place.test == test.step.test.name:
                 return count.run.operations

@@ -161,7 +161,6 @@ class TimedSlices(Pass[OpenTest]):
             self._round += 1
 
     def begin(self, start: Start) -> None:
-        """Keep what the servers are like, and announce the end anew."""
         self.journal.record_servers(self.contenders)
         took = format_duration(round(self._remaining.beside_start(0.0)))
         self.announced.correct(self._needed(0.0), f"starting and loading the servers takes {took}")
@@ -210,7 +209,6 @@ class TimedSlices(Pass[OpenTest]):
             self._delays.clear()
 
     def after(self, test: OpenTest) -> None:
-        """Keep that the step has had its turn."""
         step = test.step
         step.given_up = test.is_over
         took = test.ended - self._begun
@@ -341,7 +339,6 @@ class TimedSlices(Pass[OpenTest]):
         return [each.name for each in self.contenders.running() if each not in having]
 
     def _settled(self, step: PlannedStep, status: Status) -> bool:
-        """Return whether every contender that still runs needs no more slices beside the base."""
         others = {*self._others()}.difference(self._lacking(step))
         return self._may_settle and all_settled(status.verdicts, others)
 
@@ -374,7 +371,6 @@ class TimedSlices(Pass[OpenTest]):
         return left + self.announced.following.together
 
     def _wanted_turns(self, steps: Sequence[PlannedStep]) -> int:
-        """Return how many incarnations some steps are expected to get."""
         far = all(step.key in self._far for step in steps)
         return min(FEWEST_INCARNATIONS, self._planned) if far else self._planned
 

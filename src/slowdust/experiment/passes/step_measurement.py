@@ -143,7 +143,6 @@ class Measurement:
         return self._performed.roles.get(self.turn.test.main_role) or RoleUse()
 
     def _amount(self) -> int:
-        """Return what the step's rate counts, so far."""
         if self._performed is None:
             return 0
         statements = self.turn.test.counted is Counted.STATEMENTS
@@ -171,7 +170,6 @@ class Measurement:
         )
 
     def _rate(self, performed: Performed) -> tuple[int, float]:
-        """Return the number of rows, indexed rows or queries, and their rate per second."""
         main = self._main()
         match self.turn.test.counted:
             case Counted.TABLE_ROWS:

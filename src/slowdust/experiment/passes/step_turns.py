@@ -98,7 +98,6 @@ class StepTurns:
         self._view = experiment.view
 
     def take(self, turns: Sequence[ContenderTurn]) -> None:
-        """Carry out a step on its contenders, in their order."""
         if self._workload.settings.turns == "chunks":
             self._in_chunks(turns)
         else:
@@ -106,7 +105,6 @@ class StepTurns:
                 self._whole(turn)
 
     def _whole(self, turn: ContenderTurn) -> None:
-        """Carry out a step on one contender from its beginning to its end."""
         with self._failing(turn):
             measurement = self._begin(turn)
             self._view.phase(self._describe(turn))

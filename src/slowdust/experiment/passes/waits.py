@@ -312,7 +312,6 @@ class Waits(Pass[OpenTest]):
                     yield Start(number, turns_of(self.journal.steps, due))
 
     def observe(self, test: OpenTest) -> None:
-        """Observe the windows of a step, which contenders have in turn."""
         self.view.phase(f"observing the waits of {test.step.test.name}")
         seconds = test.window(_SECONDS, self._repeats)
         if seconds > 0:
@@ -327,7 +326,6 @@ class Waits(Pass[OpenTest]):
             self.contenders.warn(f"The calls of fsync are not timed: {error}")
 
     def _is_missing(self, step: PlannedStep, start: int) -> bool:
-        """Return whether a contender lacks the last window of a step in a start."""
         done = {
             window.place.contender
             for window in self.journal.waits
