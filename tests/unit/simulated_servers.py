@@ -53,6 +53,7 @@ from slowdust.store.folder import SLICES_FILE, Folder, Writer
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Method
 from slowdust.store.slice import Slice
 from slowdust.store.step import RoleUse
+from slowdust.store.storage import Records
 from tests.unit.synthetic_contenders import NO_ANSWERS, ran
 
 COMMAND_S = 0.001
@@ -373,11 +374,11 @@ class SimulatedServer(Instance):
     pid = 7
 
 
-class _Unsynced(Writer):
-    """Writes slices without a sync of each, which would take longer than all that is tested."""
+class _Unsynced(Records):
+    """Records without a sync of each, which would take longer than all that is tested."""
 
-    def append(self, *records: Slice) -> None:
-        self._slices.writelines(msgspec.json.encode(record) + b"\n" for record in records)
+    def append(self, *records: msgspec.Struct) -> None:
+        self._file.writelines(msgspec.json.encode(record) + b"\n" for record in records)
 
 
 def simulated_contender(machine: Machine, name: str, folder: Path) -> RunningContender:
@@ -411,8 +412,9 @@ def simulated(
     ]
     opened = Folder(folder / "x")
     opened.logs.mkdir(parents=True, exist_ok=True)
-    with (opened.path / SLICES_FILE).open("a+b") as slices:
-        writer = _Unsynced(opened, slices)
+    path = opened.path / SLICES_FILE
+    with path.open("a+b") as slices:
+        writer = Writer(opened, _Unsynced(path, slices))
         writer.append(*kept)
         slices.flush()
         manifest = new_manifest(spec, facts, method_of(contenders), "1", {})

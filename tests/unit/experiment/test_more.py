@@ -8,7 +8,7 @@ import pytest
 
 from slowdust.errors import UsageError
 from slowdust.experiment.engine.schedule import turns
-from slowdust.experiment.more import spec_with_more
+from slowdust.experiment.experiment import spec_with_more
 from slowdust.experiment.plan import plan
 from slowdust.experiment.spec.spec import Spec, parse_spec, read_spec
 from slowdust.store.manifest import Manifest
