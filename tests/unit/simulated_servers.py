@@ -282,12 +282,13 @@ class SimulatedDriver:
 
     def _answer(self, target: Target, statement: str) -> list[list[str | None]]:
         site = cast("Site", None)
-        if statement == FAMILY.sizes_statement(site):
+        if statement in FAMILY.sizes(site, []).statements:
             self.machine.fail(target.database, "sizes")
             return [["3000", "2000", "1000"]]
         if statement.startswith("SELECT count(*)"):
             return [[str(self.rows[target.database])]]
-        if statement in (FAMILY.page_size_statement(site), FAMILY.buffer_pool_statement(site)):
+        pages = FAMILY.page_size(site).statements + FAMILY.buffer_pool(site).statements
+        if statement in pages:
             return [["4096"]]
         return []
 

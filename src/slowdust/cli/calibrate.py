@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from slowdust.experiment.spec.spec import Spec
     from slowdust.store.folder import Folder
 
-_DBMS = "postgres"
-"""The DBMS that calibrates a host where no contender is named."""
-
 
 @click.command(
     "calibrate",
@@ -87,10 +84,11 @@ def _at_hand() -> str:
     """Return the newest version in the cache, or else in the catalog."""
     from slowdust.builds import cache
     from slowdust.builds.catalog import catalog_of
+    from slowdust.dbms import DEFAULT
     from slowdust.versions import version_order
 
-    versions = cache.versions(_DBMS) or [entry.version for entry in catalog_of(_DBMS).entries]
-    return f"{_DBMS}@{max(versions, key=version_order)}"
+    versions = cache.versions(DEFAULT) or [entry.version for entry in catalog_of(DEFAULT).entries]
+    return f"{DEFAULT}@{max(versions, key=version_order)}"
 
 
 def _calibrate(spec: Spec, results: Path, when_busy: WhenBusy, *, resume: bool) -> int:

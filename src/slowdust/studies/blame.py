@@ -19,6 +19,7 @@ from slowdust.analysis.stored import Stored
 from slowdust.analysis.story.bands import DEFAULT_BANDS
 from slowdust.builds.catalog import version_parts
 from slowdust.builds.model import Progress
+from slowdust.dbms import family
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.experiment import Experiment, Lab, build_error
 from slowdust.experiment.run import counting_of
@@ -32,10 +33,6 @@ from slowdust.wording import counted, first_line, listing, shortened
 
 MAJOR = "major"
 _EVERY = re.compile(r"(?P<number>\d*)(?P<major>major)?")
-_NUMBERS_OF_MAJOR = {"postgres": 1}
-"""Numbers that name a major release: 17 of 17.6; of other DBMS two, as 8.0 of 8.0.40. Before 10
-Postgres had two as well."""
-_FIRST_WITH_ONE_NUMBER = 10
 _PER_SERVER = 1_500_000_000
 """Bytes of memory for a server under valgrind, with a small page cache."""
 
@@ -248,11 +245,7 @@ def _spread(items: Sequence[_Item], number: int) -> list[_Item]:
 def major_of(release: Candidate) -> tuple[int, ...]:
     """Return the numbers of the major release that one belongs to."""
     dbms = release.contender.partition("@")[0]
-    parts = version_parts(release.name)
-    numbers = _NUMBERS_OF_MAJOR.get(dbms, 2)
-    if numbers == 1 and parts[0] < _FIRST_WITH_ONE_NUMBER:
-        numbers = 2
-    return parts[:numbers]
+    return family(dbms).major(version_parts(release.name))
 
 
 def side_by_side(available: int) -> int:

@@ -178,7 +178,7 @@ class OpenTest:
         if described is None:
             return {}
         weights: dict[str, float] = {}
-        for dbms in {each.target.dbms for each in self._running()}:
+        for dbms in {each.family for each in self._running()}:
             weights |= described.test(test, dbms, 1).weights_of_statements()
         return weights
 

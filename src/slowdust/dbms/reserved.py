@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from slowdust.experiment.spec.errors import AtKeysError, Keys
-from slowdust.experiment.workload.file import TableTable
-
 # Of all key words that servers list (pg_get_keywords(), information_schema.KEYWORDS), those with
 # which PostgreSQL 17.6, MySQL 9.7.4, MariaDB 11.8.9 and SQLite 3 refuse CREATE TABLE.
 _ALL = """
@@ -56,21 +51,7 @@ _OF_SQLITE = """
 add alter between commit deferrable delete drop escape exists if index insert isnull nothing
 notnull returning set transaction update values
 """
-RESERVED: Mapping[str, frozenset[str]] = {
-    "postgres": frozenset((_ALL + _OF_POSTGRES).split()),
-    "mysql": frozenset((_ALL + _OF_BOTH_MYSQLS + _OF_MYSQL).split()),
-    "mariadb": frozenset((_ALL + _OF_BOTH_MYSQLS + _OF_MARIADB).split()),
-    "sqlite": frozenset((_ALL + _OF_SQLITE).split()),
-}
-"""Dialect -> its reserved words, in small letters."""
-
-
-def reserved_name(tables: Mapping[str, TableTable], dialect: str) -> AtKeysError | None:
-    """Return the error of the first table or column with a reserved name; None without one."""
-    for name, table in tables.items():
-        columns = [(column, ("tables", name, "columns", column)) for column in table.columns]
-        names: list[tuple[str, Keys]] = [(name, ("tables", name)), *columns]
-        for word, keys in names:
-            if word in RESERVED[dialect]:
-                return AtKeysError(f"'{word}' is a reserved word of {dialect}", keys)
-    return None
+POSTGRES = frozenset((_ALL + _OF_POSTGRES).split())
+MYSQL = frozenset((_ALL + _OF_BOTH_MYSQLS + _OF_MYSQL).split())
+MARIADB = frozenset((_ALL + _OF_BOTH_MYSQLS + _OF_MARIADB).split())
+SQLITE = frozenset((_ALL + _OF_SQLITE).split())

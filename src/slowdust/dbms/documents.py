@@ -6,27 +6,24 @@ Statements of the workloads become commands in the driver (driver/src/wire/mongo
 from __future__ import annotations
 
 import dataclasses
-import signal
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
-from slowdust.dbms.access import Target
-from slowdust.dbms.documents.client import NAMES, names, without_names
-from slowdust.dbms.documents.replies import command, number, reply
-from slowdust.dbms.family import Family, Shutdown, Sizes
+from slowdust.dbms.access import Names, Target
+from slowdust.dbms.family import Family, Sizes
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.site import Run, Served, Site
-from slowdust.dbms.stages import Row, Stage
+from slowdust.dbms.stages import Query, Row
 from slowdust.directories import connected
-from slowdust.errors import SlowdustError
+from slowdust.errors import SlowdustError, UsageError
 
 _CONNECT_TIMEOUT_S = 5.0
-_SIZES = command("dbStats")
 _FATAL_STATES = {
     "mongodb/39": "a file cannot be read or written",
     "mongodb/91": "the server shuts down",
@@ -34,6 +31,52 @@ _FATAL_STATES = {
     "mongodb/11600": "the server shuts down",
     "mongodb/14031": "the disk is full",
 }
+
+
+NAMES = "names"
+"""The setting for the length of the names of fields, which every document holds."""
+
+
+def names(values: Mapping[str, str]) -> Names:
+    """Return the length of the names of fields, long unless short ones are wanted."""
+    given = values.get(NAMES, Names.LONG.value)
+    try:
+        return Names(given)
+    except ValueError:
+        raise UsageError(f"{NAMES} = {given!r}: write long or short") from None
+
+
+def without_names(values: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in values.items() if name != NAMES}
+
+
+ADMIN = "admin"
+"""The database of the commands that concern the whole server."""
+
+
+def command(name: str, database: str | None = None, **options: object) -> str:
+    """Write a command for the driver; without a database it is for that of the tables."""
+    document = {name: 1, **options}
+    if database is not None:
+        document["$db"] = database
+    return msgspec.json.encode(document).decode()
+
+
+def reply(rows: Sequence[Sequence[str | None]]) -> Mapping[str, Any]:
+    """Read the reply to a command, which is one row with one value."""
+    ((text,),) = rows
+    document = msgspec.json.decode(text or "null")
+    if not isinstance(document, dict):
+        raise SlowdustError("the server's reply to a command is no document")
+    return document
+
+
+def number(document: Mapping[str, Any], *path: str) -> float | None:
+    """Return the number at a path of a document; None where there is none."""
+    value: Any = document
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return float(value) if isinstance(value, int | float) else None
 
 
 class DocumentFamily(Family):
@@ -45,10 +88,6 @@ class DocumentFamily(Family):
         "partitions": "MongoDB has no partitioned collections",
         "hold": "a single server of MongoDB's protocol has no transactions to hold open",
         "statements": "commands of MongoDB are sent whole each time: there is nothing to prepare",
-    }
-    stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {
-        Shutdown.ORDERLY: (signal.SIGTERM, signal.SIGKILL),
-        Shutdown.AT_ONCE: (signal.SIGKILL,),
     }
 
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
@@ -75,7 +114,6 @@ class DocumentFamily(Family):
 
     def is_ready(self, site: Site, pid: int) -> bool:
         """Connect to the socket, on which the server listens when it is ready."""
-        del pid
         try:
             with connected(socket_of(site), site.account, _CONNECT_TIMEOUT_S):
                 return True
@@ -89,31 +127,14 @@ class DocumentFamily(Family):
         )
 
     def fatal_error(self, state: str) -> str | None:
-        """Look up the number."""
         return _FATAL_STATES.get(state)
 
-    def after_writes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Do what is done after a load: nothing else is left to be done later."""
-        return self.after_load(site, tables)
+    def sizes(self, site: Served, tables: Sequence[str]) -> Query[Sizes]:
+        return Query((command("dbStats"),), self._read_sizes)
 
-    def after_step(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Return no stages: the server does its work during the writes."""
-        del site, tables
-        return []
-
-    def before_counters(self, site: Served) -> list[Stage]:
-        """Return no stages: work is counted while it is done."""
-        del site
-        return []
-
-    def sizes_statement(self, site: Served) -> str:
-        """Ask for the sizes of all collections and indexes."""
-        del site
-        return _SIZES
-
-    def read_sizes(self, site: Served, rows: Sequence[Row]) -> Sizes:
+    def _read_sizes(self, answers: Sequence[Sequence[Row]]) -> Sizes:
         """Read the reply; servers before 4.4 have no total."""
-        stats = reply(rows)
+        stats = reply(answers[0])
         collections = number(stats, "storageSize")
         indexes = number(stats, "indexSize")
         if collections is None or indexes is None:
@@ -130,5 +151,4 @@ def socket_of(site: Site) -> Path:
 
 
 def socket_in(directory: Path, port: int) -> Path:
-    """Return the path of the socket in this directory of a server with this port."""
     return directory / f"mongodb-{port}.sock"
