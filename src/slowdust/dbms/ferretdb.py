@@ -216,7 +216,7 @@ class FerretDB(DocumentFamily):
 
     name = "ferretdb"
     engines = tuple(_BACKENDS)
-    untold = (
+    unreported = (
         "FerretDB tells no facts about its pages, does not count rows or blocks, names no settings "
         "in force and explains no writes: all of these are absent."
     )
