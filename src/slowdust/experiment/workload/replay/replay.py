@@ -31,8 +31,7 @@ from slowdust.experiment.spec.errors import (
 from slowdust.experiment.workload.file import WorkloadFile
 from slowdust.experiment.workload.replay.catalog import CatalogTable, read_catalog
 from slowdust.experiment.workload.replay.grouping import Grouped, Replayed, grouped
-from slowdust.experiment.workload.replay.guesses import unsuitable
-from slowdust.experiment.workload.replay.writing import Replay, file_text
+from slowdust.experiment.workload.replay.writing import Replay, file_text, unsuitable
 from slowdust.experiment.workload.sql import syntax_tree
 from slowdust.experiment.workload.workload import check_tables, checked_workload
 from slowdust.formats.statements.logs import read_log
