@@ -14,7 +14,7 @@ from slowdust.analysis.history.configs import Configs
 from slowdust.analysis.history.history import Choice, deduplicate, history_of
 from slowdust.analysis.history.model import History
 from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
-from slowdust.benchmarks import LISTED
+from slowdust.benchmarks import NAMES
 from slowdust.cli import completion
 from slowdust.cli.options import formats, options
 from slowdust.cli.pages import write_page
@@ -31,7 +31,7 @@ from slowdust.wording import counted, guess, no_such
     params=[
         click.Option(
             ["--benchmark"],
-            help=f"Only this benchmark: {LISTED}.",
+            help=f"Only this benchmark: {', '.join(NAMES)}.",
             shell_complete=completion.benchmarks,
         ),
         *options("history", "test host config base"),

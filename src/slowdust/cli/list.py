@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from slowdust.analysis.origin import kind_of_import
 from slowdust.cli.options import options
 from slowdust.errors import SlowdustError
 from slowdust.store.folder import experiments
@@ -42,8 +41,8 @@ def command(results: Path) -> None:
 
 
 def _state(manifest: Manifest) -> str:
-    if (kind := kind_of_import(manifest)) is not None:
-        return f"imported ({kind})"
+    if manifest.imported is not None:
+        return f"imported ({manifest.imported.kind})"
     if manifest.hosts:
         hosts = counted(len(manifest.hosts), "host")
         return f"{hosts}, {'finished' if manifest.finished else 'not finished'}"

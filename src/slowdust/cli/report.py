@@ -17,9 +17,10 @@ from slowdust.cli.gates import exit_code_of
 from slowdust.cli.options import WORDS, NamedPath, formats, options
 from slowdust.cli.pages import write_page
 from slowdust.errors import UsageError
+from slowdust.exchange import write_classic
+from slowdust.kinds import KINDS
 from slowdust.places import check_regular
 from slowdust.report import terminal, tldr
-from slowdust.report.classic.files import write_classic
 from slowdust.report.files import page_name
 from slowdust.report.formats import REPORTS, SHORT_REPORTS, render_as
 from slowdust.store.folder import Folder, experiments
@@ -71,7 +72,7 @@ def command(
     slices, profiles = stored.slices, stored.profiles
     report = stored.report(base, bands or DEFAULT_BANDS)
     if classic is not None:
-        written = write_classic(stored.manifest, report, slices, classic)
+        written = write_classic(KINDS, stored.manifest, report, slices, classic)
         why = "" if written else ": nothing in the experiment says what would be in them"
         click.echo(f"{len(written)} classic files in {classic}{why}", err=True)
     if form is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from slowdust.cli.options import WORDS, options
-from slowdust.cli.study import answer
+from slowdust.cli.study import answer, lab_of
 from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.experiment import PAGE_FILE
 from slowdust.formats.text import visible
@@ -25,11 +25,17 @@ _REGRESSION = 3
 @click.command(
     "watch",
     epilog=WORDS,
-    params=options("watch", "status fleet no-wait results"),
+    params=options("watch", "status fleet unfit no-wait results"),
 )
 @click.argument("file")
 def command(
-    file: str, *, status: bool, results: Path, when_busy: WhenBusy, address: str | None
+    file: str,
+    *,
+    status: bool,
+    results: Path,
+    when_busy: WhenBusy,
+    address: str | None,
+    unfit: bool,
 ) -> int:
     """Measure the newest release or commit that FILE (TOML) watches, and say what got slower.
 
@@ -49,7 +55,8 @@ def command(
     watch.spec("check", [base, base])
     if status:
         return _show_status(watch, begun_folder(results, watch.table.name))
-    code = _tell(answer(WatchStudy(), watch, folder, when_busy, address))
+    lab = lab_of(when_busy, address, unfit=unfit)
+    code = _tell(answer(WatchStudy(), watch, folder, lab))
     click.echo(f"report: {folder / PAGE_FILE}", err=True)
     return code
 

@@ -32,10 +32,10 @@ from slowdust.capacity.trials import Laboratory, SliceLaboratory, check_budget
 from slowdust.commands import command_line
 from slowdust.errors import UsageError
 from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.engine.schedule import rounds
 from slowdust.experiment.experiment import Experiment, Lab
 from slowdust.experiment.journal import open_journal
 from slowdust.experiment.local_lab import LocalLab
-from slowdust.experiment.slices.schedule import rounds
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
