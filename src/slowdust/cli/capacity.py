@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -10,9 +11,16 @@ from slowdust.capacity.record import Question
 from slowdust.capacity.sla import parse_sla
 from slowdust.cli import completion
 from slowdust.cli.options import WORDS, options
-from slowdust.cli.study import answer, checksum_of, folder_of_study, given_options, tell_files
+from slowdust.cli.study import (
+    answer,
+    checksum_of,
+    folder_of_study,
+    given_options,
+    tell_files,
+)
 from slowdust.errors import UsageError
 from slowdust.experiment.claims.claim import WhenBusy
+from slowdust.experiment.local_lab import LocalLab
 from slowdust.report import json
 from slowdust.studies.capacity.study import Capacities
 from slowdust.studies.capacity.words import certainty, summary
@@ -83,7 +91,8 @@ def command(
         options=given,
         workload_sha256=checksum_of(given.get("workload")),
     )
-    outcome = answer(Capacities(), question, folder, when_busy, resumes=resume)
+    lab = nullcontext(LocalLab(when_busy))
+    outcome = answer(Capacities(), question, folder, lab, resumes=resume)
     if as_json:
         click.echo(json.render(outcome), nl=False)
     else:
