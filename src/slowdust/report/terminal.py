@@ -16,8 +16,8 @@ from slowdust.analysis.results.results import by_step
 from slowdust.analysis.work.results import has_work
 from slowdust.ratios import ratio, work_ratio
 from slowdust.report import answer, calibration
+from slowdust.report.answer import beginning, list_of_changes, passages
 from slowdust.report.markdown.table import ABSENT, or_absent, rate
-from slowdust.report.tldr import beginning, list_of_changes, passages
 from slowdust.units import known
 from slowdust.wording import short_names
 

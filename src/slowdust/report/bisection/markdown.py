@@ -9,8 +9,7 @@ from slowdust.bisection.metrics import words_for
 from slowdust.bisection.outcome import Change, Outcome, Ratio
 from slowdust.ratios import interval, ratio, with_interval, work_ratio
 from slowdust.report.bisection.words import certainty, in_words, summary
-from slowdust.report.markdown.foreign import escaped
-from slowdust.report.markdown.table import ABSENT, table
+from slowdust.report.markdown.table import ABSENT, escaped, table
 from slowdust.wording import share, signed_amount
 
 _FUNCTIONS = 8

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from slowdust.analysis.diff.model import Condition, Diff, Relation, TestDifference
 from slowdust.analysis.diff.words import label_of
 from slowdust.ratios import interval, ratio, work_ratio
-from slowdust.report.markdown.foreign import escaped
-from slowdust.report.markdown.table import ABSENT, or_absent, pale, table
+from slowdust.report.markdown.table import ABSENT, escaped, or_absent, pale, table
 
 _WIDEST = 100
 

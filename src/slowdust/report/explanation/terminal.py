@@ -14,11 +14,10 @@ from slowdust.analysis.metrics import Metric, shown_metrics
 from slowdust.analysis.model import Explanation, Part
 from slowdust.analysis.story.reasons import TITLES, amounts_of
 from slowdust.ratios import interval, ratio, speed, with_interval, work_in_words
-from slowdust.report import waits as waits_in_words
+from slowdust.report import evidence as waits_in_words
+from slowdust.report.evidence import basis_of, cost_per_operation, own_costs, plain_lines
 from slowdust.report.explanation.bars import ASCII, UNICODE, drawn, falling
-from slowdust.report.functions import basis_of, cost_per_operation, own_costs
 from slowdust.report.markdown.table import ABSENT, or_absent, rate
-from slowdust.report.plans import plain_lines
 from slowdust.report.terminal import (
     plain_table,
     print_head,
@@ -219,7 +218,9 @@ def _waits(console: Console, one: OneResult) -> None:
     if waits is None:
         return
     _print_section(console, "Waits, in windows of their own that are not timed; changes with 99%.")
-    print_lines(console, [each for each in (waits.words, *waits_in_words.facts(waits)) if each])
+    print_lines(
+        console, [each for each in (waits.words, *waits_in_words.facts_of_waits(waits)) if each]
+    )
     table = plain_table("waits for", "kind", "base µs", "µs", "of the time", "change", left=2)
     for cost in waits.waits:
         beside = cost.beside
@@ -229,7 +230,7 @@ def _waits(console: Console, one: OneResult) -> None:
             ABSENT if beside is None else amount(beside.base),
             amount(cost.us),
             share(cost.us / waits.time_us),
-            ABSENT if beside is None else waits_in_words.change(beside),
+            ABSENT if beside is None else waits_in_words.change_of_wait(beside),
         )
     if waits.waits:
         console.print(table)

@@ -21,7 +21,7 @@ from slowdust.analysis.model import (
 from slowdust.analysis.results.summary import CLEARLY_FASTER, CLEARLY_SLOWER
 from slowdust.analysis.sla import SHARE
 from slowdust.analysis.story.unsure import what_decides
-from slowdust.report import waits
+from slowdust.report import evidence
 from slowdust.report.html import numbers
 
 Band = Literal["slower", "faster", "between"]
@@ -164,7 +164,7 @@ amount = or_absent(wording.amount)
 signed_amount = or_absent(wording.signed_amount)
 share = or_absent(wording.share)
 """A ratio in words: 'up 30%', '2.1X'."""
-change_of_wait = or_absent(waits.change)
+change_of_wait = or_absent(evidence.change_of_wait)
 work_ratio = or_absent(ratios.work_ratio)
 percent = or_absent(numbers.percent)
 size = or_absent(numbers.size)

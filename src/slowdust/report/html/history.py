@@ -22,9 +22,8 @@ from slowdust.report.history import (
     several_clients,
 )
 from slowdust.report.html import numbers
-from slowdust.report.html.charts.history import Sign, history_chart
 from slowdust.report.html.charts.marks import Mark, marks_of
-from slowdust.report.html.charts.ratio_lines import RatioLine, RatioPoint
+from slowdust.report.html.charts.ratio_lines import RatioLine, RatioPoint, Sign, history_chart
 from slowdust.report.html.environment import environment, shipped
 from slowdust.wording import GROUP_TITLES, clients
 

@@ -6,26 +6,12 @@ from collections.abc import Sequence
 
 from slowdust.analysis.model import Report
 from slowdust.analysis.story.changes import changes_beside_tldr
-from slowdust.report import answer, calibration, findings
+from slowdust.report import answer, calibration
 from slowdust.report.absent import runs_of
-from slowdust.report.markdown import (
-    beside,
-    contenders,
-    effects,
-    functions,
-    hardware,
-    hosts,
-    parts,
-    rates,
-    searches,
-    steps,
-    storage,
-    waits,
-)
-from slowdust.report.markdown.foreign import escaped
-from slowdust.report.markdown.table import table
-from slowdust.report.plans import EXPLAINED, differences_in_words, plain_lines
-from slowdust.report.tldr import beginning, list_of_changes, passages
+from slowdust.report.answer import beginning, list_of_changes, passages
+from slowdust.report.evidence import MARK_EXPLAINED, differences_in_words, plain_lines
+from slowdust.report.markdown import contenders, evidence, hardware, results, steps, storage
+from slowdust.report.markdown.table import escaped, table
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 from slowdust.wording import MOST_LISTED, clients
@@ -113,11 +99,11 @@ def state_of_host(report: Report) -> list[str]:
     if not report.findings:
         return []
     bad = [
-        f"- {finding.check} ({finding.severity}): {findings.finding_in_words(finding)}"
+        f"- {finding.check} ({finding.severity}): {answer.finding_in_words(finding)}"
         + (f" Run `{finding.remedy}`." if finding.remedy else "")
-        for finding in findings.bad(report.findings)
+        for finding in answer.bad(report.findings)
     ]
-    others = findings.others(report.findings)
+    others = answer.others(report.findings)
     return ["## State of the host", "", *bad, *([""] if bad else []), others]
 
 
@@ -131,7 +117,7 @@ def plans(report: Report) -> list[str]:
         for name, plan in difference.plans.items():
             differing = difference.differing_lines.get(name, ())
             lines += ["", name, "", *(f"    {line}" for line in plain_lines(plan, differing))]
-    return ["## Plans that differ", "", EXPLAINED, *lines] if lines else []
+    return ["## Plans that differ", "", MARK_EXPLAINED, *lines] if lines else []
 
 
 def method(report: Report) -> list[str]:
@@ -156,26 +142,26 @@ SECTIONS = (
     calibrated,
     tldr,
     steps.summaries,
-    rates.throughput,
-    effects.effects,
-    rates.system_calls,
-    rates.unsure,
-    hosts.by_host,
+    results.throughput,
+    results.effects,
+    results.system_calls,
+    results.unsure,
+    contenders.by_host,
     group_changes,
-    rates.response_times,
-    parts.of_changes,
-    searches.searches,
-    searches.indexes,
-    rates.concurrency,
-    beside.mixed_load,
-    beside.frontier,
+    results.response_times,
+    evidence.of_changes,
+    results.searches,
+    results.indexes,
+    results.concurrency,
+    results.mixed_load,
+    results.frontier,
     hardware.memory,
     storage.storage,
     hardware.per_operation,
     hardware.counters,
     hardware.latency,
-    waits.waits,
-    functions.function_changes,
+    evidence.waits,
+    evidence.function_changes,
     steps.failed_steps,
     steps.writers,
     steps.roles,

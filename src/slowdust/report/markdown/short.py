@@ -13,10 +13,9 @@ from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.results import by_step
 from slowdust.analysis.work.results import has_work
 from slowdust.ratios import interval, ratio, work_ratio
-from slowdust.report.markdown.foreign import escaped
+from slowdust.report.answer import list_of_changes, passages
 from slowdust.report.markdown.report import answered, notes, warnings
-from slowdust.report.markdown.table import ABSENT, table
-from slowdust.report.tldr import list_of_changes, passages
+from slowdust.report.markdown.table import ABSENT, escaped, table
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 from slowdust.wording import counted, short_names

@@ -12,9 +12,8 @@ from slowdust import ratios
 from slowdust.analysis.history.chaining import Ratio
 from slowdust.analysis.history.dates import DateSeries, Trend
 from slowdust.report.html import numbers
-from slowdust.report.html.charts.history import history_chart
 from slowdust.report.html.charts.marks import Mark, marks_of
-from slowdust.report.html.charts.ratio_lines import RatioLine, RatioPoint
+from slowdust.report.html.charts.ratio_lines import RatioLine, RatioPoint, history_chart
 from slowdust.report.html.environment import environment, shipped
 from slowdust.wording import GROUP_TITLES, step_label
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from markupsafe import Markup
 
 from slowdust.analysis.sizes import SizedBuild, SizesReport
-from slowdust.report.html.charts.size_bars import SizeBar, size_bars
+from slowdust.report.html.charts.bars import SizeBar, size_bars
 from slowdust.report.html.environment import environment, shipped
 from slowdust.report.sizes.columns import (
     ABOUT_SOURCES,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from slowdust.analysis.sizes import SizesReport
-from slowdust.report.markdown.foreign import escaped
-from slowdust.report.markdown.table import table
+from slowdust.report.markdown.table import escaped, table
 from slowdust.report.sizes.columns import (
     ABOUT_SOURCES,
     EXPLANATION,

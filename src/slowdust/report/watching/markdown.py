@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from slowdust import __version__
 from slowdust.ratios import work_ratio
-from slowdust.report.markdown.foreign import escaped
-from slowdust.report.markdown.table import table
+from slowdust.report.markdown.table import escaped, table
 from slowdust.report.watching import words
 from slowdust.report.watching.levels import Levels, levels_of
 from slowdust.watching.alarms import Change, Fate, State

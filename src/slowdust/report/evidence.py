@@ -1,10 +1,11 @@
-"""Where the costs of functions come from, in words that all formats share."""
+"""Functions, waits and plans in the words that all formats share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from slowdust.analysis.model import FunctionChanges
+from slowdust.analysis.model import ContenderWaits, Difference, FunctionChanges
+from slowdust.analysis.waits.words import FEWEST_SYNCS
 from slowdust.report.markdown.table import or_absent
 from slowdust.store.profile import ProfileSource
 from slowdust.wording import amount, counted, share, signed_amount
@@ -73,3 +74,61 @@ def own_costs(changes: FunctionChanges, most: int) -> list[list[str]]:
         part = or_absent(change / changes.change if changes.change else None, share)
         rows.append([counted(others, "other"), "", "", "", signed_amount(change), part])
     return rows
+
+
+_MOST_CALLS = 3
+
+
+def facts_of_waits(waits: ContenderWaits) -> list[str]:
+    """Return sentences about the calls of fsync, and about how the server's threads slept."""
+    sentences = []
+    if (syncs := waits.syncs) is not None:
+        if syncs.us is None or syncs.per_operation < FEWEST_SYNCS:
+            sentences.append(f"Fewer than {FEWEST_SYNCS:g} calls of fsync per operation.")
+        else:
+            sentences.append(
+                f"Calls of {' and '.join(syncs.calls)} per operation: "
+                f"{amount(syncs.per_operation)}{_beside(syncs.per_operation_beside)}, "
+                f"{amount(syncs.us)} µs each{_beside(syncs.us_beside)}."
+            )
+    if waits.sessions is not None and waits.sessions.asleep_us:
+        asleep = [
+            f"{call} {share(us / waits.time_us)}"
+            for call, us in list(waits.sessions.asleep_us.items())[:_MOST_CALLS]
+        ]
+        sentences.append(f"Asleep in system calls: {', '.join(asleep)}.")
+    return sentences
+
+
+def change_of_wait(beside: Difference) -> str:
+    """Return a change with its interval: '+120 [90, 150]'."""
+    return f"{signed_amount(beside.change)} [{amount(beside.low)}, {amount(beside.high)}]"
+
+
+def _beside(beside: Difference | None) -> str:
+    return "" if beside is None else f" (base {amount(beside.base)})"
+
+
+MARK_OF_PLAN = "> "
+"""Stands before a line that differs, in formats of plain text; blanks stand before the others."""
+MARK_EXPLAINED = f"Lines with {MARK_OF_PLAN.strip()} differ."
+
+
+def marked_lines(plan: str, differing: Collection[int]) -> Iterator[tuple[str, bool]]:
+    """Yield each line of a plan and whether it differs."""
+    for place, line in enumerate(plan.splitlines()):
+        yield line, place in differing
+
+
+def plain_lines(plan: str, differing: Collection[int]) -> list[str]:
+    """Return the lines of a plan, those that differ marked."""
+    blank = " " * len(MARK_OF_PLAN)
+    return [
+        f"{MARK_OF_PLAN if differs else blank}{line}"
+        for line, differs in marked_lines(plan, differing)
+    ]
+
+
+def differences_in_words(differences: Sequence[str]) -> str:
+    """Return the differences of a plan as one sentence."""
+    return f"{'; '.join(differences)}."

@@ -1,16 +1,28 @@
-"""Throughput and response times of a report as Markdown: tests by contenders."""
+"""Rates, searches, the mixed load and the main effects in Markdown."""
 
 from __future__ import annotations
 
-from slowdust.analysis.model import Report, Result, TestConcurrency
+from textwrap import wrap
+
+from slowdust.analysis.model import (
+    AtRecall,
+    FrontierPoint,
+    IndexResult,
+    Report,
+    Result,
+    SearchComparison,
+    TestConcurrency,
+)
+from slowdust.analysis.results.main_effects import main_effects
 from slowdust.analysis.results.results import by_step
 from slowdust.analysis.sla import missed_its_sla
 from slowdust.analysis.work.results import has_work
 from slowdust.ratios import interval, ratio, work_ratio
 from slowdust.report.absent import runs_of
+from slowdust.report.beside import FRONTIER, INTRODUCTION, BesideRow, rows_of
 from slowdust.report.markdown.table import ABSENT, PALE, or_absent, pale, rate, table
 from slowdust.store.count import SYSTEM_CALLS
-from slowdust.wording import rough_duration
+from slowdust.wording import clients, rough_duration
 
 WORK = (
     "Work: instructions per operation, relative to the base's, with its 95% interval; below 1 is",
@@ -197,3 +209,186 @@ def _by_clients(test: TestConcurrency, report: Report) -> list[str]:
         "",
         *table(["clients", *others], rows, left=0),
     ]
+
+
+_ABOUT = (
+    "QPS of one effort are of other answers where contenders find other shares. At equal recall",
+    "they are interpolated between the efforts, and compared where all starts of the servers reach",
+    "it.",
+)
+
+
+def searches(report: Report) -> list[str]:
+    """Return each curve as a table of efforts and one of contenders at equal recall."""
+    if not report.searches:
+        return []
+    lines = ["## Recall and QPS", "", *_ABOUT]
+    for comparison in report.searches:
+        level = clients(comparison.clients)
+        lines += ["", f"### {comparison.curve}, {level}", "", *_efforts(comparison), ""]
+        lines += _at_equal_recall(comparison)
+    return lines
+
+
+def indexes(report: Report) -> list[str]:
+    """Return the time to build each index, and its size."""
+    if not report.indexes:
+        return []
+    header = ["index", "contender", "build s", "relative", "verdict", "MB", "relative"]
+    return ["## Indexes", "", *table(header, [_index(each) for each in report.indexes], left=2)]
+
+
+def _efforts(comparison: SearchComparison) -> list[str]:
+    points = {
+        (curve.contender, point.test): point
+        for curve in comparison.contenders
+        for point in curve.points
+    }
+    tests = dict.fromkeys(point.test for curve in comparison.contenders for point in curve.points)
+    names = [curve.contender for curve in comparison.contenders]
+    header = ["test", *(f"{what} of {name}" for name in names for what in ("recall", "QPS"))]
+    rows = []
+    for test in tests:
+        row = [test]
+        for name in names:
+            point = points.get((name, test))
+            row += [ABSENT] * 2 if point is None else [f"{point.recall:.3f}", rate(point.qps)]
+        rows.append(row)
+    return table(header, rows, left=1)
+
+
+def _at_equal_recall(comparison: SearchComparison) -> list[str]:
+    rows = [
+        [
+            f"{at.recall:.2f}",
+            curve.contender,
+            f"{at.reached} of {at.starts}" if at.starts is not None else ABSENT,
+            or_absent(at.qps, rate),
+            _ratio(at),
+            _verdict(at),
+        ]
+        for place in range(len(comparison.contenders[0].at))
+        for curve in comparison.contenders
+        for at in [curve.at[place]]
+    ]
+    header = ["recall", "contender", "starts that reach it", "QPS", "rqps", "verdict"]
+    return table(header, rows, left=2)
+
+
+def _ratio(at: AtRecall) -> str:
+    if at.rqps is None:
+        return ABSENT
+    cell = ratio(at.rqps) + interval(at.low, at.high)
+    return pale(cell) if at.verdict == "unsure" else cell
+
+
+def _verdict(at: AtRecall) -> str:
+    return at.verdict or at.reason or ""
+
+
+def _index(result: IndexResult) -> list[str]:
+    relative = or_absent(result.relative, ratio)
+    if result.relative is not None:
+        relative += interval(result.low, result.high)
+    return [
+        result.index,
+        result.contender,
+        or_absent(result.build_s, "{:.3g}".format),
+        pale(relative) if result.verdict == "unsure" else relative,
+        result.verdict or "",
+        or_absent(None if result.bytes is None else result.bytes / 1e6, "{:.1f}".format),
+        or_absent(result.bytes_relative, ratio),
+    ]
+
+
+_WIDTH = 100
+"""Characters of a line of sentences."""
+_HEADER = [
+    *("test", "clients", "contender", "with", "alone/s", "beside/s", "relative"),
+    *("beside it/s", "p50 us", "p95 us", "errors", "fresh p50 us", "fresh max us", "stale"),
+]
+
+
+def mixed_load(report: Report) -> list[str]:
+    """Return a table of the tests beside which others were at work."""
+    rows = rows_of(report)
+    if not rows:
+        return []
+    introduction = wrap(INTRODUCTION, _WIDTH)
+    return [
+        "## Mixed load",
+        "",
+        *introduction,
+        "",
+        *table(_HEADER, [_row(row) for row in rows], left=4),
+    ]
+
+
+def _row(row: BesideRow) -> list[str]:
+    result, beside = row.result, row.beside
+    relative = ABSENT
+    if beside.relative is not None:
+        relative = f"{ratio(beside.relative)}{interval(beside.low, beside.high)}"
+    stale = ABSENT
+    if beside.freshness_queries is not None:
+        stale = f"{beside.stale_queries or 0:,} of {beside.freshness_queries:,}"
+    return [
+        result.test,
+        str(result.clients),
+        result.contender,
+        row.work,
+        or_absent(beside.alone_qps, rate),
+        rate(result.qps),
+        relative,
+        rate(beside.qps),
+        or_absent(beside.p50_us, rate),
+        or_absent(beside.p95_us, rate),
+        f"{beside.errors:,}",
+        or_absent(beside.freshness_p50_us, rate),
+        or_absent(beside.freshness_max_us, rate),
+        stale,
+    ]
+
+
+def frontier(report: Report) -> list[str]:
+    """Return a table of the frontier's points."""
+    if not report.frontier:
+        return []
+    header = ["contender", "clients", "transactions/s", "queries/s", "fresh max us", "frontier"]
+    rows = [_point(point) for point in report.frontier]
+    return ["## Frontier", "", *wrap(FRONTIER, _WIDTH), "", *table(header, rows, left=2)]
+
+
+def _point(point: FrontierPoint) -> list[str]:
+    return [
+        point.contender,
+        f"t{point.transaction_clients} q{point.query_clients}",
+        rate(point.transactions_per_s),
+        rate(point.queries_per_s),
+        or_absent(point.freshness_max_us, rate),
+        "yes" if point.on_frontier else "",
+    ]
+
+
+ABOUT = (
+    "What each value of an axis does to the rate: the geometric mean over all tests and over all "
+    "combinations of the other axes, then the tests with the lowest and the highest ratio. "
+    "These means have no interval and no verdict."
+)
+
+
+def effects(report: Report) -> list[str]:
+    """Return a row for each value of an axis beside the axis's first."""
+    rows = [
+        [
+            f"{effect.axis}={effect.value}",
+            effect.first,
+            ratio(effect.ratio),
+            ratio(effect.lowest),
+            ratio(effect.highest),
+            str(effect.combinations),
+        ]
+        for effect in main_effects(report)
+    ]
+    header = ["value", "relative to", "mean", "lowest", "highest", "combinations"]
+    return ["## Main effects", "", ABOUT, "", *table(header, rows, left=2)] if rows else []

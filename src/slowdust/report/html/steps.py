@@ -1,7 +1,8 @@
-"""The view of a long step: bars, per-second graphs, roles, histograms, stalls."""
+"""The view of a long step: its seconds, bars, roles, histograms, stalls."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,17 +14,109 @@ from slowdust.analysis.origin import printed_role
 from slowdust.analysis.sla import paced_seconds
 from slowdust.benchmarks.roles import Role, in_order
 from slowdust.report.html.cells import sla_failure
-from slowdust.report.html.charts.bars import Bar, bars_chart
-from slowdust.report.html.charts.histogram import RoleHistogram, histograms
+from slowdust.report.html.charts.bars import Bar, RoleHistogram, bars_chart, histograms
 from slowdust.report.html.charts.marks import Mark
-from slowdust.report.html.charts.steps import Graph, Line, step_graph
-from slowdust.report.html.failures import Failure, of_step
-from slowdust.report.html.page import Page
-from slowdust.report.html.rows import Row
-from slowdust.report.html.steps import series
+from slowdust.report.html.charts.seconds import Graph, Line, Point, Run, step_graph, thinned_runs
+from slowdust.report.html.page import Failure, Page, Row, of_step
 from slowdust.store.slice import Slice
-from slowdust.store.step import RoleUse, StepDetail, WriteSchedule
+from slowdust.store.step import RoleSecond, RoleUse, Sample, StepDetail, WriteSchedule
 from slowdust.units import Second, known
+
+SHORTEST_TAIL: Second = 0.5
+"""A last second shorter than this has no rate: it would be noise."""
+
+BYTES_PER_MB = 1 << 20
+"""The bytes of a MB, as for stalls and for kB per operation."""
+
+_NOTHING = RoleSecond(0, 0, 0, 0)
+
+
+def rates(role: Role, use: RoleUse, worked: Second) -> list[float | None]:
+    """Return rows, or statements, per second over the time that the role had work to do.
+
+    Seconds after its last completion are 0; a short last second is scaled up; a very short one is
+    left out, with all that ended later.
+    """
+    length = _seconds_of(worked)
+    work = enumerate([*use.per_second, *([_NOTHING] * length)][:length])
+    return [
+        getattr(done, role.counts) / min(1.0, worked - second)
+        for second, done in work
+        if worked > second
+    ]
+
+
+def worst_us(use: RoleUse, worked: Second) -> list[float | None]:
+    """Return the largest response time of each second in microseconds; None where nothing ended.
+
+    Statements that ended after the last second with a rate count in that one.
+    """
+    return _largest_us([done.max_ns for done in use.per_second], worked)
+
+
+def late_us(use: RoleUse, worked: Second) -> list[float | None]:
+    """Return how late the latest statement of each second began; None where all were in time."""
+    return _largest_us([done.late_ns for done in use.per_second], worked)
+
+
+def _seconds_of(worked: Second) -> int:
+    """Return the seconds that have a rate: a last one shorter than `SHORTEST_TAIL` has none."""
+    return max(1, math.floor(worked + 1 - SHORTEST_TAIL))
+
+
+def _largest_us(values_ns: Sequence[int], worked: Second) -> list[float | None]:
+    last = _seconds_of(worked) - 1
+    by_second = [*values_ns[:last], max(values_ns[last:], default=0)]
+    return [value / 1e3 if value else None for value in by_second]
+
+
+def backlog(use: RoleUse) -> list[float | None]:
+    """Return the rows of a paced writer that were due by the end of each second but not written."""
+    if use.schedule is None:
+        return []
+    rate, due = use.schedule.rate, use.schedule.due
+    by_second: list[float | None] = []
+    written = 0
+    for second in range(math.ceil(due / rate)):
+        written += sum(done.rows for done in use.per_second[second : second + 1])
+        by_second.append(max(0.0, min(rate * (second + 1), due) - written))
+    return by_second
+
+
+def server_cpus(samples: Sequence[Sample]) -> list[float | None]:
+    """Return the CPUs that the server used in each second that the probes saw."""
+    return _by_second(samples, "cpu_s", 1)
+
+
+def server_written_mb(samples: Sequence[Sample]) -> list[float | None]:
+    """Return the MB per second that the server wrote to storage."""
+    return _by_second(samples, "write_bytes", BYTES_PER_MB)
+
+
+def _by_second(samples: Sequence[Sample], quantity: str, unit: int) -> list[float | None]:
+    """Return amounts of samples, which are about a second long, as rates of the nearest second."""
+    rates: dict[int, float] = {}
+    for sample in samples:
+        rate = sample.per_second("server", quantity)
+        if rate is not None and sample.seconds >= SHORTEST_TAIL:
+            rates[round(sample.start)] = rate / unit
+    return [rates.get(second) for second in range(max(rates, default=-1) + 1)]
+
+
+def thinned(values: Sequence[float | None], most: int) -> tuple[Run, ...]:
+    """Return `values` by second, at most about `most` of them, in unbroken runs.
+
+    A stall or a peak of a single second is still there.
+    """
+    runs: list[list[Point]] = []
+    for second, value in enumerate(values):
+        if value is None:
+            continue
+        if not runs or runs[-1][-1][0] != second - 1:
+            runs.append([])
+        runs[-1].append((second, value))
+    return thinned_runs(tuple(map(tuple, runs)), most)
+
 
 MOST_POINTS = 2000
 """Points of one line: a step of half an hour is drawn to the second."""
@@ -160,20 +253,20 @@ def _graphs(
     graphs: list[Graph] = []
     drawn = [role for role in roles if role.by_second]
     for role in drawn:
-        lines = _role_lines(runs, role, partial(series.rates, role))
+        lines = _role_lines(runs, role, partial(rates, role))
         target = next((kept.rate for kept in _schedules(runs, role)), None)
         graphs.append(Graph(units[role.name], lines, target=target))
-        worst = _role_lines(runs, role, series.worst_us)
+        worst = _role_lines(runs, role, worst_us)
         title = f"Maximum response time of {role.statements}"
         graphs.append(Graph(title, worst, response_time=True))
     for role in drawn:
         if any(kept.max_lag_ns / 1e9 >= LEAST_LATENESS for kept in _schedules(runs, role)):
-            late = _role_lines(runs, role, series.late_us)
+            late = _role_lines(runs, role, late_us)
             graphs.append(Graph(f"How late {role.statements} began", late, response_time=True))
-            behind = _role_lines(runs, role, lambda use, _: series.backlog(use))
+            behind = _role_lines(runs, role, lambda use, _: backlog(use))
             graphs.append(Graph(f"Backlog of {role.name}s, rows", behind))
-    cpus = _lines(runs, lambda run: series.server_cpus(run.detail.samples))
-    written = _lines(runs, lambda run: series.server_written_mb(run.detail.samples))
+    cpus = _lines(runs, lambda run: server_cpus(run.detail.samples))
+    written = _lines(runs, lambda run: server_written_mb(run.detail.samples))
     graphs.append(Graph("CPUs used by the server", cpus))
     graphs.append(Graph("MB/s written to storage by the server", written))
     return graphs
@@ -206,7 +299,7 @@ def _lines(
 ) -> tuple[Line, ...]:
     most = max(FEWEST_POINTS, min(MOST_POINTS, MOST_IN_A_GRAPH // max(1, len(runs))))
     return tuple(
-        Line(place.contender, place.incarnation, series.thinned(read(run), most))
+        Line(place.contender, place.incarnation, thinned(read(run), most))
         for run in runs
         for place in (run.record.place,)
     )

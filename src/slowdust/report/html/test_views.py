@@ -1,4 +1,4 @@
-"""The section of each test: its charts, and what its tables need beyond the results."""
+"""The section of tests: charts and tables of each."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from slowdust.analysis.model import ContenderWaits, FunctionChanges, PlanDiffere
 from slowdust.analysis.results.notes import ONE_RUN
 from slowdust.analysis.work.results import has_work
 from slowdust.report.absent import timed_slices
+from slowdust.report.evidence import differences_in_words, marked_lines
 from slowdust.report.html.charts.blocks import layout, rate_chart, ratio_chart, static_ratio_chart
 from slowdust.report.html.charts.scale import Ratio
 from slowdust.report.html.charts.seconds import seconds_chart
 from slowdust.report.html.charts.waterfall import waterfall
 from slowdust.report.html.flames import FlameGraphs, flame_graphs
 from slowdust.report.html.numbers import TimeUnit, time_unit
-from slowdust.report.html.page import Page
-from slowdust.report.html.rows import Row
-from slowdust.report.html.steps.step import StepView, step_view
-from slowdust.report.plans import differences_in_words, marked_lines
+from slowdust.report.html.page import Page, Row
+from slowdust.report.html.steps import StepView, step_view
 from slowdust.store.measured import Schedule
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
