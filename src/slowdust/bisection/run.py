@@ -22,7 +22,7 @@ from slowdust.bisection.record import (
     write_record,
 )
 from slowdust.bisection.search import Search
-from slowdust.builds.revisions.history import diff_stat
+from slowdust.builds.revisions.repository import diff_stat
 from slowdust.errors import UsageError
 from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.run import counting_for, counting_of

@@ -8,7 +8,7 @@ from slowdust.builds import cache, directories, pushed
 from slowdust.builds.catalog import Entry, catalog_of, version_parts
 from slowdust.builds.compiling.compile import Choices, compiled
 from slowdust.builds.compiling.flags import DEFAULT_FLAGS, flag_set
-from slowdust.builds.detection import from_directory
+from slowdust.builds.fingerprint import from_directory
 from slowdust.builds.model import Build, Progress
 from slowdust.builds.revisions.revision import is_source
 from slowdust.builds.sources import amalgamation, archive

@@ -69,9 +69,7 @@ class Build:
     runtime: Runtime = Runtime()
 
     def command(self, program: Path) -> list[str]:
-        """Return the command that runs a program of this build."""
         return self.runtime.command(program)
 
     def program(self, name: str) -> Path:
-        """Return a program in the directory of the server's binary."""
         return self.server.parent / name

@@ -65,7 +65,6 @@ def passages(report: Report) -> list[Passage]:
 
 
 def list_of_changes(all_changes: Sequence[GroupChanges]) -> list[str]:
-    """Return a list of groups, each with a list of its steps."""
     return [
         text
         for changes in all_changes
@@ -77,12 +76,10 @@ _BAD = (Severity.PROBLEM, Severity.WARNING)
 
 
 def bad(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings that make results worse."""
     return [finding for finding in findings if finding.severity in _BAD]
 
 
 def finding_in_words(finding: Finding) -> str:
-    """Return what was seen, and why it matters."""
     return " ".join(filter(None, (finding.state, finding.effect)))
 
 

@@ -37,7 +37,6 @@ class BesideRow:
 
 
 def rows_of(report: Report) -> list[BesideRow]:
-    """Return a row for each result beside which others were at work."""
     return [
         BesideRow(result, result.beside) for result in report.results if result.beside is not None
     ]

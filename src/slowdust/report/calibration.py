@@ -34,7 +34,6 @@ class Table:
 
 
 def lines(calibrations: Sequence[Calibration]) -> list[str]:
-    """Return calibrations as paragraphs and padded tables."""
     return [
         *sentences(calibrations),
         "",
@@ -65,7 +64,6 @@ def explanations(calibrations: Sequence[Calibration]) -> list[str]:
 
 
 def sentences(calibrations: Sequence[Calibration]) -> list[str]:
-    """Return a sentence on the extent of each calibration, and one on what it resolves."""
     texts = []
     for calibration in calibrations:
         levels = {test.clients for test in calibration.tests}

@@ -115,13 +115,11 @@ MARK_EXPLAINED = f"Lines with {MARK_OF_PLAN.strip()} differ."
 
 
 def marked_lines(plan: str, differing: Collection[int]) -> Iterator[tuple[str, bool]]:
-    """Yield each line of a plan and whether it differs."""
     for place, line in enumerate(plan.splitlines()):
         yield line, place in differing
 
 
 def plain_lines(plan: str, differing: Collection[int]) -> list[str]:
-    """Return the lines of a plan, those that differ marked."""
     blank = " " * len(MARK_OF_PLAN)
     return [
         f"{MARK_OF_PLAN if differs else blank}{line}"

@@ -31,7 +31,6 @@ class HostCell:
 
     @property
     def text(self) -> str:
-        """All of it in one line."""
         mark = "!" if self.odd else ""
         return " ".join(filter(None, (f"{self.value}{mark}", self.interval, self.verdict)))
 
@@ -56,7 +55,6 @@ class HostTable:
 
 
 def rows_of_hosts(report: Report) -> list[tuple[str, ...]]:
-    """Return the hosts in the columns of `HEAD_OF_HOSTS`."""
     return [
         (
             host.name,
@@ -91,7 +89,6 @@ def table_by_host(report: Report) -> HostTable | None:
 
 
 def overview(report: Report) -> list[str]:
-    """Return a line about each host, as a terminal shows it."""
     width = max((len(host.name) for host in report.hosts), default=0)
     return [f"{host.name:<{width}}  {_in_line(host)}" for host in report.hosts]
 

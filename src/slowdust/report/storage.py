@@ -20,7 +20,6 @@ class StorageCell:
 
     @property
     def text(self) -> str:
-        """All of it in one line."""
         text = f"{self.value} {self.interval}" if self.interval else self.value
         if self.verdict == "unsure":
             text = pale(text)

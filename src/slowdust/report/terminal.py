@@ -40,21 +40,18 @@ _MARKS = {"faster": "+", "slower": "-", "same": "=", "unsure": "?"}
 
 
 def width() -> int:
-    """Return the width of standard output in characters, within what reports are laid out for."""
     if not sys.stdout.isatty():
         return WITHOUT_TERMINAL
     return min(max(shutil.get_terminal_size().columns, NARROWEST), WIDEST)
 
 
 def standard_output() -> Console:
-    """Return the console that is standard output, as wide as reports are laid out for."""
     from rich.console import Console
 
     return Console(width=width(), highlight=False, markup=False, emoji=False)
 
 
 def print_head(console: Console, text: str) -> None:
-    """Print the head of a section."""
     from rich.text import Text
 
     for line in wrapped([text], console.width):
@@ -62,7 +59,6 @@ def print_head(console: Console, text: str) -> None:
 
 
 def print_lines(console: Console, texts: Sequence[str]) -> None:
-    """Print lines, broken between words."""
     from rich.text import Text
 
     for line in wrapped(texts, console.width):
@@ -195,7 +191,6 @@ def plain_table(*heads: str, left: int) -> Table:
 
 
 def _tests(report: Report, columns: Collection[_Column]) -> Table:
-    """Return a row for each test; `columns` are those to spare that it has."""
     others = report.contenders[1:]
     names = short_names(report.contenders)
     several = len({result.clients for result in report.results}) > 1

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from slowdust.bisection.candidates import Candidate
 from slowdust.bisection.ranges import at_commit, committed, parse_range, released
 from slowdust.builds.model import Progress
-from slowdust.builds.revisions.history import newest_commit
+from slowdust.builds.revisions.repository import newest_commit
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.contender_name import ContenderName, parse_contender
 from slowdust.watching.file import Watch, WatchTable

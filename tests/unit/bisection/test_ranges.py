@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.bisection.ranges import committed, released
-from slowdust.builds.revisions.history import diff_stat
+from slowdust.builds.revisions.repository import diff_stat
 from slowdust.errors import UsageError
 from tests.tiers.selection import needs
 from tests.unit.builds.source_projects import commit, git, write

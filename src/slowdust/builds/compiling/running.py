@@ -194,7 +194,6 @@ def _running_in(folder: Path) -> Iterator[psutil.Process]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process and all that it started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
     with suppress(subprocess.TimeoutExpired):

@@ -159,7 +159,6 @@ def _lines(order: _Order) -> str:
 
 
 def _own_costs(stacks: Mapping[str, float]) -> defaultdict[str, float]:
-    """Return function -> own cost over all stacks."""
     costs: defaultdict[str, float] = defaultdict(float)
     for stack, cost in stacks.items():
         costs[_innermost(stack)] += cost

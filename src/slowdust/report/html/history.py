@@ -80,7 +80,6 @@ class LineView:
 
 
 def render(history: History) -> str:
-    """Return the whole page."""
     template = environment().get_template("history.html")
     return template.render(
         lines=[_view(line, index) for index, line in enumerate(history.lines)],

@@ -58,12 +58,10 @@ class Row:
 
     @property
     def results(self) -> list[Result]:
-        """All results, the base's first."""
         return [result for result in (self.base, *self.cells) if result is not None]
 
     @property
     def verdicts(self) -> list[str]:
-        """The verdicts of the contenders, each once."""
         return sorted({cell.verdict for cell in self.cells if cell is not None and cell.verdict})
 
     @property
@@ -83,7 +81,6 @@ class TableGroup:
 
     @property
     def title(self) -> str:
-        """The name as a heading."""
         return self.name[:1].upper() + self.name[1:]
 
 
@@ -125,7 +122,6 @@ def usual_clients(steps: Collection[Step]) -> int | None:
 
 
 def table_groups(rows: Sequence[Row]) -> tuple[TableGroup, ...]:
-    """Return the rows under the headings of the table."""
     several = len({row.step.benchmark for row in rows}) > 1
     return tuple(
         TableGroup(f"{benchmark}: {group}" if several else group, tuple(members))
@@ -161,7 +157,6 @@ class Failure:
 
     @property
     def headline(self) -> str:
-        """The first line of the reason."""
         return self.step.reason.strip().partition("\n")[0]
 
     @property
@@ -182,7 +177,6 @@ def failures_of(failed: Sequence[StepFailure], rows: Sequence[Row]) -> tuple[Fai
 
 
 def of_step(failures: Sequence[Failure], step: Step) -> tuple[Failure, ...]:
-    """Return the failures of one step."""
     key = (step.test, step.clients)
     return tuple(each for each in failures if (each.step.test, each.step.clients) == key)
 
@@ -358,7 +352,6 @@ class Page:
 
     @cached_property
     def several_clients(self) -> bool:
-        """Whether there are several numbers of clients."""
         return len({row.step.clients for row in self.rows}) > 1
 
     @cached_property
@@ -406,7 +399,6 @@ class Page:
 
     @property
     def answer(self) -> list[Line]:
-        """The lines of the answer."""
         return lines(self.report)
 
     @property
@@ -482,7 +474,6 @@ class Page:
 
 
 def page_of(report: Report) -> Page:
-    """Return the page of a report."""
     rows = rows_of(report)
     return Page(
         report=report,

@@ -28,7 +28,6 @@ from slowdust.report.hosts import EXPLAINED, HEAD_OF_HOSTS, HostTable, rows_of_h
 from slowdust.report.html.cells import sla_failure
 from slowdust.report.html.charts import svg
 from slowdust.report.html.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
-from slowdust.report.html.charts.frontier import frontier_chart
 from slowdust.report.html.charts.marks import Mark
 from slowdust.report.html.charts.ratio_lines import (
     EDGE,
@@ -38,8 +37,8 @@ from slowdust.report.html.charts.ratio_lines import (
     axis_of_ratios,
     draw,
 )
-from slowdust.report.html.charts.recall import recall_chart
 from slowdust.report.html.charts.scale import Logarithmic
+from slowdust.report.html.charts.trade_offs import frontier_chart, recall_chart
 from slowdust.report.html.page import MOST_IN_ONE_FOREST, Page, Row
 from slowdust.report.html.test_views import test_views
 from slowdust.report.storage import StorageTable, tables_of_storage
@@ -111,7 +110,6 @@ class ConcurrencyView:
 
 
 def concurrency_views(page: Page) -> list[ConcurrencyView]:
-    """Return a view of every test that has several numbers of clients."""
     views = []
     for test in page.report.concurrency:
         rows = sorted(
@@ -188,7 +186,6 @@ class ContendersView:
 
 
 def contenders_view(report: Report) -> ContendersView:
-    """Return the view of a report's contenders."""
     infos = report.contender_info
     particulars: dict[str, dict[str, str | None]] = {
         "Engine": {info.name: info.engine for info in infos},
@@ -204,7 +201,6 @@ def contenders_view(report: Report) -> ContendersView:
 
 
 def _names(settings: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
-    """Return the names of settings, sorted and without repetitions."""
     return tuple(sorted({name for some in settings for name in some}))
 
 
@@ -401,7 +397,6 @@ class SummaryView:
     """Test and clients -> row."""
 
     def anchor_of(self, test: str, clients: int) -> str:
-        """Return the anchor of a step's section."""
         return self.rows[test, clients].anchor
 
     def sla_failure_of(self, test: str, clients: int, contender: str) -> str:

@@ -84,7 +84,6 @@ def backlog(use: RoleUse) -> list[float | None]:
 
 
 def server_cpus(samples: Sequence[Sample]) -> list[float | None]:
-    """Return the CPUs that the server used in each second that the probes saw."""
     return _by_second(samples, "cpu_s", 1)
 
 

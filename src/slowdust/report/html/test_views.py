@@ -217,7 +217,6 @@ def _plans(difference: PlanDifference) -> PlanView:
 
 
 def _notes(row: Row) -> tuple[Note, ...]:
-    """Return the notes of all contenders, each once."""
     noted: dict[str, list[str]] = {}
     for result in row.results:
         for words in result.notes:

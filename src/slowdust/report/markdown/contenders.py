@@ -68,7 +68,6 @@ _COLUMNS = 100
 
 
 def by_host(report: Report) -> list[str]:
-    """Return the hosts, and each result on each of them."""
     if not report.hosts:
         return []
     lines = ["## By host", "", *table(HEAD_OF_HOSTS, rows_of_hosts(report), left=4)]

@@ -20,7 +20,6 @@ from slowdust.wording import amount, clients, counted, share, signed_amount
 
 
 def of_changes(report: Report) -> list[str]:
-    """Return the parts of each result that is faster or slower, with their intervals."""
     changed = [
         (result, explanation)
         for result in report.results
@@ -75,7 +74,6 @@ _FUNCTION_COLUMNS = [
 
 
 def function_changes(report: Report) -> list[str]:
-    """Return the functions of each contender beside the base's, step by step."""
     if not report.function_changes:
         return []
     lines = [
@@ -128,7 +126,6 @@ _WAIT_COLUMNS = ["waits for", "kind", "base µs", "µs", "of the time", "change,
 
 
 def waits(report: Report) -> list[str]:
-    """Return what each contender waited for in each step, per operation."""
     if not report.waits:
         return []
     lines = [

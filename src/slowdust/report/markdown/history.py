@@ -31,7 +31,6 @@ def brief(history: History) -> str:
 
 
 def render(history: History) -> str:
-    """Return the brief form, and every test."""
     return _render(escaped(history), (*BRIEF, _tests, _change_points_by_test))
 
 

@@ -31,7 +31,6 @@ WORK = (
 
 
 def throughput(report: Report) -> list[str]:
-    """Return the rate of the base, then rqps, interval and verdict of each other contender."""
     others = report.contenders[1:]
     counted = has_work(report.results)
     rows = []
@@ -59,7 +58,6 @@ def throughput(report: Report) -> list[str]:
 
 
 def system_calls(report: Report) -> list[str]:
-    """Return the system calls per operation of each contender, where they were counted."""
     rows = [
         [
             step.test,
@@ -101,7 +99,6 @@ def _relative_work(result: Result | None) -> str:
 
 
 def _all_time(report: Report) -> list[str]:
-    """Return what 'typical' says, where a verdict is about all time."""
     if all(result.typical_beside is None for result in report.results):
         return []
     return [
@@ -112,7 +109,6 @@ def _all_time(report: Report) -> list[str]:
 
 
 def unsure(report: Report) -> list[str]:
-    """Return what would decide the unsure results, where there is a forecast."""
     rows = [
         [
             result.test,
@@ -154,7 +150,6 @@ def _relative(result: Result | None) -> str:
 
 
 def response_times(report: Report) -> list[str]:
-    """Return mean response times, where results are given in these."""
     rows = [
         [
             step.test,
@@ -188,13 +183,11 @@ def _response_time(result: Result | None, base: str) -> str:
 
 
 def concurrency(report: Report) -> list[str]:
-    """Return each test that was measured with several numbers of clients."""
     lines = [line for test in report.concurrency for line in _by_clients(test, report)]
     return ["## By number of clients", *lines] if lines else []
 
 
 def _by_clients(test: TestConcurrency, report: Report) -> list[str]:
-    """Return how each contender stands at more and more clients, then the numbers."""
     others = report.contenders[1:]
     rows = [
         [str(step.clients), *(_relative(results.get(name)) for name in others)]
@@ -219,7 +212,6 @@ _ABOUT = (
 
 
 def searches(report: Report) -> list[str]:
-    """Return each curve as a table of efforts and one of contenders at equal recall."""
     if not report.searches:
         return []
     lines = ["## Recall and QPS", "", *_ABOUT]
@@ -231,7 +223,6 @@ def searches(report: Report) -> list[str]:
 
 
 def indexes(report: Report) -> list[str]:
-    """Return the time to build each index, and its size."""
     if not report.indexes:
         return []
     header = ["index", "contender", "build s", "relative", "verdict", "MB", "relative"]
@@ -310,7 +301,6 @@ _HEADER = [
 
 
 def mixed_load(report: Report) -> list[str]:
-    """Return a table of the tests beside which others were at work."""
     rows = rows_of(report)
     if not rows:
         return []
@@ -351,7 +341,6 @@ def _row(row: BesideRow) -> list[str]:
 
 
 def frontier(report: Report) -> list[str]:
-    """Return a table of the frontier's points."""
     if not report.frontier:
         return []
     header = ["contender", "clients", "transactions/s", "queries/s", "fresh max us", "frontier"]
@@ -378,7 +367,6 @@ ABOUT = (
 
 
 def effects(report: Report) -> list[str]:
-    """Return a row for each value of an axis beside the axis's first."""
     rows = [
         [
             f"{effect.axis}={effect.value}",

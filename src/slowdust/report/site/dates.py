@@ -46,7 +46,6 @@ class _TrendView:
 
 
 def render(trends: Sequence[Trend]) -> str:
-    """Return the whole page."""
     return (
         environment()
         .get_template("dates.html")

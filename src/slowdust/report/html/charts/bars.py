@@ -58,7 +58,6 @@ def bars_chart(bars: Sequence[Bar], unit: str) -> Markup:
 
 
 def _bar(bar: Bar, x: Linear, top: float, unit: str) -> tuple[Markup, Markup]:
-    """Return the bar with its text, and its dots."""
     value = "not measured" if bar.rate is None else f"{numbers.significant(bar.rate)} {unit}"
     text = svg.text("0", top + _TEXT, "row", bar.label)
     text += svg.text("100%", top + _TEXT, "row end", value)

@@ -61,7 +61,6 @@ class Layout:
 
     @property
     def dot(self) -> str:
-        """The style class of the dots."""
         return "dot" if len(self.columns) <= MOST_LARGE_DOTS else "dot small"
 
     def dots(
@@ -98,7 +97,6 @@ class Layout:
 
 
 def layout(slices: Sequence[Slice]) -> Layout:
-    """Return the columns of one step's slices, in the order in which they were measured."""
     rounds = _rounds(slices)
     starts = sorted({incarnation for incarnation, _, _ in rounds})
     pitch = svg.WIDTH / (len(rounds) + INCARNATION_GAP * (len(starts) - 1))
@@ -276,7 +274,6 @@ def _ratio_axis(values: Sequence[float], margin: float) -> Logarithmic:
 
 
 def _strays(points: Sequence[tuple[float, float]], y: Logarithmic) -> str:
-    """Return arrowheads at the edge for the points that lie beyond it."""
     arrows = []
     for x, value in points:
         if not y.low <= value <= y.high:

@@ -71,7 +71,6 @@ def axis_of_ratios(
 
 
 def with_whiskers(lines: Sequence[RatioLine]) -> bool:
-    """Return whether the chart shows intervals."""
     known = any(point.low is not None for line in lines for point in line.points)
     return known and len(lines) <= MOST_WITH_WHISKERS
 

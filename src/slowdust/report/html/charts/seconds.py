@@ -264,7 +264,6 @@ def _scale(
 
 
 def _times(length: Second, height: float) -> Markup:
-    """Return lines and labels of the time axis."""
     drawn = []
     for tick in time_ticks(0, length, _TIME_LABELS):
         at = tick / length * svg.WIDTH

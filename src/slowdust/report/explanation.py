@@ -1,10 +1,13 @@
-"""One result explained for a terminal: verdicts, parts, functions, waits, plans, hardware."""
+"""The explanation of one result for a terminal, with bars for its parts."""
 
 from __future__ import annotations
 
 import math
 import re
 import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from slowdust.analysis.comparison.verdict import DIFFERENT
@@ -16,15 +19,8 @@ from slowdust.analysis.story.reasons import TITLES, amounts_of
 from slowdust.ratios import interval, ratio, speed, with_interval, work_in_words
 from slowdust.report import evidence as waits_in_words
 from slowdust.report.evidence import basis_of, cost_per_operation, own_costs, plain_lines
-from slowdust.report.explanation.bars import ASCII, UNICODE, drawn, falling
 from slowdust.report.markdown.table import ABSENT, or_absent, rate
-from slowdust.report.terminal import (
-    plain_table,
-    print_head,
-    print_lines,
-    standard_output,
-    width_of,
-)
+from slowdust.report.terminal import plain_table, print_head, print_lines, standard_output, width_of
 from slowdust.wording import amount, clients, operation, share, short_names
 
 if TYPE_CHECKING:
@@ -32,6 +28,50 @@ if TYPE_CHECKING:
 
     from rich.console import Console
     from rich.table import Table
+
+UNICODE, ASCII = ("█", "▒", "│"), ("#", "=", "|")
+"""Signs of a bar that costs more, of one that costs less, and of the base's level."""
+_LEAST = 0.02
+"""Least change, in logs of ratios, that the axis has room for: noise shall not look like much."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar from `start` to its end, in logs of ratios."""
+
+    start: float
+    change: float
+
+
+def falling(changes: Sequence[float]) -> list[Bar]:
+    """Return the bars of changes that follow each other, and that of their sum from 0."""
+    starts = accumulate(changes, initial=0.0)
+    bars = [Bar(start, change) for start, change in zip(starts, changes, strict=False)]
+    return [*bars, Bar(0.0, sum(changes))]
+
+
+def drawn(bars: Sequence[Bar], columns: int, signs: tuple[str, str, str] = UNICODE) -> list[str]:
+    """Return each bar as a line of so many columns; the level of the base is in all of them.
+
+    What costs more goes to the right. A bar that is too small for a column is one column wide.
+    """
+    more, less, level = signs
+    ends = [end for bar in bars for end in (bar.start, bar.start + bar.change)]
+    low, high = min(*ends, -_LEAST), max(*ends, _LEAST)
+
+    def column(position: float) -> int:
+        return round((position - low) / (high - low) * (columns - 1))
+
+    lines = []
+    for bar in bars:
+        cells = [" "] * columns
+        cells[column(0.0)] = level
+        first, last = sorted((column(bar.start), column(bar.start + bar.change)))
+        for place in range(first, max(last, first + 1)):
+            cells[min(place, columns - 1)] = more if bar.change > 0 else less
+        lines.append("".join(cells).rstrip())
+    return lines
+
 
 MOST_FUNCTIONS = 10
 """Functions that are listed; the page has more."""
@@ -44,7 +84,6 @@ _SHELL_WORD = re.compile(r"(?:'[^']*'|[^\s'])+")
 
 
 def show(explained: Explained) -> None:
-    """Print the explained results on standard output."""
     print_on(standard_output(), explained)
 
 
