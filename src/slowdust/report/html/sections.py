@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from slowdust.analysis.model import (
-    AtRecall,
-    Course,
-    FrontierPoint,
-    IndexResult,
     Report,
     Result,
     SearchComparison,
-    SearchPoint,
 )
 from slowdust.analysis.results.contenders import unknown_settings
 from slowdust.analysis.results.main_effects import main_effects
 from slowdust.analysis.results.summary import Summary, summary_tables, titles_of
 from slowdust.analysis.story.changes import changes_beside_tldr
 from slowdust.report import answer
-from slowdust.report.beside import FRONTIER, INTRODUCTION, BesideRow, rows_of
-from slowdust.report.calibration import Table, explanations, sentences, tally_table, test_table
-from slowdust.report.hosts import EXPLAINED, HEAD_OF_HOSTS, HostTable, rows_of_hosts, table_by_host
+from slowdust.report.beside import FRONTIER, INTRODUCTION, rows_of
+from slowdust.report.calibration import explanations, sentences, tally_table, test_table
 from slowdust.report.html.cells import sla_failure
 from slowdust.report.html.charts import svg
 from slowdust.report.html.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
@@ -41,55 +35,42 @@ from slowdust.report.html.charts.scale import Logarithmic
 from slowdust.report.html.charts.trade_offs import frontier_chart, recall_chart
 from slowdust.report.html.page import MOST_IN_ONE_FOREST, Page, Row
 from slowdust.report.html.test_views import test_views
-from slowdust.report.storage import StorageTable, tables_of_storage
-from slowdust.store.finding import Finding
+from slowdust.report.tables import HEAD_OF_HOSTS, rows_of_hosts, table_by_host, tables_of_storage
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 from slowdust.units import known
 
-
-@dataclass(frozen=True)
-class BesideView:
-    """The rows of tests with others beside them, and the points of the frontier."""
-
-    rows: Sequence[BesideRow]
-    points: Sequence[FrontierPoint]
-    chart: Markup
-    introduction: str = INTRODUCTION
-    about_frontier: str = FRONTIER
+View = Mapping[str, object]
+"""The names that a section's template knows as `view`."""
 
 
-def beside_view(page: Page) -> BesideView | None:
+def beside_view(page: Page) -> View | None:
     """Return the view; None where nothing ran beside a test, and no frontier was measured."""
     rows, points = rows_of(page.report), page.report.frontier
     if not rows and not points:
         return None
-    return BesideView(rows, points, frontier_chart(points, page.marks) if points else Markup())
+    return {
+        "rows": rows,
+        "points": points,
+        "chart": frontier_chart(points, page.marks) if points else "",
+        "introduction": INTRODUCTION,
+        "about_frontier": FRONTIER,
+    }
 
 
-@dataclass(frozen=True)
-class CalibrationView:
-    """The sentences and tables of a calibration."""
-
-    sentences: Sequence[str]
-    tables: Sequence[tuple[str, Table]]
-    """Each with its name for those who do not see it."""
-    explanations: Sequence[str]
-
-
-def calibration_view(report: Report) -> CalibrationView | None:
-    """Return the view of a report's calibration; None if it is none."""
+def calibration_view(report: Report) -> View | None:
+    """Return the sentences, and the tables with their names for those who do not see them."""
     if report.calibration is None:
         return None
     shown = [report.calibration]
-    return CalibrationView(
-        sentences=sentences(shown),
-        tables=[
+    return {
+        "sentences": sentences(shown),
+        "tables": [
             ("Verdicts by known delay", tally_table(shown)),
             ("Noise and times by test", test_table(shown)),
         ],
-        explanations=explanations(shown),
-    )
+        "explanations": explanations(shown),
+    }
 
 
 HEIGHT = 190.0
@@ -98,32 +79,22 @@ CLOSEST_LABELS = 60.0
 """Drawing units between two labels of the axis."""
 
 
-@dataclass(frozen=True)
-class ConcurrencyView:
-    """One test at all its numbers of clients; `rows` in ascending order of them."""
-
-    test: str
-    anchor: str
-    courses: tuple[Course, ...]
-    rows: tuple[Row, ...]
-    chart: Markup
-
-
-def concurrency_views(page: Page) -> list[ConcurrencyView]:
-    views = []
+def concurrency_views(page: Page) -> list[View]:
+    """Return a view for each test; its rows are in ascending order of their clients."""
+    views: list[View] = []
     for test in page.report.concurrency:
         rows = sorted(
             (row for row in page.rows if row.step[:2] == (test.benchmark, test.test)),
             key=lambda row: row.step.clients,
         )
         views.append(
-            ConcurrencyView(
-                test=test.test,
-                anchor=f"clients-{rows[0].anchor.removeprefix('test-')}",
-                courses=tuple(test.courses),
-                rows=tuple(rows),
-                chart=_chart_by_clients(page, rows, test.test),
-            )
+            {
+                "test": test.test,
+                "anchor": f"clients-{rows[0].anchor.removeprefix('test-')}",
+                "courses": test.courses,
+                "rows": rows,
+                "chart": _chart_by_clients(page, rows, test.test),
+            }
         )
     return views
 
@@ -159,84 +130,47 @@ def _chart_by_clients(page: Page, rows: Sequence[Row], test: str) -> Markup:
     margin = page.report.margin
     axes = Axes(x, axis_of_ratios(lines, margin, HEIGHT), levels, margin, HEIGHT)
     title = f"Rate of {test} relative to {page.report.base}, by number of clients"
-    return draw(title, lines, axes, "{:.0f}".format, _level_labels(levels, x))
+    return draw(
+        title,
+        lines,
+        axes,
+        "{:.0f}".format,
+        svg.place_labels(levels, x, HEIGHT, CLOSEST_LABELS, "{:.0f}".format),
+    )
 
 
-def _level_labels(levels: Sequence[float], x: Logarithmic) -> list[Markup]:
-    """Return the numbers of clients below the chart, without those that would touch another."""
-    labels: list[Markup] = []
-    last = -CLOSEST_LABELS
-    for level in levels:
-        if x(level) - last >= CLOSEST_LABELS:
-            last = x(level)
-            labels.append(svg.text(svg.share(last), HEIGHT + 15, "tick middle", f"{level:.0f}"))
-    return labels
-
-
-@dataclass(frozen=True)
-class ContendersView:
-    """The columns of the tables of contenders."""
-
-    particulars: Mapping[str, Mapping[str, str | None]]
-    """Engine, environment and allocator, those that any contender has: title -> by contender."""
-    differing_settings: tuple[str, ...]
-    all_settings: tuple[str, ...]
-    unknown_settings: tuple[str, ...]
-    """Sentences: which version does not know which optional settings."""
-
-
-def contenders_view(report: Report) -> ContendersView:
+def contenders_view(report: Report) -> View:
+    """Return the columns of the tables of contenders: particulars (title -> by contender), and the
+    names of settings."""
     infos = report.contender_info
-    particulars: dict[str, dict[str, str | None]] = {
+    particulars = {
         "Engine": {info.name: info.engine for info in infos},
         "Environment": {info.name: ", ".join(info.environment) or None for info in infos},
         "Allocator": {info.name: info.allocator for info in infos},
     }
-    return ContendersView(
-        particulars={title: known for title, known in particulars.items() if any(known.values())},
-        differing_settings=_names(info.differing for info in infos),
-        all_settings=_names(info.settings for info in infos),
-        unknown_settings=tuple(unknown_settings(infos)),
-    )
+    return {
+        "particulars": {
+            title: named for title, named in particulars.items() if any(named.values())
+        },
+        "differing_settings": sorted({name for info in infos for name in info.differing}),
+        "all_settings": sorted({name for info in infos for name in info.settings}),
+        "unknown_settings": unknown_settings(infos),
+    }
 
 
-def _names(settings: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
-    return tuple(sorted({name for some in settings for name in some}))
-
-
-@dataclass(frozen=True)
-class HostView:
-    """The bad states, and a sentence on the other findings."""
-
-    bad: tuple[Finding, ...]
-    others: str
-
-
-def host_view(report: Report) -> HostView | None:
-    """Return the view of the findings; None where the host was not checked."""
+def host_view(report: Report) -> View | None:
+    """Return the bad states, and a sentence on the other findings; None without a check."""
     if not report.findings:
         return None
-    return HostView(
-        bad=tuple(answer.bad(report.findings)),
-        others=answer.others(report.findings),
-    )
+    return {"bad": answer.bad(report.findings), "others": answer.others(report.findings)}
 
 
-@dataclass(frozen=True)
-class HostsView:
-    """The hosts, and the results on each."""
-
-    head: Sequence[str]
-    hosts: Sequence[Sequence[str]]
-    results: HostTable | None
-    explained: str = EXPLAINED
-
-
-def hosts_view(report: Report) -> HostsView | None:
+def hosts_view(report: Report) -> View | None:
     """Return the view; None unless the experiment was joined."""
     if not report.hosts:
         return None
-    return HostsView(HEAD_OF_HOSTS, rows_of_hosts(report), table_by_host(report))
+    results = table_by_host(report)
+    return {"head": HEAD_OF_HOSTS, "hosts": rows_of_hosts(report), "results": results}
 
 
 @dataclass(frozen=True)
@@ -309,82 +243,30 @@ def _point_of_work(cell: Result, mark: Mark) -> ForestPoint | None:
     )
 
 
-@dataclass(frozen=True)
-class EffortRow:
-    """One test, on each of the curve's contenders that has it."""
-
-    test: str
-    points: tuple[SearchPoint | None, ...]
-
-
-@dataclass(frozen=True)
-class LevelRow:
-    """One recall, on each of the curve's contenders."""
-
-    recall: float
-    cells: tuple[AtRecall, ...]
-
-
-@dataclass(frozen=True)
-class CurveView:
-    """One curve of all contenders."""
-
-    title: str
-    contenders: tuple[str, ...]
-    chart: Markup
-    efforts: tuple[EffortRow, ...]
-    levels: tuple[LevelRow, ...]
-
-
-@dataclass(frozen=True)
-class SearchesView:
-    """What the section shows."""
-
-    curves: tuple[CurveView, ...]
-    indexes: Sequence[IndexResult]
-
-
-def searches_view(page: Page) -> SearchesView | None:
+def searches_view(page: Page) -> View | None:
     """Return the curves and the indexes; None without any."""
     report = page.report
     if not report.searches and not report.indexes:
         return None
     levels = {comparison.clients for comparison in report.searches}
     curves = [_curve(page, each, with_clients=len(levels) > 1) for each in report.searches]
-    return SearchesView(tuple(curves), report.indexes)
+    return {"curves": curves, "indexes": report.indexes}
 
 
-def _curve(page: Page, comparison: SearchComparison, *, with_clients: bool) -> CurveView:
-    title = comparison.curve + (f", {comparison.clients} clients" if with_clients else "")
+def _curve(page: Page, comparison: SearchComparison, *, with_clients: bool) -> View:
+    """Return one curve of all contenders, with its points by test and by recall."""
     curves = comparison.contenders
     points = {(curve.contender, point.test): point for curve in curves for point in curve.points}
     tests = dict.fromkeys(point.test for curve in curves for point in curve.points)
-    return CurveView(
-        title=title,
-        contenders=tuple(curve.contender for curve in curves),
-        chart=recall_chart(comparison, page.marks),
-        efforts=tuple(
-            EffortRow(test, tuple(points.get((curve.contender, test)) for curve in curves))
-            for test in tests
-        ),
-        levels=tuple(
-            LevelRow(cells[0].recall, cells)
-            for cells in zip(*(curve.at for curve in curves), strict=True)
-        ),
-    )
-
-
-@dataclass(frozen=True)
-class StorageView:
-    """The tables of the storage's use."""
-
-    tables: Sequence[StorageTable]
-
-
-def storage_view(report: Report) -> StorageView | None:
-    """Return the tables; None without tests of data beyond the page caches."""
-    tables = tables_of_storage(report)
-    return StorageView(tables) if tables else None
+    return {
+        "title": comparison.curve + (f", {comparison.clients} clients" if with_clients else ""),
+        "contenders": [curve.contender for curve in curves],
+        "chart": recall_chart(comparison, page.marks),
+        "efforts": {
+            test: [points.get((curve.contender, test)) for curve in curves] for test in tests
+        },
+        "levels": [*zip(*(curve.at for curve in curves), strict=True)],
+    }
 
 
 @dataclass(frozen=True)
@@ -441,7 +323,7 @@ def sections_of(
         Section("concurrency", "Clients", concurrency_views(page) or None),
         Section("beside", "Mixed load", beside_view(page)),
         Section("memory", "Memory", page.report.memory or None),
-        Section("storage", "Storage", storage_view(page.report)),
+        Section("storage", "Storage", tables_of_storage(page.report) or None),
         Section("tests", "Tests", test_views(page, slices, profiles)),
         Section("host", "Host", host_view(page.report)),
         Section("contenders", "Contenders", contenders_view(page.report)),

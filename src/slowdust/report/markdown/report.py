@@ -14,7 +14,7 @@ from slowdust.report import answer, calibration
 from slowdust.report.absent import runs_of
 from slowdust.report.answer import beginning, list_of_changes, passages
 from slowdust.report.evidence import MARK_EXPLAINED, differences_in_words, plain_lines
-from slowdust.report.markdown import contenders, evidence, hardware, results, steps, storage
+from slowdust.report.markdown import contenders, evidence, hardware, results, steps
 from slowdust.report.markdown.table import ABSENT, escaped, table
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
@@ -149,7 +149,7 @@ SECTIONS = (
     results.mixed_load,
     results.frontier,
     hardware.memory,
-    storage.storage,
+    contenders.storage,
     hardware.per_operation,
     hardware.counters,
     hardware.latency,

@@ -116,7 +116,7 @@ def recall_chart(comparison: SearchComparison, marks: Mapping[str, Mark]) -> Mar
             *(svg.upright(x(stop), 0, RECALL_HEIGHT, "grid") for stop in x.stops),
         ),
         marks=tuple(_curve(curve, marks[curve.contender], x, y) for curve in comparison.contenders),
-        labels=tuple(_labels(x)),
+        labels=svg.place_labels(x.stops, x, RECALL_HEIGHT, _CLOSEST_LABELS, _recall),
         axis=tuple(svg.text("100%", place + 4, "tick end", text, dx=-8) for place, text in ticks),
     ).markup()
 
@@ -137,12 +137,5 @@ def _words(point: SearchPoint) -> str:
     return f"{point.test}: {point.recall:.3f}, {numbers.short(point.qps)}/s"
 
 
-def _labels(x: RecallAxis) -> list[Markup]:
-    labels: list[Markup] = []
-    last = -_CLOSEST_LABELS
-    for stop in x.stops:
-        if x(stop) - last >= _CLOSEST_LABELS:
-            last = x(stop)
-            text = f"{stop:.2f}".removesuffix("0") if stop < 1 else "1"
-            labels.append(svg.text(svg.share(last), RECALL_HEIGHT + 15, "tick middle", text))
-    return labels
+def _recall(stop: float) -> str:
+    return f"{stop:.2f}".removesuffix("0") if stop < 1 else "1"
