@@ -16,8 +16,13 @@ from slowdust.builds import cache, staging
 from slowdust.builds.catalog import catalog_of
 from slowdust.builds.compiling import recipe
 from slowdust.builds.compiling.flags import DEFAULT_FLAGS, FlagSet, flag_set
-from slowdust.builds.compiling.missing import check_programs, find_compiler
-from slowdust.builds.compiling.recipe import Compiler, Recipe, Workshop
+from slowdust.builds.compiling.recipe import (
+    Compiler,
+    Recipe,
+    Workshop,
+    check_programs,
+    find_compiler,
+)
 from slowdust.builds.compiling.running import COMPILER_CACHE, Runner, end_abandoned
 from slowdust.builds.model import Build, Progress, Unpacked
 from slowdust.builds.revisions.repository import commit_of

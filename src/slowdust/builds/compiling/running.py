@@ -18,7 +18,7 @@ from typing import IO
 import psutil
 
 from slowdust.accounts import BASE_ENVIRONMENT, Account, ends_with_this_process
-from slowdust.builds.compiling import missing
+from slowdust.builds.compiling import recipe
 from slowdust.builds.compiling.recipe import Step
 from slowdust.builds.model import Progress
 from slowdust.errors import SlowdustError
@@ -166,7 +166,7 @@ class Runner:
 
     def _failure(self, step: Step, code: int) -> str:
         lines = self._log.read_text(errors="replace", encoding="utf-8").splitlines()
-        remedy = missing.remedy(lines)
+        remedy = recipe.remedy(lines)
         shown = "\n".join(f"    {line}" for line in lines[-_LAST_LINES:])
         program = Path(str(step.command[0])).name
         return (

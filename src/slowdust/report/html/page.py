@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
+from typing import NamedTuple
 
 from markupsafe import Markup
 
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.metrics import COMPARED, PERCENTILES, Metric, Percentile, shown_metrics
-from slowdust.analysis.model import Amount, MetricComparison, Report, Result, Verdict
+from slowdust.analysis.model import Amount, Report, Result, Verdict
 from slowdust.analysis.results.results import by_step
 from slowdust.analysis.story.bands import has_no_interval
 from slowdust.analysis.work.estimate import WORK_MARGIN
@@ -25,6 +25,7 @@ from slowdust.report.absent import Runs, runs_of
 from slowdust.report.answer import Line, Passage, beginning, lines, passages
 from slowdust.report.html import cells
 from slowdust.report.html.cells import sla_failure
+from slowdust.report.html.charts.curves import as_json
 from slowdust.report.html.charts.marks import Mark, marks_of
 from slowdust.report.html.numbers import percent
 from slowdust.store.manifest import StepFailure
@@ -195,8 +196,7 @@ Shown = tuple[str, str, str]
 """A ratio, its interval and its verdict: less, more, same or unsure."""
 
 
-@dataclass(frozen=True)
-class SwitchedMetric:
+class SwitchedMetric(NamedTuple):
     """A metric with a comparison in some row; its cells by row and contender beside the base."""
 
     key: str
@@ -205,59 +205,35 @@ class SwitchedMetric:
     """Anchor of a row -> its cells; None where the metric was not compared."""
 
 
-@dataclass(frozen=True)
-class MetricSwitch:
-    """All metrics that can be chosen; none where only rates are known."""
-
-    metrics: tuple[SwitchedMetric, ...]
-
-    @property
-    def as_json(self) -> Markup:
-        """The cells of each metric by its key, fit to stand in a script element."""
-        data = {metric.key: metric.cells for metric in self.metrics}
-        text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
-        return Markup(text.replace("<", "\\u003c"))
-
-
-def metric_switch(rows: Sequence[Row]) -> MetricSwitch:
+def switched_metrics(rows: Sequence[Row]) -> tuple[SwitchedMetric, ...]:
     """Return the metrics of which any row has a ratio, work by instructions first."""
-    work = SwitchedMetric("work", "work", {row.anchor: _works(row) for row in rows})
     known = {metric.key: metric for metric in COMPARED}
-    offered = [known[key] for key in OFFERED]
-    others = (
-        SwitchedMetric(
-            metric.key,
-            metric.field if isinstance(metric, Percentile) else metric.label,
-            {row.anchor: _comparisons(row, metric.key) for row in rows},
-        )
-        for metric in offered
-    )
-    return MetricSwitch(tuple(m for m in (work, *others) if any(map(any, m.cells.values()))))
+    metrics = [SwitchedMetric("work", "work", {row.anchor: _works(row) for row in rows})]
+    for metric in (known[key] for key in OFFERED):
+        label = metric.field if isinstance(metric, Percentile) else metric.label
+        shown = {row.anchor: _comparisons(row, metric.key) for row in rows}
+        metrics.append(SwitchedMetric(metric.key, label, shown))
+    return tuple(metric for metric in metrics if any(map(any, metric.cells.values())))
 
 
 def _works(row: Row) -> tuple[Shown | None, ...]:
+    works = (None if cell is None else cell.work for cell in row.cells)
     return tuple(
-        (
-            cells.work_ratio(work.ratio),
-            str(cells.work_interval(work)),
-            work.verdict or "",
-        )
-        if cell is not None and (work := cell.work) is not None and work.ratio is not None
-        else None
-        for cell in row.cells
+        None
+        if work is None or work.ratio is None
+        else (str(cells.work_ratio(work.ratio)), str(cells.work_interval(work)), work.verdict or "")
+        for work in works
     )
 
 
 def _comparisons(row: Row, key: str) -> tuple[Shown | None, ...]:
+    all_compared = (None if cell is None else cell.compared.get(key) for cell in row.cells)
     return tuple(
-        _shown(cell.compared[key]) if cell is not None and key in cell.compared else None
-        for cell in row.cells
+        None
+        if each is None
+        else (str(cells.ratio(each.ratio)), str(cells.interval(each.low, each.high)), each.verdict)
+        for each in all_compared
     )
-
-
-def _shown(compared: MetricComparison) -> Shown:
-    interval = cells.interval(compared.low, compared.high)
-    return (str(cells.ratio(compared.ratio)), str(interval), compared.verdict)
 
 
 MOST_IN_ONE_FOREST = 4
@@ -334,9 +310,14 @@ class Page:
         return len(self.rows) * len(self.report.contenders) > MOST_CELLS
 
     @cached_property
-    def switch(self) -> MetricSwitch:
+    def switched(self) -> tuple[SwitchedMetric, ...]:
         """The metrics that the results table can show in place of the rate."""
-        return metric_switch(self.rows)
+        return switched_metrics(self.rows)
+
+    @property
+    def switched_cells(self) -> Markup:
+        """The cells of each such metric by its key, fit to stand in a script element."""
+        return as_json({metric.key: metric.cells for metric in self.switched})
 
     @cached_property
     def metrics(self) -> list[Metric]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-
-from markupsafe import Markup
 
 from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.metrics import Metric, shown_metrics
@@ -25,61 +23,11 @@ from slowdust.report.html.steps import StepView, step_view
 from slowdust.store.measured import Schedule
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
-from slowdust.units import Microsecond, Second, known
+from slowdust.units import Second, known
 from slowdust.wording import operation
 
-
-@dataclass(frozen=True)
-class OpenLoop:
-    """A contender's record of keeping the schedule of an open-loop run, over all its slices."""
-
-    contender: str
-    rate: float
-    arrivals: str
-    operations: int
-    late_operations: int
-    mean_lag_us: Microsecond
-    max_lag_us: Microsecond
-
-
-@dataclass(frozen=True)
-class Note:
-    """A note and the contenders that it is about; without names all that were compared."""
-
-    words: str
-    contenders: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class SliceCharts:
-    """The charts of a test that was measured in slices.
-
-    A large page has only that of ratios: the others would be most of the file.
-    """
-
-    rates: Markup | None
-    ratios: Markup
-    seconds: Markup | None
-
-
-@dataclass(frozen=True)
-class Reason:
-    """What makes a contender faster or slower."""
-
-    contender: str
-    words: str
-    chart: Markup
-
-
-@dataclass(frozen=True)
-class PlanView:
-    """A statement that contenders execute in different ways."""
-
-    statement: str
-    differences: dict[str, str]
-    """Contender -> what differs, in words."""
-    plans: dict[str, tuple[tuple[str, bool], ...]]
-    """Contender -> the lines of its plan, and whether each differs."""
+Named = Mapping[str, object]
+"""What a part of the template shows, by name."""
 
 
 @dataclass(frozen=True)
@@ -95,13 +43,21 @@ class TestView:
     has_response_times: bool
     """Whether its results are given in response times."""
     metrics: tuple[Metric, ...]
-    charts: SliceCharts | None
-    reasons: tuple[Reason, ...]
-    open_loop: tuple[OpenLoop, ...]
-    plans: tuple[PlanView, ...]
+    charts: Named | None
+    """The charts of a test that was measured in slices: of rates, ratios, seconds.
+
+    A large page has only that of ratios: the others would be most of the file.
+    """
+    reasons: tuple[Named, ...]
+    """What makes contenders faster or slower."""
+    open_loop: tuple[Named, ...]
+    """How each contender kept the schedule of an open-loop run, over all its slices."""
+    plans: tuple[Named, ...]
+    """Statements that contenders execute in different ways."""
     same_plans: tuple[str, ...]
     """The contenders that were seen to execute its statements as the base does."""
-    notes: tuple[Note, ...]
+    notes: tuple[Named, ...]
+    """Notes with the contenders that they are about; without names all that were compared."""
     operation: str
     """One of its operations in words: 'operation', 'insert', 'query'."""
     step: StepView | None
@@ -155,7 +111,11 @@ def _test_view(
         ),
         charts=_charts(page, row, timed, origin) if timed and step is None else None,
         reasons=tuple(
-            Reason(result.contender, explanation.words, waterfall(explanation, per))
+            {
+                "contender": result.contender,
+                "words": explanation.words,
+                "chart": waterfall(explanation, per),
+            }
             for result in results
             if (explanation := result.explanation) is not None and explanation.words
         ),
@@ -182,7 +142,7 @@ def _test_view(
     )
 
 
-def _charts(page: Page, row: Row, slices: Sequence[Slice], origin: Second) -> SliceCharts:
+def _charts(page: Page, row: Row, slices: Sequence[Slice], origin: Second) -> Named:
     present = {record.place.contender for record in slices}
     marks = {name: mark for name, mark in page.marks.items() if name in present}
     plan = layout(slices)
@@ -195,28 +155,30 @@ def _charts(page: Page, row: Row, slices: Sequence[Slice], origin: Second) -> Sl
     margin = page.report.margin
     if page.has_many_cells:
         ratios = static_ratio_chart(plan, marks, base, margin, compared)
-        return SliceCharts(rates=None, ratios=ratios, seconds=None)
-    return SliceCharts(
-        rates=rate_chart(plan, marks, base, unit),
-        ratios=ratio_chart(plan, marks, base, margin, compared),
-        seconds=seconds_chart(slices, origin, marks, unit),
-    )
+        return {"rates": None, "ratios": ratios, "seconds": None}
+    return {
+        "rates": rate_chart(plan, marks, base, unit),
+        "ratios": ratio_chart(plan, marks, base, margin, compared),
+        "seconds": seconds_chart(slices, origin, marks, unit),
+    }
 
 
-def _plans(difference: PlanDifference) -> PlanView:
-    return PlanView(
-        statement=difference.statement,
-        differences={
+def _plans(difference: PlanDifference) -> Named:
+    """Return, by contender, what differs in words, and the lines of its plan with whether they do."""
+    differing = difference.differing_lines
+    return {
+        "statement": difference.statement,
+        "differences": {
             name: differences_in_words(words) for name, words in difference.differences.items()
         },
-        plans={
-            name: tuple(marked_lines(plan, difference.differing_lines.get(name, ())))
+        "plans": {
+            name: [*marked_lines(plan, differing.get(name, ()))]
             for name, plan in difference.plans.items()
         },
-    )
+    }
 
 
-def _notes(row: Row) -> tuple[Note, ...]:
+def _notes(row: Row) -> tuple[Named, ...]:
     noted: dict[str, list[str]] = {}
     for result in row.results:
         for words in result.notes:
@@ -224,13 +186,13 @@ def _notes(row: Row) -> tuple[Note, ...]:
                 noted.setdefault(words, []).append(result.contender)
     compared = {cell.contender for cell in row.cells if cell is not None}
     return tuple(
-        Note(words, () if compared and compared <= set(names) else tuple(names))
+        {"words": words, "contenders": () if compared and compared <= set(names) else names}
         for words, names in noted.items()
     )
 
 
-def _open_loop(names: Collection[str], slices: Sequence[Slice]) -> list[OpenLoop]:
-    loops = []
+def _open_loop(names: Collection[str], slices: Sequence[Slice]) -> list[Named]:
+    loops: list[Named] = []
     for name in names:
         kept: list[tuple[Schedule, int]] = [
             (record.measured.schedule, record.measured.operations)
@@ -243,14 +205,14 @@ def _open_loop(names: Collection[str], slices: Sequence[Slice]) -> list[OpenLoop
         if operations:
             lag = sum(schedule.mean_lag_ns * count for schedule, count in kept)
             loops.append(
-                OpenLoop(
-                    contender=name,
-                    rate=kept[0][0].rate,
-                    arrivals=kept[0][0].arrivals,
-                    operations=operations,
-                    late_operations=sum(schedule.late_operations for schedule, _ in kept),
-                    mean_lag_us=lag / operations / 1e3,
-                    max_lag_us=max(schedule.max_lag_ns for schedule, _ in kept) / 1e3,
-                )
+                {
+                    "contender": name,
+                    "rate": kept[0][0].rate,
+                    "arrivals": kept[0][0].arrivals,
+                    "operations": operations,
+                    "late_operations": sum(schedule.late_operations for schedule, _ in kept),
+                    "mean_lag_us": lag / operations / 1e3,
+                    "max_lag_us": max(schedule.max_lag_ns for schedule, _ in kept) / 1e3,
+                }
             )
     return loops

@@ -59,8 +59,7 @@ def bars_chart(bars: Sequence[Bar], unit: str) -> Markup:
 
 def _bar(bar: Bar, x: Linear, top: float, unit: str) -> tuple[Markup, Markup]:
     value = "not measured" if bar.rate is None else f"{numbers.significant(bar.rate)} {unit}"
-    text = svg.text("0", top + _TEXT, "row", bar.label)
-    text += svg.text("100%", top + _TEXT, "row end", value)
+    text = _labelled(bar.label, value, top)
     if bar.rate is None:
         return text, Markup()
     y = top + _TEXT + 6
@@ -72,8 +71,12 @@ def _bar(bar: Bar, x: Linear, top: float, unit: str) -> tuple[Markup, Markup]:
     return text + body, svg.path(f"dot {bar.mark.css_class}", svg.dots(points))
 
 
+def _labelled(label: str, value: str, top: float) -> Markup:
+    text = svg.text("0", top + _TEXT, "row", label)
+    return text + svg.text("100%", top + _TEXT, "row end", value)
+
+
 _SIZE_PITCH = 34.0
-_SIZE_TEXT = 13.0
 _SIZE_BAR = 12.0
 
 
@@ -98,15 +101,13 @@ def size_bars(bars: Sequence[SizeBar], title: str) -> Markup:
 
 
 def _size_bar(bar: SizeBar, x: Linear, top: float) -> Markup:
-    text = svg.text("0", top + _SIZE_TEXT, "row", bar.label)
-    text += svg.text("100%", top + _SIZE_TEXT, "row end", bar.value)
-    y = top + _SIZE_TEXT + 5
+    y = top + _TEXT + 5
     ends = pairwise(accumulate(bar.parts, initial=0))
     parts = (
         svg.band(x(start), x(end), y, y + _SIZE_BAR, f"part part-{place}")
         for place, (start, end) in enumerate(ends)
     )
-    return text + Markup().join(parts)
+    return _labelled(bar.label, bar.value, top) + Markup().join(parts)
 
 
 _NARROWEST = 0.6

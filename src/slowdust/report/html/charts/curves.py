@@ -102,10 +102,15 @@ def _values(length: float, y: ValueAxis, curves: Sequence[Curve]) -> dict[str, o
     }
 
 
+def as_json(content: object) -> Markup:
+    """Return data for scripts; nothing in it can end the element that it stands in."""
+    text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+    return Markup(text.replace("<", "\\u003c"))
+
+
 def embedded(content: object) -> Markup:
-    """Return data of a chart for scripts; nothing in it can end the element."""
-    text = json.dumps(content, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
-    return Markup('<script type="application/json" class="values">{}</script>').format(Markup(text))
+    script = Markup('<script type="application/json" class="values">{}</script>')
+    return script.format(as_json(content))
 
 
 def _content(curve: Curve) -> dict[str, object]:
