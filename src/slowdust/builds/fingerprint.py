@@ -58,7 +58,6 @@ def sha256_of(path: Path) -> str:
 
 
 def programs_in(folder: Path) -> list[Path]:
-    """Return the files below a folder that are executed or loaded: programs, scripts, libraries."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
     return [path for path in files if _is_program(path)]
 

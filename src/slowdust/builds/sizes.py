@@ -53,7 +53,6 @@ def _shared_libraries(root: Path) -> set[Path]:
 
 
 def _linked(needed: tuple[str, ...], by_name: dict[str, Path]) -> dict[str, Path]:
-    """Return the libraries of the build that names lead to, with those that these need."""
     linked: dict[str, Path] = {}
     names = list(needed)
     while names:

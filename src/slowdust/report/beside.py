@@ -43,6 +43,5 @@ def rows_of(report: Report) -> list[BesideRow]:
 
 
 def envelope(points: Sequence[FrontierPoint], contender: str) -> list[FrontierPoint]:
-    """Return the points of a contender's frontier, by their rates of transactions."""
     own = [point for point in points if point.contender == contender and point.on_frontier]
     return sorted(own, key=lambda point: (point.transactions_per_s, -point.queries_per_s))

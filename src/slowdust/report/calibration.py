@@ -57,7 +57,6 @@ EXPLANATIONS = (
 
 
 def explanations(calibrations: Sequence[Calibration]) -> list[str]:
-    """Return sentences on how to read the tables, and on what is missing in them."""
     tallies = _tallies(calibrations)
     unknown = sum(tally.results - tally.known for tally in tallies)
     return [*EXPLANATIONS, *([f"{counted(unknown, 'result')} {_NOT_KNOWN}"] if unknown else [])]
@@ -88,7 +87,6 @@ def sentences(calibrations: Sequence[Calibration]) -> list[str]:
 
 
 def tally_table(calibrations: Sequence[Calibration]) -> Table:
-    """Return the counts over all tests of all calibrations, by the share that the delay takes."""
     header = ["slowed by", "results", "false verdicts", "found slower", "intervals with the truth"]
     return Table(header, [_tally_row(tally) for tally in _tallies(calibrations)])
 

@@ -11,11 +11,11 @@ from markupsafe import Markup
 
 from slowdust.analysis.diff.model import Condition, Diff, Relation, TestDifference
 from slowdust.analysis.diff.words import label_of
-from slowdust.ratios import interval, ratio, work_ratio
+from slowdust.ratios import ratio, work_ratio
 from slowdust.report.html.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
 from slowdust.report.html.charts.marks import Mark, marks_of
 from slowdust.report.html.environment import environment, shipped
-from slowdust.report.markdown.table import ABSENT, escaped, or_absent, pale, table
+from slowdust.report.markdown.table import ABSENT, escaped, judged, table
 from slowdust.units import known
 from slowdust.wording import GROUP_TITLES, step_label
 
@@ -109,7 +109,6 @@ _WIDEST = 100
 
 
 def render_markdown(diff: Diff) -> str:
-    """Return the whole difference: the sentences, then tables of tests and of conditions."""
     diff = escaped(diff)
     lines = [f"# {diff.before.experiment} and {diff.after.experiment}", ""]
     lines += [f"- {sentence}" for sentence in diff.summary]
@@ -138,8 +137,7 @@ _HEAD = ("Test", "Before", "After", "After / before")
 
 
 def _short_row(diff: Diff, test: TestDifference) -> tuple[str, ...]:
-    """Return the cells of a terminal: the intervals of both experiments are in their reports."""
-    change = or_absent(test.ratio, ratio) + interval(test.low, test.high)
+    change = judged(test.ratio, test.low, test.high)
     sides = [
         ABSENT if side is None else f"{ratio(side.ratio)} {side.verdict}"
         for side in (test.before, test.after)
@@ -174,12 +172,11 @@ def _tests(diff: Diff) -> list[str]:
 
 
 def _row(diff: Diff, test: TestDifference, *, with_work: bool) -> list[str]:
-    change = or_absent(test.ratio, ratio) + interval(test.low, test.high)
     cells = [
         label_of(diff, test),
         _relation(test.before),
         _relation(test.after),
-        pale(change) if test.verdict == "unsure" else change,
+        judged(test.ratio, test.low, test.high, test.verdict),
         test.verdict or ABSENT,
     ]
     if not with_work:
@@ -191,8 +188,8 @@ def _row(diff: Diff, test: TestDifference, *, with_work: bool) -> list[str]:
 def _relation(relation: Relation | None) -> str:
     if relation is None:
         return ABSENT
-    cell = f"{ratio(relation.ratio)}{interval(relation.low, relation.high)}"
-    return f"{pale(cell) if relation.verdict == 'unsure' else cell} {relation.verdict}"
+    cell = judged(relation.ratio, relation.low, relation.high, relation.verdict)
+    return f"{cell} {relation.verdict}"
 
 
 def _explanation(diff: Diff) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import textwrap
 from collections.abc import Sequence
@@ -17,8 +16,15 @@ from slowdust.analysis.metrics import Metric, shown_metrics
 from slowdust.analysis.model import Explanation, Part
 from slowdust.analysis.story.reasons import TITLES, amounts_of
 from slowdust.ratios import interval, ratio, speed, with_interval, work_in_words
-from slowdust.report import evidence as waits_in_words
-from slowdust.report.evidence import basis_of, cost_per_operation, own_costs, plain_lines
+from slowdust.report.evidence import (
+    basis_of,
+    change_of_wait,
+    cost_per_operation,
+    factor_in_words,
+    facts_of_waits,
+    own_costs,
+    plain_lines,
+)
 from slowdust.report.markdown.table import ABSENT, or_absent, rate
 from slowdust.report.terminal import plain_table, print_head, print_lines, standard_output, width_of
 from slowdust.wording import amount, clients, operation, share, short_names
@@ -194,7 +200,7 @@ def _parts(console: Console, one: OneResult) -> None:
     rows = [(TITLES[part.name], part, _role(part, explanation)) for part in explanation.parts]
     labels = [*(label for label, _, _ in rows), f"time per {unit}"]
     changes: list[Part | Explanation] = [*(part for _, part, _ in rows), explanation]
-    factors = [_factor(each) for each in changes]
+    factors = [factor_in_words(each, "X") for each in changes]
     roles = [*(role for _, _, role in rows), ""]
     # The parts add up to the whole, but for the mean over the starts of the servers.
     bars = falling([part.change for part in explanation.parts])
@@ -211,14 +217,6 @@ def _parts(console: Console, one: OneResult) -> None:
 
 def _is_unicode(console: Console) -> bool:
     return console.encoding.lower().startswith("utf")
-
-
-def _factor(change: Part | Explanation) -> str:
-    """Return '1.25X [1.22, 1.28]'."""
-    factor = f"{ratio(math.exp(change.change))}X"
-    if change.low is None or change.high is None:
-        return factor
-    return factor + interval(math.exp(change.low), math.exp(change.high))
 
 
 def _role(part: Part, explanation: Explanation) -> str:
@@ -257,9 +255,7 @@ def _waits(console: Console, one: OneResult) -> None:
     if waits is None:
         return
     _print_section(console, "Waits, in windows of their own that are not timed; changes with 99%.")
-    print_lines(
-        console, [each for each in (waits.words, *waits_in_words.facts_of_waits(waits)) if each]
-    )
+    print_lines(console, [each for each in (waits.words, *facts_of_waits(waits)) if each])
     table = plain_table("waits for", "kind", "base µs", "µs", "of the time", "change", left=2)
     for cost in waits.waits:
         beside = cost.beside
@@ -269,7 +265,7 @@ def _waits(console: Console, one: OneResult) -> None:
             ABSENT if beside is None else amount(beside.base),
             amount(cost.us),
             share(cost.us / waits.time_us),
-            ABSENT if beside is None else waits_in_words.change_of_wait(beside),
+            ABSENT if beside is None else change_of_wait(beside),
         )
     if waits.waits:
         console.print(table)
@@ -289,7 +285,6 @@ def _plans(console: Console, one: OneResult) -> None:
 
 
 def _hardware(console: Console, one: OneResult) -> None:
-    """Print the metrics that either of the two has, side by side."""
     own, base = one.result.per_op, one.base_result.per_op
     metrics = [m for m in shown_metrics([own, base], ()) if m.key in own or m.key in base]
     if not metrics:

@@ -41,7 +41,6 @@ class Column:
 
 
 def columns_of(builds: Sequence[SizedBuild]) -> list[Column]:
-    """Return the columns in which any build has a value, the most important first."""
     return [
         column
         for column in _COLUMNS

@@ -252,7 +252,6 @@ def _styled(text: str, verdict: str | None) -> Text:
 
 
 def _tallies(report: Report, *, with_spread: bool) -> Table:
-    """Return a row for each contender: its verdicts, the median rqps, and the ends of its span."""
     names = short_names(report.contenders)
     verdicts_of: tuple[Verdict, ...] = ("slower", "faster", "same", "unsure")
     spread = ("lowest", "highest") if with_spread else ()
@@ -269,7 +268,6 @@ def _tallies(report: Report, *, with_spread: bool) -> Table:
 
 
 def _storage(report: Report) -> tuple[Table, str] | None:
-    """Return what each test beyond the page caches took of the storage, and the legend."""
     used = [result for result in report.results if result.storage is not None]
     if not used:
         return None

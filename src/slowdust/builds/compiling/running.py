@@ -79,7 +79,6 @@ class Runner:
         self._phase = ""
 
     def count(self, steps: list[Step]) -> None:
-        """Count what the steps will compile, where they can tell it beforehand."""
         commands: set[bytes] = set()
         for step in steps:
             if step.preview is not None:
@@ -144,7 +143,6 @@ class Runner:
                 process.stdout.close()
 
     def _follow(self, output: IO[bytes], log: IO[bytes], step: Step) -> None:
-        """Copy the output to the log until it ends, and show the extent now and then."""
         with selectors.DefaultSelector() as selector:
             selector.register(output, selectors.EVENT_READ)
             rest = b""

@@ -83,7 +83,6 @@ def check_repository(repository: str) -> None:
 
 
 def _as_address(repository: str) -> str:
-    """Return the address of `ann@host:path`, too, as one that has a scheme."""
     if "://" in repository:
         return repository
     user, _, place = repository.rpartition("@")
@@ -254,7 +253,6 @@ def _logged(folder: Path, *arguments: str) -> list[Commit]:
 
 
 def _fork(folder: Path, first: str, last: str) -> str:
-    """Return the last commit of the first parents of `last` that `first` has, too."""
     theirs = set(git(folder, "rev-list", first).split())
     ours = git(folder, "rev-list", "--first-parent", last).split()
     return next((commit[:12] for commit in ours if commit in theirs), "no commit")

@@ -101,7 +101,6 @@ def _is_file(path: Path) -> bool:
 
 
 def _content(root: Path, names: list[str]) -> str:
-    """Return the SHA-256 of names, contents and whether files are programs."""
     digest = hashlib.sha256()
     for name in names:
         path = root / name
@@ -121,7 +120,6 @@ def _copy(root: Path, names: list[str], folder: Path) -> None:
 
 
 def _unpack(archive: Path, folder: Path) -> None:
-    """Unpack an archive, without the folder that holds all of it."""
     with temporary_folder(folder.parent) as temporary:
         unpacked = temporary / "unpacked"
         unpack(archive, unpacked)

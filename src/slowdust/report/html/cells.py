@@ -167,7 +167,6 @@ seconds = or_absent(numbers.duration)
 
 
 def with_relative(value: float | None, factor: float | None) -> str | Markup:
-    """Return a value per operation, and below it the multiple of the base's where it is known."""
     cell = measured(value)
     if factor is None:
         return cell

@@ -21,7 +21,6 @@ _LIBRARY = "uplot/uPlot.iife.min.js"
 
 @cache
 def environment() -> Environment:
-    """Return the templates of this package, with the filters that they use."""
     templates = Environment(
         loader=PackageLoader("slowdust.report.html"),
         autoescape=True,

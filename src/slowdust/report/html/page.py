@@ -162,7 +162,6 @@ class Failure:
 
     @property
     def log(self) -> str:
-        """All further lines."""
         return self.step.reason.strip().partition("\n")[2].strip("\n")
 
     @property
@@ -172,7 +171,6 @@ class Failure:
 
 
 def failures_of(failed: Sequence[StepFailure], rows: Sequence[Row]) -> tuple[Failure, ...]:
-    """Return the failures of an experiment, in the order in which they are reported."""
     anchors = {(row.step.test, row.step.clients): row.anchor for row in rows if row.long}
     return tuple(Failure(step, anchors.get((step.test, step.clients))) for step in failed)
 
@@ -267,7 +265,6 @@ class Page:
 
     @cached_property
     def others(self) -> tuple[str, ...]:
-        """The contenders beside the base."""
         return tuple(name for name in self.report.contenders if name != self.report.base)
 
     @cached_property
@@ -296,7 +293,6 @@ class Page:
 
     @cached_property
     def groups(self) -> tuple[TableGroup, ...]:
-        """The rows under the headings of the results table."""
         return table_groups(self.rows)
 
     @cached_property
@@ -311,7 +307,6 @@ class Page:
 
     @cached_property
     def switched(self) -> tuple[SwitchedMetric, ...]:
-        """The metrics that the results table can show in place of the rate."""
         return switched_metrics(self.rows)
 
     @property
@@ -328,7 +323,6 @@ class Page:
 
     @cached_property
     def latencies(self) -> tuple[str, ...]:
-        """The percentiles of response times that any result has."""
         return self.runs.columns_of_latency([r for row in self.rows for r in row.results])
 
     @cached_property
@@ -347,17 +341,14 @@ class Page:
 
     @property
     def heading_of_intervals(self) -> str:
-        """The heading of the forest plots."""
         return "Relative rates" if self.single_runs else "Intervals"
 
     @cached_property
     def has_response_times(self) -> bool:
-        """Whether any result is given in response times."""
         return any(result.response_time for result in self.report.results)
 
     @cached_property
     def has_work(self) -> bool:
-        """Whether the work of any result was counted."""
         return has_work(self.report.results)
 
     @property
@@ -367,7 +358,6 @@ class Page:
 
     @cached_property
     def has_counters(self) -> bool:
-        """Whether hardware counters are shown."""
         return any(result.counters_relative for result in self.report.results)
 
     @cached_property
@@ -446,7 +436,6 @@ class Page:
 
     @cached_property
     def host_line(self) -> str:
-        """The first facts about the host."""
         facts = [
             f"{value} CPUs" if label == "CPUs" else value
             for label, value in self.report.host.items()

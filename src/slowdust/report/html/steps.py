@@ -88,7 +88,6 @@ def server_cpus(samples: Sequence[Sample]) -> list[float | None]:
 
 
 def server_written_mb(samples: Sequence[Sample]) -> list[float | None]:
-    """Return the MB per second that the server wrote to storage."""
     return _by_second(samples, "write_bytes", BYTES_PER_MB)
 
 
@@ -248,7 +247,6 @@ def _drawn(
 def _graphs(
     runs: Sequence[_Detailed], roles: Sequence[Role], units: Mapping[str, str]
 ) -> list[Graph]:
-    """Return rate and response time of each role, then its lateness, then the server's use."""
     graphs: list[Graph] = []
     drawn = [role for role in roles if role.by_second]
     for role in drawn:

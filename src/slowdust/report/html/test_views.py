@@ -164,7 +164,7 @@ def _charts(page: Page, row: Row, slices: Sequence[Slice], origin: Second) -> Na
 
 
 def _plans(difference: PlanDifference) -> Named:
-    """Return, by contender, what differs in words, and the lines of its plan with whether they do."""
+    """Return, by contender, the differences in words and the lines with whether they differ."""
     differing = difference.differing_lines
     return {
         "statement": difference.statement,

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 from slowdust.analysis.model import (
     ContenderWaits,
     Difference,
-    Explanation,
     FunctionChanges,
-    Part,
     Report,
 )
 from slowdust.analysis.story.reasons import TITLES
-from slowdust.ratios import interval, ratio
 from slowdust.report.evidence import COSTS, basis_of, change_of_wait, facts_of_waits
 from slowdust.report.markdown.table import ABSENT, or_absent, pale, table
 from slowdust.wording import amount, clients, counted, share, signed_amount
@@ -31,8 +26,11 @@ def of_changes(report: Report) -> list[str]:
             result.test,
             str(result.clients),
             result.contender,
-            _factor(explanation),
-            *(_cell(explanation.part(name)) for name in names),
+            factor_in_words(explanation, "x"),
+            *(
+                ABSENT if (part := explanation.part(name)) is None else factor_in_words(part, "x")
+                for name in names
+            ),
         ]
         for result, explanation in changed
     ]
@@ -47,17 +45,6 @@ def of_changes(report: Report) -> list[str]:
         "",
         *table(header, rows, left=1),
     ]
-
-
-def _cell(part: Part | None) -> str:
-    return ABSENT if part is None else _factor(part)
-
-
-def _factor(change: Part | Explanation) -> str:
-    factor = f"{ratio(math.exp(change.change))}x"
-    if change.low is None or change.high is None:
-        return factor
-    return factor + interval(math.exp(change.low), math.exp(change.high))
 
 
 _FUNCTION_COLUMNS = [

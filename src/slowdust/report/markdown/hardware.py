@@ -99,7 +99,6 @@ def _of_base(result: Result, key: str) -> str:
 
 
 def _relative(result: Result, key: str) -> str:
-    """Return the multiple of the base's value, with interval and verdict if it has these."""
     if (compared := result.compared.get(key)) is None:
         return or_absent((result.per_op_relative or {}).get(key), _multiple)
     return _comparison(compared)

@@ -40,13 +40,11 @@ def calibrated(report: Report) -> list[str]:
 
 
 def answered(report: Report) -> list[str]:
-    """Return the answer as a list, below the warning that the experiment is not finished."""
     unfinished = [f"**{report.unfinished}**", ""] if report.unfinished else []
     return [*unfinished, *(f"- **{line.label}**: {line.text}" for line in answer.lines(report))]
 
 
 def undecided(report: Report) -> list[str]:
-    """Return the sentences that come before the notes, each a paragraph."""
     return "\n\n".join(beginning(report)).splitlines()
 
 
@@ -183,7 +181,6 @@ _LEFT_OUT = "\nSections that do not fit into a comment are left out.\n"
 def render_short(
     report: Report, _slices: Sequence[Slice] = (), _profiles: Sequence[Profile] = ()
 ) -> str:
-    """Return the answer, the verdicts of each contender, and folded: causes, tests, warnings."""
     report = escaped(report)
     head = [f"### {report.experiment}: {_compared(report)}", "", *answered(report)]
     alone = len(report.contenders) == 1

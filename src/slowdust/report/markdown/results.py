@@ -5,7 +5,6 @@ from __future__ import annotations
 from textwrap import wrap
 
 from slowdust.analysis.model import (
-    AtRecall,
     FrontierPoint,
     IndexResult,
     Report,
@@ -17,10 +16,10 @@ from slowdust.analysis.results.main_effects import main_effects
 from slowdust.analysis.results.results import by_step
 from slowdust.analysis.sla import missed_its_sla
 from slowdust.analysis.work.results import has_work
-from slowdust.ratios import interval, ratio, work_ratio
+from slowdust.ratios import ratio
 from slowdust.report.absent import runs_of
 from slowdust.report.beside import FRONTIER, INTRODUCTION, BesideRow, rows_of
-from slowdust.report.markdown.table import ABSENT, PALE, or_absent, pale, rate, table
+from slowdust.report.markdown.table import ABSENT, PALE, judged, or_absent, rate, table
 from slowdust.store.count import SYSTEM_CALLS
 from slowdust.wording import clients, rough_duration
 
@@ -91,10 +90,7 @@ def _relative_work(result: Result | None) -> str:
     work = None if result is None else result.work
     if work is None or work.ratio is None:
         return ABSENT
-    relative = work_ratio(work.ratio)
-    if work.low is not None and work.high is not None:
-        relative += f" [{work_ratio(work.low)}, {work_ratio(work.high)}]"
-    shown = pale(relative) if work.verdict == "unsure" else relative
+    shown = judged(work.ratio, work.low, work.high, work.verdict, decimals=3)
     return f"{shown} {work.verdict or ''}".rstrip()
 
 
@@ -142,11 +138,10 @@ def _relative(result: Result | None) -> str:
         return "SLA missed"
     if result is None or result.judged_rqps is None:
         return ABSENT
-    rqps = f"{ratio(result.judged_rqps)}{interval(*result.judged_interval)}"
+    rqps = judged(result.judged_rqps, *result.judged_interval, result.verdict)
     typical = result.typical_beside
     beside = "" if typical is None else f", typical {ratio(typical)}"
-    judged = f"{pale(rqps) if result.verdict == 'unsure' else rqps} {result.verdict or ''}".rstrip()
-    return judged + beside
+    return f"{rqps} {result.verdict or ''}".rstrip() + beside
 
 
 def response_times(report: Report) -> list[str]:
@@ -177,9 +172,7 @@ def _response_time(result: Result | None, base: str) -> str:
         return ABSENT
     if result.contender == base:
         return f"{time.mean_us:,.0f} us"
-    if time.relative is None:
-        return ABSENT
-    return f"{ratio(time.relative)}{interval(time.low, time.high)}"
+    return judged(time.relative, time.low, time.high)
 
 
 def concurrency(report: Report) -> list[str]:
@@ -255,8 +248,8 @@ def _at_equal_recall(comparison: SearchComparison) -> list[str]:
             curve.contender,
             f"{at.reached} of {at.starts}" if at.starts is not None else ABSENT,
             or_absent(at.qps, rate),
-            _ratio(at),
-            _verdict(at),
+            judged(at.rqps, at.low, at.high, at.verdict),
+            at.verdict or at.reason or "",
         ]
         for place in range(len(comparison.contenders[0].at))
         for curve in comparison.contenders
@@ -266,26 +259,12 @@ def _at_equal_recall(comparison: SearchComparison) -> list[str]:
     return table(header, rows, left=2)
 
 
-def _ratio(at: AtRecall) -> str:
-    if at.rqps is None:
-        return ABSENT
-    cell = ratio(at.rqps) + interval(at.low, at.high)
-    return pale(cell) if at.verdict == "unsure" else cell
-
-
-def _verdict(at: AtRecall) -> str:
-    return at.verdict or at.reason or ""
-
-
 def _index(result: IndexResult) -> list[str]:
-    relative = or_absent(result.relative, ratio)
-    if result.relative is not None:
-        relative += interval(result.low, result.high)
     return [
         result.index,
         result.contender,
         or_absent(result.build_s, "{:.3g}".format),
-        pale(relative) if result.verdict == "unsure" else relative,
+        judged(result.relative, result.low, result.high, result.verdict),
         result.verdict or "",
         or_absent(None if result.bytes is None else result.bytes / 1e6, "{:.1f}".format),
         or_absent(result.bytes_relative, ratio),
@@ -316,9 +295,6 @@ def mixed_load(report: Report) -> list[str]:
 
 def _row(row: BesideRow) -> list[str]:
     result, beside = row.result, row.beside
-    relative = ABSENT
-    if beside.relative is not None:
-        relative = f"{ratio(beside.relative)}{interval(beside.low, beside.high)}"
     stale = ABSENT
     if beside.freshness_queries is not None:
         stale = f"{beside.stale_queries or 0:,} of {beside.freshness_queries:,}"
@@ -329,7 +305,7 @@ def _row(row: BesideRow) -> list[str]:
         row.work,
         or_absent(beside.alone_qps, rate),
         rate(result.qps),
-        relative,
+        judged(beside.relative, beside.low, beside.high),
         rate(beside.qps),
         or_absent(beside.p50_us, rate),
         or_absent(beside.p95_us, rate),

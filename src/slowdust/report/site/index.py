@@ -77,14 +77,12 @@ class Entry(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def words(self) -> str:
-        """What a search looks through, in lower case."""
         annotation = self.annotation
         parts = [self.name, self.started, self.state, self.base, *self.others, *self.benchmarks]
         return " ".join([*parts, self.host, *annotation.tags, annotation.note]).casefold()
 
 
 def entry_of(name: str, stored: Stored) -> Entry:
-    """Return the entry of the experiment in the folder `name`, without note and tags."""
     manifest, report = stored.manifest, stored.report()
     kind = kind_of_import(manifest)
     works = known(result.work for result in report.results)
@@ -143,7 +141,6 @@ _AMOUNTS = ("more", "less", "same", "unsure")
 
 
 def _tally(verdicts: Iterable[str | None], order: Sequence[str]) -> dict[str, int]:
-    """Return how often each verdict occurs, in this order, of those that do."""
     counts = Counter(verdicts)
     return {verdict: counts[verdict] for verdict in order if counts[verdict]}
 

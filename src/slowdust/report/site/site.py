@@ -128,7 +128,6 @@ class Site:
         return self._diff_page(readable[before], readable[after])
 
     def _experiments(self) -> list[_Experiment]:
-        """Return the experiments, those that began last first."""
         folders = experiments(self._results)
         stored = [self._experiment(folder) for folder in folders if is_name(folder.name)]
         self.entries = {
@@ -167,7 +166,6 @@ class Site:
         return "".join(each.folder.name for each in named if self._entry(each).can_be_read)
 
     def _read(self, each: _Experiment) -> Stored:
-        """Return an experiment's records, from memory where they were read lately."""
         key = each.folder.name, each.fingerprint
         stored = self._read_last.pop(key, None) or read_stored(each.folder)
         self._read_last[key] = stored
@@ -239,7 +237,6 @@ def _annotation(folder: Folder) -> Annotation:
 
 
 def _runs(stored: Sequence[_Experiment]) -> list[Experiment]:
-    """Return what trends need of each experiment that can be read."""
     runs = []
     for each in stored:
         try:

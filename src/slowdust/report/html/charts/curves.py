@@ -65,7 +65,6 @@ class TimeCurves:
     curves: tuple[Curve, ...]
 
     def markup(self) -> Markup:
-        """Return the values as JSON in an element that no browser runs."""
         return embedded(_values(self.length, self.y, self.curves))
 
 
@@ -83,7 +82,6 @@ class RoundDots:
     """The contender whose dot has a line to each of the others of its round."""
 
     def markup(self) -> Markup:
-        """Return the values as JSON in an element that no browser runs."""
         content = _values(self.length, self.y, self.curves)
         content["incarnations"] = self.incarnations
         if self.levels:

@@ -244,7 +244,6 @@ def _drawn(signs: Sequence[Sign], lines: Sequence[RatioLine], axes: Axes) -> Ite
 
 
 def _heights(lines: Sequence[RatioLine], place: int, axes: Axes) -> list[float]:
-    """Return the heights of all that is drawn at a version."""
     points = [point for line in lines for point in line.points if point.at == place]
     ends = known(end for point in points for end in (point.low, point.high))
     whiskers = ends if with_whiskers(lines) else []

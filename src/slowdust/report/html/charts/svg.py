@@ -61,7 +61,6 @@ def text(x: str, y: float, css_class: str, content: str, *, dx: float = 0) -> Ma
 
 
 def level(y: float, css_class: str) -> Markup:
-    """Return a line across the whole frame."""
     return Markup(f'<line x2="100%" y1="{brief(y)}" y2="{brief(y)}" class="{css_class}"/>')
 
 
