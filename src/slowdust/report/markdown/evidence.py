@@ -9,7 +9,13 @@ from slowdust.analysis.model import (
     Report,
 )
 from slowdust.analysis.story.reasons import TITLES
-from slowdust.report.evidence import COSTS, basis_of, change_of_wait, facts_of_waits
+from slowdust.report.evidence import (
+    COSTS,
+    basis_of,
+    change_of_wait,
+    factor_in_words,
+    facts_of_waits,
+)
 from slowdust.report.markdown.table import ABSENT, or_absent, pale, table
 from slowdust.wording import amount, clients, counted, share, signed_amount
 
