@@ -11,7 +11,7 @@ from slowdust.builds.compiling.compile import Choices, compiled, is_compiled
 from slowdust.builds.compiling.flags import DEFAULT_FLAGS, flag_set
 from slowdust.builds.fingerprint import from_directory
 from slowdust.builds.model import Build, Progress
-from slowdust.builds.revisions.revision import GIT, is_source
+from slowdust.builds.revisions import GIT, is_source
 from slowdust.builds.sources import amalgamation, archive
 from slowdust.errors import UsageError
 from slowdust.units import Second

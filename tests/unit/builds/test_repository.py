@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.builds.revisions.repository import commit_of
-from slowdust.builds.revisions.revision import Revision, sources_at, update_tree
+from slowdust.builds.revisions import Revision, commit_of, sources_at, update_tree
 from slowdust.errors import SlowdustError, UsageError
 from tests.tiers.selection import needs
 from tests.unit.builds.source_projects import commit, git, write

@@ -25,8 +25,7 @@ from slowdust.builds.compiling.recipe import (
 )
 from slowdust.builds.compiling.running import COMPILER_CACHE, Runner, end_abandoned
 from slowdust.builds.model import Build, Progress, Unpacked
-from slowdust.builds.revisions.repository import commit_of
-from slowdust.builds.revisions.revision import GIT, SOURCE, Revision, sources_at, update_tree
+from slowdust.builds.revisions import GIT, SOURCE, Revision, commit_of, sources_at, update_tree
 from slowdust.errors import UsageError
 from slowdust.places import cache_root
 from slowdust.store.manifest import Compiled
