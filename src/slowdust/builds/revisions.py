@@ -138,7 +138,6 @@ def _unpack(archive: Path, folder: Path) -> None:
 
 
 SOURCE = "source"
-"""The folder of the sources."""
 _INCOMING = "incoming"
 _PROGRAM_MODE, _FILE_MODE = 0o755, 0o644
 
@@ -196,7 +195,6 @@ class Depth(Enum):
     COMMIT = "commit"
     """The commit alone, where the repository gives it out."""
     HISTORY = "history"
-    """All commits."""
 
 
 def commit_of(repository: str | None, version: str, progress: Progress) -> Revision:

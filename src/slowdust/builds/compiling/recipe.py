@@ -119,7 +119,6 @@ class Workshop:
     source: Path
     """The sources, which the build does not change."""
     build: Path
-    """The directory of objects."""
     install: Path
     """The root of the file system that the build is installed into."""
     flags: FlagSet

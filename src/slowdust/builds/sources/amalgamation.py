@@ -45,7 +45,6 @@ class Options(msgspec.Struct, forbid_unknown_fields=True):
     file: str
     """The amalgamation, below the crate's folder."""
     flags: list[str]
-    """Options of the C compiler."""
     flag_set: str | None = None
     """The name of the set that `flags` were varied by, if they were."""
 

@@ -42,9 +42,7 @@ class FlameGraphs:
 
     graphs: tuple[FlameGraph, ...]
     compared: bool
-    """Whether there are differential ones among them."""
     missing: bool
-    """Whether the program that draws them is missing."""
 
 
 @dataclass(frozen=True)

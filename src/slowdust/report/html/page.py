@@ -39,7 +39,6 @@ from slowdust.wording import (
 )
 
 LONG_STEPS = "steps"
-"""The heading of the long steps."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,6 @@ class Row:
     base: Result | None
     cells: tuple[Result | None, ...]
     long: bool
-    """Whether it is a long step."""
 
     @property
     def results(self) -> list[Result]:

@@ -119,7 +119,6 @@ def thinned(values: Sequence[float | None], most: int) -> tuple[Run, ...]:
 MOST_POINTS = 2000
 """Points of one line: a step of half an hour is drawn to the second."""
 MOST_IN_A_GRAPH = 8000
-"""Points of all lines of a graph."""
 FEWEST_POINTS = 300
 
 SHORTEST_WITH_GRAPHS: Second = 2.0

@@ -58,7 +58,6 @@ class Entry(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The contenders beside the base."""
     benchmarks: list[str] = []
     tests: int = 0
-    """Number of tests."""
     clients: list[int] = []
     host: str = ""
     verdicts: dict[str, int] = {}

@@ -120,7 +120,6 @@ class Share:
 
     count: int
     share: float
-    """The share of its statements."""
 
     @property
     def percent(self) -> str:

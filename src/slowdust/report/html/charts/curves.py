@@ -14,7 +14,6 @@ from typing import Literal
 from markupsafe import Markup
 
 DIGITS = 4
-"""The significant digits of a value."""
 
 Unit = Literal["count", "time", "ratio"]
 """A plain number, microseconds, or a rate relative to the base's."""

@@ -170,11 +170,9 @@ class Sign:
     """The sign of a version at which another level begins."""
 
     place: int
-    """The place of the version on the axis."""
     faster: bool
     sign: str
     mark: Mark
-    """The mark of its line."""
 
 
 def history_chart(
