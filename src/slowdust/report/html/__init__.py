@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Sequence
 
 from slowdust.analysis.model import Report
-from slowdust.benchmarks import benchmark
 from slowdust.report.html.environment import chart_library, environment, shipped
 from slowdust.report.html.page import Page, page_of
 from slowdust.report.html.sections import Section, sections_of
@@ -20,16 +19,13 @@ def render(report: Report, slices: Sequence[Slice], profiles: Sequence[Profile] 
     """Return the page: tables from the report, charts from the slices it was computed from, flame
     graphs from the profiles."""
     page = page_of(report)
-    names = dict.fromkeys(row.step.benchmark for row in page.rows if row.long)
     template = environment().get_template("page.html")
     sections = sections_of(page, slices, profiles)
-    step_benchmarks = [benchmark(name) for name in names]
     return template.render(
         page=page,
         report=report,
         sections=sections,
-        step_benchmarks=step_benchmarks,
-        later=_later_parts(page, sections, report=report, step_benchmarks=step_benchmarks),
+        later=_later_parts(page, sections),
         style=shipped("page.css", "steps.css", "uplot/uPlot.min.css", "charts.css"),
         script=chart_library()
         + shipped("page.js", "later.js", "charts.js", "save.js", "flames.js"),
@@ -40,12 +36,10 @@ _RAW_DEFLATE = -15
 """The window of zlib without a head, which browsers call `deflate-raw`."""
 
 
-def _later_parts(page: Page, sections: Sequence[Section], **names: object) -> str:
+def _later_parts(page: Page, sections: Sequence[Section]) -> str:
     """Return the parts that are drawn when they are unfolded, as JSON, compressed, in base64.
 
-    `data-later` names them.
-
-    `names` are what the templates know besides. Empty for a page that has few results.
+    `data-later` names them. Empty for a page that has few results.
     """
     if not page.has_many_cells:
         return ""
@@ -55,10 +49,10 @@ def _later_parts(page: Page, sections: Sequence[Section], **names: object) -> st
     parts: dict[str, str] = {}
     if isinstance(plots, list):
         for place, plot in enumerate(plots):
-            parts[f"forest-{place}"] = forest.render(page=page, forest=plot, **names)
+            parts[f"forest-{place}"] = forest.render(page=page, report=page.report, forest=plot)
     if isinstance(tests, list):
         for test in tests:
-            parts[test.row.anchor] = body.render(page=page, test=test, **names)
+            parts[test.row.anchor] = body.render(page=page, report=page.report, test=test)
     packer = zlib.compressobj(9, zlib.DEFLATED, _RAW_DEFLATE)
     data = packer.compress(json.dumps(parts).encode()) + packer.flush()
     return base64.b64encode(data).decode("ascii")

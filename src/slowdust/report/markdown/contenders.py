@@ -6,7 +6,6 @@ import textwrap
 
 from slowdust.analysis.model import ContenderInfo, Report
 from slowdust.analysis.results.contenders import unknown_settings
-from slowdust.report.absent import runs_of
 from slowdust.report.markdown.table import ABSENT, or_absent, table
 from slowdust.report.tables import (
     HEAD_OF_HOSTS,
@@ -21,7 +20,7 @@ _MB = 1 << 20
 
 def contenders(report: Report) -> list[str]:
     """Return versions and their sources, with binaries and settings where these are known."""
-    known = runs_of(report).settings_known
+    known = report.repeated
     infos = report.contender_info
     particulars = {
         "engine": [info.engine for info in infos],

@@ -11,7 +11,6 @@ from slowdust.analysis.story.changes import changes_beside_tldr
 from slowdust.analysis.work.results import has_work
 from slowdust.ratios import interval, ratio, work_ratio
 from slowdust.report import answer, calibration
-from slowdust.report.absent import runs_of
 from slowdust.report.answer import beginning, list_of_changes, passages
 from slowdust.report.evidence import MARK_EXPLAINED, differences_in_words, plain_lines
 from slowdust.report.markdown import contenders, evidence, hardware, results, steps
@@ -63,7 +62,7 @@ def group_changes(report: Report) -> list[str]:
     if not (changes := changes_beside_tldr(report)):
         return []
     how_sure = "How large changes are, not how sure."
-    if runs_of(report).repeated:
+    if report.repeated:
         how_sure = "How large changes are; those whose verdict is unsure are counted."
     return [
         f"## {'Version by version' if changes[0].line else 'Group by group'}",
