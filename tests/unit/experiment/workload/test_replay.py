@@ -10,9 +10,8 @@ import pytest
 from slowdust.errors import UsageError
 from slowdust.experiment.workload.replay.catalog import CatalogIndex, CatalogTable, Statistics
 from slowdust.experiment.workload.replay.grouping import grouped
-from slowdust.experiment.workload.replay.guesses import table_lines, unsuitable
 from slowdust.experiment.workload.replay.replay import Made, replay
-from slowdust.experiment.workload.replay.toml import block
+from slowdust.experiment.workload.replay.writing import block, table_lines, unsuitable
 from slowdust.experiment.workload.workload import read_workload
 from slowdust.formats.statements import Execution, Seen, read_export, read_log
 from tests.unit.experiment.workload.files import TABLES

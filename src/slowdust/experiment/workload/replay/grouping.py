@@ -25,6 +25,9 @@ _ON_ROWS = re.compile(rf"\b({'|'.join(_VERBS[:-1])})\b", re.IGNORECASE)
 """A verb in a statement that cannot be read."""
 
 Literal = str | int | float | None
+_TYPED = {"DATE", "TIME", "TIMESTAMP", "TIMESTAMPTZ", "INTERVAL"}
+_UNKNOWN = "\0"
+"""The value of a place whose value is not known."""
 
 
 @dataclass(frozen=True)
@@ -196,11 +199,6 @@ def _on_rows(
         left.others[word] = left.others.get(word, 0) + calls
         return None
     return formed
-
-
-_TYPED = {"DATE", "TIME", "TIMESTAMP", "TIMESTAMPTZ", "INTERVAL"}
-_UNKNOWN = "\0"
-"""The value of a place whose value is not known."""
 
 
 def _formed(
