@@ -12,7 +12,7 @@ from sqlglot import Token, TokenType
 
 from slowdust.dbms import sql_of
 from slowdust.experiment.workload.sql import check_single, verb_of
-from slowdust.formats.statements.records import Execution, Seen
+from slowdust.formats.statements import Execution, Seen
 
 MOST_SAMPLES = 200
 """Executions of a statement whose values are kept, by chance."""

@@ -34,9 +34,7 @@ from slowdust.experiment.workload.replay.grouping import Grouped, Replayed, grou
 from slowdust.experiment.workload.replay.writing import Replay, file_text, unsuitable
 from slowdust.experiment.workload.sql import syntax_tree
 from slowdust.experiment.workload.workload import check_tables, checked_workload
-from slowdust.formats.statements.logs import read_log
-from slowdust.formats.statements.records import Seen
-from slowdust.formats.statements.statistics import CellError, read_export, seen_in
+from slowdust.formats.statements import CellError, Seen, read_export, read_log, seen_in
 from slowdust.places import check_regular, named_path
 from slowdust.remote.url import is_url, parse_url
 from slowdust.wording import counted
