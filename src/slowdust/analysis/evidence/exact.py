@@ -16,6 +16,7 @@ from slowdust.analysis.evidence.rows_and_pages import AMOUNTS
 from slowdust.analysis.model import Evidence, EvidenceKind, Result, Work
 from slowdust.analysis.preparation.facts import same_engine
 from slowdust.analysis.preparation.work import OTHER_BUILD, quantities_of, work_differences
+from slowdust.store.count import SYSTEM_CALLS
 from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.store.preparation import ServerCounters
 
@@ -35,7 +36,6 @@ _SURELY_LONGER = 3.0
 machine may be twice as slow from one moment to the next, and equal builds differed by 1.9X."""
 _US_PER_S = 1e6
 _ORDER: Sequence[EvidenceKind] = ("rows", "pages", "planning")
-_SYSTEM_CALLS = "system_calls"
 
 
 def add_evidence(
@@ -218,11 +218,10 @@ def _instructions(result: Result, base: Result) -> list[Evidence]:
         # The parts of the time say how much of the change the instructions are.
         _set_share(instructions, part.change / explanation.change)
     evidence = [instructions] if _differs(work, instructions) else []
-    calls = [each.events.get(_SYSTEM_CALLS) for each in (base_work, work)]
-    if calls[0] is not None and calls[1] is not None and abs(calls[1] - calls[0]) >= 1:
-        evidence.append(
-            _amount(result, "system calls", "system calls", (calls[0], calls[1]), least=_LEAST)
-        )
+    if SYSTEM_CALLS in work.differing:
+        calls = (base_work.events[SYSTEM_CALLS], work.events[SYSTEM_CALLS])
+        if abs(calls[1] - calls[0]) >= 1:
+            evidence.append(_amount(result, "system calls", "system calls", calls, least=_LEAST))
     return evidence
 
 

@@ -117,6 +117,9 @@ class Work(msgspec.Struct, kw_only=True, omit_defaults=True):
     were not counted apart."""
     events: PerOperation = {}
     """Other events per operation: `system_calls`, `kernel_instructions`, ..."""
+    differing: list[str] = []
+    """Those of `events` of which all counts lie above, or all below, those of the base, by more
+    than the counts of either differ among themselves; empty for the base."""
     repeats: int
     """Number of counts, over all incarnations."""
     incarnations: int

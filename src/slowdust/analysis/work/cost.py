@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from slowdust.analysis.comparison.relative import Step
 from slowdust.store.count import INSTRUCTIONS, Count, Events
@@ -39,6 +39,30 @@ def events_per_operation(counts: Iterable[Count]) -> dict[str, float]:
     A PMU counts most events in one repeat of an incarnation only.
     """
     return _per_operation((count.run.own, count.run.operations) for count in counts)
+
+
+def differing_events(base: Sequence[Count], counts: Sequence[Count]) -> list[str]:
+    """Return the own events but instructions that differ beyond doubt per operation.
+
+    The gap between both ranges is wider than either range: what an operation does by chance, such
+    as reading rows that are not cached, varies from count to count.
+    """
+    of_base = [events_per_operation([count]) for count in base]
+    own = [events_per_operation([count]) for count in counts]
+    names = dict.fromkeys(name for events in own for name in events if name != INSTRUCTIONS)
+    return [name for name in names if _stand_clear(_range(name, of_base), _range(name, own))]
+
+
+def _range(name: str, counts: Iterable[Mapping[str, float]]) -> tuple[float, float] | None:
+    values = [events[name] for events in counts if name in events]
+    return (min(values), max(values)) if values else None
+
+
+def _stand_clear(one: tuple[float, float] | None, other: tuple[float, float] | None) -> bool:
+    if one is None or other is None:
+        return False
+    gap = max(one[0], other[0]) - min(one[1], other[1])
+    return gap > max(one[1] - one[0], other[1] - other[0])
 
 
 def background_per_operation(counts: Iterable[Count]) -> dict[str, float]:

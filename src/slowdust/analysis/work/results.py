@@ -9,7 +9,12 @@ from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.comparison.verdict import AMOUNTS, Judgement
 from slowdust.analysis.model import Amount, Result, Verdict, Work
-from slowdust.analysis.work.cost import background_per_operation, events_per_operation, place_of
+from slowdust.analysis.work.cost import (
+    background_per_operation,
+    differing_events,
+    events_per_operation,
+    place_of,
+)
 from slowdust.analysis.work.estimate import counts_by_step, judge_work
 from slowdust.store.count import INSTRUCTIONS, Count
 from slowdust.store.manifest import Counting, WorkloadFacts
@@ -68,6 +73,9 @@ def add_work(
                 else:
                     judgement = judged.get((step, result.contender))
                     _relate(result.work, judgement)
+                    result.work.differing = differing_events(
+                        by_contender.get(contenders[0], ()), own
+                    )
                     if judgement is not None and judgement.estimate.incarnations == 1:
                         result.notes.append(ONE_START)
                     result.notes += _disagreement(result, result.work)
