@@ -75,9 +75,10 @@ def command(
     slices, profiles = stored.slices, stored.profiles
     report = stored.report(base, bands or DEFAULT_BANDS)
     if classic is not None:
-        from slowdust.report.classic.files import write_classic
+        from slowdust.exchange import write_classic
+        from slowdust.kinds import KINDS
 
-        written = write_classic(stored.manifest, report, slices, classic)
+        written = write_classic(KINDS, stored.manifest, report, slices, classic)
         why = "" if written else ": nothing in the experiment says what would be in them"
         click.echo(f"{len(written)} classic files in {classic}{why}", err=True)
     if form is not None:

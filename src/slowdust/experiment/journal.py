@@ -346,7 +346,7 @@ def _facts(contender: RunningContender) -> ContenderFacts:
         environment=resolved.environment.written,
         allocator_sha256=None if library is None else sha256_of(library),
         slowed=resolved.slowed,
-        untold=family(resolved.dbms).untold,
+        untold=family(resolved.dbms).unreported,
         running=contender.is_remote,
     )
 

@@ -37,10 +37,15 @@ from slowdust.store.checking import (
     too_many_contenders,
 )
 from slowdust.store.count import Count, latest_counts
-from slowdust.store.earlier import name_hold_of, name_holds, slice_of_schema_1
-from slowdust.store.hosts import JOINED_SCHEMA
+from slowdust.store.earlier import (
+    name_hold_of,
+    name_holds,
+    slice_of_schema_1,
+    with_todays_keys,
+)
 from slowdust.store.manifest import Manifest
 from slowdust.store.of_fleet import way_on_of_fleet
+from slowdust.store.printed import PRINTED_SCHEMA
 from slowdust.store.profile import Profile, joined_profiles
 from slowdust.store.reading import (
     FAULTS,
@@ -171,12 +176,12 @@ class Folder:
             ) from None
         with naming_damage(path):
             schema = read_schema(content)
-            if schema > JOINED_SCHEMA:
+            if schema > PRINTED_SCHEMA:
                 raise UsageError(
                     f"'{self.name}' has results of schema {schema}, this Slowdust reads up to "
-                    f"{JOINED_SCHEMA}: upgrade Slowdust"
+                    f"{PRINTED_SCHEMA}: upgrade Slowdust"
                 )
-            manifest = msgspec.json.decode(content, type=Manifest)
+            manifest = msgspec.json.decode(with_todays_keys(content), type=Manifest)
             check_contenders(manifest)
             check_hosts(manifest)
         if len(manifest.contenders) > MOST_CONTENDERS:
@@ -348,7 +353,7 @@ def _decoded(lines: Iterable[bytes]) -> Iterator[Slice]:
     for number, line in enumerate(lines, start=1):
         try:
             if line.startswith(BEGINNING_OF_RECORD):
-                yield decoder.decode(line)
+                yield decoder.decode(with_todays_keys(line))
             elif line.strip():
                 yield slice_of_schema_1(line)
         except FAULTS as error:

@@ -29,7 +29,7 @@ def noise_of(
     slices: Sequence[Slice], contenders: Sequence[str], hosts: Hosts = ONE_HOST
 ) -> Noise | None:
     """Return the noise of an experiment; None unless it was measured in slices."""
-    timed = [record for record in slices if record.step is None and record.archived is None]
+    timed = [record for record in slices if record.step is None and record.printed is None]
     if not timed:
         return None
     difference, apart = _neighbours(timed)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 from slowdust.analysis.results.latency import percentile_ns
-from slowdust.benchmarks.answers import Answered, Questions
+from slowdust.benchmarks.described import Answered, Questions
 from slowdust.benchmarks.model import Test
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders

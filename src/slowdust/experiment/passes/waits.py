@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
+from slowdust.dbms.stages import Query, T
 from slowdust.dbms.waits import SampledWaits, SessionSample, TotalledWaits
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contender import RunningContender
@@ -115,14 +116,10 @@ class Observer:
         """Return `run` between two readings of the totals."""
 
         def totals() -> list[Wait]:
-            answers = self._driver.sql(window.contender.target, told.statements)
-            return told.read([answer.rows for answer in answers])
+            return self._asked(window, told.totals)
 
         def known_events() -> list[str]:
-            if window.place.repeat:
-                return []
-            (answer,) = self._driver.sql(window.contender.target, [told.known])
-            return told.read_known(answer.rows)
+            return [] if window.place.repeat else self._asked(window, told.events)
 
         def observed() -> Ran:
             before = self._if_told(window, totals)
@@ -146,7 +143,8 @@ class Observer:
 
         def sample() -> list[ResultSet]:
             target, length = window.contender.target, window.seconds + _CONNECTING
-            return self._sampling.sample(target, told.statement, _EVERY, length)
+            (statement,) = told.sessions.statements
+            return self._sampling.sample(target, statement, _EVERY, length)
 
         def observed() -> Ran:
             with ThreadPoolExecutor(1) as pool:
@@ -156,13 +154,17 @@ class Observer:
                 results = self._if_told(window, sampling.result)
             if results is None:
                 return ran
-            samples = [told.read(result.rows) for result in results]
+            samples = [told.sessions.read([result.rows]) for result in results]
             end = ran.started + ran.seconds
             in_window = [[x for x in sample if ran.started <= x.at <= end] for sample in samples]
             seen.append(seen_in_samples(told.source, in_window, window.serving, ran.seconds))
             return ran
 
         return observed
+
+    def _asked(self, window: PlannedWindow, query: Query[T]) -> T:
+        answers = self._driver.sql(window.contender.target, query.statements)
+        return query.read([answer.rows for answer in answers])
 
     def _if_told(self, window: PlannedWindow, ask: Callable[[], _Answer]) -> _Answer | None:
         """Return what a server answers; None, and a warning, where it does not know the question.

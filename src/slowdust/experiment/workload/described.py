@@ -28,6 +28,10 @@ _PLAIN: Mapping[str, described.Type] = {
     "timestamp": described.Timestamp(),
     "text": described.Text(),
 }
+_Use = tuple[str, str, int, str]
+"""Test, transaction, place of the statement (-1 for all of them) and parameter of a new key."""
+_OF_KIND = {"OR", "REPLACE", "UNLOGGED"}
+_BEFORE_NAMES = {"IF", "NOT", "EXISTS", "ONLY"}
 
 
 class DescribedWorkload(Described):
@@ -157,10 +161,6 @@ class _Calls:
         else:
             draw = _draw(parameter, kind, self.workload.columns)
         return described.Value(type=_type(kind, self.dbms), draw=draw), count
-
-
-_Use = tuple[str, str, int, str]
-"""Test, transaction, place of the statement (-1 for all of them) and parameter of a new key."""
 
 
 def _new_keys(workload: Workload) -> dict[_Use, described.Serial]:
@@ -307,10 +307,6 @@ def _expected(statement: StatementTable | None) -> int | None:
         return None
     result = statement.result
     return result.affected if result.rows is None else result.rows
-
-
-_OF_KIND = {"OR", "REPLACE", "UNLOGGED"}
-_BEFORE_NAMES = {"IF", "NOT", "EXISTS", "ONLY"}
 
 
 def tables_made(before: Sequence[str], dialect: str) -> list[str]:

@@ -32,6 +32,9 @@ from slowdust.experiment.workload.types import CONVERTED, DIALECTS, SqlType, for
 from slowdust.wording import listing, no_such
 
 _READ_GROUPS = listing([f'"{group}"' for group in ("point", "range", "aggregation")], "or")
+_BEGINS = ("BEGIN",)
+_ENDS = ("COMMIT", "ROLLBACK", "END", "ABORT")
+_TO_SAVEPOINT = re.compile(r"\s*ROLLBACK\b(\s+(WORK|TRANSACTION))?\s+TO\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -402,11 +405,6 @@ def _check_spans(parsed: Parsed) -> None:
 
 def _lack(dialect: str, keys: Keys) -> AtKeysError:
     return AtKeysError(f"there is none for {dialect}", keys)
-
-
-_BEGINS = ("BEGIN",)
-_ENDS = ("COMMIT", "ROLLBACK", "END", "ABORT")
-_TO_SAVEPOINT = re.compile(r"\s*ROLLBACK\b(\s+(WORK|TRANSACTION))?\s+TO\b", re.IGNORECASE)
 
 
 def check_blocks(steps: Iterable[tuple[Keys, Parsed]]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowdust.analysis.model import Report
-from slowdust.benchmarks import benchmark
 from slowdust.report.html.environment import chart_library, environment, shipped
 from slowdust.report.html.later import later_parts
 from slowdust.report.html.page import page_of
@@ -18,16 +17,13 @@ def render(report: Report, slices: Sequence[Slice], profiles: Sequence[Profile] 
     """Return the page: tables from the report, charts from the slices it was computed from, flame
     graphs from the profiles."""
     page = page_of(report)
-    names = dict.fromkeys(row.step.benchmark for row in page.rows if row.long)
     template = environment().get_template("page.html")
     sections = sections_of(page, slices, profiles)
-    step_benchmarks = [benchmark(name) for name in names]
     return template.render(
         page=page,
         report=report,
         sections=sections,
-        step_benchmarks=step_benchmarks,
-        later=later_parts(page, sections, report=report, step_benchmarks=step_benchmarks),
+        later=later_parts(page, sections),
         style=shipped("page.css", "steps.css", "uplot/uPlot.min.css", "charts.css"),
         script=chart_library()
         + shipped("page.js", "later.js", "charts.js", "save.js", "flames.js"),

@@ -15,10 +15,10 @@ _RAW_DEFLATE = -15
 """The window of zlib without a head, which browsers call `deflate-raw`."""
 
 
-def later_parts(page: Page, sections: Sequence[Section], **names: object) -> str:
+def later_parts(page: Page, sections: Sequence[Section]) -> str:
     """Return the parts that `data-later` names, as JSON, compressed, in base64.
 
-    `names` are what the templates know besides. Empty for a page that has few results.
+    Empty for a page that has few results.
     """
     if not page.has_many_cells:
         return ""
@@ -28,10 +28,10 @@ def later_parts(page: Page, sections: Sequence[Section], **names: object) -> str
     parts: dict[str, str] = {}
     if isinstance(plots, list):
         for place, plot in enumerate(plots):
-            parts[f"forest-{place}"] = forest.render(page=page, forest=plot, **names)
+            parts[f"forest-{place}"] = forest.render(page=page, report=page.report, forest=plot)
     if isinstance(tests, list):
         for test in tests:
-            parts[test.row.anchor] = body.render(page=page, test=test, **names)
+            parts[test.row.anchor] = body.render(page=page, report=page.report, test=test)
     return _packed(parts)
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from slowdust.analysis.comparison.verdict import DIFFERENT
-from slowdust.analysis.metrics import PERCENTILES, Metric, shown_metrics
-from slowdust.analysis.model import Amount, Report, Verdict
+from slowdust.analysis.metrics import ESSENTIAL, PERCENTILES, Metric, shown_metrics
+from slowdust.analysis.model import Amount, Report, Result, Verdict
+from slowdust.analysis.results.latency import shown_times
 from slowdust.analysis.story.bands import has_no_interval
 from slowdust.analysis.work.estimate import WORK_MARGIN
 from slowdust.analysis.work.results import has_work
-from slowdust.report.absent import Runs, runs_of
+from slowdust.benchmarks import BENCHMARKS
+from slowdust.benchmarks.steps import StepBenchmark
+from slowdust.benchmarks.sysbench import SYSBENCH
 from slowdust.report.answer import Line, lines
 from slowdust.report.html.charts.marks import Mark, marks_of
 from slowdust.report.html.failures import Failure, failed_contenders, failures_of
@@ -50,7 +53,6 @@ class Page:
     """A page: its report, and the arrangement of it that templates share."""
 
     report: Report
-    runs: Runs
     rows: tuple[Row, ...]
     marks: Mapping[str, Mark]
     names: Mapping[str, str]
@@ -111,14 +113,18 @@ class Page:
     @cached_property
     def metrics(self) -> list[Metric]:
         """The metrics of hardware in the table that stands for the details without scripts."""
-        per_op = [result.per_op for row in self.rows for result in row.results]
-        shown = shown_metrics(per_op, self.runs.essential_metrics)
+        shown = self.metrics_of([result for row in self.rows for result in row.results])
         return [metric for metric in shown if metric.key in OFFERED]
+
+    def metrics_of(self, results: Sequence[Result]) -> list[Metric]:
+        """Return the metrics with a column; of imported runs only those that any has."""
+        essential = ESSENTIAL if self.report.repeated else ()
+        return shown_metrics((result.per_op for result in results), essential)
 
     @cached_property
     def latencies(self) -> tuple[str, ...]:
         """The percentiles of response times that any result has."""
-        return self.runs.columns_of_latency([r for row in self.rows for r in row.results])
+        return shown_times(self.report, [r for row in self.rows for r in row.results])
 
     @cached_property
     def several_clients(self) -> bool:
@@ -134,6 +140,44 @@ class Page:
     def single_runs(self) -> bool:
         """Whether no comparison has an interval."""
         return has_no_interval(self.report.results)
+
+    @cached_property
+    def step_benchmarks(self) -> list[StepBenchmark]:
+        """The benchmarks of its long steps."""
+        known = map(BENCHMARKS.get, self.report.benchmarks)
+        return [benchmark for benchmark in known if isinstance(benchmark, StepBenchmark)]
+
+    @property
+    def long(self) -> bool:
+        """Whether any result is of a long step."""
+        return bool(self.step_benchmarks)
+
+    @property
+    def rates_count_queries(self) -> bool:
+        """Whether rates count queries, and response times are of whole transactions."""
+        return SYSBENCH.name in self.report.benchmarks
+
+    @property
+    def origin(self) -> str:
+        """The sentence about imported runs in the head; empty for measured ones."""
+        if self.report.repeated:
+            return ""
+        titles = {benchmark.name: benchmark.title for benchmark in self.step_benchmarks}
+        named = [titles.get(name, name) for name in self.report.benchmarks]
+        return f"Archived runs of {listing(named)}, one of each contender"
+
+    @property
+    def rate_heading(self) -> str:
+        """The unit of the base's column; 'rate' where each row has its own."""
+        return "operations/s" if self.report.repeated and not self.long else "rate"
+
+    def column(self, items: Iterable[object], field: str) -> bool:
+        """Return whether a table of `items` has a column for a field of theirs.
+
+        A reader shall see what was not measured. Imported runs lack so much that they have only the
+        columns with a value.
+        """
+        return self.report.repeated or any(getattr(item, field) is not None for item in items)
 
     @property
     def heading_of_intervals(self) -> str:
@@ -250,7 +294,6 @@ def page_of(report: Report) -> Page:
     rows = rows_of(report)
     return Page(
         report=report,
-        runs=runs_of(report),
         rows=tuple(rows),
         marks=marks_of(report.contenders, report.base),
         names=matrix_labels(report.contenders) or {name: name for name in report.contenders},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from slowdust.analysis.model import ContenderInfo, Report
 from slowdust.analysis.results.contenders import unknown_settings
-from slowdust.report.absent import runs_of
 from slowdust.report.markdown.table import ABSENT, table
 
 _MB = 1 << 20
@@ -12,7 +11,7 @@ _MB = 1 << 20
 
 def contenders(report: Report) -> list[str]:
     """Return versions and their sources, with binaries and settings where these are known."""
-    known = runs_of(report).settings_known
+    known = report.repeated
     infos = report.contender_info
     particulars = {
         "engine": [info.engine for info in infos],

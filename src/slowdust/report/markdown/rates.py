@@ -6,8 +6,8 @@ from slowdust.analysis.model import Report, Result, TestConcurrency
 from slowdust.analysis.results.results import by_step
 from slowdust.analysis.sla import missed_its_sla
 from slowdust.analysis.work.results import has_work
+from slowdust.benchmarks import measured_in_steps
 from slowdust.ratios import interval, ratio, work_ratio
-from slowdust.report.absent import runs_of
 from slowdust.report.markdown.table import ABSENT, PALE, or_absent, pale, rate, table
 from slowdust.store.count import SYSTEM_CALLS
 from slowdust.wording import rough_duration
@@ -42,8 +42,20 @@ def throughput(report: Report) -> list[str]:
     )
     explained = [*(WORK if counted else ()), *([PALE] if unsure else ())]
     head = ["## Throughput and work" if counted else "## Throughput", ""]
-    head += [*runs_of(report).rates, *explained, ""]
+    head += [*_how_compared(report), *explained, ""]
     return [*head, *table(header, rows, left=1), *_all_time(report)]
+
+
+def _how_compared(report: Report) -> list[str]:
+    if not report.repeated:
+        return ["Rate of the base, then relative rate: one run of each, so without intervals."]
+    if any(map(measured_in_steps, report.benchmarks)):
+        return [
+            "Rate of the base (median of the incarnations), then relative rate with its 95% "
+            "interval:",
+            "an incarnation has one pair of each step.",
+        ]
+    return ["QPS of the base (total over time), then relative QPS with its 95% interval."]
 
 
 def system_calls(report: Report) -> list[str]:

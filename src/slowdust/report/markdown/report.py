@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from slowdust.analysis.model import Report
 from slowdust.analysis.story.changes import changes_beside_tldr
 from slowdust.report import answer, calibration, findings
-from slowdust.report.absent import runs_of
 from slowdust.report.markdown import (
     beside,
     contenders,
@@ -81,7 +80,7 @@ def group_changes(report: Report) -> list[str]:
     if not (changes := changes_beside_tldr(report)):
         return []
     how_sure = "How large changes are, not how sure."
-    if runs_of(report).repeated:
+    if report.repeated:
         how_sure = "How large changes are; those whose verdict is unsure are counted."
     return [
         f"## {'Version by version' if changes[0].line else 'Group by group'}",

@@ -16,7 +16,6 @@ from slowdust.analysis.results.summary import (
     titles_of,
 )
 from slowdust.ratios import ratio
-from slowdust.report.absent import runs_of
 from slowdust.report.markdown.table import ABSENT, or_absent, rate, table
 from slowdust.units import known
 from slowdust.wording import clients, listing
@@ -134,7 +133,7 @@ def writers(report: Report) -> list[str]:
     return [
         "## Writers beside the queries",
         "",
-        *(repeated if runs_of(report).repeated else [sla]),
+        *(repeated if report.repeated else [sla]),
         "",
         *_step_table(report, header, rows),
     ]
@@ -161,7 +160,7 @@ def roles(report: Report) -> list[str]:
         return []
     header = [*_STEP, _INCARNATION, "seconds", "rate", "p50 us", "p99 us", "max us"]
     header += ["client cpu us", "errors", "retries"]
-    by = "incarnation by incarnation" if runs_of(report).repeated else "role by role"
+    by = "incarnation by incarnation" if report.repeated else "role by role"
     return [
         f"## Steps, {by}",
         "",
@@ -176,8 +175,7 @@ def _step_table(report: Report, header: Sequence[str], rows: Sequence[Sequence[s
     columns = [
         place
         for place, title in enumerate(header)
-        if runs_of(report).repeated
-        or (title != _INCARNATION and any(row[place] != ABSENT for row in rows))
+        if report.repeated or (title != _INCARNATION and any(row[place] != ABSENT for row in rows))
     ]
     rows = [[row[place] for place in columns] for row in rows]
     return table([header[place] for place in columns], rows, left=1)
@@ -201,7 +199,7 @@ def buckets(report: Report) -> list[str]:
         ]
         for (key, name), roles in by_role.items()
     ]
-    incarnations = ", of all incarnations" if runs_of(report).repeated else ""
+    incarnations = ", of all incarnations" if report.repeated else ""
     header = [*_STEP, "role", *map(_bound, BUCKETS_US), "more", "max us"]
     return [
         "## Response times of statements",
@@ -246,7 +244,7 @@ def sizes(report: Report) -> list[str]:
         return []
     header = [*_STEP, "rows", "tables GB", "indexes GB", "database GB", "/ base"]
     header += [*(title for _, title in left), "settling s"]
-    lead = [*([_OF_SIZES] if runs_of(report).repeated else []), *(_OF_OLD_VERSIONS if left else [])]
+    lead = [*([_OF_SIZES] if report.repeated else []), *(_OF_OLD_VERSIONS if left else [])]
     return [
         "## Sizes at the end of each step",
         "",

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from slowdust.analysis.history.circumstances import hosts_in_words
-from slowdust.analysis.origin import kind_of_import
 from slowdust.analysis.stored import Stored
 from slowdust.store.keeping.annotation import Annotation
 from slowdust.store.manifest import Manifest
@@ -57,16 +56,15 @@ class Entry(msgspec.Struct, kw_only=True, omit_defaults=True):
 def entry_of(name: str, stored: Stored) -> Entry:
     """Return the entry of the experiment in the folder `name`, without note and tags."""
     manifest, report = stored.manifest, stored.report()
-    kind = kind_of_import(manifest)
     works = known(result.work for result in report.results)
     state = "finished" if manifest.finished else "NOT FINISHED"
     return Entry(
         name=name,
         started=manifest.started or "",
-        state=state if kind is None else f"imported ({kind})",
+        state=state if manifest.imported is None else f"imported ({manifest.imported.kind})",
         base=report.base,
         others=[name for name in report.contenders if name != report.base],
-        benchmarks=list(dict.fromkeys(result.benchmark for result in report.results)),
+        benchmarks=report.benchmarks,
         tests=len({result.test for result in report.results}),
         clients=sorted({result.clients for result in report.results}),
         host=hosts_in_words(manifest)
@@ -80,13 +78,13 @@ def entry_of(name: str, stored: Stored) -> Entry:
 def previous_of(manifests: Mapping[str, Manifest | None]) -> dict[str, str]:
     """Return experiment -> the last one before it that can be compared with it, where there is one.
 
-    That has the same base, one of the other contenders and one of the tests. Archived runs have no
+    That has the same base, one of the other contenders and one of the tests. Imported runs have no
     intervals, so that nothing could be said of their differences.
     """
     dated = [
         (manifest.started, name, manifest)
         for name, manifest in manifests.items()
-        if manifest is not None and manifest.started and kind_of_import(manifest) is None
+        if manifest is not None and manifest.started and manifest.imported is None
     ]
     dated.sort(key=lambda each: each[:2])
     previous = {}

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from slowdust.analysis.comparison.relative import Step, step_of
-from slowdust.analysis.metrics import Metric, shown_metrics
+from slowdust.analysis.metrics import Metric
 from slowdust.analysis.model import ContenderWaits, FunctionChanges, PlanDifference
+from slowdust.analysis.results.latency import shown_times
 from slowdust.analysis.results.notes import ONE_RUN
 from slowdust.analysis.work.results import has_work
-from slowdust.report.absent import timed_slices
 from slowdust.report.html.charts.blocks import layout, rate_chart, ratio_chart, static_ratio_chart
 from slowdust.report.html.charts.scale import Ratio
 from slowdust.report.html.charts.seconds import seconds_chart
@@ -141,19 +141,17 @@ def _test_view(
 ) -> TestView:
     results = row.results
     step = step_view(page, row, slices)
-    timed = timed_slices(slices)
+    timed = [record for record in slices if record.printed is None]
     latencies = known(result.latency_us for result in results)
     per = operation(results[0].unit)
     counted = (name for result in results for name in result.counters_relative or {})
     return TestView(
         row=row,
         latency_unit=time_unit(known(latency.p50 or latency.mean for latency in latencies)),
-        latency=page.runs.columns_of_latency(results),
+        latency=shown_times(page.report, results),
         has_work=has_work(results),
         has_response_times=any(result.response_time for result in results),
-        metrics=tuple(
-            shown_metrics((result.per_op for result in results), page.runs.essential_metrics)
-        ),
+        metrics=tuple(page.metrics_of(results)),
         charts=_charts(page, row, timed, origin) if timed and step is None else None,
         reasons=tuple(
             Reason(result.contender, explanation.words, waterfall(explanation, per))

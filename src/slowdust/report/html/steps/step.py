@@ -9,7 +9,6 @@ from functools import partial
 from markupsafe import Markup
 
 from slowdust.analysis.model import RoleReport, Stall, StepRun
-from slowdust.analysis.origin import printed_role
 from slowdust.analysis.sla import paced_seconds
 from slowdust.benchmarks.roles import Role, in_order
 from slowdust.report.html.cells import sla_failure
@@ -191,7 +190,7 @@ def _role_lines(
 
     def values_of(run: _Detailed) -> list[float | None]:
         use = run.detail.roles[role.name]
-        if printed_role(use) is not None and not use.per_second:
+        if use.printed is not None and not use.per_second:
             return []  # nothing but its rate is known
         # Beside queries there is work until the end; without, the last row of a role ends it.
         beside = run.detail.target is not None
