@@ -60,7 +60,7 @@ def command(
     from slowdust.analysis.story.changes import changes_beside_tldr
     from slowdust.errors import UsageError
     from slowdust.places import check_regular
-    from slowdust.report import terminal, tldr
+    from slowdust.report import answer, terminal
     from slowdust.report.files import page_name
     from slowdust.store.storage import replace_file
 
@@ -93,7 +93,7 @@ def command(
         destination = html or folder.path / page_name(report, stored.manifest.base, group)
         write_page(destination, render_as("html", REPORTS, report, slices, profiles))
         if form is None:
-            more = tldr.list_of_changes(changes_beside_tldr(report)) if bands is not None else []
+            more = answer.list_of_changes(changes_beside_tldr(report)) if bands is not None else []
             terminal.show(report, more)
         click.echo(f"report: {destination}", err=form is not None)
     return exit_code_of(gates, report)

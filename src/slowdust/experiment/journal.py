@@ -52,7 +52,7 @@ class StartMode(Enum):
 
 
 def check_start(folder: Folder, mode: StartMode) -> None:
-    """Refuse a fresh experiment whose name is taken, and to resume what was never begun.
+    """Refuse a fresh experiment whose name is taken, and to resume what was not begun here.
 
     Raises:
         UsageError: in both cases, and where a newer Slowdust wrote the results.
@@ -64,6 +64,7 @@ def check_start(folder: Folder, mode: StartMode) -> None:
                 f"there is an experiment named '{folder.name}' already: choose another --name, or "
                 f"go on with it by `slowdust run {folder.spec_file} --resume`"
             )
+        folder.refuse_if_joined()
     elif mode is StartMode.FRESH and is_of_fleet(folder.path):
         raise UsageError(
             f"a fleet measures '{folder.name}': choose another --name, or go on with it by "
