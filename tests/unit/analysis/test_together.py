@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.comparison.relative import BlockRatios, Step
 from slowdust.analysis.comparison.together import (
     CommonMove,
@@ -17,6 +16,7 @@ from slowdust.analysis.comparison.together import (
     moves_of,
 )
 from slowdust.analysis.results.notes import notes_about_restarts
+from slowdust.analysis.stored import analyse
 from tests.unit.synthetic import QUIET, FloatArray, synthetic_experiment
 
 MARGIN = 0.03

@@ -10,7 +10,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust import benchmarks
-from slowdust.analysis.analyse import analyse
+from slowdust.analysis.stored import analyse
 from slowdust.benchmarks.insert import INSERT
 from slowdust.report import csv, html, json
 from slowdust.report.classic.files import write_classic

@@ -63,13 +63,11 @@ class Trial:
 
     @property
     def covers_truth(self) -> bool | None:
-        """Whether the interval covers the truth; None where there is no interval, or no truth."""
         if self.interval is None or self.truth is None:
             return None
         return self.interval.low <= self.truth <= self.interval.high
 
     def is_false(self, margin: float) -> bool | None:
-        """Return whether the verdict contradicts the truth; None where that is not known."""
         if self.truth is None:
             return None
         if self.slowed == 0:

@@ -60,7 +60,6 @@ class Symmetric:
         return errors
 
     def tail(self, reach: FloatArray) -> FloatArray:
-        """Return P(more than `reach` above the mean), of shape (cells, reaches) as `reach` is."""
         from scipy.special import stdtr
 
         scaled = reach[:, :, None] / self.scale[:, None, :]

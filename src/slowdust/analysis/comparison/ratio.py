@@ -116,7 +116,6 @@ class HostRatio:
 
 
 def related(mixture: Mixture) -> list[Relative]:
-    """Return the ratio of each cell with its intervals and p-value."""
     center = mixture.mean()
     symmetric = Symmetric.about_mean(mixture)
     reach = symmetric.reach((1 - np.array(_LEVELS)) / 2)

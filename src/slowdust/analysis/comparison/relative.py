@@ -43,7 +43,6 @@ class Step(NamedTuple):
 
 
 def step_of(record: Slice) -> Step:
-    """Return the step that a slice belongs to."""
     return Step(record.place.benchmark, record.place.test, record.place.clients)
 
 
@@ -74,12 +73,10 @@ class BlockRatios:
 
     @property
     def blocks(self) -> int:
-        """Number of complete blocks over all incarnations."""
         return sum(len(ratios) for ratios in self.by_incarnation)
 
     @cached_property
     def typical(self) -> dict[int, Location]:
-        """Trimmed means by number of the incarnation."""
         locations = map(trimmed_mean, self.by_incarnation)
         return dict(zip(self.numbers, locations, strict=True))
 
@@ -142,7 +139,6 @@ class _Blocks:
 
 
 def throughput(record: Slice) -> float:
-    """Return the QPS of a slice."""
     return record.qps
 
 
@@ -209,7 +205,6 @@ def _kind(record: Slice, quantity: Callable[[Slice], float]) -> Parts:
 
 
 def _parts(record: Slice, quantity: Callable[[Slice], float]) -> Iterator[tuple[_Place, _Part]]:
-    """Yield the parts of a record that are compared, each with its place."""
     incarnation = record.place.incarnation
     if record.step is not None and _kind(record, quantity) == "chunks":
         for chunk in record.step.chunks:

@@ -46,6 +46,8 @@ AMOUNTS: dict[Verdict, Amount] = {
     "unsure": "unsure",
 }
 """Verdict on a ratio as if it were one of rates -> on one of amounts."""
+Estimator = Callable[[Sequence[BlockRatios], Hosts], list[Estimate]]
+"""Function that estimates cells, which were measured on some hosts."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +68,7 @@ class Judgement:
     """Why it is unsure although the interval excludes 1; else empty."""
 
 
-Estimator = Callable[[Sequence[BlockRatios], Hosts], list[Estimate]]
-"""Function that estimates cells, which were measured on some hosts."""
-
-
 def estimated(cells: Sequence[BlockRatios], hosts: Hosts) -> list[Estimate]:
-    """Estimate cells with what is expected of restarts in general."""
     return estimate_all(cells, hosts=hosts)
 
 
@@ -334,3 +331,31 @@ def verdict_of(difference: Interval | None, equivalence: Interval | None, margin
     if difference.excludes_one():
         return "faster" if difference.low > 1 else "slower"
     return "unsure"
+
+
+class PairVerdicts:
+    """Judges contenders beside any of them; the verdicts beside one are kept for the next pair."""
+
+    def __init__(
+        self, slices: Sequence[Slice], contenders: Sequence[str], margin: float, hosts: Hosts
+    ) -> None:
+        # A single archived run says nothing of how far another would be from it.
+        self._slices = [record for record in slices if record.archived is None]
+        self._contenders = contenders
+        self._margin = margin
+        self._hosts = hosts
+        self._verdicts: dict[str, dict[str, dict[Step, Verdict]]] = {}
+
+    def verdicts(self, base: str, contender: str) -> Mapping[Step, Verdict]:
+        """Return the verdict of each step on how `contender` differs from `base`."""
+        if base not in self._verdicts:
+            self._verdicts[base] = self._beside(base)
+        return self._verdicts[base].get(contender, {})
+
+    def _beside(self, base: str) -> dict[str, dict[Step, Verdict]]:
+        verdicts: dict[str, dict[Step, Verdict]] = {}
+        for judgement in judge(self._slices, self._contenders, self._margin, base, self._hosts):
+            estimate = judgement.estimate
+            if relative_of(estimate, self._margin).interval is not None:
+                verdicts.setdefault(estimate.contender, {})[estimate.step] = judgement.verdict
+        return verdicts

@@ -145,7 +145,6 @@ def explain_results(
 
 
 def _candidates(stored: Stored, report: Report, test: str) -> list[Result]:
-    """Return the results of a test that are compared with the base."""
     names = list(dict.fromkeys(result.test for result in report.results))
     if not names:
         raise UsageError(f"'{report.experiment}' has no result yet")
@@ -227,7 +226,6 @@ def _of_step(listed: Sequence[_Kind], step: Step, contender: str) -> _Kind | Non
 
 
 def _plans(report: Report, result: Result) -> list[PlanPair]:
-    """Return the statements that the two execute in different ways."""
     return [
         PlanPair(
             statement=each.statement,
@@ -255,7 +253,6 @@ def _settings(report: Report, contender: str) -> list[SettingPair]:
 
 
 def _excluded(result: Result) -> list[str]:
-    """Return what is known of a result that is the same or unsure, in time and in work."""
     sentences = []
     low, high = result.judged_interval
     if result.verdict in ("same", "unsure") and low is not None and high is not None:
@@ -274,7 +271,6 @@ def _excluded(result: Result) -> list[str]:
 
 
 def _other(result: Result) -> str:
-    """Return another result of the test with the options that show it."""
     rqps = "not compared" if result.judged_rqps is None else ratio(result.judged_rqps)
     verdict = f", {result.verdict}" if result.verdict else ""
     return f"--contender '{result.contender}' --clients {result.clients}: rqps {rqps}{verdict}"

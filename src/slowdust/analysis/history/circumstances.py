@@ -44,7 +44,6 @@ class Circumstances:
 
 
 def circumstances_of(manifest: Manifest, benchmark: str) -> Circumstances:
-    """Return the circumstances of an experiment."""
     host = _where(manifest)
     only_experiment = "" if host else manifest.experiment
     return Circumstances(benchmark, host, _data_of(manifest), only_experiment)

@@ -36,7 +36,6 @@ class Configs:
 
     @property
     def written(self) -> str:
-        """The patterns as the user wrote them."""
         return ",".join(self.patterns)
 
     def releases(self, contenders: Iterable[ContenderFacts]) -> dict[str, dict[Release, str]]:

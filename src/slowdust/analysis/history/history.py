@@ -34,8 +34,13 @@ from slowdust.analysis.history.configs import (
     notes_about_lone_lines,
 )
 from slowdust.analysis.history.model import History, LineHistory, Series, Version
-from slowdust.analysis.history.series import Details, groups_of, series_of
-from slowdust.analysis.history.work import CountedExperiment, add_work
+from slowdust.analysis.history.series import (
+    CountedExperiment,
+    Details,
+    add_work,
+    groups_of,
+    series_of,
+)
 from slowdust.analysis.model import GroupChanges
 from slowdust.analysis.origin import directory_of, run_of
 from slowdust.analysis.story.bands import Bands, changes_of_group, name_hold
@@ -123,7 +128,6 @@ class _Chained:
     """The experiments that have any of the versions."""
 
     def labelled(self, releases: Iterable[Release]) -> list[str]:
-        """Return the labels of these releases."""
         return [self.labels[release] for release in releases]
 
 
@@ -158,7 +162,6 @@ def _chained(where: Circumstances, members: Sequence[Member], choice: Choice) ->
 
 
 def _names(release: Release, labels: Mapping[Release, str]) -> set[str]:
-    """Return the names by which the user may mean it."""
     return {release.version, release.title, labels[release]}
 
 

@@ -92,7 +92,6 @@ class FunctionChange(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def title(self) -> str:
-        """The name, with the remark in parentheses."""
         return f"{self.name} ({self.remark})" if self.remark else self.name
 
 
@@ -154,7 +153,6 @@ class FunctionChanges(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def change(self) -> float:
-        """The whole change per operation."""
         return self.total - self.base_total
 
     @property

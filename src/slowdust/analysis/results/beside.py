@@ -113,7 +113,6 @@ def _count_above_zero(ages: Histogram) -> int:
 
 
 def frontier_of(results: Sequence[Result]) -> list[FrontierPoint]:
-    """Return the points of the mixed load that were measured, by contender and clients."""
     points = []
     for result in results:
         clients = clients_of_point(result.test) if result.benchmark == "htap" else None

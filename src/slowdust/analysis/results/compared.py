@@ -152,7 +152,6 @@ def judge_quantity(
 
 
 def _percentiles_left_out(result: Result) -> str:
-    """Return the percentiles of a result with response times that are not compared."""
     if result.latency_us is None:
         return ""
     percentiles = (quantity for quantity in COMPARED if isinstance(quantity, Percentile))
@@ -169,7 +168,6 @@ def _comparison(judgement: Judgement) -> MetricComparison:
 
 
 def _value_of(quantity: Compared, margin: float) -> tuple[Value, float]:
-    """Return the quantity of a pool, and its margin."""
     match quantity:
         case Percentile(share=share):
             return lambda pool: _percentile(_times(pool), share), quantity.margin
@@ -203,7 +201,6 @@ def _percentile(histograms: Sequence[Histogram], share: float) -> float:
 
 
 def pairs_of(slices: Sequence[Slice], contenders: Sequence[str]) -> list[Pair]:
-    """Return each step and contender other than the base with the slices of both."""
     by_step: dict[Step, dict[str, list[Slice]]] = {}
     for record in slices:
         of_step = by_step.setdefault(step_of(record), {})

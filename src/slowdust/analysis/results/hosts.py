@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowdust.analysis.comparison.disagreement import disagreements
 from slowdust.analysis.comparison.hosts import Hosts
 from slowdust.analysis.comparison.ratio import HostRatio, Relative
+from slowdust.analysis.comparison.together import disagreements
 from slowdust.analysis.comparison.verdict import Judgement
 from slowdust.analysis.model import (
     GroupResult,
@@ -16,7 +16,7 @@ from slowdust.analysis.model import (
     JoinedExperiment,
     Result,
 )
-from slowdust.analysis.results.rates import rate_of
+from slowdust.analysis.results.per_op import rate_of
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from slowdust.wording import listing
@@ -115,7 +115,6 @@ def host_disagreements(judged: Sequence[Judgement], margin: float) -> list[HostD
 
 
 def host_infos(manifest: Manifest, slices: Sequence[Slice]) -> list[HostInfo]:
-    """Return the hosts of an experiment; nothing unless it was joined."""
     infos = []
     for host in manifest.hosts:
         numbers = set(host.incarnations)

@@ -17,10 +17,10 @@ from slowdust.analysis.origin import (
     printed_counters,
     printed_response,
 )
+from slowdust.analysis.results.contenders import peak_gb
 from slowdust.analysis.results.failures import fails, failures_of
 from slowdust.analysis.results.hosts import host_results, notes_about_hosts, relate_hosts
 from slowdust.analysis.results.latency import latency_us
-from slowdust.analysis.results.memory import peak_gb
 from slowdust.analysis.results.needed import needed_of
 from slowdust.analysis.results.notes import (
     FAILING,
@@ -41,8 +41,7 @@ from slowdust.analysis.results.notes import (
     outlasts_slices,
     silent_incarnations,
 )
-from slowdust.analysis.results.per_op import per_operation, relative_counters, relative_to
-from slowdust.analysis.results.rates import rate_of
+from slowdust.analysis.results.per_op import per_operation, rate_of, relative_counters, relative_to
 from slowdust.analysis.sla import missed_its_sla, writers_of
 from slowdust.benchmarks import BENCHMARKS, known_group, measured_in_steps
 from slowdust.benchmarks.model import Measuring
@@ -144,7 +143,6 @@ def sorted_steps(steps: Iterable[Step], tests: Sequence[str]) -> list[Step]:
 
 
 def outline(step: Step, contender: str, slices: Sequence[Slice], group: str) -> Result:
-    """Return a result with all that its comparison with the base depends on."""
     schedules = known(record.measured.schedule for record in slices)
     failures = failures_of(slices)
     return Result(

@@ -166,7 +166,6 @@ def _per_second(parts: Sequence[tuple[float, Second | None]]) -> float | None:
 
 
 def _beside_disk(slices: Sequence[Slice]) -> list[Slice]:
-    """Return the slices beside which the disk was read."""
     return [
         record for record in slices if DISK in record.measured.uses and _pages(record) is not None
     ]

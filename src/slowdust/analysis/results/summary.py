@@ -148,7 +148,6 @@ _ByTest = Mapping[str, Mapping[str, Result]]
 
 
 def summary_tables(report: Report) -> list[Summary]:
-    """Return a `Summary` for each number of clients and hold; none without long steps."""
     captions = _SINGLE_RUNS if has_single_runs(report) else _MEASURED
     levels: dict[tuple[int, Second], dict[str, dict[str, Result]]] = {}
     for result in report.results:

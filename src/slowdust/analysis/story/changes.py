@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from slowdust.analysis.comparison.pairs import PairVerdicts
 from slowdust.analysis.comparison.relative import Step
+from slowdust.analysis.comparison.verdict import PairVerdicts
 from slowdust.analysis.model import GroupChanges, Report, Result, Verdict
 from slowdust.analysis.results.notes import NO_BASE
 from slowdust.analysis.story.bands import (

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from slowdust.analysis.comparison.verdict import DIFFERENT
-from slowdust.analysis.evidence.exact import leading
+from slowdust.analysis.evidence import leading
 from slowdust.analysis.model import Result, Verdict
 from slowdust.analysis.results.notes import BUSY_CLIENT
 from slowdust.analysis.story.bands import Bands, Change

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.evidence.exact import leading
+from slowdust.analysis.evidence import leading
 from slowdust.analysis.explanation.parts import GOOD_PART
 from slowdust.analysis.metrics import Cause
 from slowdust.analysis.model import (
@@ -152,7 +152,6 @@ def common_reasons(labelled: Sequence[tuple[str, Result]]) -> list[str]:
 
 
 def _kind_of_change(result: Result, explanation: Explanation) -> str:
-    """Return the title of the largest part of a change, or what stands in its place."""
     leads = [each.kind for each in leading(result.evidence) if each.kind != "settings"]
     if leads:
         return _KINDS[leads[0]]
@@ -285,7 +284,6 @@ def _share_of_planning(evidence: Evidence, result: Result) -> str:
 
 
 def _is_exact(evidence: Sequence[Evidence]) -> bool:
-    """Return whether exact evidence leads, or can explain a good part of the change."""
     return any(each.leads or (each.explains or 0.0) >= GOOD_PART for each in evidence)
 
 

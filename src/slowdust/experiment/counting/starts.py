@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.results.failures import fails, failures_of
-from slowdust.analysis.work.estimate import counts_by_step, undecided_steps
+from slowdust.analysis.work import counts_by_step, undecided_steps
 from slowdust.benchmarks.model import Test
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.journal import Journal

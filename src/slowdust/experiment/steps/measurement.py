@@ -11,8 +11,8 @@ from slowdust.experiment.driver.protocol import Performed, Until
 from slowdust.experiment.record import Totals, slice_of
 from slowdust.experiment.steps.chunks import Turn
 from slowdust.experiment.steps.turn import ContenderTurn
+from slowdust.probes.probe import Window, WindowUse
 from slowdust.probes.sampler import Sampler
-from slowdust.probes.window import Window, WindowUse
 from slowdust.store.latency import Histogram
 from slowdust.store.measured import PerSecond
 from slowdust.store.slice import Slice

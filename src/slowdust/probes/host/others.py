@@ -129,7 +129,6 @@ class OthersProbe:
         return None if kernel or is_below else pid
 
     def _ran_elsewhere(self, name: str) -> bool:
-        """Return whether a process ran last on a CPU that is not looked at."""
         return self._cpus is not None and self._stat(name).cpu not in self._cpus
 
     def _stat(self, name: str) -> ProcessStat:
@@ -137,7 +136,6 @@ class OthersProbe:
 
 
 def probe_of(subject: Subject) -> OthersProbe:
-    """Return the probe of the programs beside this one, on the CPUs that this one may use."""
     del subject
     usable = os.sched_getaffinity(0)
     probe = OthersProbe(None if len(usable) == os.cpu_count() else usable)

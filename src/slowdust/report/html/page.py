@@ -11,8 +11,7 @@ from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.metrics import PERCENTILES, Metric, shown_metrics
 from slowdust.analysis.model import Amount, Report, Verdict
 from slowdust.analysis.story.bands import has_no_interval
-from slowdust.analysis.work.estimate import WORK_MARGIN
-from slowdust.analysis.work.results import has_work
+from slowdust.analysis.work import WORK_MARGIN, has_work
 from slowdust.report.absent import Runs, runs_of
 from slowdust.report.answer import Line, lines
 from slowdust.report.html.charts.marks import Mark, marks_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from slowdust.analysis.model import Report, Result, TestConcurrency
 from slowdust.analysis.results.results import by_step
 from slowdust.analysis.sla import missed_its_sla
-from slowdust.analysis.work.results import has_work
+from slowdust.analysis.work import has_work
 from slowdust.ratios import interval, ratio, work_ratio
 from slowdust.report.absent import runs_of
 from slowdust.report.markdown.table import ABSENT, PALE, or_absent, pale, rate, table

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.results import by_step
-from slowdust.analysis.work.results import has_work
+from slowdust.analysis.work import has_work
 from slowdust.ratios import interval, ratio, work_ratio
 from slowdust.report.markdown.foreign import escaped
 from slowdust.report.markdown.report import answered, notes, warnings

@@ -11,7 +11,7 @@ from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.metrics import Metric, shown_metrics
 from slowdust.analysis.model import ContenderWaits, FunctionChanges, PlanDifference
 from slowdust.analysis.results.notes import ONE_RUN
-from slowdust.analysis.work.results import has_work
+from slowdust.analysis.work import has_work
 from slowdust.report.absent import timed_slices
 from slowdust.report.html.charts.blocks import layout, rate_chart, ratio_chart, static_ratio_chart
 from slowdust.report.html.charts.scale import Ratio
