@@ -61,8 +61,6 @@ class Quantity:
     """Largest rounding error of a loop, where servers tell a mean per loop."""
 
 
-
-
 AMOUNTS: Mapping[str, Quantity] = {
     # A scan counts its end as a row, or a table twice, in some versions.
     "rows_read": Quantity("rows read", "rows", floor=4.0),
@@ -196,8 +194,6 @@ def _differences(statement: str | None, pairs: Sequence[_Pair]) -> Iterable[Amou
                 contender=value,
                 ratio=value / base if base else None,
             )
-
-
 
 
 def add_evidence(

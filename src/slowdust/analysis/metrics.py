@@ -65,7 +65,6 @@ class Metric:
     """Title of its column in Markdown; None if only the page and the data formats show it."""
 
     def total(self, measured: Measured) -> float | None:
-        """Return the sum of its quantities in one slice; None where one was not measured."""
         return measured.used(self.probe, *self.quantities) if self.quantities else None
 
     def meaning_per(self, operation: str) -> str:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -44,13 +45,7 @@ READ_RESTARTS = Expectation(
 )
 """Prior for tests that only read: restarts move the ratio of instructions by 0.1%, now and then by
 ten or a hundred times as much, and one test by far more than another."""
-WRITE_RESTARTS = Expectation(
-    scale=0.003,
-    prior_freedom=0.3,
-    borrowed_freedom=8.0,
-    outsider_share=0.8,
-    outsider_freedom=0.3,
-)
+WRITE_RESTARTS = replace(READ_RESTARTS, scale=0.003)
 """Prior for tests that write: 0.3%, and now and then much more, as with work of the background that
 a session takes over."""
 _READS = (Group.POINT, Group.RANGE, Group.AGGREGATION, Group.NEAREST, Group.FILTERED)
@@ -247,8 +242,6 @@ def _writes(step: Step, workload: WorkloadFacts | None) -> bool:
     return group not in _READS
 
 
-
-
 def add_work(
     results: Sequence[Result],
     counts: Sequence[Count],
@@ -266,11 +259,11 @@ def add_work(
         (judgement.estimate.step, judgement.estimate.contender): judgement
         for judgement in judge_work(by_step, contenders, workload, hosts)
     }
-    timed = [Step(result.benchmark, result.test, result.clients) for result in results]
+    timed = [Step.of(result) for result in results]
     for step, by_contender in by_step.items():
         place = place_of(step, timed)
         for result in results:
-            if Step(result.benchmark, result.test, result.clients) != place:
+            if Step.of(result) != place:
                 continue
             if own := by_contender.get(result.contender):
                 result.work = _work(own)
@@ -338,8 +331,7 @@ def _relate(work: Work, judgement: Judgement | None) -> None:
         return
     estimate = judgement.estimate
     work.ratio, work.verdict = estimate.ratio, AMOUNTS[judgement.verdict]
-    if estimate.interval is not None:
-        work.low, work.high = estimate.interval.low, estimate.interval.high
+    work.low, work.high = estimate.bounds
 
 
 def _disagreement(result: Result, work: Work) -> list[str]:

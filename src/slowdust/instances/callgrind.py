@@ -194,7 +194,6 @@ class Callgrind:
 
 
 def _counts(output: AccountDirectory) -> list[str]:
-    """Return the names of what callgrind wrote, but for its logs."""
     return [name for name in output.names() if not name.startswith("log.")]
 
 

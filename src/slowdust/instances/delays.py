@@ -70,11 +70,7 @@ class DelayFile:
         return self._words()[_ATTACHED]
 
     def set(self, delay_ns: int) -> None:
-        """Set the delay before each send from now on.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Set the delay before each send from now on. Raises OSError if it cannot be written."""
         os.pwrite(self._file.fileno(), struct.pack("=Q", delay_ns), _WORD * _DELAY)
 
     def totals(self) -> DelayTotals:

@@ -76,7 +76,6 @@ class RunDirectory:
         self.close()
 
     def remove_on_close(self, removable: Removable) -> None:
-        """Remove an object together with this directory."""
         self._removables.append(removable)
 
     def make_contender_directory(self, name: str) -> Path:

@@ -38,7 +38,6 @@ class SyncFile:
     """The file that a server's library and Slowdust share."""
 
     def __init__(self, library: Path, path: Path, account: Account) -> None:
-        """Make the file, with no calls in it."""
         self._library = library
         self._path = path
         account.make_file(path, bytes(_BYTES))

@@ -87,7 +87,6 @@ class ClosedProbe:
 
 
 def attempt(probe: Probe[Reading]) -> Reading | None:
-    """Read a probe; None where it cannot be read."""
     try:
         return probe.read()
     except FAILURES as failure:

@@ -15,7 +15,6 @@ truth of a slowed contender is not known.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
@@ -57,9 +56,7 @@ class Trial:
     @property
     def half_width(self) -> float | None:
         """Half of the interval, in ln rqps."""
-        if self.interval is None:
-            return None
-        return math.log(self.interval.high / self.interval.low) / 2
+        return self.interval.half_width if self.interval else None
 
     @property
     def covers_truth(self) -> bool | None:

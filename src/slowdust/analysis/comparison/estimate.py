@@ -265,7 +265,6 @@ def _solve(
     hosts: Hosts,
     between: Expectation,
 ) -> Iterator[tuple[BlockRatios, Estimate]]:
-    """Yield the estimates of the cells that have any."""
     rows = [row for index, cell in enumerate(cells) for row in _rows(index, cell, hosts)]
     if not rows:
         return

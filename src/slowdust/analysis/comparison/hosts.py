@@ -230,7 +230,6 @@ def _taken(mixture: Mixture, rows: Sequence[int]) -> Mixture:
 
 
 def by_host(cells: Sequence[BlockRatios], hosts: Hosts) -> list[list[BlockRatios]]:
-    """Return for each host the cells that it measured, with its incarnations alone."""
     if len(hosts.groups) < 2:
         return [list(cells)]
     return [

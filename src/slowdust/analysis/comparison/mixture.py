@@ -41,7 +41,6 @@ class Symmetric:
 
     @classmethod
     def about_mean(cls, mixture: Mixture) -> Symmetric:
-        """Return the mixture about its mean."""
         matters = mixture.weight.max(axis=0) > _SMALLEST_WEIGHT
         distance = mixture.center - mixture.mean()[:, None]
         return cls(

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -34,6 +34,19 @@ ROWS_PER_SECOND = "rows/s"
 """Unit of the rate of tests that count rows instead of operations."""
 
 
+class OfStep(Protocol):
+    """A record of one step."""
+
+    @property
+    def benchmark(self) -> str: ...
+
+    @property
+    def test(self) -> str: ...
+
+    @property
+    def clients(self) -> int: ...
+
+
 class Step(NamedTuple):
     """A test of a benchmark at a number of clients: the unit that is measured and compared."""
 
@@ -41,9 +54,21 @@ class Step(NamedTuple):
     test: str
     clients: int
 
+    @classmethod
+    def of(cls, record: OfStep) -> Step:
+        return cls(record.benchmark, record.test, record.clients)
+
 
 def step_of(record: Slice) -> Step:
-    return Step(record.place.benchmark, record.place.test, record.place.clients)
+    return Step.of(record.place)
+
+
+def slices_by_place(slices: Iterable[Slice]) -> defaultdict[tuple[Step, str], list[Slice]]:
+    """Return step and contender -> its slices."""
+    places: defaultdict[tuple[Step, str], list[Slice]] = defaultdict(list)
+    for record in slices:
+        places[step_of(record), record.place.contender].append(record)
+    return places
 
 
 Parts = Literal["slices", "chunks", "steps"]
@@ -88,7 +113,6 @@ class BlockRatios:
         return totals_by_incarnation(self.totals)
 
     def on(self, numbers: Collection[int]) -> BlockRatios:
-        """Return the same of some incarnations alone."""
         kept = [
             (n, r) for n, r in zip(self.numbers, self.by_incarnation, strict=True) if n in numbers
         ]
@@ -106,7 +130,6 @@ class BlockRatios:
 
     @property
     def silent(self) -> tuple[int, ...]:
-        """Numbers of the incarnations in which one of the two did nothing."""
         return tuple(number for number, totals in self.totals.items() if totals.one_is_silent)
 
 

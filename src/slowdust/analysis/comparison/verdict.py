@@ -127,7 +127,6 @@ def _of_groups(judgement: Judgement, groups: Mapping[str, Judgement]) -> Judgeme
 
 
 def judge_estimates(estimates: Sequence[Estimate], margin: float) -> list[Judgement]:
-    """Judge the estimates of one experiment together, in their order."""
     alone = [verdict_alone(estimate, margin) for estimate in estimates]
     judged = [relative_of(estimate, margin) for estimate in estimates]
     candidates = [
@@ -192,7 +191,7 @@ def chance_of_not_same(relative: Relative, margin: float) -> float:
     interval = relative.equivalence_interval
     if interval is None:
         return 0.0
-    return tail_beyond(relative, math.log1p(margin) - _half_width(interval))
+    return tail_beyond(relative, math.log1p(margin) - interval.half_width)
 
 
 def tail_beyond(relative: Relative, distance: float) -> float:
@@ -209,7 +208,7 @@ def tail_beyond(relative: Relative, distance: float) -> float:
         (SETTLED_SAME, relative.sameness_interval),
         (SETTLED_DIFFERENT, relative.difference_interval),
     )
-    reaches = np.log([_half_width(interval) for _, interval in intervals if interval])
+    reaches = np.log([interval.half_width for _, interval in intervals if interval])
     tails = np.log([1 - confidence for confidence, interval in intervals if interval])
     if distance <= 0:
         return 1.0
@@ -220,10 +219,6 @@ def tail_beyond(relative: Relative, distance: float) -> float:
         slope = (tails[-1] - tails[-2]) / (reaches[-1] - reaches[-2])
         return float(np.exp(tails[-1] + slope * (log_distance - reaches[-1])))
     return float(np.exp(np.interp(log_distance, reaches, tails)))
-
-
-def _half_width(interval: Interval) -> float:
-    return math.log(interval.high / interval.low) / 2
 
 
 def basis_of(estimate: Estimate, margin: float) -> Basis:
@@ -242,7 +237,6 @@ def basis_of(estimate: Estimate, margin: float) -> Basis:
 
 
 def relative_of(estimate: Estimate, margin: float) -> Relative:
-    """Return the ratio that decides, with its intervals."""
     if estimate.all_time is not None and basis_of(estimate, margin) == "all time":
         return estimate.all_time
     return estimate

@@ -104,7 +104,6 @@ def _common_base(before: Manifest, after: Manifest) -> str | None:
 
 
 def _differences(before: Stored, after: Stored, base: str, margin: float) -> list[TestDifference]:
-    """Return the tests that both have, in the order of the later report."""
     reports = before.report(base), after.report(base)
     earlier, later = map(_results, reports)
     changes = judge_changes(_judgements(before, reports[0]), _judgements(after, reports[1]), margin)
@@ -117,11 +116,7 @@ def _differences(before: Stored, after: Stored, base: str, margin: float) -> lis
 
 
 def _results(report: Report) -> _Results:
-    return {(_step(result), result.contender): result for result in report.results}
-
-
-def _step(result: Result) -> Step:
-    return Step(result.benchmark, result.test, result.clients)
+    return {(Step.of(result), result.contender): result for result in report.results}
 
 
 def _judgements(stored: Stored, report: Report) -> Judgements:
@@ -146,10 +141,9 @@ def _difference(
         after=_relation(after),
         work=work,
     )
-    if (change := changes.get((_step(after), after.contender))) is not None:
+    if (change := changes.get((Step.of(after), after.contender))) is not None:
         difference.ratio, difference.verdict = change.estimate.ratio, change.verdict
-        if (interval := change.estimate.interval) is not None:
-            difference.low, difference.high = interval.low, interval.high
+        difference.low, difference.high = change.estimate.bounds
     return difference
 
 
@@ -175,15 +169,15 @@ def _work_differences(
     )
     differences = {}
     for place, change in judge_changes(first, second, WORK_MARGIN).items():
-        ratio, interval = change.estimate.ratio, change.estimate.interval
+        ratio, (low, high) = change.estimate.ratio, change.estimate.bounds
         earlier_ratio, later_ratio = (each[place].estimate.ratio for each in (first, second))
         if ratio is not None and earlier_ratio is not None and later_ratio is not None:
             differences[place] = WorkDifference(
                 before=earlier_ratio,
                 after=later_ratio,
                 ratio=ratio,
-                low=None if interval is None else interval.low,
-                high=None if interval is None else interval.high,
+                low=low,
+                high=high,
                 verdict=AMOUNTS[change.verdict],
             )
     return differences
@@ -194,8 +188,7 @@ def _source(result: Result | None) -> str | None:
 
 
 def _judged_work(stored: Stored, report: Report) -> Iterator[tuple[tuple[Step, str], Judgement]]:
-    """Yield the work of each step at the place where the report shows it."""
-    timed: Sequence[Step] = [_step(result) for result in report.results]
+    timed: Sequence[Step] = [Step.of(result) for result in report.results]
     for judgement in judge_work(
         counts_by_step(stored.counts),
         report.contenders,
@@ -219,11 +212,10 @@ def judge_changes(before: Judgements, after: Judgements, margin: float) -> Judge
         relative = None if later is None else _change(earlier, later, margin)
         if later is not None and relative is not None:
             estimates.append(_estimate(place, relative, earlier, later))
-    judged = judge_estimates(estimates, margin)
-    places = [(each.estimate.step, each.estimate.contender) for each in judged]
+    judgements = {each.estimate.place: each for each in judge_estimates(estimates, margin)}
     return {
         place: _doubted(judgement, before[place], after[place], margin)
-        for place, judgement in zip(places, judged, strict=True)
+        for place, judgement in judgements.items()
     }
 
 
@@ -249,12 +241,8 @@ def ratio_of(before: Relative, after: Relative) -> Relative | None:
 def _joined(center: float, before: Interval | None, after: Interval | None) -> Interval | None:
     if before is None or after is None:
         return None
-    reach = math.hypot(_half_width(before), _half_width(after))
+    reach = math.hypot(before.half_width, after.half_width)
     return Interval(math.exp(center - reach), math.exp(center + reach))
-
-
-def _half_width(interval: Interval) -> float:
-    return math.log(interval.high / interval.low) / 2
 
 
 def _change(before: Judgement, after: Judgement, margin: float) -> Relative | None:

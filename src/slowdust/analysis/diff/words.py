@@ -137,7 +137,6 @@ def _rest(compared: Sequence[TestDifference]) -> list[str]:
 
 
 def _changed_verdicts(diff: Diff, compared: Sequence[TestDifference]) -> list[str]:
-    """Return the tests whose verdicts differ although no change is sure."""
     only_words = [
         f"{label_of(diff, test)} ({test.before.verdict}, then {test.after.verdict})"
         for test in compared

@@ -193,7 +193,7 @@ def _one(
     candidates: Sequence[Result],
     chosen: Sequence[Result],
 ) -> OneResult:
-    step = Step(result.benchmark, result.test, result.clients)
+    step = Step.of(result)
     functions = _of_step(report.function_changes, step, result.contender)
     if functions is None and result.work is not None:
         counted = step._replace(clients=result.work.clients)
@@ -220,7 +220,7 @@ def _one(
 
 def _of_step(listed: Sequence[_Kind], step: Step, contender: str) -> _Kind | None:
     for each in listed:
-        if Step(each.benchmark, each.test, each.clients) == step and each.contender == contender:
+        if Step.of(each) == step and each.contender == contender:
             return each
     return None
 
@@ -316,7 +316,6 @@ def _absent(stored: Stored, one: OneResult, typed: str) -> list[Absent]:
 def _unobserved(
     manifest: Manifest, one: OneResult, again: Callable[[Mapping[str, object]], str | None]
 ) -> list[Absent]:
-    """Return the passes over a test that were not made: counts, profiles, waits."""
     absent = []
     if one.result.work is None:
         counting = manifest.counting

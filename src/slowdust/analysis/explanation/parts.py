@@ -145,7 +145,6 @@ class _Cell:
 
     @property
     def share(self) -> FloatArray:
-        """The share of each incarnation in the blocks."""
         blocks = np.array([len(blocks) for blocks in self.incarnations], dtype=np.float64)
         shares: FloatArray = blocks / blocks.sum()
         return shares
@@ -185,9 +184,7 @@ def add_explanations(
     ]
     cpus = {int(count) for record in measured if (count := record.measured.used(OTHERS, "cpus"))}
     by_place = {
-        (Step(result.benchmark, result.test, result.clients), result.contender): result
-        for result in results
-        if result.rqps is not None
+        (Step.of(result), result.contender): result for result in results if result.rqps is not None
     }
     cells = known(
         _cell(pair, by_place[pair.step, pair.contender], min(cpus, default=None))

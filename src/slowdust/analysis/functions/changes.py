@@ -68,7 +68,7 @@ def profiles_by_step(profiles: Sequence[Profile]) -> dict[tuple[Step, str], dict
     """Return (step, source) -> contender -> profile."""
     grouped: dict[tuple[Step, str], dict[str, Profile]] = {}
     for profile in profiles:
-        step = Step(profile.benchmark, profile.test, profile.clients)
+        step = Step.of(profile)
         grouped.setdefault((step, profile.source), {})[profile.contender] = profile
     return grouped
 

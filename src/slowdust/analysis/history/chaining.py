@@ -113,7 +113,7 @@ class Experiment:
             contenders = self._with_first(base)
             for result in results_of(self.manifest, self._slices, contenders, [], outline):
                 if (ratio := self._ratio(result)) is not None:
-                    step = Step(result.benchmark, result.test, result.clients)
+                    step = Step.of(result)
                     ratios[step][result.contender] = ratio
             self._ratios[base] = {
                 step: by_contender for step, by_contender in ratios.items() if base in by_contender

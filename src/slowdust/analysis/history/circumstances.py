@@ -124,7 +124,6 @@ def _workload(method: StepsMethod) -> str:
 
 
 def notes_about_hosts(manifests: Sequence[Manifest]) -> list[str]:
-    """Return sentences on what of the one host was not the same in all experiments."""
     notes = []
     for label in NOTED_IF_DIFFERENT:
         values: dict[str, list[str]] = {}

@@ -102,7 +102,6 @@ def _gathered(experiments: Sequence[Experiment], choice: Choice) -> dict[_Line, 
 
 
 def _measured_contenders(experiment: Experiment, benchmark: str) -> list[ContenderFacts]:
-    """Return the contenders that did not drop out before they were measured."""
     names = {
         name
         for step, measured in experiment.steps.items()
@@ -220,7 +219,6 @@ def _notes_about_data(where: Circumstances, members: Sequence[Member]) -> list[s
 
 
 def _add_work(tests: Sequence[Series], chained: _Chained) -> None:
-    """Set the work of the points of all tests, as far as their experiments counted it."""
     members = [
         (CountedExperiment(experiment), contenders)
         for experiment, contenders in chained.members
@@ -271,7 +269,6 @@ def _in_bands(
 def _notes(
     chained: _Chained, tests: Sequence[Series], missing: Sequence[Step], choice: Choice
 ) -> list[str]:
-    """Return notes on what was left out, and over which versions the rest is chained."""
     base = chained.labels[chained.base]
     notes = []
     left_out = [release for release in chained.releases if release not in chained.versions]
@@ -290,7 +287,6 @@ def _notes(
 
 
 def _notes_about_chains(tests: Sequence[Series]) -> list[str]:
-    """Return a note on each path of versions over which others are chained."""
     paths: dict[tuple[str, ...], Counter[str]] = {}
     all_points = [point for test in tests for point in test.points]
     measured = Counter(point.version for point in all_points)

@@ -173,8 +173,7 @@ class CountedExperiment:
             place = place_of(estimate.step, timed)
             if place is None or estimate.ratio is None:
                 continue
-            interval = estimate.interval
-            reach = None if interval is None else math.log(interval.high / interval.low) / 2
+            reach = estimate.interval.half_width if estimate.interval else None
             by_contender = ratios.setdefault(place, {base: Ratio(0.0, None, (self.name,))})
             by_contender[estimate.contender] = Ratio(math.log(estimate.ratio), reach, (self.name,))
         return ratios

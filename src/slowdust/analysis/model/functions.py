@@ -41,7 +41,6 @@ class FunctionPart(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def cost(self) -> float:
-        """Own cost on the contender that has the function."""
         return (self.base_own or 0.0) + (self.own or 0.0)
 
 

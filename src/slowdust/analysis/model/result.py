@@ -351,7 +351,6 @@ class Failures(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def wholly(self) -> bool:
-        """Whether no execution succeeded."""
         return self.failed >= self.executions
 
 

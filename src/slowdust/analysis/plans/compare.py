@@ -88,7 +88,6 @@ def _by_key(plan: Node, key: Callable[[Node, Node | None], _Key]) -> list[tuple[
 
 
 def _own_key(node: Node, _above: Node | None) -> _Key:
-    """Return what makes a node another one: its own fields, and the relations below it."""
     own = (node.operator, node.name, node.index, node.join, node.role, node.conditions)
     return (*own, node.remarks, node.workers, tuple(relations(node)))
 

@@ -60,7 +60,6 @@ def differences_in_words(base: Node, other: Node) -> tuple[str, ...]:
 
 
 def relations(node: Node) -> list[str]:
-    """Return the relations below a node, in the order in which they are read."""
     return [each.name for each in node.walk() if each.name and each.operator not in _CHANGING]
 
 
@@ -87,7 +86,6 @@ def _labelled(name: str, sentence: str) -> str:
 
 
 def _accesses(base: Node, other: Node) -> Iterator[str]:
-    """Tell which relations are read in another way."""
     ours, theirs = _scans(base), _scans(other)
     changes: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for name in ours:
@@ -189,7 +187,6 @@ def _workers(plan: Node) -> int:
 
 
 def _operators(base: Node, other: Node) -> Iterator[str]:
-    """Tell the operators that only one of the plans has."""
     ours, theirs = _other_operators(base), _other_operators(other)
     gone, added = [*(ours - theirs).elements()], [*(theirs - ours).elements()]
     for family in _FAMILIES:

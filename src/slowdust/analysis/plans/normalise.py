@@ -77,7 +77,6 @@ def _without_checks(node: Node) -> Node:
 
 
 def _simplified(node: PlanNode) -> PlanNode:
-    """Return a node without those that only pass rows on."""
     children = tuple(
         _simplified(child) for child in node.children if not child.operator.startswith(_ANNOUNCING)
     )

@@ -43,7 +43,6 @@ class WorkDifference:
 
     @property
     def size(self) -> float:
-        """The difference as a share of the larger one."""
         return abs(self.value - self.other) / max(self.value, self.other)
 
     def sentence(self) -> str:

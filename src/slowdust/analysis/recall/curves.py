@@ -207,13 +207,11 @@ def _at(level: _Level, base: str, judgement: Judgement | None, hosts: Hosts) -> 
     else:
         estimate = judgement.estimate
         at.rqps, at.verdict = estimate.ratio, judgement.verdict
-        if estimate.interval is not None:
-            at.low, at.high = estimate.interval.low, estimate.interval.high
+        at.low, at.high = estimate.bounds
     return at
 
 
 def _judged(levels: Sequence[_Level], margin: float) -> dict[_Place, Judgement]:
-    """Judge the contenders at all recalls of all curves together."""
     comparable = [level for level in levels if len(level.pairs) >= _FEWEST_STARTS]
     estimates = estimate_pairs(
         [level.cell for level in comparable], [level.reading_error for level in comparable]

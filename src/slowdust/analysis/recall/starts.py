@@ -31,7 +31,6 @@ class Point(NamedTuple):
 
     @property
     def missed(self) -> float:
-        """The share of the exact answers that it does not find."""
         return 1 - self.recall
 
 
@@ -136,13 +135,11 @@ class Reach:
 
     @property
     def qps(self) -> float | None:
-        """The geometric mean over all starts; None where one of them has none."""
         if self.lacking or not self.readings:
             return None
         return math.exp(fmean(reading.ln_qps for reading in self.readings.values()))
 
     def among(self, starts: Collection[int]) -> Reach:
-        """Return the same of some starts alone."""
         return Reach(
             self.recall,
             {number: reading for number, reading in self.readings.items() if number in starts},

@@ -123,7 +123,7 @@ def add_comparisons(
     """
     slices = [record for record in slices if not is_single_run([record])]
     comparable = {
-        (Step(result.benchmark, result.test, result.clients), result.contender): result
+        (Step.of(result), result.contender): result
         for result in results
         if result.per_op_relative is not None and result.contender != contenders[0]
     }
@@ -132,7 +132,7 @@ def add_comparisons(
     ]
     for quantity in COMPARED:
         for judgement in judge_quantity(quantity, pairs, margin, hosts):
-            result = comparable[judgement.estimate.step, judgement.estimate.contender]
+            result = comparable[judgement.estimate.place]
             result.compared[quantity.key] = _comparison(judgement)
     for pair in pairs:
         result = comparable[pair.step, pair.contender]
@@ -161,10 +161,9 @@ def _percentiles_left_out(result: Result) -> str:
 def _comparison(judgement: Judgement) -> MetricComparison:
     estimate = judgement.estimate
     assert estimate.ratio is not None, "cells without a block are left out"
-    comparison = MetricComparison(ratio=estimate.ratio, verdict=AMOUNTS[judgement.verdict])
-    if estimate.interval is not None:
-        comparison.low, comparison.high = estimate.interval.low, estimate.interval.high
-    return comparison
+    low, high = estimate.bounds
+    verdict = AMOUNTS[judgement.verdict]
+    return MetricComparison(ratio=estimate.ratio, low=low, high=high, verdict=verdict)
 
 
 def _value_of(quantity: Compared, margin: float) -> tuple[Value, float]:

@@ -188,7 +188,6 @@ def _by_step(counts: Mapping[str, int]) -> str:
 
 
 def peak_gb(slices: Sequence[Slice], quantity: str) -> float | None:
-    """Return the largest size of the server, in GB; None where it was not measured."""
     sizes = known(record.measured.used("server", quantity) for record in slices)
     return max(sizes) / _BYTES_PER_GB if sizes else None
 

@@ -44,7 +44,6 @@ class Forecast:
 
 
 def forecast_all(judgements: Sequence[Judgement], margin: float) -> list[Forecast | None]:
-    """Forecast each judgement of an experiment; None where it is decided or has no interval."""
     level = _level_of_next_discovery(judgements)
     return [
         forecast(relative_of(judgement.estimate, margin), margin, level)
@@ -119,7 +118,7 @@ def _outlook(relative: Relative) -> _Outlook | None:
     return _Outlook(
         center=math.log(relative.ratio),
         error=relative.standard_error,
-        half_width=math.log(relative.interval.high / relative.interval.low) / 2,
+        half_width=relative.interval.half_width,
     )
 
 
@@ -138,7 +137,7 @@ def needed_of(
 ) -> dict[tuple[Step, str], Needed]:
     """Return step and contender -> what would decide it, of the unsure ones with an interval."""
     forecasts = forecast_all(judgements, method.margin)
-    keys = [(judgement.estimate.step, judgement.estimate.contender) for judgement in judgements]
+    keys = [judgement.estimate.place for judgement in judgements]
     times = _times(slices)
     whole = sum(times.values())
     return {

@@ -28,7 +28,6 @@ _REST = ("cpu_iowait_s", "cpu_idle_s")
 def noise_of(
     slices: Sequence[Slice], contenders: Sequence[str], hosts: Hosts = ONE_HOST
 ) -> Noise | None:
-    """Return the noise of an experiment; None unless it was measured in slices."""
     timed = [record for record in slices if record.step is None and record.archived is None]
     if not timed:
         return None
@@ -149,12 +148,10 @@ class OthersUse(NamedTuple):
 
     @property
     def busy(self) -> float:
-        """The number of CPUs that they kept busy on average."""
         return min(self.cpus, self.cpu_s / self.seconds)
 
 
 def use_of_others(record: Slice) -> OthersUse | None:
-    """Return what other programs used; None where it was not measured."""
     cpu_s, cpus = record.measured.used(OTHERS, "cpu_s"), record.measured.used(OTHERS, "cpus")
     seconds = window(record)
     return OthersUse(cpu_s, cpus, seconds) if cpu_s is not None and cpus and seconds else None

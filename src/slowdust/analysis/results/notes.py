@@ -86,7 +86,6 @@ def outlasts_slices(slices: Sequence[Slice]) -> bool:
 
 
 def silent_incarnations(slices: Sequence[Slice]) -> list[int]:
-    """Return the numbers of the incarnations in which no slice has any throughput."""
     active = {record.place.incarnation for record in slices if record.qps > 0}
     return sorted({record.place.incarnation for record in slices} - active)
 

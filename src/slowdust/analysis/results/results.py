@@ -72,7 +72,7 @@ def results_of(
         by_step[step_of(record)][record.place.contender].append(record)
     hosts = hosts_of(manifest)
     judged = judge(slices, contenders, margin, hosts=hosts)
-    judgements = {(each.estimate.step, each.estimate.contender): each for each in judged}
+    judgements = {each.estimate.place: each for each in judged}
     # A joined experiment cannot go on, and more time does not shrink what hosts do differently.
     needed = {} if manifest.hosts else needed_of(judged, slices, manifest.method)
     results = []
@@ -110,7 +110,7 @@ def by_step(results: Iterable[Result]) -> dict[Step, dict[str, Result]]:
     """Return step -> contender -> result, in the order of `results`."""
     steps: dict[Step, dict[str, Result]] = {}
     for result in results:
-        step = Step(result.benchmark, result.test, result.clients)
+        step = Step.of(result)
         steps.setdefault(step, {})[result.contender] = result
     return steps
 
@@ -167,7 +167,6 @@ def outline(step: Step, contender: str, slices: Sequence[Slice], group: str) -> 
 
 
 def summarise(step: Step, contender: str, slices: Sequence[Slice], group: str) -> Result:
-    """Return a result with everything that needs no base."""
     result = outline(step, contender, slices, group)
     busy = known(record.measured.used("client", "busiest_thread") for record in slices)
     lengths = known(record.measured.seconds for record in slices)
@@ -252,8 +251,7 @@ def _compare(
             result.doubt = judgement.doubt
             result.notes.append(judgement.doubt)
     result.all_time = _all_time(estimate.all_time)
-    if estimate.interval is not None:
-        result.low, result.high = estimate.interval.low, estimate.interval.high
+    result.low, result.high = estimate.bounds
     in_steps = measured_in_steps(result.benchmark)
     if in_steps:
         result.notes += notes_about_pairs(estimate)

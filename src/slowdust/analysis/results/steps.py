@@ -43,7 +43,7 @@ def step_runs_of(results: Iterable[Result], slices: Sequence[Slice], base: str) 
             by_result.setdefault(key, []).append(_step_run(record, record.step))
     for (step, _), runs in by_result.items():
         _compare_sizes(runs, by_result.get((step, base), []))
-    keys = ((Step(each.benchmark, each.test, each.clients), each.contender) for each in results)
+    keys = ((Step.of(each), each.contender) for each in results)
     return [run for key in keys for run in by_result.get(key, ())]
 
 

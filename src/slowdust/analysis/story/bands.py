@@ -80,7 +80,6 @@ DEFAULT_BANDS = Bands()
 
 
 def no_verdicts(_before: str, _after: str) -> Mapping[str, Verdict]:
-    """Return no verdicts, of which single runs have none."""
     return {}
 
 

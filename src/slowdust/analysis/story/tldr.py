@@ -129,7 +129,6 @@ def describe_contenders(
 
 
 def _common_limits(comparisons: Sequence[ContenderComparison]) -> list[str]:
-    """Return a sentence for each limit that results of many contenders share."""
     cut_short = [comparison.name for comparison in comparisons if comparison.cut_short]
     sentences = limits_of([pair for comparison in comparisons for pair in comparison.pairs])
     if cut_short:

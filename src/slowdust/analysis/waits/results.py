@@ -90,7 +90,7 @@ def waits_of(
     for window in windows:
         place = window.place
         if window.operations:
-            by_contender = steps.setdefault(Step(place.benchmark, place.test, place.clients), {})
+            by_contender = steps.setdefault(Step.of(place), {})
             moment = Moment(place.incarnation, place.repeat)
             by_contender.setdefault(place.contender, {})[moment] = window
     return [

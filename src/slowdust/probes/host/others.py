@@ -81,11 +81,7 @@ class OthersProbe:
         self._last: dict[int, int] = {}
 
     def read(self) -> OthersReading:
-        """Read the clocks of all other processes.
-
-        Raises:
-            OSError: /proc cannot be listed.
-        """
+        """Read the clocks of all other processes. Raises OSError if /proc cannot be listed."""
         names = os.listdir(self._proc)  # noqa: PTH208
         known, self._others = self._others, {}
         reading: dict[int, int] = {}

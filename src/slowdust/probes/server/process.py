@@ -62,9 +62,7 @@ def process_clock(pid: int, kind: int) -> int:
 class ProcessFiles(Protocol):
     """Source of the files of processes: `ThreadFiles`, or a test's own."""
 
-    def read(self, pid: int, name: str, thread: int | None = None) -> bytes:
-        """Return one file of a process or thread; raise OSError if it has ended."""
-        ...
+    def read(self, pid: int, name: str, thread: int | None = None) -> bytes: ...
 
     def threads(self, pid: int) -> tuple[int, ...]: ...
 
@@ -286,9 +284,5 @@ class IdleServer:
 
 
 def probe_of(subject: Subject) -> ServerProbe:
-    """Return the probe of a server's processes.
-
-    Raises:
-        OSError: the server has ended.
-    """
+    """Return the probe of a server's processes. Raises OSError if the server has ended."""
     return ServerProbe(subject.pid)
