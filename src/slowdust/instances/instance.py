@@ -14,7 +14,7 @@ from slowdust.accounts import Account, server_account
 from slowdust.builds.model import Build
 from slowdust.dbms import family as family_of
 from slowdust.dbms.access import Access, Target
-from slowdust.dbms.environment import SYNC_DELAY, Environment, check_loadable, preloading
+from slowdust.dbms.environment import SYNC_DELAY, Environment, check_loadable
 from slowdust.dbms.family import Shutdown
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.site import Site
@@ -30,10 +30,9 @@ from slowdust.instances.allocators import (
 from slowdust.instances.callgrind import Callgrind
 from slowdust.instances.certificate import make_certificate
 from slowdust.instances.control_groups import MemoryLimit
-from slowdust.instances.delays import DelayFile
 from slowdust.instances.freezing import Freezable, freezable
 from slowdust.instances.leftovers import remove_tree
-from slowdust.instances.preloads import check_preloadable
+from slowdust.instances.preloads import DelayFile, SyncFile, check_preloadable, sync_library
 from slowdust.instances.processes import ProcessMark
 from slowdust.instances.programs import (
     LOG_TAIL_LINES,
@@ -44,7 +43,6 @@ from slowdust.instances.programs import (
 )
 from slowdust.instances.rundir import RunDirectory
 from slowdust.instances.shared_memory import remove_shared_memory
-from slowdust.instances.syncs import SyncFile, sync_library
 from slowdust.places import DATA_VARIABLE
 from slowdust.probes.probe import Subject
 from slowdust.units import known
@@ -366,9 +364,7 @@ class Instance:
         }
         if self.syncs is not None:
             variables = self.syncs.variables(variables)
-        if self.delay is None:
-            return variables
-        return preloading(variables, self.delay.library) | self.delay.variables
+        return variables if self.delay is None else self.delay.variables(variables)
 
     def _check_delay(self) -> None:
         if self.delay is not None and self.delay.attached == self._attached_before:
