@@ -226,9 +226,7 @@ def work_ratios(
         contender=contender,
         by_incarnation=tuple(np.array(ratios)[:, None] for ratios in by_incarnation.values()),
         incomplete=unpaired,
-        with_zero=0,
         numbers=tuple(by_incarnation),
-        totals={},
     )
 
 

@@ -30,10 +30,7 @@ def cells(means: FloatArray, contender: str = "b") -> list[BlockRatios]:
             step=Step("micro", f"t{test}", 1),
             contender=contender,
             by_incarnation=tuple(np.full((6, 2), mean) for mean in of_test),
-            incomplete=0,
-            with_zero=0,
             numbers=tuple(range(1, 1 + len(of_test))),
-            totals={},
         )
         for test, of_test in enumerate(means)
     ]

@@ -85,13 +85,13 @@ class BlockRatios:
     by_incarnation: tuple[FloatArray, ...]
     """One array for each incarnation that has such a block, in order; shape (blocks, halves).
     A half is a slice of each contender; a block has two, a pair of long steps is one."""
-    incomplete: int
-    """Blocks left out because one of the two has fewer slices in it (a killed experiment)."""
-    with_zero: int
-    """Blocks left out because one of the two has a slice in which the quantity is 0."""
     numbers: tuple[int, ...]
     """Numbers of the incarnations of `by_incarnation`."""
-    totals: dict[int, BlockTotals]
+    incomplete: int = 0
+    """Blocks left out because one of the two has fewer slices in it (a killed experiment)."""
+    with_zero: int = 0
+    """Blocks left out because one of the two has a slice in which the quantity is 0."""
+    totals: dict[int, BlockTotals] = field(default_factory=dict)
     """Totals of the blocks by number of the incarnation, with those left out because of a 0;
     empty for long steps, archived runs and every quantity but the throughput."""
     parts: Parts = "slices"

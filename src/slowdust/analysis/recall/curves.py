@@ -2,7 +2,7 @@
 
 QPS at one effort are of different answers where contenders find different shares. So they are
 compared at equal recall, too: in each start of the servers ln QPS of both is interpolated between
-the efforts (`interpolation.py`), and the difference is the one pair of that start. Where a start of
+the efforts (`starts.py`), and the difference is the one pair of that start. Where a start of
 either has no QPS at the recall nothing is compared: which starts reach it is not independent of
 how fast they are there (`starts.py`). The interval is Student's t of the mean of the pairs, with
 the error of reading between different efforts.
@@ -111,10 +111,7 @@ class _Level:
             step=step,
             contender=self.contender,
             by_incarnation=tuple(np.array([[pair]]) for pair in self.pairs.values()),
-            incomplete=0,
-            with_zero=0,
             numbers=tuple(self.pairs),
-            totals={},
             parts="steps",
         )
 

@@ -62,19 +62,7 @@ def beside_alone(slices: Sequence[Slice]) -> BlockRatios:
         for name, rate in ((_TOGETHER, record.qps), (_ALONE, record.beside.alone_qps))
     ]
     cells = block_ratios(records, _ALONE, [_ALONE, _TOGETHER], lambda record: record.qps)
-    return cells[0] if cells else _nothing(step_of(slices[0]))
-
-
-def _nothing(step: Step) -> BlockRatios:
-    return BlockRatios(
-        step=step,
-        contender=_TOGETHER,
-        by_incarnation=(),
-        incomplete=0,
-        with_zero=0,
-        numbers=(),
-        totals={},
-    )
+    return cells[0] if cells else BlockRatios(step_of(slices[0]), _TOGETHER, (), ())
 
 
 def _result(slices: Sequence[Slice], relative: Estimate) -> BesideResult:

@@ -268,10 +268,7 @@ class _Written:
                     step=Step("", test, int(clients)),
                     contender=contender,
                     by_incarnation=tuple(np.log([[ratio]]) for ratio in ratios),
-                    incomplete=0,
-                    with_zero=0,
                     numbers=tuple(numbers),
-                    totals={},
                     parts="steps",
                 )
             )
