@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from statistics import mean
 
-from slowdust.bisection.search import Search
-from slowdust.bisection.strategy import SURE
-from tests.unit.synthetic_search import SimulatedLaboratory, costs_with, record_of
+from slowdust.studies.bisect.search import Search
+from slowdust.studies.bisect.strategy import SURE
+from tests.unit.synthetic_search import SimulatedLaboratory, costs_with, record_of, run_search
 
 _SIDES = 1.96
 SMALLEST = ("--searches", "1", "--candidates", "5")
@@ -96,9 +96,7 @@ def tally_of(
         costs = costs_with(changes, candidates)
         laboratory = SimulatedLaboratory(costs, error, seed=seed, wrong=wrong, extends=not exact)
         record = record_of(candidates, margin=0.01 if exact else 0.03)
-        search = Search(record, laboratory, lambda _: None, lambda _: None)
-        search.run()
-        tally.add(changes, search)
+        tally.add(changes, run_search(record, laboratory))
         tally.builds.append(len(laboratory.measured))
         tally.effort.append(laboratory.effort)
     return tally

@@ -23,12 +23,13 @@ from typing import NamedTuple
 
 from bench.servers.scratch import scratch_server
 from slowdust.benchmarks.described import DRIVER_BENCHMARK
-from slowdust.benchmarks.vector.dialects import HNSW, IVFFLAT
 from slowdust.benchmarks.vector.options import VectorTable
 from slowdust.benchmarks.vector.searches import VectorTest, search
 from slowdust.benchmarks.vector.tables import VectorData
+from slowdust.dbms import family
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import ResultSet
+from slowdust.vector_indexes import HNSW, IVFFLAT
 
 SMALLEST = ("--loads", "1", "--rows", "2000", "--queries", "20")
 EFFORTS = {
@@ -108,7 +109,7 @@ def _costs(options: argparse.Namespace, seed: int) -> dict[str, dict[int, Cost]]
 
 
 def _cost(ask: Callable[[list[str]], list[ResultSet]], data: VectorData, test: VectorTest) -> Cost:
-    questions = data.questions(test.name, "postgres")
+    questions = data.questions(test.name, family("postgres"))
     assert questions is not None
     before, statements = questions.session, questions.statements
     answers = ask([*before, *statements])[len(before) :]

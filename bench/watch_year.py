@@ -20,11 +20,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from slowdust.bisection.candidates import Candidate
-from slowdust.watching.alarms import Fate, State, last_good
-from slowdust.watching.judging import judge
-from slowdust.watching.night import MOST_AGAIN
-from slowdust.watching.series import Measured, Night, Ratio, Tonight
+from slowdust.analysis.results.log_ratio import LogRatio
+from slowdust.studies.candidates import Candidate
+from slowdust.studies.watch.alarms import Fate, State, last_good
+from slowdust.studies.watch.judging import judge
+from slowdust.studies.watch.series import Measured, Night, Tonight
+from slowdust.studies.watch.study import MOST_AGAIN
 
 SMALLEST = ("--years", "1", "--tests", "3", "--nights", "60", "--sizes", "3")
 NOISES = (0.005, 0.01, 0.02)
@@ -106,8 +107,8 @@ class Year:
                     test=f"test-{test}",
                     clients=1,
                     metric="time",
-                    base=Ratio(log=cost - self._drawn(), error=error),
-                    good=None if good is None else Ratio(log=cost - reference, error=error),
+                    base=LogRatio(log=cost - self._drawn(), error=error),
+                    good=None if good is None else LogRatio(log=cost - reference, error=error),
                 )
             )
         return measured

@@ -94,7 +94,7 @@ pub fn run(
     }
     let window = Window::default();
     let alone = sides.len() == 1 && sides[0].session.workers.len() == 1;
-    let outcome = match alone && is_in_process(&sides[0].session.target.dbms) {
+    let outcome = match alone && is_in_process(sides[0].session.target.protocol()) {
         // valgrind counts the thread that receives the commands.
         true => run_here(&mut sides, &window),
         false => Limits::of(job).and_then(|limits| run_workers(&mut sides, &window, limits)),

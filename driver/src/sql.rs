@@ -17,7 +17,7 @@ pub fn run(job: &Sql) -> Result<Vec<Table>, Failure> {
     }
     let connections = job.statements.len().min(job.parallel as usize);
     let next = AtomicUsize::new(0);
-    let mut results = match wire::most_parallel(&job.target.dbms, connections) {
+    let mut results = match wire::most_parallel(job.target.protocol(), connections) {
         1 => run_some(job, &next),
         connections => run_in_threads(job, &next, connections),
     };

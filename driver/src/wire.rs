@@ -370,7 +370,7 @@ fn wire(dbms: &str) -> Result<&'static Wire, Failure> {
 
 /// Connect and authenticate.
 pub fn connect(target: &Target) -> Result<Box<dyn Session>, Failure> {
-    (wire(&target.dbms)?.connect)(target)
+    (wire(target.protocol())?.connect)(target)
 }
 
 /// Return how many of so many connections can work at the same time outside of measurements. A DBMS
@@ -389,7 +389,7 @@ pub fn is_in_process(dbms: &str) -> bool {
 
 /// Return the dialect of the target's DBMS.
 pub fn dialect(target: &Target) -> Result<&'static dyn Dialect, Failure> {
-    let dialect = wire(&target.dbms)?.dialect;
+    let dialect = wire(target.protocol())?.dialect;
     match target.names {
         Names::Long => Ok(dialect),
         Names::Short => dialect.with_short_names().ok_or_else(|| {

@@ -11,7 +11,6 @@ may be writable by all users: only folders of this user are removed, and no link
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import re
 import secrets
@@ -20,6 +19,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from slowdust.locks import try_lock
 
 ENTERABLE = 0o755
 """The mode of a folder that the account of the servers can read."""
@@ -98,10 +99,9 @@ def _locked_folder(parent: Path) -> tuple[Path, int]:
         except FileNotFoundError:
             continue
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            continue
+            if not try_lock(lock):
+                os.close(lock)
+                continue
         except OSError:  # a file system without locks: no process takes it for abandoned
             return folder, lock
         if os.fstat(lock).st_nlink:
@@ -119,8 +119,8 @@ def _remove_if_abandoned(folder: Path) -> None:
             folder.rmdir()
             return
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _remove(folder, descriptor)
+            if try_lock(lock):
+                _remove(folder, descriptor)
         finally:
             os.close(lock)
 

@@ -12,18 +12,18 @@ from selenium.webdriver import Chrome
 from slowdust.analysis.blame.blame import blame_of
 from slowdust.analysis.stored import Stored, analyse, read_stored
 from slowdust.report import html
-from slowdust.report.bisection import html as bisection
 from slowdust.report.blame import html as blame
 from slowdust.report.capacity import html as capacity
-from slowdust.report.watching import html as watching
+from slowdust.studies.bisect import page as bisection
+from slowdust.studies.watch import page as watching
 from tests.browser.windows import ChromiumWindow
 from tests.unit.analysis.test_beside import mixed
 from tests.unit.searches import measured as searched
+from tests.unit.studies.watch.synthetic_watch import judged, nights_of
 from tests.unit.synthetic_capacity import Machine, SimulatedServers, outcome_of_test
 from tests.unit.synthetic_history import choice, measured
 from tests.unit.synthetic_hosts import NEW, TESTS, joined_of
 from tests.unit.synthetic_search import outcome_of_test as search_of_test
-from tests.unit.watching.synthetic_watch import judged, nights_of
 
 _SETTLED = """const done = arguments[0];
     requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)))"""

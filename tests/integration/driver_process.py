@@ -11,6 +11,7 @@ from typing import Any
 import jsonschema
 
 from slowdust.benchmarks.model import Benchmark
+from slowdust.dbms import family
 from slowdust.driver_program import find_driver
 
 Event = dict[str, Any]
@@ -38,7 +39,7 @@ def keeping_rows(dbms: str, *benchmarks: Benchmark, engine: str | None = None) -
         test.driver_test
         for benchmark in benchmarks
         for test in benchmark.tests
-        if test.absent_on.keys().isdisjoint({dbms, engine})
+        if test.lack(family(dbms), engine) is None
     )
     return [test for test in dict.fromkeys(tests) if test not in {"delete", "insert"}]
 

@@ -35,6 +35,7 @@ from tests.integration.owner_process import start_owner
 from tests.integration.purchases import CLIENTS, Purchases, load, query, replace
 from tests.integration.servers import Server, new_instance
 from tests.integration.slowdust_command import Workplace, stop_after_slices
+from tests.queries import answered
 from tests.tiers.selection import full
 from tests.waiting import wait_until
 
@@ -119,9 +120,12 @@ def answer(driver: Driver, server: Server, command: object) -> dict[str, Any]:
 
 
 def sizes(driver: Driver, server: Server) -> Sizes:
-    site = server.instance.site
-    (result,) = driver.sql(server.target(), FERRETDB.sizes_statement(site))
-    return FERRETDB.read_sizes(site, result["rows"])
+    def ask(statement: str) -> list[list[str | None]]:
+        (result,) = driver.sql(server.target(), statement)
+        rows: list[list[str | None]] = result["rows"]
+        return rows
+
+    return answered(FERRETDB.sizes(server.instance.site, []), ask)
 
 
 def ran(driver: Driver, server: Server, test: str, clients: int = 1, **fields: object) -> Event:

@@ -15,6 +15,7 @@ from slowdust.benchmarks.htap.data import HtapData
 from slowdust.benchmarks.htap.queries import QUERIES
 from slowdust.benchmarks.htap.tests import ANY_QUERY, HOLD, QUERY_SET, REPORT, TRANSACTIONS
 from slowdust.benchmarks.htap.transactions import KINDS
+from slowdust.dbms import family
 from slowdust.report.json import report_schema
 from slowdust.store.folder import Folder
 from tests.integration.driver_process import Driver, Event, Target
@@ -41,7 +42,7 @@ class Mixed:
     data: HtapData
 
     def open(self, driver: Driver, test: str, *, clients: int = 1, first: int = 0) -> str:
-        described = plain(self.data.test(test, self.target["dbms"], clients))
+        described = plain(self.data.test(test, family(self.target["dbms"]), clients))
         return driver.open(self.target, test, clients, described=described, first=first, **UNSIZED)
 
     def count(self, driver: Driver) -> dict[str, int]:
@@ -66,7 +67,7 @@ def mixed(request: pytest.FixtureRequest, shared_servers: SharedServers) -> Mixe
             "load",
             target=target,
             parallel=1,
-            described=plain(data.tables(target["dbms"])),
+            described=plain(data.tables(family(target["dbms"]))),
             **UNSIZED,
         )
     assert loaded["rows"] == data.rows
@@ -125,7 +126,7 @@ def test_each_query_finds_rows_and_has_a_plan(mixed: Mixed, driver: Driver) -> N
 def test_transactions_have_plans(mixed: Mixed, driver: Driver) -> None:
     session = mixed.open(driver, TRANSACTIONS)
     plans = driver.expect("explained", "explain", session=session)["plans"]
-    described = mixed.data.test(TRANSACTIONS, mixed.target["dbms"], 1)
+    described = mixed.data.test(TRANSACTIONS, family(mixed.target["dbms"]), 1)
     statements = {call.sql for each in described.transactions for call in each.calls}
     for verb in ("SELECT", "UPDATE", "DELETE"):  # MySQL has no plan for an INSERT of values
         explained = sum(plan["statement"].startswith(verb) for plan in plans)

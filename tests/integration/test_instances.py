@@ -33,6 +33,7 @@ from slowdust.instances.programs import InstanceError
 from slowdust.instances.rundir import RunDirectory
 from slowdust.secret import Secret
 from tests.integration.owner_process import start_owner
+from tests.queries import answered
 from tests.tiers.selection import ends_first, full
 from tests.waiting import wait_until
 
@@ -140,15 +141,15 @@ def test_maintenance_sizes_and_settings_are_understood_by_the_server(
     assert query(target, "SELECT relallvisible > 0 FROM pg_class WHERE relname = 'sbtest1'") == [
         ["t"]
     ]
-    sizes = postgres.read_sizes(
-        instance.site, query(target, postgres.sizes_statement(instance.site))
-    )
+
+    def ask(statement: str) -> list[list[str | None]]:
+        return query(target, statement)
+
+    sizes = answered(postgres.sizes(instance.site, ["sbtest1"]), ask)
     assert 300_000 < sizes.table_bytes < 1_000_000
     assert 100_000 < sizes.index_bytes < 1_000_000
     assert sizes.data_bytes > sizes.table_bytes + sizes.index_bytes
-    pool = postgres.buffer_pool_statement(instance.site)
-    assert pool is not None
-    assert query(target, pool) == [[str(64 << 20)]]
+    assert answered(postgres.buffer_pool(instance.site), ask) == 64 << 20
     assert query(target, "SHOW work_mem") == [["3MB"]]
     assert query(target, "SHOW shared_buffers") == [["64MB"]]
     assert value_of(query, instance, "zero_damaged_pages") == "on"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from slowdust.errors import UsageError
 from tests.integration.driver_process import ROWS, TABLES, Driver, keeping_rows
 from tests.integration.servers import Server, new_instance
 from tests.integration.slowdust_command import Workplace
+from tests.queries import answered
 
 DIRECTORY_VARIABLE = "SLOWDUST_MONGOD"
 MONGODB = family("mongodb")
@@ -70,9 +72,8 @@ def answer(driver: Driver, server: Server, command: str) -> list[list[str | None
 
 
 def documents(driver: Driver, server: Server) -> float:
-    site = server.instance.site
-    answers = [answer(driver, server, command) for command in MONGODB.facts_statements(site)]
-    return MONGODB.read_facts(site, answers)["server"]["documents"]
+    facts = answered(MONGODB.facts(server.instance.site), partial(answer, driver, server))
+    return facts["server"]["documents"]
 
 
 @pytest.mark.parametrize("clients", [1, 4])
@@ -91,12 +92,11 @@ def test_the_server_tells_what_its_family_reads(server: Server, driver: Driver) 
         assert isinstance(stage, Statements)
         driver.sql(target, *stage.texts)
     assert documents(driver, server) == TABLES * ROWS
-    sizes = MONGODB.read_sizes(site, answer(driver, server, MONGODB.sizes_statement(site)))
+    ask = partial(answer, driver, server)
+    sizes = answered(MONGODB.sizes(site, []), ask)
     assert 0 < sizes.index_bytes < sizes.data_bytes
-    cache = MONGODB.buffer_pool_statement(site)
-    assert cache is not None
-    assert MONGODB.read_buffer_pool(site, answer(driver, server, cache)) == 1 << 28
-    in_force = MONGODB.read_settings(site, answer(driver, server, MONGODB.settings_statement(site)))
+    assert answered(MONGODB.buffer_pool(site), ask) == 1 << 28
+    in_force = answered(MONGODB.settings_in_force(site), ask)
     assert CACHE in in_force
     assert all(value.as_given for value in in_force.values())
 
@@ -105,7 +105,7 @@ def test_the_server_counts_its_work(server: Server, driver: Driver) -> None:
     site = server.instance.site
 
     def counted() -> dict[str, float]:
-        return MONGODB.read_counters(site, answer(driver, server, MONGODB.counters_statement(site)))
+        return answered(MONGODB.counters(site), partial(answer, driver, server))
 
     before = counted()
     session = driver.open(server.target(), "point-query")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -27,6 +28,7 @@ from slowdust.instances.processes import ProcessMark
 from slowdust.instances.programs import InstanceError
 from tests.integration.conftest import GetBuildOf, MakeInstance
 from tests.integration.owner_process import start_owner
+from tests.queries import answered
 from tests.tiers.selection import ends_first, full
 from tests.waiting import wait_until
 
@@ -41,6 +43,8 @@ MARIADB = (
     "mariadb@11.4.5",
     "mariadb@11.8.9",
 )
+
+
 BUILDS = [*ends_first((OLDEST, OLD, NEW)), *ends_first(MARIADB)]
 WITH_ROCKSDB = "mariadb@10.11.18"
 CHANGED_BY_MAINTENANCE = """SHOW GLOBAL VARIABLES WHERE variable_name IN
@@ -145,13 +149,11 @@ def check_settings_in_force(ask: Ask, instance: Instance) -> None:
 
 def check_sizes(kind: Family, ask: Ask, instance: Instance) -> None:
     site = instance.site
-    sizes = kind.read_sizes(site, ask(instance.target(), kind.sizes_statement(site)))
+    sizes = answered(kind.sizes(site, []), partial(ask, instance.target()))
     assert 300_000 < sizes.table_bytes < 1_000_000
     assert 10_000 < sizes.index_bytes < 300_000
     assert sizes.data_bytes >= sizes.table_bytes + sizes.index_bytes
-    pool = kind.buffer_pool_statement(site)
-    assert pool is not None
-    assert ask(instance.target(), pool) == [[str(64 << 20)]]
+    assert answered(kind.buffer_pool(site), partial(ask, instance.target())) == 64 << 20
 
 
 @pytest.mark.parametrize("build", [WITH_ROCKSDB], indirect=True)
@@ -164,13 +166,9 @@ def test_rocksdb(build: Build, make_instance: MakeInstance, driver: Driver, ask:
     assert row[1] == "ROCKSDB"
     assert value_of(ask, instance, "rocksdb_max_background_jobs") == "1"
     kind = family("mariadb")
-    sizes = kind.read_sizes(
-        instance.site, ask(instance.target(), kind.sizes_statement(instance.site))
-    )
+    sizes = answered(kind.sizes(instance.site, []), partial(ask, instance.target()))
     assert sizes.data_bytes > 10_000
-    pool = kind.buffer_pool_statement(instance.site)
-    assert pool is not None
-    assert ask(instance.target(), pool) == [[str(64 << 20)]]
+    assert answered(kind.buffer_pool(instance.site), partial(ask, instance.target())) == 64 << 20
     instance.stop()
     instance.start()
     assert ask(instance.target(), "SELECT COUNT(*) FROM sbtest1") == [[str(DATA.rows)]]
@@ -185,9 +183,7 @@ def test_memory_is_empty_after_a_restart(
     load(driver, instance)
     assert maintain(driver, instance) == []
     kind = family(build.dbms)
-    sizes = kind.read_sizes(
-        instance.site, ask(instance.target(), kind.sizes_statement(instance.site))
-    )
+    sizes = answered(kind.sizes(instance.site, []), partial(ask, instance.target()))
     assert sizes.data_bytes == sizes.table_bytes + sizes.index_bytes > 300_000
     assert not kind.keeps_tables(instance.site)
     instance.stop()

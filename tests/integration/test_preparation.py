@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from slowdust.analysis.preparation.facts import differences
 from slowdust.dbms import family
+from slowdust.dbms.access import Target
+from slowdust.dbms.stages import Row
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data, Driver
@@ -22,6 +26,7 @@ from slowdust.store.manifest import BuildFacts, ContenderFacts
 from slowdust.store.preparation import Preparation
 from tests.integration.conftest import GetBuildOf, MakeInstance
 from tests.integration.servers import NEW_MYSQL, ROCKSDB, SharedServers
+from tests.queries import answered
 from tests.tiers.selection import full
 
 ROWS = 20_000
@@ -44,19 +49,17 @@ def test_every_loaded_page_is_all_visible_and_a_rounded_setting_is_told(
     instance.start()
     postgres, target = family("postgres"), instance.target()
     with Driver() as driver:
+        ask = partial(rows_of, driver, target)
         for seed in range(LOADS):
             driver.load(target, Data(1, ROWS, seed), lambda done, total: None)
             carry_out(driver, target, postgres.after_load(instance.site, ["sbtest1"]), ROWS, print)
-            statements = postgres.facts_statements(instance.site)
-            answers = [answer.rows for answer in driver.sql(target, statements)]
-            facts = postgres.read_facts(instance.site, answers)
+            facts = answered(postgres.facts(instance.site), ask)
             # Since version 16 the pages behind the last row may be empty.
             assert facts["sbtest1"]["pages"] > 500
             assert facts["sbtest1"]["pages_not_all_visible"] < 64
             assert facts["sbtest1"]["rows"] == ROWS
             assert facts["sbtest1.sbtest1_pkey"]["height"] == 2
-        (answer,) = driver.sql(target, [postgres.settings_statement(instance.site)])
-    in_force = postgres.read_settings(instance.site, answer.rows)
+        in_force = answered(postgres.settings_in_force(instance.site), ask)
     assert in_force.keys() == instance.settings.values.keys()
     assert {name: value.text for name, value in in_force.items() if not value.as_given} == {
         "shared_buffers": "100000kB"
@@ -70,26 +73,30 @@ def test_two_loads_of_one_build_are_alike(shared_servers: SharedServers, named: 
     kind, target = family(dbms), instance.target()
     records = []
     with Driver() as driver:
+        ask = partial(rows_of, driver, target)
         for name in ("first", "second"):
             driver.load(target, Data(1, ROWS, 1), lambda done, total: None)
             carry_out(driver, target, kind.after_load(instance.site, ["sbtest1"]), ROWS, print)
-            statements = kind.facts_statements(instance.site)
-            answers = [answer.rows for answer in driver.sql(target, statements)]
-            facts = kind.read_facts(instance.site, answers)
+            facts = answered(kind.facts(instance.site), ask)
             assert {"server", "sbtest1.PRIMARY", "sbtest1.k_1"} <= facts.keys()
             records.append(
                 Preparation(contender=name, incarnation=1, moment=1, after="load", facts=facts)
             )
-        answer = driver.sql(target, [kind.settings_statement(instance.site)])[0].rows
+        in_force = answered(kind.settings_in_force(instance.site), ask)
     build = BuildFacts(source="directory", version=version)
     contenders = [
         ContenderFacts(name=name, dbms=dbms, build=build, config="small", settings={})
         for name in ("first", "second")
     ]
     assert [difference.sentence() for difference in differences(records, contenders)] == []
-    in_force = kind.read_settings(instance.site, answer)
     assert len(in_force) > 15
     assert {name for name, value in in_force.items() if not value.as_given} == set()
+
+
+def rows_of(driver: Driver, target: Target, statement: str) -> Sequence[Row]:
+    """The rows that a statement returns."""
+    (answer,) = driver.sql(target, [statement])
+    return answer.rows
 
 
 class Spoiled(LoadedTables):

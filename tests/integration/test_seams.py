@@ -287,3 +287,125 @@ def test_a_benchmark_with_its_options_is_a_module_and_a_line(
     results = json.loads(copy.slowdust("report", "bulk", "--json"))["results"]
     assert {result["benchmark"] for result in results} == {"bulk"}
     assert results[1]["rqps"] > 0
+
+
+FAMILY = '''
+"""A DBMS that speaks the protocol of Postgres, and tells nothing of its files and its work."""
+
+import dataclasses
+
+from slowdust.dbms.access import USER
+from slowdust.dbms.family import Commit, Sizes
+from slowdust.dbms.postgres_protocol import PostgresProtocol
+from slowdust.dbms.postmaster.sql import SQL
+from slowdust.dbms.settings import AcceptedSettings
+from slowdust.dbms.stages import Query
+
+
+class Mini(PostgresProtocol):
+    """Mini."""
+
+    name = "mini"
+    sql = dataclasses.replace(SQL, like="postgres", vectors=None)
+
+    def bytes_per_row(self, engine):
+        """Return the bytes of a row."""
+        return 320
+
+    def commit(self, settings, engine):
+        """Return that a commit never waits."""
+        return Commit(waits_for_disk=False, setting="synchronous_commit=off")
+
+    def pool_settings(self, size, engine):
+        """Return the size of the cache."""
+        return {"shared_buffers": self.render_bytes(size)}
+
+    def accept(self, build, account, settings):
+        """Take all settings: a wrong one is found by the start."""
+        return AcceptedSettings({**settings.optional, **settings.required}, (), {})
+
+    def create(self, site, run):
+        """Make the data directory."""
+        run([site.build.program("initdb"), f"--pgdata={site.data_dir}", f"--username={USER}",
+             "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"])
+
+    def configuration(self, site):
+        """Write the settings."""
+        lines = [f"{name} = '{value}'" for name, value in site.settings.values.items()]
+        return "\\n".join([*lines, f"hba_file = '{site.data_dir}/pg_hba.conf'", ""])
+
+    def server_command(self, site):
+        """Return the command of the server."""
+        own = {"config_file": site.config_file, "listen_addresses": "", "port": site.port,
+               "unix_socket_directories": site.socket_dir}
+        options = [part for name, value in own.items() for part in ("-c", f"{name}={value}")]
+        return [*site.build.command(site.build.server), "-D", str(site.data_dir), *options]
+
+    def error_line(self, log):
+        """Return the last line."""
+        return log[-1] if log else None
+
+    def sizes(self, site, tables):
+        """Ask for the size of the database alone."""
+        return Query(
+            ("SELECT pg_database_size(current_database())",),
+            lambda answers: Sizes(int(answers[0][0][0]), 0, 0),
+        )
+
+
+FAMILY = Mini()
+'''
+CATALOG = """
+dbms = "mini"
+sources = {}
+versions = {}
+
+[server]
+paths = ["mini/bin/postgres"]
+version_arguments = ["--version"]
+version_pattern = '\\(PostgreSQL\\) (\\S+)'
+"""
+WORKLOAD = """
+[tables.books]
+rows = 1000
+columns.id = { type = "int", by = "serial" }
+columns.shelf = { type = "int", by = "uniform", low = 1, high = 20 }
+primary_key = "id"
+
+[statements.find]
+sql.postgres = "SELECT shelf FROM books WHERE id = :id::int"
+parameters.id = { of = "books.id" }
+result = { rows = 1 }
+
+[tests.find]
+group = "point"
+statements = ["find"]
+"""
+
+
+def test_a_dbms_that_speaks_the_protocol_of_another_is_a_module_and_its_configs(
+    copy: Copy, postgres_build: Build
+) -> None:
+    """It is measured with a benchmark of the driver, and with a workload written for Postgres."""
+    copy.write("dbms/mini.py", FAMILY)
+    copy.write("builds/catalog/mini.toml", CATALOG)
+    (copy.folder / "src/slowdust/dbms/configs/mini").mkdir()
+    for config in ("default", "durable"):
+        copy.write(f"dbms/configs/mini/{config}.toml", f'based_on = "postgres/{config}"\n')
+    (copy.folder / "build").mkdir()
+    (copy.folder / "build/mini").symlink_to(postgres_build.root)
+    (copy.folder / "books.toml").write_text(WORKLOAD)
+
+    contenders = (str(copy.folder / "build"), f"{copy.folder / 'build'}:durable")
+    short = ("--budget", "2s", "--incarnations", "1", "--slice", "50ms", "--count", "off", "--yes")
+    copy.slowdust(
+        *("compare", *contenders, "--tests", "point-query,plan-simple", "--rows", "1000"),
+        *("--name", "micro", *short),
+    )
+    copy.slowdust("compare", *contenders, "--workload", "books.toml", "--name", "own", *short)
+    for name, tests in (("micro", {"point-query", "plan-simple"}), ("own", {"find"})):
+        manifest = json.loads((copy.folder / "results" / name / "manifest.json").read_text())
+        assert {contender["dbms"] for contender in manifest["contenders"]} == {"mini"}
+        report = json.loads(copy.slowdust("report", name, "--json"))
+        assert {result["test"] for result in report["results"]} == tests
+        assert all(result["qps"] > 0 and not result["errors"] for result in report["results"])

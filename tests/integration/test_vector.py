@@ -19,6 +19,7 @@ from slowdust.benchmarks.vector.tables import VectorData
 from slowdust.builds import Build, resolve
 from slowdust.builds.catalog import catalog_of
 from slowdust.cli.main import cli
+from slowdust.dbms import family
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.driver.process import Data, Driver
 from tests.integration.servers import new_instance
@@ -70,12 +71,12 @@ def test_every_build_finds_nearly_everything_with_much_effort(name: str) -> None
         target = instance.target()
         driver.load(target, Data(1, 800, 1, DRIVER_BENCHMARK, described=data), lambda *_: None)
         for test in tests:
-            questions = data.questions(test.name, build.dbms)
+            questions = data.questions(test.name, family(build.dbms))
             assert questions is not None
             answers = driver.sql(target, [*questions.session, *questions.statements])
             numbers = [[int(str(row[0])) for row in each.rows] for each in answers]
             assert questions.recall(numbers[len(questions.session) :]) > 0.95
-            statement = data.index_bytes(str(test.kind), build.dbms)
+            statement = data.index_bytes(str(test.kind), family(build.dbms))
             assert int(float(str(driver.sql(target, [statement])[0].rows[0][0]))) > 800 * 16
 
 

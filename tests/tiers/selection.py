@@ -46,7 +46,8 @@ SLOW_FILES = (
     "analysis/test_estimate.py",
     "analysis/test_hosts.py",
     "analysis/test_verdict.py",
-    "bisection/test_search.py",
+    "bisect/test_experiments.py",
+    "bisect/test_search.py",
     "builds/test_cache.py",
     "builds/test_compiling.py",
     "builds/test_debian.py",
@@ -77,7 +78,7 @@ SLOW_FILES = (
     "sysbench/test_published_command.py",
     "unit/test_same_output.py",
     "unit/test_tiers.py",
-    "watching/test_hooks.py",
+    "watch/test_hooks.py",
     "workload/test_long_statements.py",
 )
 """Unit tests that compile, start processes or simulate experiments: not in `make check`."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from slowdust.bisection.candidates import Candidate, Candidates
-from slowdust.bisection.contradiction import Direct
-from slowdust.bisection.outcome import Outcome, outcome_of
-from slowdust.bisection.posterior import Belief, MeasuredRatio, Sum
-from slowdust.bisection.record import Question, Record, Step
-from slowdust.bisection.search import UnfitError
+from slowdust.studies.bisect.direct import Direct
+from slowdust.studies.bisect.outcome import Outcome, outcome_of
+from slowdust.studies.bisect.posterior import Belief, MeasuredRatio, Sum
+from slowdust.studies.bisect.record import Question, Record
+from slowdust.studies.bisect.search import Search, StepWanted, Wanted
+from slowdust.studies.candidates import Candidate, Candidates
+from slowdust.studies.engine import Unfit
 
 
 class SimulatedLaboratory:
@@ -47,23 +48,19 @@ class SimulatedLaboratory:
         self._unfit = unfit
         self._random = random.Random(seed)
 
-    def prepare(self, places: Sequence[int]) -> None:
-        """Keep what would be built ahead."""
-        self.prepared |= {*places}
-
-    def measure(self, number: int, step: Step) -> list[MeasuredRatio]:
+    def measure(self, step: StepWanted) -> list[MeasuredRatio] | Unfit:
         """Draw the ratios between neighbours anew."""
-        del number
+        self.prepared |= {*step.ahead}
         self.orders += 1
-        for place in step.places:
+        for number, place in enumerate(step.places):
             if place in self._unfit:
-                raise UnfitError(place, "it does not compile")
+                return Unfit(number, "it does not compile")
         self.measured |= {*step.places}
         times = 2**step.extensions
         self.effort += len(step.places) * (1 if step.extensions == 0 else times / 2)
         return [self._drawn(before, after, times) for before, after in pairwise(step.places)]
 
-    def confirm(self, before: int, after: int, number: int) -> Direct | None:
+    def confirm(self, before: int, after: int, number: int) -> Direct | Unfit | None:
         """Draw the ratio of a change anew, as surely as that of a step that was extended twice."""
         del number
         self.measured |= {before, after}
@@ -78,6 +75,27 @@ class SimulatedLaboratory:
         if self._random.random() < self._wrong:
             value += self._random.gauss(0, 0.1)
         return MeasuredRatio(before, after, value, error)
+
+
+def decide(search: Search, laboratory: SimulatedLaboratory) -> Iterator[Wanted]:
+    """Let a search decide until nothing is left; yield what it wants before it is measured."""
+    while (wanted := search.next()) is not None:
+        yield wanted
+        if isinstance(wanted, StepWanted):
+            search.learn_step(wanted, laboratory.measure(wanted))
+        else:
+            direct = laboratory.confirm(wanted.before, wanted.after, wanted.number)
+            search.learn_direct(wanted, direct)
+
+
+def run_search(
+    record: Record, laboratory: SimulatedLaboratory, say: Callable[[str], None] = lambda _: None
+) -> Search:
+    """Let a search decide until nothing is left; return it."""
+    search = Search(record, say, extends=laboratory.extends)
+    for _ in decide(search, laboratory):
+        pass
+    return search
 
 
 def costs_with(changes: Mapping[int, float], candidates: int) -> list[float]:

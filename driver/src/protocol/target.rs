@@ -15,8 +15,12 @@ use crate::wire::{Failure, CONNECT_TIMEOUT};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// `postgres`, `mysql`, `mariadb`, `sqlite`, `mongodb`, `ferretdb`.
+    /// `postgres`, `mysql`, `mariadb`, `sqlite`, `mongodb`, `ferretdb`, or one that speaks the
+    /// protocol of one of these.
     pub dbms: String,
+    /// The DBMS whose protocol and SQL the server has; absent: those of its own.
+    #[serde(default)]
+    pub protocol: Option<String>,
     #[serde(default)]
     pub host: Option<String>,
     #[serde(default)]
@@ -53,6 +57,11 @@ pub struct Target {
 }
 
 impl Target {
+    /// Return the DBMS whose protocol and SQL the server has.
+    pub fn protocol(&self) -> &str {
+        self.protocol.as_deref().unwrap_or(&self.dbms)
+    }
+
     /// Return the longest wait for an answer; None: for ever.
     pub fn patience(&self) -> Result<Option<Duration>, Failure> {
         longest_wait(self.patience)
@@ -117,6 +126,7 @@ impl Target {
     pub fn of_test(dbms: &str, password: Option<&str>) -> Self {
         Self {
             dbms: dbms.into(),
+            protocol: None,
             host: None,
             socket: Some("/".into()),
             port: 0,

@@ -21,7 +21,7 @@ pub fn report(
     let session = &*side.session;
     let total = session.total();
     let after = traffic(session);
-    let apart = !is_in_process(&session.target.dbms);
+    let apart = !is_in_process(session.target.protocol());
     let last_completion = session
         .clients()
         .map(|client| client.tally.last_completion)

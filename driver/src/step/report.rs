@@ -31,7 +31,7 @@ pub fn report(step: &Step, id: u64, chunk: Chunk, run: &ChunkRun) -> Performed {
             .filter(|main| step.work.is_main(main.role))
     };
     let seconds = last(main());
-    let apart = !is_in_process(&step.job.target.dbms);
+    let apart = !is_in_process(step.job.target.protocol());
     let uses: Vec<ThreadUse> = step
         .connections
         .iter()

@@ -36,7 +36,7 @@ pub fn fill_tables(
     };
     let mut reports = Reports::to(progress);
     let wanted = (job.parallel as usize).min(tables);
-    let bytes = match wire::most_parallel(&job.target.dbms, wanted) {
+    let bytes = match wire::most_parallel(job.target.protocol(), wanted) {
         1 => loader.run(|rows| reports.add(rows)),
         loaders => run_in_threads(loader, loaders, &mut reports),
     }?;

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from slowdust.benchmarks.described import Described
+from slowdust.sql import Dbms
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Answered(Described):
     """Tables and tests with known answers."""
 
     @abstractmethod
-    def questions(self, test: str, dbms: str) -> Questions | None:
+    def questions(self, test: str, dbms: Dbms) -> Questions | None:
         """Return what a test has to be asked; None for one whose answers are exact."""
 
     @abstractmethod
@@ -35,5 +36,5 @@ class Answered(Described):
         """Return the kind of index that a test searches in; None for one that has none."""
 
     @abstractmethod
-    def index_bytes(self, kind: str, dbms: str) -> str:
+    def index_bytes(self, kind: str, dbms: Dbms) -> str:
         """Return the statement with the size of an index in bytes: one row with one value."""

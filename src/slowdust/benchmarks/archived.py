@@ -21,7 +21,6 @@ class ArchivedBenchmark(Benchmark):
     """A benchmark with a test for every name."""
 
     def test(self, name: str) -> Test:
-        """Return the test of any name."""
         return Test(self.name, name, _group(name), _phase(name))
 
 

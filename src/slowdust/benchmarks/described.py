@@ -12,6 +12,8 @@ from typing import Literal
 
 import msgspec
 
+from slowdust.sql import Dbms
+
 DRIVER_BENCHMARK = "described"
 """The driver's name for all benchmarks of this kind."""
 
@@ -289,13 +291,12 @@ class Described(ABC):
     def rows(self) -> int:
         """The rows of all tables."""
 
-    def made_before(self, dbms: str) -> list[str]:
+    def made_before(self, dbms: Dbms) -> list[str]:
         """Return the names of other tables that are made before the load, as a DBMS reads them."""
-        del dbms
         return []
 
     @abstractmethod
-    def tables(self, dbms: str) -> Tables:
+    def tables(self, dbms: Dbms) -> Tables:
         """Return the tables on a DBMS.
 
         Raises:
@@ -303,7 +304,7 @@ class Described(ABC):
         """
 
     @abstractmethod
-    def test(self, name: str, dbms: str, clients: int) -> TestOnDbms:
+    def test(self, name: str, dbms: Dbms, clients: int) -> TestOnDbms:
         """Return the test of that name (`Test.driver_test`) on a DBMS.
 
         Raises:

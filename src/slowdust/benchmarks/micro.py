@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Group, Phase, Test, rows_of_range
+from slowdust.sql import Dbms
 
 _NAME = "micro"
 _ROWS_OF_AGGREGATES = 1000
@@ -46,32 +47,41 @@ _WRITES = (
 )
 
 
-_NO_SQL = "connecting and planning are tested in SQL databases alone"
-_ABSENT = {"mongodb": _NO_SQL, "ferretdb": _NO_SQL}
-_WITHOUT_PARTITIONS = {
-    "sqlite": "SQLite has no partitioned tables",
-    "memory": "tables of MEMORY have no partitions since MySQL 8.0",
-}
-_PARTITIONS = Test(
-    _NAME, "plan-partitions", Group.PLANNING, Phase.AGED, absent_on=_ABSENT | _WITHOUT_PARTITIONS
-)
-_ENCRYPTED = Test(
-    _NAME,
-    "connect-tls",
-    Group.CONNECTING,
-    Phase.AGED,
-    absent_on=_ABSENT | {"sqlite": "SQLite has no connections that could be encrypted"},
-    reconnects=True,
-    encrypted=True,
-)
+class _MicroTest(Test):
+    """A test that reads or changes few rows, or does what comes before."""
+
+    @property
+    def consumes(self) -> bool:
+        """Whether it deletes rows, and inserts none."""
+        return self.name == "delete"
+
+    @property
+    def reconnects(self) -> bool:
+        """Whether it is about connecting."""
+        return self.group is Group.CONNECTING
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether it is about connections with TLS."""
+        return self.name == "connect-tls"
+
+    def lack(self, dbms: Dbms, engine: str | None) -> str | None:
+        """Refuse a DBMS without SQL what comes before execution; others without what it needs."""
+        if self.group in (Group.CONNECTING, Group.PLANNING) and dbms.sql is None:
+            return "connecting and planning are tested in SQL databases alone"
+        if self.encrypted:
+            return dbms.lacks("encryption", engine)
+        return dbms.lacks("partitions", engine) if self == _PARTITIONS else None
+
+
+_PARTITIONS = _MicroTest(_NAME, "plan-partitions", Group.PLANNING, Phase.AGED)
 _BEFORE_EXECUTION = (
     *(
-        Test(_NAME, name, Group.CONNECTING, Phase.AGED, absent_on=_ABSENT, reconnects=True)
-        for name in ("connect", "connect-query")
+        _MicroTest(_NAME, name, Group.CONNECTING, Phase.AGED)
+        for name in ("connect", "connect-query", "connect-tls")
     ),
-    _ENCRYPTED,
     *(
-        Test(_NAME, name, Group.PLANNING, Phase.AGED, absent_on=_ABSENT)
+        _MicroTest(_NAME, name, Group.PLANNING, Phase.AGED)
         for name in ("plan-simple", "plan-joins")
     ),
     _PARTITIONS,
@@ -80,13 +90,12 @@ _BEFORE_EXECUTION = (
 
 def _test(name: str, group: Group, phase: Phase) -> Test:
     aggregates = name.startswith("read-only-")
-    return Test(
+    return _MicroTest(
         benchmark=_NAME,
         name=name,
         group=group,
         phase=phase,
         least_rows=_ROWS_OF_AGGREGATES if aggregates else rows_of_range(name),
-        consumes=name == "delete",
     )
 
 

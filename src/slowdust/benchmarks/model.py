@@ -14,6 +14,7 @@ from pathlib import Path
 from slowdust.benchmarks.described import Described
 from slowdust.benchmarks.options import Option, Table
 from slowdust.places import named_path
+from slowdust.sql import Dbms
 from slowdust.units import Second
 from slowdust.wording import nearest, no_such
 
@@ -81,7 +82,6 @@ class Beside:
     """Whether its slices of a pair begin with the same operation, too."""
 
     def clients_beside(self, clients: int) -> int:
-        """Return its clients beside so many of the test."""
         return clients if self.clients is None else self.clients
 
 
@@ -95,34 +95,80 @@ class Test:
     phase: Phase
     least_rows: int = FEWEST_ROWS
     """Rows of a table below which its ranges do not fit."""
-    row_bytes: int | None = None
-    """Bytes of the values of the row that an operation reads or changes, of a test of data beyond
-    the servers' page cache; None of every other test."""
-    consumes: bool = False
-    """Whether each operation uses up a row, so that it has to end when none is left."""
-    beside: Beside | None = None
-    """The work beside it; in the slices between the test runs alone."""
-    hold: Second | None = None
-    """The time for which a transaction is held open beside it before it is begun anew."""
-    paired: bool = False
-    """Whether its operations are so unlike that the slices of a pair begin with the same one."""
-    curve: str | None = None
-    """The tests beside which it shows more recall for more effort; None where answers are exact."""
-    effort: int | None = None
-    """How hard it searches, in the units of its curve."""
-    builds_index: str | None = None
-    """The kind of index that each operation builds and drops."""
-    absent_on: Mapping[str, str] = field(default_factory=dict)
-    """DBMS, or storage engine -> why it has no such test, as the beginning of a sentence."""
-    most_clients: int | None = None
-    """The most clients that it has; None: any number."""
-    countable: bool = True
-    """Whether its work can be counted: not where an operation takes minutes under valgrind."""
-    reconnects: bool = False
-    """Whether each operation has a connection of its own. What follows a session from one operation
-    to the next cannot observe it: counts, profiles, waits."""
-    encrypted: bool = False
-    """Whether its connections are encrypted, which not every build, and not every URL, is for."""
+
+    def lack(self, dbms: Dbms, engine: str | None) -> str | None:
+        """Say why a DBMS has no such test, as the beginning of a sentence; None where it has it."""
+        return None
+
+    @property
+    def row_bytes(self) -> int | None:
+        """Bytes of the values of the row that an operation reads or changes.
+
+        None of a test whose data the servers' page caches may hold.
+        """
+        return None
+
+    @property
+    def consumes(self) -> bool:
+        """Whether each operation uses up a row, so that it has to end when none is left."""
+        return False
+
+    @property
+    def beside(self) -> Beside | None:
+        """The work beside it; in the slices between the test runs alone."""
+        return None
+
+    @property
+    def hold(self) -> Second | None:
+        """The time for which a transaction is held open beside it before it is begun anew."""
+        return None
+
+    @property
+    def paired(self) -> bool:
+        """Whether operations are so unlike that slices of a pair begin with the same one."""
+        return False
+
+    @property
+    def curve(self) -> str | None:
+        """The tests beside which it shows more recall for more effort.
+
+        None where answers are exact.
+        """
+        return None
+
+    @property
+    def effort(self) -> int | None:
+        """How hard it searches, in the units of its curve."""
+        return None
+
+    @property
+    def builds_index(self) -> str | None:
+        """The kind of index that each operation builds and drops."""
+        return None
+
+    @property
+    def most_clients(self) -> int | None:
+        """The most clients that it has; None: any number."""
+        return None
+
+    @property
+    def countable(self) -> bool:
+        """Whether its work can be counted: not where an operation takes minutes under valgrind."""
+        return True
+
+    @property
+    def reconnects(self) -> bool:
+        """Whether each operation has a connection of its own.
+
+        What follows a session from one operation to the next cannot observe it: counts, profiles,
+        waits.
+        """
+        return False
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether its connections are encrypted, which not every build or URL is for."""
+        return False
 
     @property
     def driver_test(self) -> str:
@@ -163,7 +209,7 @@ class Test:
 class Candidate:
     """What is known of a contender before its server has been started."""
 
-    dbms: str
+    dbms: Dbms
     version: str | None = None
     """The version that its server prints, before it has been asked that of its build's name; None
     where neither is known."""
@@ -189,8 +235,6 @@ class Benchmark:
     """The driver's benchmark that has its tables, and its steps."""
     table: str = "sbtest"
     """The name of its tables, before their numbers."""
-    dbms: tuple[str, ...] = ()
-    """The DBMS that its statements are written for; empty: all."""
     most_clients: int | None = None
     """The most clients that its tests have; None: any number."""
     connections: int = 1
@@ -219,7 +263,6 @@ class Benchmark:
 
     def configured(self, table: Table) -> Benchmark:
         """Return the benchmark as its own table of an experiment file describes it."""
-        del table
         return self
 
     def with_files_in(self, folder: Path, table: Mapping[str, object]) -> dict[str, object]:
@@ -240,17 +283,19 @@ class Benchmark:
 
         `table` is the benchmark's own table as it was written, and not checked yet.
         """
-        del table
         return None
+
+    def suits(self, dbms: Dbms) -> bool:
+        """Return whether its statements are written for a DBMS."""
+        return True
 
     def refusal(self, server: Candidate) -> str | None:
         """Say why a server cannot run the benchmark, in few words; None where it can."""
-        del server
-        return None
+        suits = self.suits(server.dbms)
+        return None if suits else f"it is not written for {server.dbms.name}"
 
     def choosing(self, tests: Sequence[Test]) -> Benchmark:
         """Return the benchmark without what only other tests need."""
-        del tests
         return self
 
     def further_tables(self) -> Mapping[str, Test]:
@@ -265,12 +310,10 @@ class Benchmark:
 
         `rows`, `tables` and `seed` are those of the experiment.
         """
-        del rows, tables, seed
         return None
 
     def loaded(self, rows: int) -> str | None:
         """Return what is loaded, in words; None where the numbers of tables and rows say it."""
-        del rows
         return None
 
     def sequence(self, tests: Sequence[Test], levels: Sequence[int]) -> list[tuple[Test, int]]:

@@ -25,24 +25,12 @@ class OwnKeyError(ValueError):
         self.key = key
 
 
-def _seconds(value: object) -> object:
-    return parse_duration(value) if isinstance(value, str) else value
-
-
 Duration = Annotated[
     Second,
     Field(gt=0),
-    BeforeValidator(_seconds),
+    BeforeValidator(lambda value: parse_duration(value) if isinstance(value, str) else value),
     PlainSerializer(lambda s: f"{s:.6f}s"),
 ]
-
-
-def _count(value: object) -> object:
-    return parse_count(value) if isinstance(value, str) else value
-
-
-def _number(value: object) -> object:
-    return parse_number(value) if isinstance(value, str) else value
 
 
 def _share(value: object) -> object:
@@ -51,9 +39,9 @@ def _share(value: object) -> object:
     return parse_percentage(value) if isinstance(value, str) else value
 
 
-AsCount = BeforeValidator(_count)
+AsCount = BeforeValidator(lambda value: parse_count(value) if isinstance(value, str) else value)
 """Lets a whole number be written with a unit: "1M"."""
-AsNumber = BeforeValidator(_number)
+AsNumber = BeforeValidator(lambda value: parse_number(value) if isinstance(value, str) else value)
 """Lets a number be written with a unit: "20k"."""
 AsShare = BeforeValidator(_share)
 """Lets a share of 1 be written as a percentage: "3%"."""

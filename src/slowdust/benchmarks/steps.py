@@ -26,15 +26,11 @@ _SHORTEST_HOLD: Second = 0.001
 _LONGEST_HOLD: Second = 86_400.0
 
 
-def _seconds(value: object) -> object:
-    return parse_span(value) if isinstance(value, str) else value
-
-
-def _as_list(value: object) -> object:
-    return value if isinstance(value, list) else [value]
-
-
-Hold = Annotated[Second, Field(ge=0, le=_LONGEST_HOLD), BeforeValidator(_seconds)]
+Hold = Annotated[
+    Second,
+    Field(ge=0, le=_LONGEST_HOLD),
+    BeforeValidator(lambda value: parse_span(value) if isinstance(value, str) else value),
+]
 """A number of seconds, or a duration; 0 means that no transaction is held open."""
 
 
@@ -143,7 +139,9 @@ class StepTable(Table):
     table: Literal["per-client", "shared"] = "per-client"
     partitions: Annotated[int, AsCount] = Field(default=0, ge=0, le=1000)
     """Partitions of each table, by ranges of the primary key; 0: not partitioned."""
-    hold: Annotated[list[Hold], BeforeValidator(_as_list)] = Field(default=[0.0], min_length=1)
+    hold: Annotated[
+        list[Hold], BeforeValidator(lambda value: value if isinstance(value, list) else [value])
+    ] = Field(default=[0.0], min_length=1)
     """The times for which a transaction is held open beside the work before it is begun anew; each
     has a sequence of all steps, 0 the one without such a transaction."""
     statements: Literal["prepared", "text"] = "prepared"
@@ -177,11 +175,9 @@ class StepTable(Table):
 
     @property
     def shares_table(self) -> bool:
-        """Whether all clients have one table."""
         return self.table == "shared"
 
     def tables(self, clients: int) -> int:
-        """Return the number of tables of so many clients."""
         return 1 if self.shares_table else clients
 
 
@@ -206,7 +202,6 @@ class Workload(ABC):
 
         None, the default: as many as are timed with these numbers of clients.
         """
-        del levels
         return None
 
     def counted(self, step: str, windows: int) -> CountedWork | None:
@@ -215,7 +210,6 @@ class Workload(ABC):
         A step that ends with a number of operations has so many `windows` for each counted role.
         None, the default, ends the sequence: neither this step nor one behind it is counted.
         """
-        del step, windows
         return None
 
     @abstractmethod

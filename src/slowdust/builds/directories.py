@@ -6,17 +6,18 @@ The names are in `builds.json` of the data directory; the directories stay in pl
 from __future__ import annotations
 
 import re
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-import filelock
 import msgspec
 
 from slowdust.builds.detection import from_directory
 from slowdust.builds.model import Build
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.locks import waiting_lock
 from slowdust.places import DATA_VARIABLE, data_root, make_enterable
-from slowdust.store.folder import replace_file
 from slowdust.store.reading import FAULTS, fault
+from slowdust.store.storage import replace_file
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 """A name begins with a letter, unlike a version, and has no separator of a contender's name."""
@@ -70,9 +71,9 @@ def _file() -> Path:
     return data_root() / "builds.json"
 
 
-def _lock() -> filelock.FileLock:
+def _lock() -> AbstractContextManager[None]:
     make_enterable(data_root(), DATA_VARIABLE)
-    return filelock.FileLock(_file().with_suffix(".lock"))
+    return waiting_lock(_file().with_suffix(".lock"))
 
 
 def _read() -> _Names:

@@ -14,18 +14,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-import filelock
 import msgspec
 
 from slowdust.accounts import server_account
 from slowdust.builds.model import Progress
 from slowdust.errors import SlowdustError
+from slowdust.locks import try_lock
 from slowdust.places import CACHE_VARIABLE, cache_root, make_enterable
 from slowdust.temporary import ENTERABLE, temporary_folder
 from slowdust.units import Second, format_duration
 
 TELL_EVERY: Second = 1.0
 """Time between two looks at how far the holder of a lock has come."""
+_LOOK_EVERY: Second = 0.05
 REPEAT_EVERY: Second = 10.0
 """Time after which it is said again what is waited for."""
 Result = TypeVar("Result")
@@ -76,38 +77,32 @@ def lock(folder: Path, progress: Progress | None = None) -> Iterator[Progress]:
     `progress` is told at once what is waited for, if another process holds the lock.
     """
     make_enterable(folder.parent, CACHE_VARIABLE)
-    held = filelock.FileLock(folder.with_name(f".{folder.name}.lock"))
     note = folder.with_name(f".{folder.name}.holder")
-    _acquire(held, folder, note, progress)
 
     def report(phase: str) -> None:
         _write(note, _Holder(os.getpid(), phase))
         if progress is not None:
             progress(phase)
 
-    try:
-        _write(note, _Holder(os.getpid(), ""))
-        yield report
-    finally:
-        with contextlib.suppress(OSError):
-            note.unlink()
-        held.release()
-
-
-def _acquire(
-    held: filelock.BaseFileLock, folder: Path, note: Path, progress: Progress | None
-) -> None:
-    begun = told_at = time.monotonic()
-    told = ""
-    timeout = 0.0
-    while True:
+    with folder.with_name(f".{folder.name}.lock").open("a", encoding="utf-8") as file:
+        _wait_for(file.fileno(), folder, note, progress)
         try:
-            held.acquire(timeout=timeout)
-        except filelock.Timeout:
-            timeout = TELL_EVERY
-        else:
-            return
+            _write(note, _Holder(os.getpid(), ""))
+            yield report
+        finally:
+            with contextlib.suppress(OSError):
+                note.unlink()
+
+
+def _wait_for(lock: int, folder: Path, note: Path, progress: Progress | None) -> None:
+    begun = told_at = time.monotonic()
+    looked_at, told = 0.0, ""
+    while not try_lock(lock):
+        time.sleep(_LOOK_EVERY)
         now = time.monotonic()
+        if told and now - looked_at < TELL_EVERY:
+            continue
+        looked_at = now
         waiting = f"waiting for {_holder(note)} to fill {folder.name}"
         if progress is not None and (waiting != told or now - told_at >= REPEAT_EVERY):
             so_far = f"; {format_duration(round(now - begun))} so far" if told else ""

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from slowdust.capacity.sla import KEPT_UP, Sla, missed, parse_sla
-from slowdust.store.folder import append_records, read_records
-from slowdust.store.keeping.series import SeriesFolder
+from slowdust.store.storage import append_records, read_records
+from slowdust.store.study_folder import StudyFolder
 from slowdust.units import Second
 
 RECORD_FILE = "capacity.json"
@@ -106,13 +106,13 @@ class Trial(msgspec.Struct, kw_only=True, omit_defaults=True):
         return self.kept_up >= KEPT_UP and not missed(sla, self.values)
 
 
-def search_in(folder: Path) -> SeriesFolder:
+def search_in(folder: Path) -> StudyFolder:
     """Return the folder of a search."""
-    return SeriesFolder(folder, "search", RECORD_FILE)
+    return StudyFolder(folder, "search", RECORD_FILE)
 
 
 def read_record(folder: Path) -> Record:
-    """Return the record of a search; see `SeriesFolder.read` for what it raises."""
+    """Return the record of a search; see `StudyFolder.read` for what it raises."""
     return search_in(folder).read(Record, SCHEMA)
 
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
-from slowdust.cli.options import stored_option
+from slowdust.cli.options import options
+from slowdust.studies.watch import words
+from slowdust.studies.watch.alarms import Fate, acknowledge, read_state, write_state
+from slowdust.studies.watch.series import begun_folder, read_nights, watch_in
+from slowdust.studies.watch.study import document_of
 
 
-@click.command("ack", short_help="Acknowledge the alarms of a watch.")
+@click.command(
+    "ack",
+    params=options("ack", "note as-new-level results"),
+)
 @click.argument("name")
 @click.argument("tests", nargs=-1, metavar="[TEST]...")
-@click.option("--note", default="", metavar="TEXT", help="Your own note, which is shown with them.")
-@click.option(
-    "--as-new-level",
-    "accepted",
-    is_flag=True,
-    help="Accept them: what comes later is compared with today's level.",
-)
-@stored_option
 def command(name: str, tests: tuple[str, ...], note: str, results: Path, *, accepted: bool) -> int:
     """Acknowledge the open alarms of the watch NAME: those of the TESTs, or all of them.
 
@@ -30,14 +30,6 @@ def command(name: str, tests: tuple[str, ...], note: str, results: Path, *, acce
     slowdust ack postgres --note "expected: checksums are on"
     slowdust ack postgres point-query scan --as-new-level
     """
-    from datetime import UTC, datetime
-
-    from slowdust.report.watching import words
-    from slowdust.report.watching.files import write_files
-    from slowdust.watching.alarms import Fate, acknowledge, read_state, write_state
-    from slowdust.watching.folder import begun_folder, watch_in
-    from slowdust.watching.series import read_nights
-
     folder = begun_folder(results, name)
     with watch_in(folder).held():
         state = read_state(folder)
@@ -45,7 +37,7 @@ def command(name: str, tests: tuple[str, ...], note: str, results: Path, *, acce
         day = datetime.now(UTC).date().isoformat()
         changed = acknowledge(state, tests, fate, note, day)
         write_state(folder, state)
-        write_files(name, folder, state, read_nights(folder))
+        document_of(name, state, read_nights(folder)).write(folder)
     for change in changed:
         click.echo(words.with_fate(change))
     return 0

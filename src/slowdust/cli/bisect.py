@@ -3,91 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from slowdust.cli import completion
-from slowdust.cli.options import (
-    WORDS,
-    amount,
-    no_wait_option,
-    patience_of_new_option,
-    results_option,
+from slowdust.cli.options import WORDS, options
+from slowdust.cli.study import answer, checksum_of, folder_of_study, given_options, tell_files
+from slowdust.errors import UsageError
+from slowdust.experiment.claims.claim import WhenBusy
+from slowdust.studies.bisect.record import Question
+from slowdust.studies.bisect.study import Bisection
+from slowdust.studies.bisect.words import certainty, summary
+
+
+@click.command(
+    "bisect",
+    epilog=WORDS,
+    params=options(
+        "bisect",
+        "test metric repo good bad margin builds benchmark workload clients rows budget count "
+        "count-budget patience cpus seed set name resume no-wait results",
+    ),
 )
-from slowdust.cli.series import checksum_of, given_options, name_of_series, write_reports
-from slowdust.units import parse_count, parse_percentage
-
-if TYPE_CHECKING:
-    from slowdust.bisection.candidates import Candidates
-    from slowdust.bisection.outcome import Outcome
-    from slowdust.bisection.record import Question
-    from slowdust.builds import Progress
-    from slowdust.experiment.claims.claim import WhenBusy
-
-
-@click.command("bisect", short_help="Find the release or commit that changed a test.", epilog=WORDS)
 @click.argument("range_", metavar="RANGE", shell_complete=completion.builds)
-@click.option(
-    "--test", required=True, metavar="NAME", help="The test, one of `slowdust tests`: point-query."
-)
-@click.option(
-    "--metric",
-    metavar="NAME",
-    default="auto",
-    help="work, time, or a metric of a report: p99, context_switches, write_kb.  "
-    "[work where it can be counted, else time]",
-)
-@click.option("--repo", metavar="DIRECTORY|URL", help="The repository of the commits.")
-@click.option("--good", metavar="REF", help="A commit before the change.")
-@click.option("--bad", metavar="REF", help="A commit with the change.")
-@click.option(
-    "--margin",
-    metavar="PERCENT",
-    callback=amount(parse_percentage),
-    help="Smallest change to look for.  [1% of work, 3% of others]",
-)
-@click.option(
-    "--builds",
-    "most_candidates",
-    metavar="INTEGER",
-    default="20",
-    show_default=True,
-    callback=amount(parse_count),
-    help="Number of candidates up to which intervals without a change are halved as well.",
-)
-@click.option("--benchmark", metavar="NAME", help="The benchmark of the test.  [micro]")
-@click.option("--workload", metavar="FILE", help="Your own workload, in place of a benchmark.")
-@click.option("--clients", metavar="INTEGER", help="Concurrent clients.  [1]")
-@click.option("--rows", metavar="INTEGER", help="Rows of each table.  [10000]")
-@click.option(
-    "--budget",
-    metavar="TIME",
-    default="60s",
-    show_default=True,
-    help="Wall clock for the measuring of a step, before it is extended, and of each change.",
-)
-@click.option(
-    "--count",
-    type=click.Choice(("auto", "pmu", "valgrind", "off")),
-    help="How instructions are counted, in steps that work decides and for each change.  "
-    "[auto: by the processor, else by valgrind]",
-)
-@click.option(
-    "--count-budget",
-    metavar="TIME",
-    help="Wall clock for the counting of a step or a change.  [1m for each of its candidates]",
-)
-@patience_of_new_option
-@click.option("--cpus", metavar="LIST", help="CPUs to measure on: 2,3 or 2-3.  [all]")
-@click.option("--seed", metavar="INTEGER", help="Seed of the random rows and operations.  [1]")
-@click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Server setting; repeatable."
-)
-@click.option("--name", metavar="NAME", help="Name of the search.  [from the range and the time]")
-@click.option("--resume", is_flag=True, help="Go on with the stopped search --name.")
-@no_wait_option
-@results_option
 def command(
     *,
     range_: str,
@@ -123,20 +61,9 @@ def command(
     slowdust bisect postgres --repo ./postgres --good REL_17_BETA1 --bad master --test update-index
     slowdust bisect mysql@5.6..9.7 --test scan --metric time --budget 2m
     """
-    from slowdust.bisection.record import Question, search_in
-    from slowdust.bisection.run import run
-    from slowdust.errors import UsageError
-    from slowdust.experiment.live import watching
-    from slowdust.places import within
-    from slowdust.store.keeping.experiments import check_name
-
-    if resume and name is None:
-        raise UsageError("--resume needs the --name of the search that goes on")
+    folder = folder_of_study("search", "bisect", range_, name, results, resumes=resume)
     if (good is None) != (bad is None) or (good is None) != (repo is None):
         raise UsageError("--repo, --good and --bad belong together: give all three of them")
-    name = name_of_series("bisect", range_) if name is None else name
-    check_name(name)
-    folder = within(results, name)
     given = given_options({**options, "repo": repo})
     question = Question(
         range=range_,
@@ -148,52 +75,8 @@ def command(
         bad=bad,
         workload_sha256=checksum_of(given.get("workload")),
     )
-    with search_in(folder).held():
-        _prepare(question, repo, folder, resume=resume)
-        click.echo(f"search {name} in {folder}", err=True)
-        try:
-            outcome = run(folder, when_busy, watching, lambda text: click.echo(text, err=True))
-        except BaseException:
-            again = f"go on by the same command with --name {name} --resume"
-            click.echo(f"the steps are kept: {again}", err=True)
-            raise
-    _show(outcome, folder)
-    return 0
-
-
-def _prepare(question: Question, repo: str | None, folder: Path, *, resume: bool) -> None:
-    """Begin a search in a folder, or check that it is the one that goes on.
-
-    Raises:
-        UsageError: there is none to resume, the name is taken, or a question that makes no sense.
-    """
-    from slowdust.bisection.record import search_in, write_record
-    from slowdust.bisection.run import begin, take_up
-    from slowdust.experiment.live import watching
-
-    search = search_in(folder)
-    if resume:
-        search.check_resumable()
-        take_up(folder, question)
-        return
-    search.check_free()
-    with watching() as view:
-        candidates = _candidates(question, repo, view.phase)
-    write_record(folder, begin(candidates, question, watching))
-
-
-def _candidates(question: Question, repo: str | None, progress: Progress) -> Candidates:
-    from slowdust.bisection.ranges import committed, released
-
-    if repo is None or question.good is None or question.bad is None:
-        return released(question.range)
-    return committed(question.range, repo, question.good, question.bad, progress)
-
-
-def _show(outcome: Outcome, folder: Path) -> None:
-    """Print the answer; write the page and the note."""
-    from slowdust.report.bisection import html, markdown, words
-
-    for line in (*words.summary(outcome), *words.certainty(outcome)):
+    outcome = answer(Bisection(), question, folder, when_busy, resumes=resume)
+    for line in (*summary(outcome), *certainty(outcome)):
         click.echo(line)
-    write_reports(folder, html.render(outcome), markdown.render(outcome))
+    tell_files(folder)
+    return 0

@@ -19,7 +19,7 @@ from slowdust.builds.compiling.compile import LOG
 from slowdust.builds.compiling.flags import with_flags
 from slowdust.builds.revisions.revision import is_source
 from slowdust.cli import completion, sizes
-from slowdust.cli.options import NamedPath
+from slowdust.cli.options import NamedPath, options
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.contender_name import parse_contender
 from slowdust.store.manifest import BuildFacts
@@ -29,7 +29,9 @@ from slowdust.wording import counted
 _NAMES_METAVAR = "DBMS@VERSION|allocator@NAME..."
 
 
-@click.group("builds", short_help="Manage server binaries and memory allocators.")
+@click.group(
+    "builds",
+)
 def command() -> None:
     """List, fetch, register and remove server binaries and memory allocators.
 
@@ -51,8 +53,11 @@ class _Row:
     source: str | None = None
 
 
-@command.command("list", short_help="List cached, available and registered builds.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@command.command(
+    "list",
+    short_help="List cached, available and registered builds.",
+    params=options("builds-list", "json"),
+)
 def list_builds(as_json: bool) -> None:  # noqa: FBT001 - click's flag
     """List cached, compiled and available builds, and the registered directories."""
     rows = [*_catalog_rows(), *_compiled_rows(), *_directory_rows(), *_allocator_rows()]
@@ -76,19 +81,14 @@ def list_builds(as_json: bool) -> None:  # noqa: FBT001 - click's flag
     _print_aligned(lines)
 
 
-@command.command("get", short_help="Fetch builds and allocators into the cache.")
+@command.command(
+    "get",
+    short_help="Fetch builds and allocators into the cache.",
+    params=[*options("builds-get", "from sha256 repo")],
+)
 @click.argument(
     "names", nargs=-1, required=True, metavar=_NAMES_METAVAR, shell_complete=completion.builds
 )
-@click.option("--from", "location", metavar="FILE|URL", help="Use this archive of the binaries.")
-@click.option(
-    "--sha256",
-    "checksums",
-    multiple=True,
-    metavar="HEX",
-    help="The archive's SHA-256, where none is published; of several builds one each, in order.",
-)
-@click.option("--repo", metavar="DIRECTORY|URL", help="The repository of DBMS@git:REF.")
 def get_builds(
     names: Sequence[str], location: str | None, checksums: Sequence[str], repo: str | None
 ) -> None:

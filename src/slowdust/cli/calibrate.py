@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from slowdust.cli.completion import builds
-from slowdust.cli.options import no_wait_option, patience_of_new_option, results_option
+from slowdust.cli.options import options
 
 if TYPE_CHECKING:
     from slowdust.analysis.calibration.model import Calibration
@@ -17,46 +17,16 @@ if TYPE_CHECKING:
     from slowdust.experiment.spec.spec import Spec
     from slowdust.store.folder import Folder
 
-_DBMS = "postgres"
-"""The DBMS that calibrates a host where no contender is named."""
 
-
-@click.command("calibrate", short_help="Find out what this host can tell.")
+@click.command(
+    "calibrate",
+    params=options(
+        "calibrate",
+        "suite tests clients rows tables budget slowed trial patience cpus seed name resume "
+        "stored no-wait results",
+    ),
+)
 @click.argument("contenders", nargs=-1, metavar="[CONTENDER]...", shell_complete=builds)
-@click.option("--suite", metavar="NAME", help="quick, default or full.  [quick]")
-@click.option("--tests", metavar="LIST", help="Names or patterns of tests, instead of a suite.")
-@click.option(
-    "--clients",
-    metavar="LIST",
-    help="Concurrent clients, each a test of its own: 1 or 1,4,16,64.  [1]",
-)
-@click.option("--rows", metavar="INTEGER", help="Rows of each table.  [100000]")
-@click.option("--tables", metavar="INTEGER", help="Number of tables.  [1]")
-@click.option(
-    "--budget", metavar="TIME", help="Wall clock for all measuring of all contenders.  [5m]"
-)
-@click.option(
-    "--slowed",
-    metavar="LIST",
-    help="Percentages of the throughput that the delays take, or none.  [3,5,10]",
-)
-@click.option(
-    "--trial",
-    metavar="TIME",
-    help="Budget for each contender in a test, from which one verdict is made.  [60s]",
-)
-@patience_of_new_option
-@click.option("--cpus", metavar="LIST", help="CPUs to measure on: 2,3 or 2-3.  [all]")
-@click.option("--seed", metavar="INTEGER", help="Seed of the random rows and operations.  [1]")
-@click.option("--name", metavar="NAME", help="Name of the experiment.  [from the time]")
-@click.option("--resume", is_flag=True, help="Go on with the calibration --name.")
-@click.option(
-    "--stored",
-    metavar="PATTERN",
-    help="Measure nothing: show the stored calibrations that are named so, together.",
-)
-@no_wait_option
-@results_option
 def command(
     *,
     contenders: tuple[str, ...],
@@ -114,28 +84,28 @@ def _at_hand() -> str:
     """Return the newest version in the cache, or else in the catalog."""
     from slowdust.builds import cache
     from slowdust.builds.catalog import catalog_of
+    from slowdust.dbms import DEFAULT
     from slowdust.versions import version_order
 
-    versions = cache.versions(_DBMS) or [entry.version for entry in catalog_of(_DBMS).entries]
-    return f"{_DBMS}@{max(versions, key=version_order)}"
+    versions = cache.versions(DEFAULT) or [entry.version for entry in catalog_of(DEFAULT).entries]
+    return f"{DEFAULT}@{max(versions, key=version_order)}"
 
 
 def _calibrate(spec: Spec, results: Path, when_busy: WhenBusy, *, resume: bool) -> int:
     """Run a calibration, or what is left of it; return the exit code, 1 where it failed."""
     from slowdust.cli.conduct import conduct
     from slowdust.errors import SlowdustError
-    from slowdust.experiment.journal import StartMode
-    from slowdust.store.folder import Folder
+    from slowdust.experiment.experiment import Experiment
 
-    folder = Folder.of(results, spec.name)
-    mode = StartMode.FRESH
-    if resume and folder.has_manifest():
-        if folder.read_manifest().finished is not None:
+    experiment = Experiment.create(spec, results)
+    if resume and experiment.has_begun:
+        experiment = Experiment.open(experiment.folder)
+        if experiment.stored.manifest.finished is not None:
             click.echo(f"experiment {spec.name} is finished", err=True)
             return 0
-        mode = StartMode.RESUME
+        experiment = experiment.with_spec(spec)
     try:
-        return conduct(spec, results, mode, when_busy)
+        return conduct(experiment, when_busy)
     except SlowdustError as error:
         click.echo(f"slowdust: {spec.name}: {error}", err=True)
         return error.exit_code

@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from slowdust.cli import completion
-from slowdust.cli.options import (
-    WORDS,
-    amount,
-    no_wait_option,
-    patience_of_new_option,
-    results_option,
-)
+from slowdust.cli.options import WORDS, options
 from slowdust.cli.series import checksum_of, given_options, name_of_series, write_reports
-from slowdust.units import parse_duration, parse_percentage
 
 if TYPE_CHECKING:
     from slowdust.capacity.outcome import Outcome
@@ -26,7 +19,15 @@ if TYPE_CHECKING:
 _CLIENTS = "4"
 
 
-@click.command("capacity", short_help="Find the highest rate that meets an SLA.", epilog=WORDS)
+@click.command(
+    "capacity",
+    epilog=WORDS,
+    params=options(
+        "capacity",
+        "sla test benchmark workload clients rows budget precision trial arrivals margin "
+        "incarnations patience cpus memory repo seed set name resume json no-wait results",
+    ),
+)
 @click.argument(
     "contenders",
     nargs=-1,
@@ -34,74 +35,6 @@ _CLIENTS = "4"
     metavar="BASE [CONTENDER]...",
     shell_complete=completion.builds,
 )
-@click.option(
-    "--sla",
-    "sla_text",
-    required=True,
-    metavar="TERMS",
-    help="What each trial has to meet: p99<5ms,errors=0. Terms are p50, p95, p99, p999 and max "
-    "below a time, errors and late =0 or below a percentage; all have to hold.",
-)
-@click.option(
-    "--test", required=True, metavar="NAME", help="The test, one of `slowdust tests`: point-query."
-)
-@click.option("--benchmark", metavar="NAME", help="The benchmark of the test.  [micro]")
-@click.option("--workload", metavar="FILE", help="Your own workload, in place of a benchmark.")
-@click.option(
-    "--clients",
-    metavar="INTEGER",
-    help=f"Connections that the operations are spread over.  [{_CLIENTS}; insert: 1]",
-)
-@click.option("--rows", metavar="INTEGER", help="Rows of each table.  [10000]")
-@click.option(
-    "--budget",
-    metavar="TIME",
-    default="2m",
-    show_default=True,
-    help="Wall clock for all trials.",
-)
-@click.option(
-    "--precision",
-    metavar="PERCENT",
-    default="3%",
-    show_default=True,
-    callback=amount(parse_percentage),
-    help="The search ends when no interval reaches farther from its middle.",
-)
-@click.option(
-    "--trial",
-    metavar="TIME",
-    callback=amount(parse_duration),
-    help="Length of a trial.  [0.5s, longer where a percentile needs more operations; insert: 2s]",
-)
-@click.option(
-    "--arrivals",
-    type=click.Choice(["poisson", "uniform"]),
-    default="poisson",
-    show_default=True,
-    help="Distribution of the arrivals.",
-)
-@click.option("--margin", metavar="PERCENT", help="Largest change that counts as the same.  [3%]")
-@click.option(
-    "--incarnations",
-    metavar="INTEGER",
-    help="Starts of the servers.  [3 to 6, by the budget; 1 with running servers]",
-)
-@patience_of_new_option
-@click.option("--cpus", metavar="LIST", help="CPUs to measure on: 2,3 or 2-3.  [all]")
-@click.option("--memory", metavar="SIZE", help="Limit the memory of each server: 256MB.  [none]")
-@click.option("--repo", metavar="DIRECTORY|URL", help="The repository of DBMS@git:REF.")
-@click.option("--seed", metavar="INTEGER", help="Seed of the random rows and operations.  [1]")
-@click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Server setting; repeatable."
-)
-@click.option("--name", metavar="NAME", help="Name of the search.  [from the test and the time]")
-@click.option("--resume", is_flag=True, help="Go on with the stopped search --name.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print the outcome as JSON (docs/capacity.schema.json)."
-)
-@no_wait_option
-@results_option
 def command(
     *,
     contenders: tuple[str, ...],

@@ -5,35 +5,25 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from enum import Enum
-from pathlib import Path
 
 import click
 
 from slowdust.analysis.results.failures import failed_wholly
 from slowdust.analysis.results.gate import Gate
-from slowdust.analysis.stored import read_stored
-from slowdust.cli.options import exit_code_of
+from slowdust.cli.gates import exit_code_of
+from slowdust.cli.options import WhenTooShort
 from slowdust.errors import UsageError
 from slowdust.experiment import host_calibrations
 from slowdust.experiment.announced import MOST, Announced
 from slowdust.experiment.claims.claim import WhenBusy
-from slowdust.experiment.journal import StartMode
-from slowdust.experiment.live import watching
+from slowdust.experiment.experiment import Experiment
+from slowdust.experiment.local_lab import LocalLab
 from slowdust.experiment.outlook import Outlook, outlook_of
-from slowdust.experiment.run import run_experiment
-from slowdust.experiment.setup import refuse_by_name, resolve_contenders
+from slowdust.experiment.setup import refuse_by_name
 from slowdust.experiment.spec.spec import Spec
-from slowdust.report import html, terminal
-from slowdust.store.folder import Folder, replace_file
-
-
-class WhenTooShort(Enum):
-    """What to do about a time that decides too little, or is far longer than was announced."""
-
-    ASK = "ask"
-    """Ask in a terminal; elsewhere go on with little time, and end before it is too long."""
-    GO_ON = "go on"
+from slowdust.experiment.view import View
+from slowdust.report import terminal
+from slowdust.store.folder import SLICES_FILE
 
 
 def fetch_builds(specs: Sequence[Spec]) -> None:
@@ -43,15 +33,12 @@ def fetch_builds(specs: Sequence[Spec]) -> None:
         UsageError: an unknown build or config.
         SlowdustError: a build cannot be had.
     """
-    with watching() as view:
-        for spec in specs:
-            resolve_contenders(spec, view)
+    for spec in specs:
+        LocalLab().prepare(spec)
 
 
 def conduct(
-    spec: Spec,
-    results: Path,
-    mode: StartMode,
+    experiment: Experiment,
     when_busy: WhenBusy,
     *,
     gates: Sequence[Gate] = (),
@@ -63,27 +50,37 @@ def conduct(
     a test, when there was no time for a test, or when the user does not want a budget that decides
     nothing, 3 when a gate catches a result.
     """
+    spec, path = experiment.spec, experiment.folder.path
     refuse_by_name(spec)
-    click.echo(f"experiment {spec.name} in {results / spec.name}", err=True)
+    click.echo(f"experiment {spec.name} in {path}", err=True)
     if len(spec.planned_contenders()) == 1:
         click.echo("one contender: an absolute measurement, with nothing to compare", err=True)
-    outlook = _expect(spec, results, too_short)
+    outlook = _expect(experiment, spec, too_short)
+    most = math.inf if too_short is WhenTooShort.GO_ON else MOST * outlook.wall
+
+    def announce(view: View) -> Announced:
+        return Announced(
+            view, outlook.wall, most, following=outlook.following, builds=outlook.builds
+        )
+
     try:
-        with watching() as view:
-            most = math.inf if too_short is WhenTooShort.GO_ON else MOST * outlook.wall
-            announced = Announced(
-                view, outlook.wall, most, following=outlook.following, builds=outlook.builds
-            )
-            folder = run_experiment(spec, results, mode, view, when_busy, announced=announced)
+        experiment.run(LocalLab(when_busy, announce=announce))
     except UsageError:
         raise
     except BaseException:
-        _print_how_to_resume(spec, results)
+        slices = path / SLICES_FILE
+        if slices.is_file() and slices.stat().st_size:
+            again = f"slowdust run {path} --resume"
+            click.echo(f"the slices are kept; continue with: {again}", err=True)
         raise
-    stored = read_stored(folder)
-    manifest, report = stored.manifest, stored.report()
-    page = folder.path / "report.html"
-    replace_file(page, html.render(report, stored.slices, stored.profiles).encode())
+    return conclude(experiment, gates)
+
+
+def conclude(experiment: Experiment, gates: Sequence[Gate] = ()) -> int:
+    """Write the page of a measured experiment, print its report and return the exit code."""
+    stored, report = experiment.stored, experiment.report()
+    manifest = stored.manifest
+    page = experiment.write_page()
     if report.calibration is not None:
         host_calibrations.keep(manifest, report.calibration)
     terminal.show(report)
@@ -95,15 +92,14 @@ def conduct(
     return 1 if failed else exit_code_of(gates, report)
 
 
-def _expect(spec: Spec, results: Path, too_short: WhenTooShort) -> Outlook:
-    """Say what to expect; ask in a terminal whether a time is wanted that decides too little.
+def _expect(experiment: Experiment, spec: Spec, too_short: WhenTooShort) -> Outlook:
+    """Print the time estimate; on a terminal, confirm a budget that is too short to decide.
 
     Raises:
-        Abort: it is not.
+        Abort: the user does not want it.
     """
-    folder = Folder.of(results, spec.name)
-    before = folder.read_manifest() if folder.has_manifest() else None
-    outlook = outlook_of(spec, results, before)
+    before = experiment.folder.read_manifest() if experiment.has_begun else None
+    outlook = outlook_of(spec, experiment.results, before)
     click.echo(str(outlook), err=True)
     if not outlook.short_of:
         return outlook
@@ -111,10 +107,3 @@ def _expect(spec: Spec, results: Path, too_short: WhenTooShort) -> Outlook:
     if too_short is WhenTooShort.ASK and sys.stdin.isatty() and sys.stderr.isatty():
         click.confirm("go on?", abort=True, err=True)
     return outlook
-
-
-def _print_how_to_resume(spec: Spec, results: Path) -> None:
-    slices = results / spec.name / "slices.ndjson"
-    if slices.is_file() and slices.stat().st_size:
-        folder = results / spec.name
-        click.echo(f"the slices are kept; continue with: slowdust run {folder} --resume", err=True)

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import click
 
-from slowdust.analysis.results.failures import failed_wholly
 from slowdust.analysis.results.gate import Gate
-from slowdust.analysis.stored import read_stored
-from slowdust.cli.options import exit_code_of
+from slowdust.cli.conduct import conclude
 from slowdust.errors import UsageError
+from slowdust.experiment.experiment import Experiment
 from slowdust.experiment.journal import StartMode
 from slowdust.experiment.setup import refuse_by_name
 from slowdust.experiment.spec.errors import File, placed
@@ -22,7 +21,6 @@ from slowdust.fleet.lab import FleetLab
 from slowdust.fleet.queue import (
     Asked,
     Builds,
-    Record,
     State,
     Unfit,
     Wanted,
@@ -31,8 +29,7 @@ from slowdust.fleet.queue import (
 )
 from slowdust.fleet.ray import connected, is_open
 from slowdust.places import named_path
-from slowdust.report import html, terminal
-from slowdust.store.folder import Folder, replace_file
+from slowdust.store.folder import Folder
 from slowdust.store.keeping.experiments import is_name
 from slowdust.store.of_fleet import FLEET_SPEC_FILE, FLEET_SUFFIX, fleet_folder
 from slowdust.user_text import read_user_text
@@ -77,9 +74,10 @@ def conduct_fleet(
         if is_open(address):
             warning = f"warning: whoever reaches {address} can run programs there: {_REMEDY}"
             click.echo(warning, err=True)
+        experiment = Experiment(Folder.of(results, spec.name), spec, mode)
         try:
             with connected(address) as cluster:
-                target = FleetLab(cluster, asked).measure(spec, results)
+                experiment.run(FleetLab(cluster, asked))
         except UsageError:
             raise
         except BaseException:
@@ -87,7 +85,12 @@ def conduct_fleet(
                 again = _command_to_resume(spec, results, address, record.wanted, gates)
                 click.echo(f"what was received is kept; continue with: {again}", err=True)
             raise
-    return _show(target, read_record(folder), gates)
+    code, record = conclude(experiment, gates), read_record(folder)
+    for shard, reason in record.given_up.items():
+        copies = sum(each.state is State.FINISHED for each in record.of(shard))
+        how = f"measured on {counted(copies, 'host')} only" if copies else "not measured"
+        click.echo(f"{how}: {record.shard(shard).what}: {reason}", err=True)
+    return 1 if record.given_up else code
 
 
 def _begun(file: str, results: Path) -> Path | None:
@@ -130,19 +133,3 @@ def _command_to_resume(
     for gate in gates:
         words += ["--fail-on", str(gate)]
     return shlex.join([*words, "--results", str(results)])
-
-
-def _show(target: Folder, record: Record, gates: Sequence[Gate]) -> int:
-    stored = read_stored(target)
-    report = stored.report()
-    page = target.path / "report.html"
-    replace_file(page, html.render(report, stored.slices, stored.profiles).encode())
-    terminal.show(report)
-    click.echo(f"report: {page}", err=True)
-    for shard, reason in record.given_up.items():
-        copies = sum(each.state is State.FINISHED for each in record.of(shard))
-        how = f"measured on {counted(copies, 'host')} only" if copies else "not measured"
-        click.echo(f"{how}: {record.shard(shard).what}: {reason}", err=True)
-    dropped_out = any(contender.failed for contender in stored.manifest.contenders)
-    failed = dropped_out or stored.manifest.failed_steps or failed_wholly(report)
-    return 1 if record.given_up or failed else exit_code_of(gates, report)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from slowdust.cli.options import options
+
 if TYPE_CHECKING:
     from slowdust.store.finding import Finding, Severity
 
@@ -19,8 +21,10 @@ _LONGEST = 100
 """Columns of the text at most, for lines that are easily read."""
 
 
-@click.command("doctor", short_help="Check this host, and say what to mend before measuring.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.command(
+    "doctor",
+    params=options("doctor", "json"),
+)
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> None:  # noqa: FBT001 - click's flag
     """Check this host, and say what to mend before measuring.

@@ -8,27 +8,21 @@ from pathlib import Path
 import click
 
 from slowdust.cli import completion
-from slowdust.cli.options import WORDS, format_options, stored_option
+from slowdust.cli.options import WORDS, formats, options
 from slowdust.report.formats import EXPLANATIONS, render_as
 
 
-@click.command("explain", short_help="Explain one test of an experiment.", epilog=WORDS)
+@click.command(
+    "explain",
+    epilog=WORDS,
+    params=[
+        *options("explain", "contender base clients"),
+        *formats(EXPLANATIONS),
+        *options("explain", "results"),
+    ],
+)
 @click.argument("name", shell_complete=completion.experiments)
 @click.argument("test", shell_complete=completion.tests_of_experiment)
-@click.option(
-    "--contender",
-    metavar="CONTENDER",
-    help="The contender to explain, '*' for all.  [the one that changed most]",
-)
-@click.option("--base", metavar="CONTENDER", help="Relative to this contender.  [the first]")
-@click.option(
-    "--clients",
-    type=click.IntRange(min=1),
-    metavar="INTEGER",
-    help="The number of clients.  [that at which it changed most]",
-)
-@format_options(EXPLANATIONS)
-@stored_option
 def command(
     *,
     name: str,

@@ -20,7 +20,9 @@ _ANSWERS_WITHIN: Second = 60.0
 _address = click.argument("address", default=DEFAULT_ADDRESS, metavar="[ADDRESS]")
 
 
-@click.group("fleet", short_help="Look at, check and calibrate the hosts of a Ray cluster.")
+@click.group(
+    "fleet",
+)
 def command() -> None:
     """Look at, check and calibrate the hosts of a Ray cluster.
 

@@ -12,7 +12,7 @@ import click
 
 from slowdust.benchmarks import LISTED
 from slowdust.cli import completion
-from slowdust.cli.options import bands_option, format_options, stored_option
+from slowdust.cli.options import formats, options
 from slowdust.cli.pages import write_page
 from slowdust.report.formats import HISTORIES, render_as
 
@@ -22,34 +22,20 @@ if TYPE_CHECKING:
     from slowdust.analysis.story.bands import Bands
 
 
-@click.command("history", short_help="Show throughput from version to version.")
+@click.command(
+    "history",
+    params=[
+        click.Option(
+            ["--benchmark"],
+            help=f"Only this benchmark: {LISTED}.",
+            shell_complete=completion.benchmarks,
+        ),
+        *options("history", "test host config base"),
+        *formats(HISTORIES),
+        *options("history", "bands results"),
+    ],
+)
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.experiments)
-@click.option(
-    "--benchmark", help=f"Only this benchmark: {LISTED}.", shell_complete=completion.benchmarks
-)
-@click.option(
-    "--test",
-    "tests",
-    metavar="LIST",
-    help="Names or patterns of tests, separated by commas.",
-    shell_complete=completion.tests,
-)
-@click.option(
-    "--host",
-    metavar="WORDS",
-    help="Only hosts whose facts have all these words; 'unrecorded' for experiments without facts "
-    "of a host, taken as one host.",
-)
-@click.option(
-    "--config",
-    metavar="LIST",
-    help="Only these configs, by name or pattern, separated by commas; all their versions are one "
-    "line.",
-)
-@click.option("--base", metavar="VERSION", help="Relative to this version.  [the first]")
-@format_options(HISTORIES)
-@bands_option
-@stored_option
 def command(
     *,
     names: tuple[str, ...],

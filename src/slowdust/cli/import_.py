@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from slowdust.cli.groups import LazyGroup
-from slowdust.cli.options import NamedPath, results_option
+from slowdust.cli.options import NamedPath, options
 
 if TYPE_CHECKING:
     from slowdust.archive.importing import Option
@@ -34,7 +34,10 @@ class _Kinds(LazyGroup):
         return next((_command(kind) for kind in KINDS if kind.name == cmd_name), None)
 
 
-@click.group("import", cls=_Kinds, short_help="Bring archived runs and bundles into the store.")
+@click.group(
+    "import",
+    cls=_Kinds,
+)
 def command() -> None:
     """Bring archived runs of other tools, or bundles of Slowdust, into the store.
 
@@ -42,10 +45,15 @@ def command() -> None:
     """
 
 
-@click.command(_BUNDLE, short_help="Import an experiment from a file of `slowdust bundle`.")
+@click.command(
+    _BUNDLE,
+    short_help="Import an experiment from a file of `slowdust bundle`.",
+    params=[
+        click.Option(["--name"], help="Name of the experiment here.  [the one it had]"),
+        *options("import", "results"),
+    ],
+)
 @click.argument("file", type=NamedPath(dir_okay=False))
-@click.option("--name", help="Name of the experiment here.  [the one it had]")
-@results_option
 def _bundle(file: Path, name: str | None, results: Path) -> None:
     """Bring the experiment of a bundle, FILE, into the results folder.
 
@@ -59,7 +67,21 @@ def _bundle(file: Path, name: str | None, results: Path) -> None:
 
 
 def _command(kind: ArchiveKind) -> click.Command:
-    @click.command(kind.name, help=kind.help, short_help=kind.summary)
+    own = [
+        click.Option(
+            ["--name"],
+            help="Name of the experiment; of several, its beginning.  [the directory's]",
+        ),
+        click.Option(
+            ["--compat", "mode"],
+            flag_value="compat",
+            help="Import the published numbers as printed.",
+        ),
+        *map(_option, kind.options),
+        *options("import", "results"),
+    ]
+
+    @click.command(kind.name, help=kind.help, short_help=kind.summary, params=own)
     @click.argument(
         "directories",
         nargs=-1,
@@ -67,19 +89,12 @@ def _command(kind: ArchiveKind) -> click.Command:
         metavar="DIR...",
         type=NamedPath(exists=True, file_okay=False),
     )
-    @click.option(
-        "--name", help="Name of the experiment; of several, its beginning.  [the directory's]"
-    )
-    @click.option(
-        "--compat", "mode", flag_value="compat", help="Import the published numbers as printed."
-    )
-    @results_option
     def run(
         directories: tuple[Path, ...],
         name: str | None,
         mode: str | None,
         results: Path,
-        **options: Any,  # noqa: ANN401 - click's options
+        **given: Any,  # noqa: ANN401 - click's options
     ) -> int:
         from slowdust.archive.importing import Mode
         from slowdust.archive.kinds import import_archives
@@ -87,15 +102,11 @@ def _command(kind: ArchiveKind) -> click.Command:
         from slowdust.formats.text import visible
 
         chosen = Mode(mode or Mode.CLEAN)
-        outcome = import_archives(
-            kind, directories, results, name=name, mode=chosen, options=options
-        )
+        outcome = import_archives(kind, directories, results, name=name, mode=chosen, options=given)
         for line in lines_of(outcome):
             click.echo(visible(line))
         return 0 if outcome.experiments else 1
 
-    place = len(run.params) - 1  # before --results
-    run.params[place:place] = map(_option, kind.options)
     return run
 
 

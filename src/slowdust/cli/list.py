@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowdust.cli.options import stored_option
+from slowdust.cli.options import options
 
 if TYPE_CHECKING:
     from slowdust.store.manifest import Manifest
 
 
-@click.command("list", short_help="List the stored experiments, newest first.")
-@stored_option
+@click.command(
+    "list",
+    params=options("list", "results"),
+)
 def command(results: Path) -> None:
     """List the experiments in the results folder, newest first, with their tags and notes."""
     from slowdust.errors import SlowdustError

@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -22,13 +23,37 @@ from slowdust.cli.groups import LazyGroup
 from slowdust.errors import SlowdustError
 from slowdust.formats.text import visible
 
-_KEEPING = ("diff", "merge", "site", "serve", "note", "rename", "remove", "bundle")
-_COMMANDS = (
-    *("compare", "run", "more", "bisect", "blame", "watch", "ack", "capacity", "calibrate"),
-    *("fleet", "import", "report", "explain", "history", "list", "show", "tests", "workloads"),
-    *("builds", "doctor"),
-    *_KEEPING,
-)
+_COMMANDS: Mapping[str, tuple[str, str]] = {
+    "compare": ("compare", "Measure contenders side by side and say what got slower."),
+    "run": ("run", "Run the experiment of a file, or continue it."),
+    "more": ("more", "Go on with an experiment until more is decided."),
+    "bisect": ("bisect", "Find the release or commit that changed a test."),
+    "blame": ("blame", "Show what each release cost."),
+    "watch": ("watch", "Measure what is new, once a night."),
+    "ack": ("ack", "Acknowledge the alarms of a watch."),
+    "capacity": ("capacity", "Find the highest rate that meets an SLA."),
+    "calibrate": ("calibrate", "Find out what this host can tell."),
+    "fleet": ("fleet", "Look at, check and calibrate the hosts of a Ray cluster."),
+    "import": ("import_", "Bring archived runs and bundles into the store."),
+    "report": ("report", "Report on an experiment, by default the newest."),
+    "explain": ("explain", "Explain one test of an experiment."),
+    "history": ("history", "Show throughput from version to version."),
+    "list": ("list", "List the stored experiments, newest first."),
+    "show": ("show", "Show the contenders, settings, tests and host."),
+    "tests": ("tests", "List a benchmark's tests, their groups and suites."),
+    "workloads": ("workloads", "Check workloads of your own, and make them of logs."),
+    "builds": ("builds", "Manage server binaries and memory allocators."),
+    "doctor": ("doctor", "Check this host, and say what to mend before measuring."),
+    "diff": ("keeping.diff", "Show what changed from one experiment to another."),
+    "merge": ("keeping.merge", "Join experiments of several hosts into one."),
+    "site": ("keeping.site", "Write all experiments as static pages."),
+    "serve": ("keeping.serve", "Show all experiments in a browser."),
+    "note": ("keeping.note", "Write a note or tags beside an experiment."),
+    "rename": ("keeping.rename", "Give an experiment another name."),
+    "remove": ("keeping.remove", "Remove experiments with all their files."),
+    "bundle": ("keeping.bundle", "Write an experiment into one file."),
+}
+"""Command -> its module in `slowdust.cli`, and what `--help` says of it."""
 _LONGEST_COMPLAINT = 2000
 """Characters of an error."""
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
@@ -39,12 +64,10 @@ _UNPRINTABLE = "slowdust-unprintable"
 """The name of what is done with characters that cannot be encoded."""
 _COMPLETING = "_SLOWDUST_COMPLETE"
 """The variable by which a shell asks for completions."""
-_MODULES = {"import": "import_", **{name: f"keeping.{name}" for name in _KEEPING}}
-"""The modules of commands that are not called like their command."""
 
 
 class _Commands(LazyGroup):
-    """A group that loads `slowdust.cli.NAME` when NAME is called, so that `--help` stays quick."""
+    """The commands, whose modules are loaded when they are called, so that `--help` stays quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -54,10 +77,14 @@ class _Commands(LazyGroup):
         del ctx
         if cmd_name not in _COMMANDS:
             return None
-        module = importlib.import_module(f"slowdust.cli.{_MODULES.get(cmd_name, cmd_name)}")
-        command = module.command
+        command = importlib.import_module(f"slowdust.cli.{_COMMANDS[cmd_name][0]}").command
         assert isinstance(command, click.Command)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
 
 
 @click.group(

@@ -9,59 +9,28 @@ from typing import TYPE_CHECKING
 import click
 
 from slowdust.cli import completion
-from slowdust.cli.options import (
-    WORDS,
-    amount,
-    count_budget_option,
-    exit_code_of,
-    fail_on_option,
-    no_wait_option,
-    patience_option,
-    stored_option,
-    with_limits,
-    yes_option,
-)
-from slowdust.units import parse_duration
-from slowdust.wording import guess
+from slowdust.cli.gates import exit_code_of
+from slowdust.cli.options import WORDS, WhenTooShort, options, with_limits
+from slowdust.units import format_duration
+from slowdust.wording import guess, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from slowdust.analysis.results.gate import Gate
     from slowdust.analysis.stored import Stored
-    from slowdust.cli.conduct import WhenTooShort
     from slowdust.experiment.claims.claim import WhenBusy
-    from slowdust.experiment.spec.spec import Spec
-    from slowdust.store.folder import Folder
     from slowdust.units import Second
 
 
-@click.command("more", short_help="Go on with an experiment until more is decided.", epilog=WORDS)
+@click.command(
+    "more",
+    epilog=WORDS,
+    params=options(
+        "more", "budget until-decided tests patience count-budget fail-on yes no-wait results"
+    ),
+)
 @click.argument("name", shell_complete=completion.experiments)
-@click.option(
-    "--budget",
-    metavar="TIME",
-    callback=amount(parse_duration),
-    help="Wall clock for more measuring: 90s, 10m.  [as long as it has been measured]",
-)
-@click.option(
-    "--until-decided",
-    is_flag=True,
-    help="Go on, with as long a budget each time as a verdict is expected to take.",
-)
-@click.option(
-    "--tests",
-    "patterns",
-    metavar="LIST",
-    shell_complete=completion.tests,
-    help="Go on with these alone, names or patterns.  [those with an unsure result]",
-)
-@patience_option
-@count_budget_option
-@fail_on_option
-@yes_option
-@no_wait_option
-@stored_option
 def command(
     *,
     name: str,
@@ -89,12 +58,9 @@ def command(
     slowdust more pg17 --until-decided
     slowdust more pg17 --count-budget 5m
     """
-    from slowdust.analysis.stored import read_stored
     from slowdust.cli.conduct import conduct
     from slowdust.errors import UsageError
-    from slowdust.experiment.journal import StartMode
-    from slowdust.experiment.more import spec_to_count
-    from slowdust.experiment.spec.spec import read_spec
+    from slowdust.experiment.experiment import Experiment, spec_to_count
     from slowdust.store.keeping.experiments import kept_experiment
 
     if budget is not None and until_decided:
@@ -102,39 +68,31 @@ def command(
     folder = kept_experiment(results, name)
     folder.refuse_if_running()
     folder.refuse_if_joined()
-    stored = read_stored(folder)
+    limits = {"count_budget": count_budget, "patience": patience}
+    experiment = Experiment.open(folder)
+    stored = experiment.stored
     _check(stored)
     if count_budget is not None and budget is None and not until_decided and patterns is None:
-        return conduct(
-            spec_to_count(
-                with_limits(read_spec(folder.spec_file), {"patience": patience}),
-                stored.manifest,
-                count_budget,
-            ),
-            folder.path.parent,
-            StartMode.RESUME,
-            when_busy,
-            gates=gates,
-            too_short=too_short,
-        )
-    limits = {"count_budget": count_budget, "patience": patience}
+        limited = with_limits(experiment.spec, {"patience": patience})
+        counting = experiment.with_spec(spec_to_count(limited, stored.manifest, count_budget))
+        return conduct(counting, when_busy, gates=gates, too_short=too_short)
     code = exit_code_of(gates, stored.report())
     while tests := _open_tests(stored, patterns):
         extra = _time_to_decide(stored, tests) if until_decided else budget
         if extra is None and until_decided:
             click.echo("what is unsure would take more than 20 times what was measured", err=True)
             return code
-        code = conduct(
-            _with_more(folder, stored, tests, extra, limits),
-            folder.path.parent,
-            StartMode.RESUME,
-            when_busy,
-            gates=gates,
-            too_short=too_short,
-        )
+        if extra is None:  # as long as before, or a stopped experiment to its end
+            extra = stored.manifest.spent_s if stored.manifest.finished else 0.0
+        how_long = f"{format_duration(extra)} more" if extra else "to its end"
+        click.echo(f"{folder.name}: {shortened(tests)}, {how_long}", err=True)
+        within = experiment.with_spec(with_limits(experiment.spec, limits))
+        longer = experiment.with_spec(within.longer(tests, extra))
+        code = conduct(longer, when_busy, gates=gates, too_short=too_short)
         if not until_decided:
             return code
-        stored = read_stored(folder)
+        experiment = Experiment.open(folder)
+        stored = experiment.stored
     which = "none of these tests" if patterns else "no test"
     click.echo(f"{folder.name}: {which} is unsure, there is nothing to measure", err=True)
     return code
@@ -191,28 +149,3 @@ def _time_to_decide(stored: Stored, tests: Sequence[str]) -> Second | None:
         return 0.0
     unsure = [r for r in report.results if r.verdict == "unsure" and r.test in tests]
     return time_to_decide(result for result in unsure if result.needed and not result.needed.more)
-
-
-def _with_more(
-    folder: Folder,
-    stored: Stored,
-    tests: Sequence[str],
-    extra: Second | None,
-    limits: Mapping[str, Second | None],
-) -> Spec:
-    """Return the specification with more time for the tests, and say so.
-
-    Without `extra` it is as long as before, or a stopped experiment goes on to its end.
-    """
-    from slowdust.experiment.more import spec_with_more
-    from slowdust.experiment.spec.spec import read_spec
-    from slowdust.units import format_duration
-    from slowdust.wording import shortened
-
-    manifest = stored.manifest
-    if extra is None:
-        extra = manifest.spent_s if manifest.finished else 0.0
-    longer = f"{format_duration(extra)} more" if extra else "to its end"
-    click.echo(f"{folder.name}: {shortened(tests)}, {longer}", err=True)
-    spec = with_limits(read_spec(folder.spec_file), limits)
-    return spec_with_more(spec, manifest, stored.slices, tests, extra)

@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from slowdust.cli.completion import experiments
-from slowdust.cli.options import (
-    WORDS,
-    NamedPath,
-    bands_option,
-    exit_code_of,
-    fail_on_option,
-    format_options,
-    stored_option,
-)
+from slowdust.cli.gates import exit_code_of
+from slowdust.cli.options import WORDS, NamedPath, formats, options
 from slowdust.cli.pages import write_page
 from slowdust.report.formats import REPORTS, SHORT_REPORTS, render_as
 
@@ -27,24 +20,21 @@ if TYPE_CHECKING:
     from slowdust.store.folder import Folder
 
 
-@click.command("report", short_help="Report on an experiment, by default the newest.", epilog=WORDS)
+@click.command(
+    "report",
+    epilog=WORDS,
+    params=[
+        *formats(REPORTS),
+        click.Option(
+            ["--classic"],
+            type=NamedPath(file_okay=False),
+            help="Write the classic files into DIRECTORY: qps.abs, o.met, mrg, ...; see "
+            "docs/import.md.",
+        ),
+        *options("report", "base group short bands fail-on results"),
+    ],
+)
 @click.argument("name", required=False, shell_complete=experiments)
-@format_options(REPORTS)
-@click.option(
-    "--classic",
-    type=NamedPath(file_okay=False),
-    help="Write the classic files into DIRECTORY: qps.abs, o.met, mrg, ...; see docs/import.md.",
-)
-@click.option(
-    "--base", metavar="CONTENDER", help="Compare with this contender or version.  [the first]"
-)
-@click.option(
-    "--group", metavar="CPU", help="Of a joined experiment: the hosts of this CPU model alone."
-)
-@click.option("--short", is_flag=True, help="With --md: print what fits a pull request's comment.")
-@bands_option
-@fail_on_option
-@stored_option
 def command(
     *,
     name: str | None,
@@ -72,7 +62,7 @@ def command(
     from slowdust.places import check_regular
     from slowdust.report import terminal, tldr
     from slowdust.report.files import page_name
-    from slowdust.store.folder import replace_file
+    from slowdust.store.storage import replace_file
 
     if short and form != "md":
         raise UsageError("--short applies to --md: write --md --short")

@@ -7,51 +7,24 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowdust.cli.options import (
-    WORDS,
-    count_budget_option,
-    fail_on_option,
-    no_wait_option,
-    patience_option,
-    results_option,
-    with_limits,
-    yes_option,
-)
+from slowdust.cli.options import WORDS, WhenTooShort, options, with_limits
 
 if TYPE_CHECKING:
     from slowdust.analysis.results.gate import Gate
-    from slowdust.cli.conduct import WhenTooShort
     from slowdust.experiment.claims.claim import WhenBusy
     from slowdust.units import Second
 
 
-@click.command("run", short_help="Run the experiment of a file, or continue it.", epilog=WORDS)
+@click.command(
+    "run",
+    epilog=WORDS,
+    params=options(
+        "run",
+        "resume fleet hosts replicate spread builds unfit patience count-budget fail-on yes "
+        "no-wait results",
+    ),
+)
 @click.argument("file")
-@click.option("--resume", is_flag=True, help="Continue a stopped experiment, FILE or its name.")
-@click.option(
-    "--fleet",
-    "address",
-    metavar="ADDRESS",
-    help="Measure on the hosts of the Ray cluster at HOST:PORT.",
-)
-@click.option("--hosts", type=click.IntRange(1), help="Hosts of the fleet at most.  [all]")
-@click.option(
-    "--replicate", type=click.IntRange(1), help="Hosts of one CPU model that measure each test."
-)
-@click.option("--spread", is_flag=True, help="Measure each test on one host of the fleet.  [so]")
-@click.option(
-    "--builds",
-    "builds",
-    type=click.Choice(["push", "pull"]),
-    help="The fleet's builds are handed on by the head, or each host gets them.  [push]",
-)
-@click.option("--unfit", is_flag=True, help="Use hosts that their checks would leave out, too.")
-@patience_option
-@count_budget_option
-@fail_on_option
-@yes_option
-@no_wait_option
-@results_option
 def command(
     *,
     file: str,
@@ -82,12 +55,13 @@ def command(
     from slowdust.cli.conduct_fleet import conduct_fleet
     from slowdust.errors import UsageError
     from slowdust.experiment.claims.claim import WhenBusy
+    from slowdust.experiment.experiment import Experiment
     from slowdust.experiment.journal import StartMode
     from slowdust.experiment.spec.errors import File, placed
     from slowdust.experiment.spec.spec import read_spec
     from slowdust.fleet.queue import Asked, Builds, Unfit
     from slowdust.places import named_path
-    from slowdust.store.folder import MANIFEST_FILE
+    from slowdust.store.folder import MANIFEST_FILE, Folder
     from slowdust.store.keeping.experiments import kept_experiment
     from slowdust.user_text import read_user_text
 
@@ -130,4 +104,5 @@ def command(
     limits = {"count_budget": count_budget, "patience": patience}
     spec = with_limits(read_spec(path), limits)
     with placed(File(path, read_user_text(path))):
-        return conduct(spec, results, mode, when_busy, gates=gates, too_short=too_short)
+        experiment = Experiment(Folder.of(results, spec.name), spec, mode)
+        return conduct(experiment, when_busy, gates=gates, too_short=too_short)

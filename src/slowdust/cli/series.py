@@ -49,7 +49,7 @@ def checksum_of(path: object) -> str | None:
 
 def write_reports(folder: Path, page: str, note: str) -> None:
     """Write the page and the note of a series, and say on standard error where they are."""
-    from slowdust.store.folder import replace_file
+    from slowdust.store.storage import replace_file
 
     report, markdown = folder / "report.html", folder / "note.md"
     replace_file(report, page.encode())

@@ -7,12 +7,14 @@ from pathlib import Path
 import click
 
 from slowdust.cli.completion import experiments
-from slowdust.cli.options import stored_option
+from slowdust.cli.options import options
 
 
-@click.command("show", short_help="Show the contenders, settings, tests and host.")
+@click.command(
+    "show",
+    params=options("show", "results"),
+)
 @click.argument("name", shell_complete=experiments)
-@stored_option
 def command(name: str, results: Path) -> None:
     """Show the contenders, settings, tests and host of the experiment NAME, or of its folder."""
     from slowdust.analysis.origin import kind_of_import

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowdust.cli.options import format_options
+from slowdust.cli.options import formats, options
 from slowdust.cli.pages import write_page
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.report.formats import SIZES, render_as
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from slowdust.store.sizes import BuildSizes
 
 
-@click.command("sizes", short_help="Show sizes of server binaries by version, and of build trees.")
+@click.command(
+    "sizes",
+    short_help="Show sizes of server binaries by version, and of build trees.",
+    params=[*options("builds-sizes", "fetched"), *formats(SIZES)],
+)
 @click.argument("names", nargs=-1, required=True, metavar="DBMS@PATTERN|DIR...")
-@click.option("--fetched", is_flag=True, help="Leave out builds that would have to be fetched.")
-@format_options(SIZES)
 def command(names: Sequence[str], *, fetched: bool, html: Path | None, form: str | None) -> None:
     """Show sizes of server binaries by version, with the growth over the build before.
 

@@ -13,20 +13,23 @@ from slowdust.places import named_path
 from slowdust.wording import listing
 
 
-@click.command("tests", short_help="List a benchmark's tests, their groups and suites.")
-@click.option(
-    "--benchmark",
-    "name",
-    default=DEFAULT.name,
-    show_default=True,
-    shell_complete=benchmarks,
-    help=f"{listing(tuple(BENCHMARKS), 'or')}.",
-)
-@click.option(
-    "--workload",
-    type=NamedPath(),
-    metavar="FILE",
-    help="Your own workload, in place of a benchmark.",
+@click.command(
+    "tests",
+    params=[
+        click.Option(
+            ["--benchmark", "name"],
+            default=DEFAULT.name,
+            show_default=True,
+            shell_complete=benchmarks,
+            help=f"{listing(tuple(BENCHMARKS), 'or')}.",
+        ),
+        click.Option(
+            ["--workload"],
+            type=NamedPath(),
+            metavar="FILE",
+            help="Your own workload, in place of a benchmark.",
+        ),
+    ],
 )
 def command(name: str, workload: Path | None) -> None:
     """List a benchmark's tests in order, with their groups and the suites that include them."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from slowdust.cli import completion
-from slowdust.cli.options import NamedPath
+from slowdust.cli.options import NamedPath, options
 from slowdust.errors import UsageError
 from slowdust.wording import counted, no_such
 
@@ -22,7 +22,9 @@ _MOST_SHOWN = 6
 """Statements of a kind that are named as left out."""
 
 
-@click.group("workloads", short_help="Check workloads of your own, and make them of logs.")
+@click.group(
+    "workloads",
+)
 def command() -> None:
     """Check workloads of your own, and make them of what a server has logged.
 
@@ -31,16 +33,20 @@ def command() -> None:
     """
 
 
-@command.command("check", short_help="Check a workload without measuring it.")
-@click.argument("file", type=NamedPath())
-@click.option("--dbms", metavar="NAME", help="Check that it is written for this DBMS too.")
-@click.option(
-    "--on",
-    "contender",
-    metavar="CONTENDER",
-    shell_complete=completion.builds,
-    help="Load it on this server too, and execute each transaction a hundred times.",
+@command.command(
+    "check",
+    short_help="Check a workload without measuring it.",
+    params=[
+        *options("workloads-check", "dbms"),
+        click.Option(
+            ["--on", "contender"],
+            metavar="CONTENDER",
+            shell_complete=completion.builds,
+            help="Load it on this server too, and execute each transaction a hundred times.",
+        ),
+    ],
 )
+@click.argument("file", type=NamedPath())
 def check(file: Path, dbms: str | None, contender: str | None) -> int:
     """Check the workload in FILE, and print its tables and tests.
 
@@ -93,27 +99,21 @@ def _try(benchmark: OwnBenchmark, contender: str) -> int:
     return 1 if any(each.errors for each in tried) else 0
 
 
-@command.command("from", short_help="Make a workload of what a server has logged.")
+@command.command(
+    "from",
+    short_help="Make a workload of what a server has logged.",
+    params=[
+        click.Option(
+            ["-o", "--output"],
+            required=True,
+            type=NamedPath(dir_okay=False),
+            help="The workload's file, a new one, whose name without .toml is that of the "
+            "workload.",
+        ),
+        *options("workloads-from", "tables most"),
+    ],
+)
 @click.argument("sources", nargs=-1, required=True, metavar="LOG|EXPORT|URL...")
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=NamedPath(dir_okay=False),
-    help="The workload's file, a new one, whose name without .toml is that of the workload.",
-)
-@click.option(
-    "--tables",
-    metavar="URL|FILE",
-    help="Tables of this server, or of this workload.  [those of a URL among the sources]",
-)
-@click.option(
-    "--most",
-    type=click.IntRange(1, 200),
-    default=20,
-    show_default=True,
-    help="Statements at most, the most frequent.",
-)
 def replayed(sources: tuple[str, ...], output: Path, tables: str | None, most: int) -> None:
     """Make a workload of statements that a server has logged, with their weights.
 
@@ -129,7 +129,7 @@ def replayed(sources: tuple[str, ...], output: Path, tables: str | None, most: i
     """
     from slowdust.experiment.workload.replay.replay import replay
     from slowdust.places import named_path
-    from slowdust.store.folder import replace_file
+    from slowdust.store.storage import replace_file
 
     path = named_path(str(output))
     if path.exists():

@@ -9,8 +9,22 @@ from functools import cache
 from slowdust.builds.catalog import catalog_of, known_dbms
 from slowdust.dbms.family import Family
 from slowdust.errors import UsageError
+from slowdust.sql import Sql
 
-__all__ = ["Family", "engine_names", "family", "family_if_known"]
+__all__ = [
+    "Family",
+    "dialects",
+    "engine_names",
+    "family",
+    "family_if_known",
+    "known_families",
+    "sql_of",
+]
+
+DEFAULT = "postgres"
+"""The DBMS that measures a host where none is named."""
+_FIRST = ("postgres", "mysql", "mariadb", "sqlite")
+"""The order of dialects in messages, and in the checksums of workloads."""
 
 
 @cache
@@ -35,8 +49,20 @@ def family_if_known(dbms: str) -> Family | None:
 
 
 def known_families() -> list[Family]:
-    """Return all families."""
     return [known for known in map(_load, known_dbms()) if known is not None]
+
+
+@cache
+def dialects() -> dict[str, Family]:
+    """Return the families that have SQL by name: those of `_FIRST` first, then the others."""
+    known = {each.name: each for each in known_families() if each.sql is not None}
+    return {name: known[name] for name in (*_FIRST, *sorted(known.keys() - {*_FIRST}))}
+
+
+def sql_of(dbms: str) -> Sql:
+    sql = family(dbms).sql
+    assert sql is not None, dbms
+    return sql
 
 
 @cache

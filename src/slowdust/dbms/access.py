@@ -85,6 +85,8 @@ class Target(msgspec.Struct, kw_only=True, frozen=True):
     """The address of an instance as the driver is given it."""
 
     dbms: str
+    protocol: str | None = None
+    """The DBMS whose protocol and SQL the server has; None for those of its own."""
     host: str | None
     socket: str | None
     port: int

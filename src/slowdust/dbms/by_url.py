@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slowdust.dbms.access import Verify
+from slowdust.dbms.stages import Query, Row
 
 PREFIX = "slowdust_"
 """The beginning of the names of Slowdust's own schemas."""
-
-_Rows = Sequence[Sequence[str | None]]
 
 
 @dataclass(frozen=True)
@@ -30,24 +29,17 @@ class Dialect(ABC):
 
     table = "table"
     """The word for a table."""
-    engine: str | None = None
-    """The statement whose rows `read_engine` reads; None where the family knows the engine."""
+    engine: Query[str | None] | None = None
+    """The query for the storage engine; None where the family knows it."""
     schema_is_database: bool
     """Whether a schema is a database of its own; else it lies within the URL's."""
 
-    @property
     @abstractmethod
-    def introduction(self) -> Sequence[str]:
-        """The statements whose answers `read_introduction` reads; one needs the user's rights."""
+    def introduction(self, database: str) -> Query[Introduction]:
+        """Return the query for what the server and the URL's database say.
 
-    @abstractmethod
-    def read_introduction(self, answers: Sequence[_Rows], database: str) -> Introduction:
-        """Read what the server and this database, that of the URL, say."""
-
-    def read_engine(self, rows: _Rows) -> str | None:
-        """Read the storage engine; None where the server does not tell one that is known."""
-        del rows
-        return None
+        One of its statements needs the user's rights.
+        """
 
     @abstractmethod
     def create(self, schema: str) -> list[str]:
@@ -68,27 +60,23 @@ class SqlDialect(Dialect):
     """The statement that lists the tables of the URL's database that are not of Slowdust."""
     schema_is_database: bool
 
-    @property
-    def introduction(self) -> Sequence[str]:
-        """The two statements."""
-        return (self.identity, self.foreign_tables)
-
-    def read_introduction(self, answers: Sequence[_Rows], database: str) -> Introduction:
-        """Read the rows; builders write more than the number into some versions."""
-        del database
-        identity, tables = answers
-        ((version, product),) = identity
-        return Introduction(
-            str(version).partition(" ")[0], str(product), [str(name) for (name,) in tables]
-        )
+    def introduction(self, database: str) -> Query[Introduction]:
+        return Query((self.identity, self.foreign_tables), _introduced)
 
     def create(self, schema: str) -> list[str]:
-        """Drop what is there, and make it."""
         return [*self.drop(schema), f"CREATE SCHEMA {schema}"]
 
     def drop(self, schema: str) -> list[str]:
-        """Drop it with its tables."""
         return [f"DROP SCHEMA IF EXISTS {schema}{'' if self.schema_is_database else ' CASCADE'}"]
+
+
+def _introduced(answers: Sequence[Sequence[Row]]) -> Introduction:
+    """Read the rows; builders write more than the number into some versions."""
+    identity, tables = answers
+    ((version, product),) = identity
+    return Introduction(
+        str(version).partition(" ")[0], str(product), [str(name) for (name,) in tables]
+    )
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import USER, Access, Auth, Listen, Target, Tls, Verify
 from slowdust.dbms.by_url import ByUrl
-from slowdust.dbms.in_force import InForce
 from slowdust.dbms.settings import (
     AcceptedSettings,
+    InForce,
     Settings,
     host_memory_bytes,
     load_config,
@@ -31,15 +31,20 @@ from slowdust.dbms.settings import (
     size_config,
 )
 from slowdust.dbms.site import Run, Served, Site
-from slowdust.dbms.stages import Row, Stage
+from slowdust.dbms.stages import Query, Stage
 from slowdust.dbms.waits import Waits
 from slowdust.errors import UsageError
 from slowdust.secret import Secret
+from slowdust.sql import Sql
+from slowdust.units import Second
 from slowdust.wording import guess
 
 _CONNECTIONS_BY_DEFAULT = 100
 """The smallest default of the servers for their `connections_setting`."""
 _SPARE_CONNECTIONS = 20
+
+Facts = dict[str, dict[str, float]]
+"""Physical facts: table, index or `SERVER` -> quantity -> value."""
 
 
 class Shutdown(enum.Enum):
@@ -74,12 +79,20 @@ class Family(ABC):
 
     name: str
     """The name of the DBMS."""
+    protocol: str | None = None
+    """The DBMS whose protocol and SQL its servers have for the driver; None for its own."""
     database: str
     """The database that holds the tables."""
-    stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]]
+    stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {
+        Shutdown.ORDERLY: (signal.SIGTERM, signal.SIGKILL),
+        Shutdown.AT_ONCE: (signal.SIGKILL,),
+    }
     """The signals that stop a server, in the order in which they are sent."""
+    sql: Sql | None = None
+    """The SQL of its servers; None where they have none."""
     without: Mapping[str, str] = {}
-    """Key of the table of a benchmark of long steps -> why servers of the family lack it."""
+    """What its servers lack -> why. It is a key of the table of a benchmark of long steps, or one
+    of `partitions`, `encryption` and `look-ups` (of rows by their key)."""
     untold: str | None = None
     """What its servers do not tell and others do, as a sentence; None where they tell all."""
     not_counted: str | None = None
@@ -100,6 +113,10 @@ class Family(ABC):
     """The setting that limits the connections; None where none has to be raised."""
     background_settings: tuple[str, ...] = ()
     """Settings of work beside the statements that a reader of results has to know."""
+    usual_start: Second = 7.0
+    """A start of a server with the loading of 100,000 rows, about, on two cores."""
+    usual_count: Second = 45.0
+    """The counting of the work of one test at one number of clients, about."""
 
     def settings(
         self,
@@ -123,12 +140,20 @@ class Family(ABC):
         roomy = override(sized, self._room_for(clients, sized))
         return override(roomy, {setting_name(key): v for key, v in overrides.items()})
 
+    def major(self, version: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the numbers of the major release of a version: 8.0 of 8.0.40."""
+        return version[:2]
+
     @abstractmethod
     def bytes_per_row(self, engine: str | None) -> int:
         """Return the bytes of a row of seven columns with its share of three secondary indexes.
 
         Measured after rows were replaced, when indexes are less dense than after their creation.
         """
+
+    def lacks(self, what: str, engine: str | None = None) -> str | None:
+        """Say why servers of the family lack something, as a sentence; None where they have it."""
+        return self.without.get(what)
 
     def choose_engine(self, build: Build, wanted: str | None) -> str | None:
         """Return the engine of a contender: `wanted` or the default; None without a choice.
@@ -151,12 +176,10 @@ class Family(ABC):
 
     def beneath(self, settings: Settings) -> tuple[str, str] | None:
         """Return DBMS and version of a server that one with such settings runs on; None without."""
-        del settings
         return None
 
     def missing_for_engine(self, build: Build, engine: str) -> str | None:
         """Say what this build lacks for an engine, and which has it; None when it lacks nothing."""
-        del build, engine
         return None
 
     def keeps_tables(self, site: Served) -> bool:
@@ -189,12 +212,12 @@ class Family(ABC):
         Raises UsageError for a setting that it does not know or a value that it refuses.
         """
 
-    @abstractmethod
     def auths(self, build: Build) -> Sequence[Auth]:
         """Return the methods by which servers of this build ask for a password, the best first.
 
         Empty where they ask for none.
         """
+        return ()
 
     def check_access(self, build: Build, access: Access) -> None:
         """Raise UsageError for a kind of access that servers of this build do not have."""
@@ -215,7 +238,6 @@ class Family(ABC):
 
     def without_tls(self, build: Build, account: Account) -> str | None:
         """Say why servers of this build encrypt no connections; None where they do."""
-        del build, account
         return f"connections to {self.name} are not encrypted"
 
     def with_encryption(self, access: Access, build: Build) -> Access:
@@ -240,7 +262,6 @@ class Family(ABC):
 
     def secret_variables(self, site: Site) -> Mapping[str, Secret]:
         """Return secrets for the server's environment, which only its account can read."""
-        del site
         return {}
 
     def programs(self, site: Site) -> Sequence[Path]:
@@ -256,6 +277,7 @@ class Family(ABC):
         loopback = site.access.listen is Listen.LOOPBACK
         return Target(
             dbms=self.name,
+            protocol=self.protocol,
             host="127.0.0.1" if loopback else None,
             socket=None if loopback else str(site.socket_dir),
             port=site.port,
@@ -294,76 +316,70 @@ class Family(ABC):
     def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Return the maintenance of loaded tables, before anything is measured."""
 
-    @abstractmethod
     def after_writes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Return the maintenance that finishes the work of writes before reads are measured."""
+        return self.after_load(site, tables)
 
-    @abstractmethod
     def after_step(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Return the maintenance that the server would soon start by itself after a step's writes.
 
         Done now, it is not done while another server is measured. Empty where the server does it
         during the writes, or not at all.
         """
+        return []
 
-    @abstractmethod
     def write_out(self, site: Served) -> list[Stage]:
         """Return the stages that write what is only in memory, so that all writes can be counted.
 
         Empty where no statement does it.
         """
+        return []
 
-    @abstractmethod
     def data_files(self, site: Served) -> list[Path]:
         """Return the files with pages of tables and indexes; empty where they cannot be seen."""
+        return []
 
     @abstractmethod
-    def page_size_statement(self, site: Served) -> str | None:
-        """Return the statement that tells the bytes of a page of the data files.
+    def sizes(self, site: Served, tables: Sequence[str]) -> Query[Sizes]:
+        """Return the query for the sizes of what the server stores, in `tables` and elsewhere."""
+
+    def page_size(self, site: Served) -> Query[int | None] | None:
+        """Return the query for the bytes of a page of the data files.
 
         None where pages have no one size, or the server does not tell it.
         """
+        return None
 
-    @abstractmethod
-    def before_sizes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Return the stages that update the server's size statistics; empty if they are current."""
-
-    @abstractmethod
-    def sizes_statement(self, site: Served) -> str:
-        """Return the statement whose rows `read_sizes` reads."""
-
-    @abstractmethod
-    def read_sizes(self, site: Served, rows: Sequence[Row]) -> Sizes:
-        """Read the sizes from the rows of `sizes_statement` and from the data directory."""
-
-    @abstractmethod
-    def facts_statements(self, site: Served) -> Sequence[str]:
-        """Return the statements whose answers `read_facts` reads, for maintained tables."""
-
-    @abstractmethod
-    def read_facts(
-        self, site: Served, answers: Sequence[Sequence[Row]]
-    ) -> dict[str, dict[str, float]]:
-        """Read physical facts of the tables: subject -> quantity -> value.
+    def facts(self, site: Served) -> Query[Facts] | None:
+        """Return the query for physical facts of maintained tables; None where it tells none.
 
         The quantities are those of `analysis/preparation/quantities.py`.
         """
+        return None
 
-    @abstractmethod
-    def before_counters(self, site: Served) -> list[Stage]:
-        """Return the stages after which the server has counted the work of sessions that ended."""
+    def counters(self, site: Served) -> Query[dict[str, float]] | None:
+        """Return the query for the totals of the server's work: quantity -> number.
 
-    @abstractmethod
-    def counters_statement(self, site: Served) -> str:
-        """Return the statement whose rows `read_counters` reads."""
+        Only their differences count. None where the server does not count its work.
+        """
+        return None
 
-    @abstractmethod
-    def read_counters(self, site: Served, rows: Sequence[Row]) -> dict[str, float]:
-        """Read the totals of the server's work, by quantity; only their differences count."""
+    def settings_in_force(self, site: Served) -> Query[dict[str, InForce]] | None:
+        """Return the query for the settings that were given, where the server has them.
+
+        None where the server does not tell its settings.
+        """
+        return None
+
+    def buffer_pool(self, site: Served) -> Query[int | None] | None:
+        """Return the query for the bytes of the server's page cache.
+
+        None where the engine has no page cache that its sessions share.
+        """
+        return None
 
     def options_when_observed(self, site: Served) -> Sequence[str]:
         """Return options at the end of the command of a server that tells its sessions' waits."""
-        del site
         return ()
 
     def waits(self, site: Served) -> Sequence[Waits]:
@@ -371,29 +387,7 @@ class Family(ABC):
 
         Empty where it cannot.
         """
-        del site
         return ()
-
-    @abstractmethod
-    def settings_statement(self, site: Served) -> str:
-        """Return the statement whose rows `read_settings` reads."""
-
-    @abstractmethod
-    def read_settings(self, site: Served, rows: Sequence[Row]) -> dict[str, InForce]:
-        """Read the values in force of the settings that were given, where the server has them."""
-
-    @abstractmethod
-    def buffer_pool_statement(self, site: Served) -> str | None:
-        """Return the statement whose rows `read_buffer_pool` reads.
-
-        None where the engine has no page cache that its sessions share.
-        """
-
-    def read_buffer_pool(self, site: Served, rows: Sequence[Row]) -> int | None:
-        """Read the size of the server's page cache in bytes: one value; None for one not told."""
-        del site
-        ((size,),) = rows
-        return None if size is None else int(size)
 
     def _room_for(self, clients: int, settings: Settings) -> dict[str, str]:
         """Return the setting that lets so many clients connect; empty where they can anyway."""

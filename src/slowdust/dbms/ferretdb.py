@@ -2,37 +2,240 @@
 
 from __future__ import annotations
 
+import dataclasses
+import shlex
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from typing import Protocol
+from urllib.parse import quote
 
 import msgspec
 
+from slowdust import builds
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms import pragmas
-from slowdust.dbms.access import USER, Auth, Listen, Target
-from slowdust.dbms.documents.family import DocumentFamily, socket_of
-from slowdust.dbms.documents.replies import command
+from slowdust.dbms.access import USER, Access, Auth, Listen, Target
+from slowdust.dbms.documents import DocumentFamily, socket_of, without_names
 from slowdust.dbms.family import Commit
-from slowdust.dbms.ferret.backend import Backend
-from slowdust.dbms.ferret.postgres import VERSION, Postgres
-from slowdust.dbms.ferret.sqlite import Sqlite
-from slowdust.dbms.in_force import InForce
 from slowdust.dbms.postgres import FAMILY as POSTGRES
-from slowdust.dbms.settings import AcceptedSettings, Settings
+from slowdust.dbms.settings import (
+    AcceptedSettings,
+    Settings,
+    check_complaints,
+    check_nothing_created,
+)
 from slowdust.dbms.site import Run, Served, Site
-from slowdust.dbms.stages import Row, Stage, Statements
+from slowdust.dbms.stages import Stage, Statements
 from slowdust.directories import files_below
 from slowdust.errors import UsageError
 from slowdust.secret import Secret
+from slowdust.units import known
 from slowdust.versions import version_order
 
+
+class Backend(Protocol):
+    """Answers what depends on where documents are kept."""
+
+    bytes_per_row: int
+    """The bytes of a document of seven fields with its share of three secondary indexes."""
+
+    def commit(self, settings: Mapping[str, str]) -> Commit | None:
+        """Return what a command that writes does before it returns."""
+
+    def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
+        """Return the settings that this build takes. Raises UsageError."""
+
+    def create(self, site: Site, run: Run) -> None:
+        """Fill the data directory."""
+
+    def configuration(self, site: Site) -> str:
+        """Return the text of the configuration file."""
+
+    def options(self, site: Site) -> list[str]:
+        """Return the options with which FerretDB finds the back end."""
+
+    def command(self, site: Site, ferretdb: Sequence[str]) -> list[str]:
+        """Return the command that runs FerretDB with what it needs beneath."""
+
+    def programs(self, site: Site) -> Sequence[Path]:
+        """Return the programs beneath FerretDB."""
+
+
+_DBMS = "ferretdb"
+_PRAGMAS = tuple(name for name in pragmas.KNOWN if name != "encoding")
+"""The text of documents is JSON in UTF-8."""
+_JOURNAL = "wal"
+
+
+class _InSqlite:
+    """SQLite within FerretDB's own process."""
+
+    bytes_per_row = 590
+    """The size in B-trees, of JSON with the types of the values; measured with 1.18.0."""
+
+    def commit(self, settings: Mapping[str, str]) -> Commit:
+        """Return whether a command waits for SQLite's log on disk."""
+        return pragmas.commit(settings, _JOURNAL)
+
+    def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
+        """Check the settings here: the server passes them on, and SQLite ignores what is wrong."""
+        check_nothing_created(_DBMS, settings)
+        accepted = settings.among(_PRAGMAS, build, _PRAGMAS)
+        told = (pragmas.complaint(name, value) for name, value in accepted.values.items())
+        check_complaints(build, known(told))
+        pragmas.ordered(accepted.values, _DBMS)
+        return accepted
+
+    def create(self, site: Site, run: Run) -> None:
+        """Do nothing: databases are made when they are written to."""
+
+    def configuration(self, site: Site) -> str:
+        """Return a line for each setting, to be read; the server has them in its command."""
+        values = sorted(without_names(site.settings.values).items())
+        return "".join(f"{name} = {value}\n" for name, value in values)
+
+    def options(self, site: Site) -> list[str]:
+        """Return the directory of the databases, with the settings as its query."""
+        settings = pragmas.ordered(without_names(site.settings.values), _DBMS)
+        set_each = "&".join(f"_pragma={quote(f'{name}({value})')}" for name, value in settings)
+        return [
+            "--handler=sqlite",
+            f"--sqlite-url=file:{site.data_dir}/{set_each and f'?{set_each}'}",
+        ]
+
+    def command(self, site: Site, ferretdb: Sequence[str]) -> list[str]:
+        return [*ferretdb]
+
+    def programs(self, site: Site) -> Sequence[Path]:
+        return ()
+
+
+VERSION = "postgres"
+"""The setting that names the version of Postgres."""
+_DEFAULT_VERSION = "17.6"
+_SHELL = Path("/bin/sh")
+_CONNECTIONS_BY_DEFAULT = 100
+_RESERVED_CONNECTIONS = 10
+"""Connections that are left to superusers and to background work."""
+_BOTH = """
+sleep 0.1  # limits of memory and control groups are set meanwhile
+{postgres} &
+postgres=$!
+trap 'kill -INT $postgres; wait $postgres; exit 0' TERM
+until [ "$(head -n 1 {state} 2>/dev/null)" = $postgres ] && grep -q '^ready' {state}; do
+  kill -0 $postgres 2>/dev/null || exit 1
+  sleep 0.05
+done
+(
+  {ferretdb} &
+  ferretdb=$!
+  trap 'kill -TERM $ferretdb' TERM
+  wait $ferretdb
+  code=$?
+  wait $ferretdb  # again: a signal ends a wait
+  kill -INT $postgres 2>/dev/null
+  exit $code
+) &
+above=$!
+trap 'kill -TERM $above; wait $above; wait $postgres; exit 0' TERM
+wait $postgres
+kill -TERM $above 2>/dev/null
+wait $above
+"""
+"""A shell's commands: Postgres begins before FerretDB and ends after it, and neither outlives the
+other.
+"""
+
+
+class _InPostgres:
+    """A server of Postgres beneath FerretDB, in the same tree of processes."""
+
+    bytes_per_row = 1370
+    """The size in heap and B-trees, of JSONB with the types of the values; measured with 1.18.0."""
+
+    def settings(
+        self,
+        config: str,
+        overrides: Mapping[str, str],
+        side_by_side: int,
+        *,
+        clients: int,
+        memory_bytes: int | None,
+    ) -> Settings:
+        """Return a configuration of Postgres, completed by the version where it has none."""
+        settings = POSTGRES.settings(
+            config, overrides, side_by_side, clients=clients, memory_bytes=memory_bytes
+        )
+        required = {VERSION: _DEFAULT_VERSION, **settings.required}
+        return dataclasses.replace(settings, required=required)
+
+    def commit(self, settings: Mapping[str, str]) -> Commit:
+        return POSTGRES.commit(settings, None)
+
+    def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
+        version = settings.required[VERSION]
+        others = {name: v for name, v in settings.required.items() if name != VERSION}
+        asked = dataclasses.replace(settings, required=others)
+        accepted = POSTGRES.accept(postgres_build(version), account, asked)
+        return AcceptedSettings(
+            {**accepted.values, VERSION: version}, accepted.skipped, settings.create
+        )
+
+    def create(self, site: Site, run: Run) -> None:
+        POSTGRES.create(_beneath(site), run)
+
+    def configuration(self, site: Site) -> str:
+        return POSTGRES.configuration(_beneath(site))
+
+    def options(self, site: Site) -> list[str]:
+        """Return the address of Postgres, with as many connections as it lets in."""
+        most = site.settings.values.get("max_connections", str(_CONNECTIONS_BY_DEFAULT))
+        pool = max(1, int(most) - _RESERVED_CONNECTIONS)
+        address = f"host={site.socket_dir}&port={site.port}&pool_max_conns={pool}"
+        return [
+            "--handler=postgresql",
+            f"--postgresql-url=postgres://{USER}@/{POSTGRES.database}?{address}",
+        ]
+
+    def command(self, site: Site, ferretdb: Sequence[str]) -> list[str]:
+        beneath = _beneath(site)
+        script = _BOTH.format(
+            postgres=shlex.join(POSTGRES.server_command(beneath)),
+            state=shlex.quote(str(beneath.data_dir / "postmaster.pid")),
+            ferretdb=shlex.join(ferretdb),
+        )
+        return [str(_SHELL), "-c", script]
+
+    def programs(self, site: Site) -> Sequence[Path]:
+        return (Path(POSTGRES.server_command(_beneath(site))[0]), _SHELL)
+
+
+@cache
+def postgres_build(version: str) -> Build:
+    """Return the build of a version of Postgres from the catalog, which is fetched once."""
+    return builds.resolve(POSTGRES.name, version, lambda _: None)
+
+
+def _beneath(site: Site) -> Site:
+    own = without_names(site.settings.values)
+    values = {name: value for name, value in own.items() if name != VERSION}
+    return dataclasses.replace(
+        site,
+        build=postgres_build(site.settings.values[VERSION]),
+        data_dir=site.data_dir / POSTGRES.name,
+        access=Access(),
+        settings=AcceptedSettings(values, site.settings.skipped, site.settings.create),
+        engine=None,
+    )
+
+
 _SQLITE, _POSTGRES = "sqlite", "postgres"
-_IN_POSTGRES = Postgres()
-_BACKENDS: Mapping[str, Backend] = {_SQLITE: Sqlite(), _POSTGRES: _IN_POSTGRES}
+_IN_POSTGRES = _InPostgres()
+_BACKENDS: Mapping[str, Backend] = {_SQLITE: _InSqlite(), _POSTGRES: _IN_POSTGRES}
 _SCRAM_SINCE = "1.21.0"
 _PASSWORD = "FERRETDB_SETUP_PASSWORD"
-_NOTHING = command("ping")
 _ERRORS = ("FATAL", "panic:", "ERROR", "ferretdb: error:")
 _ENDED_BY_US = "terminating connection due to administrator command"
 """What Postgres writes when it is stopped, since FerretDB has ended."""
@@ -51,6 +254,10 @@ class FerretDB(DocumentFamily):
         "valgrind cannot count the work of ferretdb: a program in Go receives its messages without "
         "the C library, by which windows begin and end."
     )
+    without: Mapping[str, str] = {
+        **DocumentFamily.without,
+        "look-ups": "it reads the whole table for each row",
+    }
     background_settings = ("wal_autocheckpoint", *POSTGRES.background_settings)
 
     def settings(
@@ -89,11 +296,9 @@ class FerretDB(DocumentFamily):
         return None if version is None else (POSTGRES.name, version)
 
     def bytes_per_row(self, engine: str | None) -> int:
-        """Return the bytes in the back end."""
         return _backend(engine).bytes_per_row
 
     def commit(self, settings: Mapping[str, str], engine: str | None) -> Commit | None:
-        """Return what a command that writes waits for in the back end."""
         return _backend(engine).commit(settings)
 
     def render_bytes(self, size: int) -> str:
@@ -115,10 +320,10 @@ class FerretDB(DocumentFamily):
 
     def auths(self, build: Build) -> Sequence[Auth]:
         """Return SCRAM from the version on that keeps users itself."""
-        return (Auth.SCRAM,) if _is_since(_SCRAM_SINCE, build.facts.version) else ()
+        keeps_users = version_order(build.facts.version) >= version_order(_SCRAM_SINCE)
+        return (Auth.SCRAM,) if keeps_users else ()
 
     def create(self, site: Site, run: Run) -> None:
-        """Let the back end fill the directory."""
         _backend(site.engine).create(site, run)
 
     def configuration(self, site: Site) -> str:
@@ -126,7 +331,6 @@ class FerretDB(DocumentFamily):
         return _backend(site.engine).configuration(site)
 
     def server_command(self, site: Site) -> list[str]:
-        """Return the command of the server, without reports to its makers."""
         backend = _backend(site.engine)
         loopback = site.access.listen is Listen.LOOPBACK
         ferretdb = [
@@ -143,11 +347,9 @@ class FerretDB(DocumentFamily):
         return backend.command(site, ferretdb)
 
     def programs(self, site: Site) -> Sequence[Path]:
-        """Return the server and what runs beneath it."""
         return (site.build.server, *_backend(site.engine).programs(site))
 
     def target(self, site: Site) -> Target:
-        """Return the address, with the database that has the user."""
         return msgspec.structs.replace(super().target(site), auth_source=self.database)
 
     def _credentials(self, site: Site) -> list[str]:
@@ -164,12 +366,10 @@ class FerretDB(DocumentFamily):
         ]
 
     def secret_variables(self, site: Site) -> Mapping[str, Secret]:
-        """Return the password of the only user, if it has one."""
         password = site.access.password
         return {} if password is None else {_PASSWORD: password}
 
     def error_line(self, log: Sequence[str]) -> str | None:
-        """Return the last error."""
         lines = (line for line in log if _ENDED_BY_US not in line)
         errors = [line for line in lines if any(mark in line for mark in _ERRORS)]
         return errors[-1].strip() if errors else None
@@ -182,62 +382,11 @@ class FerretDB(DocumentFamily):
         commands = ({name: table} for table in tables for name in names)
         return [Statements((msgspec.json.encode(each).decode(),)) for each in commands]
 
-    def write_out(self, site: Served) -> list[Stage]:
-        """Return no stages: no command of the server has its back end write its pages."""
-        del site
-        return []
-
     def data_files(self, site: Served) -> list[Path]:
-        """Return the files of the back end."""
         if site.files is None:
             return []
         pattern = f"{POSTGRES.name}/base/*/*" if site.engine == _POSTGRES else "*.sqlite*"
         return files_below(site.files, pattern)
-
-    def page_size_statement(self, site: Served) -> None:
-        """Return none: the server does not tell."""
-        del site
-
-    def before_sizes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Return no stages: the sizes are those of the pages in use."""
-        del site, tables
-        return []
-
-    def facts_statements(self, site: Served) -> Sequence[str]:
-        """Return none: the server tells nothing of its pages."""
-        del site
-        return ()
-
-    def read_facts(
-        self, site: Served, answers: Sequence[Sequence[Row]]
-    ) -> dict[str, dict[str, float]]:
-        """Return nothing."""
-        del site, answers
-        return {}
-
-    def counters_statement(self, site: Served) -> str:
-        """Return a command without an answer: the server does not count its work."""
-        del site
-        return _NOTHING
-
-    def read_counters(self, site: Served, rows: Sequence[Row]) -> dict[str, float]:
-        """Return nothing."""
-        del site, rows
-        return {}
-
-    def settings_statement(self, site: Served) -> str:
-        """Return a command without an answer: the server does not tell the back end's settings."""
-        del site
-        return _NOTHING
-
-    def read_settings(self, site: Served, rows: Sequence[Row]) -> dict[str, InForce]:
-        """Return nothing."""
-        del site, rows
-        return {}
-
-    def buffer_pool_statement(self, site: Served) -> None:
-        """Return none: FerretDB does not tell, and each connection to SQLite has its own cache."""
-        del site
 
 
 FAMILY = FerretDB()
@@ -245,7 +394,3 @@ FAMILY = FerretDB()
 
 def _backend(engine: str | None) -> Backend:
     return _BACKENDS[engine or _SQLITE]
-
-
-def _is_since(first: str, version: str) -> bool:
-    return version_order(version) >= version_order(first)

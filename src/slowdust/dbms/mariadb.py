@@ -9,6 +9,7 @@ from slowdust.dbms.access import Auth
 from slowdust.dbms.by_url import MARIADB
 from slowdust.dbms.mysqld.family import MysqldFamily
 from slowdust.dbms.mysqld.layout import version_of
+from slowdust.dbms.mysqld.sql import MARIADB as SQL
 from slowdust.dbms.site import Site
 
 _GLOBAL_PRIV_SINCE = (10, 4, 0)
@@ -18,6 +19,7 @@ class Mariadb(MysqldFamily):
     """MariaDB."""
 
     name = "mariadb"
+    sql = SQL
     by_url = MARIADB
     creates_users_since = (10, 1, 3)
     # Under valgrind a thread that waits for io_uring keeps all others from running, and there are
@@ -29,8 +31,6 @@ class Mariadb(MysqldFamily):
     )
 
     def auths(self, build: Build) -> Sequence[Auth]:
-        """Return the native method, the only one."""
-        del build
         return (Auth.NATIVE,)
 
     def table_of_users(self, site: Site) -> str:

@@ -5,6 +5,8 @@ The storage engine is a setting of the server, which all its collections have.
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -13,21 +15,22 @@ import msgspec
 from slowdust.accounts import Account, server_account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import Auth, Listen, Target
-from slowdust.dbms.documents.family import DocumentFamily
-from slowdust.dbms.documents.replies import ADMIN, command
-from slowdust.dbms.family import Commit
-from slowdust.dbms.in_force import InForce, number
-from slowdust.dbms.mongod import config_file, settings_check, status
+from slowdust.dbms.documents import ADMIN, DocumentFamily, command
+from slowdust.dbms.family import Commit, Facts, Sizes
+from slowdust.dbms.mongod import options, status
 from slowdust.dbms.mongod.by_url import by_url
-from slowdust.dbms.mongod.listening import listening
-from slowdust.dbms.mongod.server_log import first_error
-from slowdust.dbms.mongod.versions import version_of, why_unusable
-from slowdust.dbms.settings import AcceptedSettings, Settings
-from slowdust.dbms.settings_query import check_nothing_created, query_server
+from slowdust.dbms.settings import (
+    AcceptedSettings,
+    InForce,
+    Settings,
+    check_nothing_created,
+    number,
+    query_server,
+)
 from slowdust.dbms.site import Run, Served, Site
-from slowdust.dbms.stages import Row, Stage, Statements
+from slowdust.dbms.stages import Query, Stage, Statements
 from slowdust.directories import files_below
-from slowdust.errors import UsageError
+from slowdust.errors import SlowdustError, UsageError
 from slowdust.units import Second
 
 _WIREDTIGER, _MMAPV1, _INMEMORY = "wiredtiger", "mmapv1", "inmemory"
@@ -56,7 +59,7 @@ class Mongodb(DocumentFamily):
     engines = tuple(_NAMES)
     volatile_engines = frozenset({_INMEMORY})
     by_url = by_url(_NAMES)
-    background_settings = (config_file.SYNC_PERIOD,)
+    background_settings = (options.SYNC_PERIOD,)
 
     def choose_engine(self, build: Build, wanted: str | None) -> str | None:
         """Refuse builds with which the driver cannot speak, then choose among the engines."""
@@ -71,8 +74,8 @@ class Mongodb(DocumentFamily):
         if engine == _MMAPV1 and version_of(version) >= _MMAPV1_UNTIL:
             return f"mongodb {version} has no engine mmapv1: 4.0 is the last version with it"
         if engine == _INMEMORY:
-            options = query_server(build, server_account(), ["--help"]).stdout
-            if _OPTION_OF_INMEMORY not in options:
+            shown = query_server(build, server_account(), ["--help"]).stdout
+            if _OPTION_OF_INMEMORY not in shown:
                 return (
                     f"mongodb {version} has no engine inmemory: choose a build of Percona Server "
                     "for MongoDB, which has it"
@@ -81,15 +84,14 @@ class Mongodb(DocumentFamily):
 
     def bytes_per_row(self, engine: str | None) -> int:
         """Return the bytes of documents without compression."""
-        del engine
         return _BYTES_PER_ROW
 
     def commit(self, settings: Mapping[str, str], engine: str | None) -> Commit | None:
         """Return whether each write asks to wait for the journal."""
         if engine == _INMEMORY:
             return None
-        waits = config_file.journaled(settings)
-        return Commit(waits, f"{config_file.JOURNALED}={'true' if waits else 'false'}")
+        waits = options.journaled(settings)
+        return Commit(waits, f"{options.JOURNALED}={'true' if waits else 'false'}")
 
     def render_bytes(self, size: int) -> str:
         """Write a size in gigabytes, of which the server takes fractions."""
@@ -101,7 +103,7 @@ class Mongodb(DocumentFamily):
     ) -> AcceptedSettings:
         """Ask the server, which checks its settings before it looks for its data."""
         check_nothing_created(self.name, settings)
-        return settings_check.accepted_settings(build, account, settings)
+        return options.accepted_settings(build, account, settings)
 
     def pool_settings(self, size: int, engine: str | None) -> Mapping[str, str]:
         """Return the size of the cache of WiredTiger, the engine that has one beside its data."""
@@ -121,13 +123,11 @@ class Mongodb(DocumentFamily):
 
         It is the only user that is there before the server runs.
         """
-        del run
         if site.access.password is not None:
             site.account.make_file(_key_file(site), site.access.password.reveal().encode())
 
     def configuration(self, site: Site) -> str:
-        """Write the settings as YAML."""
-        return config_file.text(site.settings.values)
+        return options.configuration_text(site.settings.values)
 
     def server_command(self, site: Site) -> list[str]:
         """Return the command of the server, which stays in the foreground."""
@@ -137,13 +137,13 @@ class Mongodb(DocumentFamily):
             f"--config={site.config_file}",
             f"--dbpath={site.data_dir}",
             f"--storageEngine={_NAMES[site.engine or _WIREDTIGER]}",
-            *listening(site.socket_dir, site.port, "127.0.0.1" if loopback else None),
+            *options.listening(site.socket_dir, site.port, "127.0.0.1" if loopback else None),
             *_credentials(site),
         ]
 
     def target(self, site: Site) -> Target:
         """Return the address, and whether writes wait."""
-        journaled = config_file.journaled(site.settings.values)
+        journaled = options.journaled(site.settings.values)
         target = msgspec.structs.replace(super().target(site), journaled=journaled)
         if site.access.password is None:
             return target
@@ -151,74 +151,43 @@ class Mongodb(DocumentFamily):
 
     def error_line(self, log: Sequence[str]) -> str | None:
         """Return the first error, since the later ones follow from it."""
-        return first_error(log)
+        return options.first_error(log)
 
     def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Write what is only in memory; there are no statistics of the planner."""
-        del tables
         return [] if site.engine == _INMEMORY else [_CHECKPOINT]
 
     def after_step(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Do the checkpoint that the server would soon do by itself."""
-        period = number(site.settings.values.get(config_file.SYNC_PERIOD, ""), {})
+        period = number(site.settings.values.get(options.SYNC_PERIOD, ""), {})
         comes_soon = (_SYNC_PERIOD if period is None else period) <= _SOON
         return self.after_load(site, tables) if comes_soon else []
 
     def write_out(self, site: Served) -> list[Stage]:
-        """Return a checkpoint."""
         return self.after_load(site, ())
 
     def data_files(self, site: Served) -> list[Path]:
-        """Return the files of collections and indexes."""
         return [] if site.files is None else files_below(site.files, "**/*.wt")
 
-    def page_size_statement(self, site: Served) -> None:
-        """Return none: WiredTiger's pages are compressed, and so of any size."""
-        del site
-
-    def before_sizes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
+    def sizes(self, site: Served, tables: Sequence[str]) -> Query[Sizes]:
         """Write what is only in memory: the sizes are those of the files."""
-        return self.after_load(site, tables)
+        written = tuple(self.after_load(site, tables))
+        return dataclasses.replace(super().sizes(site, tables), before=written)
 
-    def facts_statements(self, site: Served) -> Sequence[str]:
-        """Ask for the documents and for what is still to be written."""
-        del site
-        return status.FACTS
+    def facts(self, site: Served) -> Query[Facts]:
+        return Query(status.FACTS, status.read_facts)
 
-    def read_facts(
-        self, site: Served, answers: Sequence[Sequence[Row]]
-    ) -> dict[str, dict[str, float]]:
-        """Read the replies."""
-        del site
-        return status.read_facts(answers)
+    def counters(self, site: Served) -> Query[dict[str, float]]:
+        return Query((status.STATUS,), status.read_counters)
 
-    def counters_statement(self, site: Served) -> str:
-        """Ask for the status, which has the counters."""
-        del site
-        return status.STATUS
+    def settings_in_force(self, site: Served) -> Query[dict[str, InForce]]:
+        return status.settings(options.of_server(site.settings.values))
 
-    def read_counters(self, site: Served, rows: Sequence[Row]) -> dict[str, float]:
-        """Read the counters."""
-        del site
-        return status.read_counters(rows)
-
-    def settings_statement(self, site: Served) -> str:
-        """Ask for the settings that the server has read."""
-        del site
-        return status.OPTIONS
-
-    def read_settings(self, site: Served, rows: Sequence[Row]) -> dict[str, InForce]:
-        """Compare them with those given."""
-        return status.read_settings(config_file.of_server(site.settings.values), rows)
-
-    def buffer_pool_statement(self, site: Served) -> str | None:
-        """Return the command for the cache; mmapv1 has that of the operating system alone."""
-        return None if site.engine == _MMAPV1 else status.STATUS
-
-    def read_buffer_pool(self, site: Served, rows: Sequence[Row]) -> int | None:
-        """Read the size of the cache."""
-        del site
-        return status.read_cache_size(rows)
+    def buffer_pool(self, site: Served) -> Query[int | None] | None:
+        """Ask for the size of the cache; mmapv1 has that of the operating system alone."""
+        if site.engine == _MMAPV1:
+            return None
+        return Query((status.STATUS,), status.read_cache_size)
 
 
 FAMILY = Mongodb()
@@ -235,3 +204,30 @@ def _credentials(site: Site) -> list[str]:
     # While there are no users, whoever comes from this machine could make one.
     no_exception = "--setParameter=enableLocalhostAuthBypass=false"
     return [f"--keyFile={_key_file(site)}", no_exception]
+
+
+_OLDEST = (3, 6)
+"""The first version with OP_MSG, the only kind of message that the driver sends."""
+_TOKUMX = "-mongodb-"
+"""A part of TokuMX's version: 2.0.1-mongodb-2.4.10."""
+
+
+def version_of(version: str) -> tuple[int, int]:
+    """Return (7, 0) for '7.0.14', and for '7.0.14-8' of Percona."""
+    numbers = re.match(r"(\d+)\.(\d+)\.", version)
+    if numbers is None:
+        raise SlowdustError(f"the version {version} is not X.Y.Z")
+    return int(numbers.group(1)), int(numbers.group(2))
+
+
+def why_unusable(version: str) -> str | None:
+    """Say why the driver cannot speak with a server of this version; None where it can."""
+    own, tokumx, base = version.partition(_TOKUMX)
+    if tokumx:
+        return (
+            f"TokuMX {own} speaks the protocol of MongoDB {base}, which Slowdust does not: "
+            "3.6 is the first version with the one that it speaks"
+        )
+    if version_of(version) < _OLDEST:
+        return f"mongodb {version} speaks an older protocol than Slowdust does: choose 3.6 or newer"
+    return None

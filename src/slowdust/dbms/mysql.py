@@ -9,6 +9,7 @@ from slowdust.dbms.access import Access, Auth
 from slowdust.dbms.by_url import MYSQL
 from slowdust.dbms.mysqld.family import MysqldFamily
 from slowdust.dbms.mysqld.layout import version_of
+from slowdust.dbms.mysqld.sql import MYSQL as SQL
 from slowdust.dbms.site import Run, Site
 
 _INITIALIZES_SINCE = (5, 7, 6)
@@ -23,6 +24,7 @@ class Mysql(MysqldFamily):
     """MySQL."""
 
     name = "mysql"
+    sql = SQL
     by_url = MYSQL
     creates_users_since = (5, 7, 6)
 

@@ -11,9 +11,9 @@ from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import USER, Auth
 from slowdust.dbms.by_url import POSTGRES
-from slowdust.dbms.family import Commit, Family, Shutdown, Sizes
-from slowdust.dbms.in_force import InForce
-from slowdust.dbms.postmaster import in_force, physical, waits
+from slowdust.dbms.family import Commit, Facts, Shutdown, Sizes
+from slowdust.dbms.postgres_protocol import PostgresProtocol
+from slowdust.dbms.postmaster import waits
 from slowdust.dbms.postmaster.settings_check import (
     accepted_settings,
     configuration_text,
@@ -22,11 +22,12 @@ from slowdust.dbms.postmaster.settings_check import (
 )
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.site import Run, Served, Site
-from slowdust.dbms.stages import Row, Stage, Statements, WaitUntil
+from slowdust.dbms.stages import Query, Row, Stage, Statements, WaitUntil, integer
 from slowdust.dbms.waits import Waits
 from slowdust.directories import AccountDirectory, files_below
 from slowdust.errors import SlowdustError
 from slowdust.secret import Secret
+from slowdust.store.preparation import LOG_BYTES, SERVER
 from slowdust.units import Second
 
 _STATUS_LINE = 7
@@ -35,15 +36,10 @@ _LONGEST_STATUS = 4096
 """Bytes of postmaster.pid that are read."""
 _OFF = frozenset({"0", "of", "off", "f", "fa", "fal", "fals", "false", "n", "no"})
 """Words for false; PostgreSQL also takes every unambiguous beginning of one."""
-_FATAL_STATES = {
-    "53": "insufficient resources",
-    "57P": "operator intervention",
-    "58": "system error",
-    "XX": "internal error",
-}
-"""Beginning of a state -> its meaning, in the words of the PostgreSQL manual, appendix A."""
 _AUTH_METHODS = {Auth.TRUST: "trust", Auth.MD5: "md5", Auth.SCRAM: "scram-sha-256"}
 _BYTES_PER_ROW = 320
+_FIRST_WITH_ONE_NUMBER = 10
+"""The first major version that one number names: 9.6 is another than 9.5."""
 _CHECKSUMS_BY_DEFAULT_SINCE = 18
 _INDEX_CLEANUP_SINCE = 12
 _LONGEST_SNAPSHOT: Second = 60.0
@@ -83,43 +79,104 @@ _NO_OLD_SNAPSHOT = WaitUntil(
     _LONGEST_SNAPSHOT,
 )
 
+_SIZES = (
+    "SELECT pg_database_size(current_database()) - coalesce(sum("
+    "pg_total_relation_size(c.oid)) FILTER (WHERE n.nspname <> current_schema()), 0), "
+    "coalesce(sum(pg_table_size(c.oid)) FILTER (WHERE n.nspname = current_schema()), 0), "
+    "coalesce(sum(pg_indexes_size(c.oid)) FILTER (WHERE n.nspname = current_schema()), 0) "
+    "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+    "WHERE c.relkind IN ('r', 'm') AND n.nspname <> 'information_schema' "
+    "AND n.nspname NOT LIKE 'pg\\_%'"
+)
+"""A running server may have another contender's tables in another schema: they do not count."""
 
-class Postgres(Family):
-    """PostgreSQL."""
+
+_LEVEL_AT = 24 + 12
+"""Offset of the root's level: behind the page header, the magic number, version and root block.
+
+Its least significant byte comes first on the processors that there are builds for."""
+
+_FACTS = (
+    "SELECT c.relname, t.relname, "
+    "pg_relation_size(c.oid) / current_setting('block_size')::int, "
+    "c.relpages - c.relallvisible, c.reltuples, s.n_dead_tup, "
+    "CASE WHEN a.amname = 'btree' AND c.relkind = 'i' THEN 1 + "
+    f"get_byte(pg_read_binary_file(pg_relation_filepath(c.oid), {_LEVEL_AT}, 4), 0) END "
+    "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+    "LEFT JOIN pg_index i ON i.indexrelid = c.oid LEFT JOIN pg_class t ON t.oid = i.indrelid "
+    "LEFT JOIN pg_am a ON a.oid = c.relam LEFT JOIN pg_stat_user_tables s ON s.relid = c.oid "
+    "WHERE c.relkind IN ('r', 'i') AND n.nspname <> 'information_schema' "
+    "AND n.nspname NOT LIKE 'pg\\_%'",
+    "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), redo_lsn) FROM pg_control_checkpoint()",
+)
+"""The statements whose answers `_read_facts` reads."""
+_OF_TABLE = ("pages", "pages_not_all_visible", "rows", "dead_rows")
+
+_COUNTERS = (
+    "SELECT sum(heap_blks_read + heap_blks_hit), sum(idx_blks_read + idx_blks_hit), "
+    "(SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_user_tables), "
+    "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0') FROM pg_statio_user_tables"
+)
+"""The statement whose answer `_read_counters` reads."""
+_COUNTED = ("heap_blocks", "index_blocks", "rows_fetched", LOG_BYTES)
+
+
+def _read_facts(answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
+    """Read the answers to `_FACTS`."""
+    relations, ((checkpoint_age,),) = answers
+    facts: dict[str, dict[str, float]] = {}
+    for name, table, pages, *of_table, height in relations:
+        if table is None:
+            known = zip(_OF_TABLE, (pages, *of_table), strict=True)
+            facts[f"{name}"] = {key: float(value) for key, value in known if value is not None}
+        else:
+            facts[f"{table}.{name}"] = {"pages": float(pages or 0)}
+            if height is not None:
+                facts[f"{table}.{name}"]["height"] = float(height)
+    if checkpoint_age is not None:
+        facts[SERVER] = {"checkpoint_age_bytes": float(checkpoint_age)}
+    return facts
+
+
+def _read_counters(answers: Sequence[Sequence[Row]]) -> dict[str, float]:
+    """Read the answer to `_COUNTERS`: totals since the server's statistics began."""
+    ((row,),) = answers
+    return {
+        name: float(value) for name, value in zip(_COUNTED, row, strict=True) if value is not None
+    }
+
+
+class Postgres(PostgresProtocol):
+    """PostgreSQL: the postmaster, VACUUM, checkpoints, and facts about its files."""
 
     name = "postgres"
     by_url = POSTGRES
-    database = "postgres"
     # Autovacuum goes by the clock: under valgrind it would come between other operations each time.
     options_when_counted: tuple[str, ...] = ("-c", "autovacuum=off")
     connections_setting = "max_connections"
     background_settings = ("autovacuum", "jit")
     sessions_are_processes = True
+    usual_start = 2.5
+    usual_count = 9.0
     stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {
         Shutdown.ORDERLY: (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL),
         Shutdown.AT_ONCE: (signal.SIGQUIT, signal.SIGKILL),
     }
 
+    def major(self, version: tuple[int, ...]) -> tuple[int, ...]:
+        return version[:1] if version[0] >= _FIRST_WITH_ONE_NUMBER else version[:2]
+
     def bytes_per_row(self, engine: str | None) -> int:
-        """Return the bytes in the heap and in B-trees."""
-        del engine
         return _BYTES_PER_ROW
 
     def commit(self, settings: Mapping[str, str], engine: str | None) -> Commit:
         """Return whether a commit waits until its WAL is on disk."""
-        del engine
         for name in ("fsync", "synchronous_commit"):
             if settings.get(name, "on").lower() in _OFF:
                 return Commit(waits_for_disk=False, setting=f"{name}=off")
         return Commit(waits_for_disk=True, setting="synchronous_commit=on")
 
-    def render_bytes(self, size: int) -> str:
-        """Write a size in whole megabytes, at least one."""
-        return f"{max(1, size >> 20)}MB"
-
     def pool_settings(self, size: int, engine: str | None) -> Mapping[str, str]:
-        """Return the size of the shared buffers."""
-        del engine
         return {"shared_buffers": self.render_bytes(size)}
 
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
@@ -127,12 +184,9 @@ class Postgres(Family):
         return accepted_settings(build, account, settings)
 
     def auths(self, build: Build) -> Sequence[Auth]:
-        """Return SCRAM and md5."""
-        del build
         return (Auth.SCRAM, Auth.MD5)
 
     def without_tls(self, build: Build, account: Account) -> str | None:
-        """Ask the server whether it takes the setting."""
         return why_without_tls(build, account)
 
     def create(self, site: Site, run: Run) -> None:
@@ -163,7 +217,6 @@ class Postgres(Family):
         return f"include {initial}\n{configuration_text(site.settings.values)}"
 
     def server_command(self, site: Site) -> list[str]:
-        """Return the command of the postmaster."""
         own = {
             "config_file": str(site.config_file),
             "listen_addresses": "127.0.0.1" if site.access.by_tcp else "",
@@ -195,11 +248,6 @@ class Postgres(Family):
         panics, fatals = (_messages_of(severity, log) for severity in ("PANIC", "FATAL"))
         return next(iter([*panics[:1], *fatals[-1:]]), None)
 
-    def fatal_error(self, state: str) -> str | None:
-        """Look up the class of the state."""
-        classes = (what for start, what in _FATAL_STATES.items() if state.startswith(start))
-        return next(classes, None)
-
     def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Build the visibility map and the statistics of the loaded rows."""
         return _vacuum("ANALYZE", tables)
@@ -212,95 +260,33 @@ class Postgres(Family):
 
     def after_step(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Vacuum where autovacuum is on, so that it finds nothing to do afterwards."""
-        if not _autovacuums(site):
+        if site.settings.values.get("autovacuum", "on").lower() in _OFF:
             return []
         return _vacuum_of("ANALYZE", tables)
 
     def write_out(self, site: Served) -> list[Stage]:
-        """Return a checkpoint."""
-        del site
         return [_CHECKPOINT]
 
     def data_files(self, site: Served) -> list[Path]:
-        """Return the files of all databases."""
         return [] if site.files is None else files_below(site.files / "base", "*/*")
 
-    def page_size_statement(self, site: Served) -> str:
-        """Return the statement for the size that the server was compiled with."""
-        del site
-        return "SELECT current_setting('block_size')"
+    def page_size(self, site: Served) -> Query[int | None]:
+        return Query(("SELECT current_setting('block_size')",), integer)
 
-    def before_sizes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Return no stages: the sizes are those of the files."""
-        del site, tables
-        return []
+    def sizes(self, site: Served, tables: Sequence[str]) -> Query[Sizes]:
+        return Query((_SIZES,), _read_sizes)
 
-    def sizes_statement(self, site: Served) -> str:
-        """Return a statement with one row of bytes: database, tables with their TOAST, indexes.
+    def facts(self, site: Served) -> Query[Facts]:
+        return Query(_FACTS, _read_facts, _reported(site))
 
-        A running server may have another contender's tables in another schema: they do not count.
-        """
-        return (
-            "SELECT pg_database_size(current_database()) - coalesce(sum("
-            "pg_total_relation_size(c.oid)) FILTER (WHERE n.nspname <> current_schema()), 0), "
-            "coalesce(sum(pg_table_size(c.oid)) FILTER (WHERE n.nspname = current_schema()), 0), "
-            "coalesce(sum(pg_indexes_size(c.oid)) FILTER (WHERE n.nspname = current_schema()), 0) "
-            "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-            "WHERE c.relkind IN ('r', 'm') AND n.nspname <> 'information_schema' "
-            "AND n.nspname NOT LIKE 'pg\\_%'"
-        )
-
-    def read_sizes(self, site: Served, rows: Sequence[Row]) -> Sizes:
-        """Read the row of `sizes_statement`."""
-        ((data, table, index),) = rows
-        if data is None or table is None or index is None:
-            raise SlowdustError("postgres does not report its sizes: the answer has NULL")
-        return Sizes(int(data), int(table), int(index))
-
-    def facts_statements(self, site: Served) -> Sequence[str]:
-        """Ask for sizes, the visibility map, dead rows, heights and the checkpoint's age."""
-        del site
-        return physical.FACTS
-
-    def read_facts(
-        self, site: Served, answers: Sequence[Sequence[Row]]
-    ) -> dict[str, dict[str, float]]:
-        """Read the answers."""
-        del site
-        return physical.read_facts(answers)
-
-    def before_counters(self, site: Served) -> list[Stage]:
-        """Wait until the processes of the sessions are gone, whose last act is to report."""
-        if major_version(site.version) >= _SHARED_STATISTICS_SINCE:
-            return [_ALONE]
-        return [_ALONE, _STATISTICS_WRITTEN]
-
-    def counters_statement(self, site: Served) -> str:
-        """Ask for blocks and rows of all tables and indexes."""
-        del site
-        return physical.COUNTERS
-
-    def read_counters(self, site: Served, rows: Sequence[Row]) -> dict[str, float]:
-        """Read the sums."""
-        del site
-        return physical.read_counters(rows)
+    def counters(self, site: Served) -> Query[dict[str, float]]:
+        return Query((_COUNTERS,), _read_counters, _reported(site))
 
     def waits(self, site: Served) -> Sequence[Waits]:
-        """Return the statement that shows the wait events of all sessions."""
-        del site
         return (waits.WAITS,)
 
-    def settings_statement(self, site: Served) -> str:
-        """Ask for the settings that the server was given."""
-        return in_force.statement(site.settings.values)
-
-    def read_settings(self, site: Served, rows: Sequence[Row]) -> dict[str, InForce]:
-        """Compare values in the server's own units."""
-        return in_force.read(site.settings.values, rows)
-
-    def buffer_pool_statement(self, site: Served) -> str:
-        """Return the statement that reads the size of the shared buffers."""
-        return "SELECT pg_size_bytes(current_setting('shared_buffers'))"
+    def buffer_pool(self, site: Served) -> Query[int | None]:
+        return Query(("SELECT pg_size_bytes(current_setting('shared_buffers'))",), integer)
 
 
 FAMILY = Postgres()
@@ -314,8 +300,18 @@ def major_version(version: str) -> int:
     return int(number.group())
 
 
-def _autovacuums(site: Served) -> bool:
-    return site.settings.values.get("autovacuum", "on").lower() not in _OFF
+def _read_sizes(answers: Sequence[Sequence[Row]]) -> Sizes:
+    (((data, table, index),),) = answers
+    if data is None or table is None or index is None:
+        raise SlowdustError("postgres does not report its sizes: the answer has NULL")
+    return Sizes(int(data), int(table), int(index))
+
+
+def _reported(site: Served) -> tuple[Stage, ...]:
+    """Return the wait for the ends of the sessions' processes, whose last act is to report."""
+    if major_version(site.version) >= _SHARED_STATISTICS_SINCE:
+        return (_ALONE,)
+    return (_ALONE, _STATISTICS_WRITTEN)
 
 
 def _vacuum(options: str, tables: Sequence[str]) -> list[Stage]:

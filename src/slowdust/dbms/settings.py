@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+import subprocess
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -20,10 +21,12 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from slowdust.errors import UsageError
+from slowdust.accounts import Account
+from slowdust.builds.model import Build
+from slowdust.errors import SlowdustError, UsageError
 from slowdust.units import parse_size
 from slowdust.user_text import read_user_text
-from slowdust.wording import guess
+from slowdust.wording import guess, nearest
 
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 _CAMEL_CASE = re.compile(r"[a-z][A-Z]")
@@ -113,12 +116,10 @@ class ConfigFile(msgspec.Struct, forbid_unknown_fields=True):
     create: dict[str, bool] = {}
 
     def part_of(self, engine: str | None) -> Part:
-        """Return the settings of a contender with this storage engine."""
         common = Part(self.settings, self.optional)
         return common if engine is None else self.engines.get(engine, Part()).over(common)
 
     def renamed(self) -> ConfigFile:
-        """Return the file with normalized names of settings."""
         common = Part(self.settings, self.optional).renamed()
         return ConfigFile(
             settings=common.settings,
@@ -138,6 +139,18 @@ class Settings:
     required: Mapping[str, str]
     optional: Mapping[str, str]
     create: Mapping[str, bool]
+
+    def among(self, known: Container[str], build: Build, names: Iterable[str]) -> AcceptedSettings:
+        """Return these settings without optional ones that are not known.
+
+        Raises UsageError for a required one that is not; it guesses one of `names`.
+        """
+        for name in sorted(self.required):
+            if name not in known:
+                raise unknown_setting(build, name, names)
+        skipped = tuple(sorted(name for name in self.optional if name not in known))
+        optional = {name: value for name, value in self.optional.items() if name in known}
+        return AcceptedSettings({**optional, **self.required}, skipped, self.create)
 
     def check_not_reserved(self, reserved: frozenset[str]) -> None:
         """Raise UsageError for a setting that Slowdust chooses itself."""
@@ -253,3 +266,85 @@ def _text(value: Value, memory_bytes: int, render_bytes: Callable[[int], str]) -
     if isinstance(value, bool):
         return "on" if value else "off"
     return str(value)
+
+
+class UnknownSettingError(UsageError):
+    """A setting that the server of a build does not know."""
+
+    def __init__(self, text: str, setting: str) -> None:
+        super().__init__(text)
+        self.setting = setting
+
+
+def query_server(
+    build: Build,
+    account: Account,
+    arguments: Sequence[str],
+    text: str | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run the server with arguments that make it print something and end."""
+    try:
+        command = [*build.command(build.server), *arguments]
+        return account.run(command, text=text, environment=environment)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SlowdustError(f"cannot read the settings of {build.server}: {error}") from error
+
+
+def check_complaints(build: Build, complaints: Sequence[str]) -> None:
+    """Raise UsageError for the server's complaints about values, if there are any."""
+    if complaints:
+        reasons = "; ".join(complaints)
+        raise UsageError(f"{build.dbms} {build.facts.version} refuses the settings: {reasons}")
+
+
+def check_nothing_created(dbms: str, settings: Settings) -> None:
+    """Raise UsageError for an entry of `[create]` of a DBMS that has nothing to choose there."""
+    for name in settings.create:
+        raise UsageError(f"[create] of {dbms} has nothing to choose: leave out {name!r}")
+
+
+def unknown_setting(build: Build, name: str, known: Iterable[str]) -> UnknownSettingError:
+    close = nearest(name, known)
+    hint = f"did you mean {close}?" if close else "leave it out or put it under [optional]"
+    text = f"{build.dbms} {build.facts.version} has no setting {name!r}: {hint}"
+    return UnknownSettingError(text, name)
+
+
+_NUMBER = re.compile(r"([+-]?(?:0[xX][0-9a-fA-F]+|\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+))\s*([a-zA-Z]*)")
+_TRUE = frozenset({"on", "true", "yes", "1"})
+_FALSE = frozenset({"off", "false", "no", "0"})
+
+
+@dataclass(frozen=True)
+class InForce:
+    """The value of a setting in a running server."""
+
+    text: str
+    """The value as the server writes it."""
+    as_given: bool
+    """Whether it is the value that the server was given, however either is written."""
+
+
+def number(text: str, units: Mapping[str, float], plain: float = 1.0) -> float | None:
+    """Return the number that a value stands for; None for a value that is none.
+
+    `units` is unit -> factor; a number without a unit is multiplied by `plain`.
+    """
+    match = _NUMBER.fullmatch(text.strip())
+    if match is None or (match.group(2) and match.group(2) not in units):
+        return None
+    digits = match.group(1)
+    value = float(int(digits, 16) if "x" in digits.lower() else float(digits))
+    return value * (units[match.group(2)] if match.group(2) else plain)
+
+
+def truth(text: str) -> bool | None:
+    """Return what a word, or 0 or 1, says; None for any other value."""
+    word = text.strip().lower()
+    return True if word in _TRUE else False if word in _FALSE else None
+
+
+def same_number(value: float, other: float) -> bool:
+    """Return whether two numbers are the same but for how many digits were written."""
+    return abs(value - other) <= 1e-6 * max(abs(value), abs(other))

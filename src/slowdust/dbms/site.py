@@ -19,22 +19,18 @@ class Served(Protocol):
     @property
     def version(self) -> str:
         """The version that the server reports: '17.6'."""
-        ...
 
     @property
     def settings(self) -> AcceptedSettings:
         """The settings that it was given."""
-        ...
 
     @property
     def engine(self) -> str | None:
         """The storage engine of its tables; None where the DBMS has only one."""
-        ...
 
     @property
     def files(self) -> Path | None:
         """The directory of its data; None where others started it."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,6 @@ class Site:
 
     @property
     def version(self) -> str:
-        """The version that the server prints."""
         return self.build.facts.version
 
     @property
@@ -80,4 +75,3 @@ class Run(Protocol):
 
     def __call__(self, command: Sequence[str | Path], stdin: Path | None = None) -> str:
         """Run `command`, which begins with the dynamic loader where the build has one."""
-        ...

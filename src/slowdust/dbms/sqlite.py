@@ -6,28 +6,29 @@ executes the statements of all clients in its own threads.
 
 from __future__ import annotations
 
-import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
-from slowdust.dbms import pragmas
+from slowdust.dbms import pragmas, reserved
 from slowdust.dbms.access import Access, Auth, Listen
-from slowdust.dbms.family import Commit, Family, Shutdown, Sizes
-from slowdust.dbms.in_force import InForce
-from slowdust.dbms.settings import AcceptedSettings, Settings
-from slowdust.dbms.settings_query import (
+from slowdust.dbms.family import Commit, Facts, Family, Sizes
+from slowdust.dbms.settings import (
+    AcceptedSettings,
+    InForce,
+    Settings,
     check_complaints,
     check_nothing_created,
     query_server,
     unknown_setting,
 )
 from slowdust.dbms.site import Run, Served, Site
-from slowdust.dbms.stages import Row, Stage, Statements
+from slowdust.dbms.stages import Query, Row, Stage, Statements, integer
 from slowdust.directories import AccountDirectory, files_below
 from slowdust.errors import UsageError
+from slowdust.sql import Sql
 from slowdust.temporary import ENTERABLE, temporary_folder
 
 _DATABASE = "slowdust.db"
@@ -47,6 +48,19 @@ _BYTES_PER_ROW = 230
 _CHECKPOINT = "PRAGMA wal_checkpoint(TRUNCATE)"
 _DEPTH = "max(length(s.path) - length(replace(s.path, '/', '')))"
 """A page's path has a slash for the root and one for each level below it."""
+_SIZES = (
+    "SELECT (SELECT page_count FROM pragma_page_count) "
+    "* (SELECT page_size FROM pragma_page_size), "
+    "coalesce(sum(CASE WHEN m.type = 'table' THEN s.pgsize END), 0), "
+    "coalesce(sum(CASE WHEN m.type = 'index' THEN s.pgsize END), 0) "
+    "FROM dbstat s JOIN sqlite_master m ON m.name = s.name"
+)
+_TREES = (
+    "SELECT m.type, m.tbl_name, m.name, count(*), sum(s.pagetype = 'leaf'), "
+    f"{_DEPTH} FROM dbstat s JOIN sqlite_master m ON m.name = s.name "
+    "WHERE m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND s.pagetype <> 'overflow' "
+    "GROUP BY m.type, m.tbl_name, m.name"
+)
 
 
 class Sqlite(Family):
@@ -54,21 +68,20 @@ class Sqlite(Family):
 
     name = "sqlite"
     database = "main"
+    sql = Sql("sqlite", reserved.SQLITE, reads_names_as_texts=True, searches_in_tables=True)
     background_settings = ("wal_autocheckpoint",)
-    without: Mapping[str, str] = {"partitions": "SQLite has no partitioned tables"}
-    stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {
-        Shutdown.ORDERLY: (signal.SIGTERM, signal.SIGKILL),
-        Shutdown.AT_ONCE: (signal.SIGKILL,),
+    usual_start = 1.0
+    usual_count = 4.0
+    without: Mapping[str, str] = {
+        "partitions": "SQLite has no partitioned tables",
+        "encryption": "SQLite has no connections that could be encrypted",
     }
 
     def bytes_per_row(self, engine: str | None) -> int:
-        """Return the bytes in B-trees."""
-        del engine
         return _BYTES_PER_ROW
 
     def commit(self, settings: Mapping[str, str], engine: str | None) -> Commit:
         """Return whether a commit waits for the disk: with a write-ahead log from `full` on."""
-        del engine
         return pragmas.commit(settings, journal_by_default="delete")
 
     def render_bytes(self, size: int) -> str:
@@ -77,7 +90,6 @@ class Sqlite(Family):
 
     def pool_settings(self, size: int, engine: str | None) -> Mapping[str, str]:
         """Return the size of each connection's cache."""
-        del engine
         return {"cache_size": self.render_bytes(size)}
 
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
@@ -86,27 +98,20 @@ class Sqlite(Family):
         for name in settings.required:
             if name not in pragmas.KNOWN:
                 raise unknown_setting(build, name, pragmas.KNOWN)
-        values = {**settings.optional, **settings.required}
-        reported = _reported(build, account, values)
-        skipped = tuple(sorted(values.keys() - reported.keys()))
-        for name in skipped:
-            if name in settings.required:
-                raise unknown_setting(build, name, set(pragmas.KNOWN) - {name})
+        given = {**settings.optional, **settings.required}
+        settings.among({*pragmas.KNOWN, *settings.optional}, build, pragmas.KNOWN)
+        reported = _reported(build, account, given)
+        unknown = settings.required.keys() - reported.keys()
+        accepted = settings.among(reported, build, set(pragmas.KNOWN) - unknown)
         check_complaints(
             build,
             [
-                f"{name} = {values[name]} (it stays at {value})"
+                f"{name} = {given[name]} (it stays at {value})"
                 for name, value in reported.items()
-                if not _is_same(name, values[name], value)
+                if not _is_same(name, given[name], value)
             ],
         )
-        kept = {name: values[name] for name in values if name in reported}
-        return AcceptedSettings(kept, skipped, {})
-
-    def auths(self, build: Build) -> Sequence[Auth]:
-        """Return none."""
-        del build
-        return ()
+        return accepted
 
     def access_by(self, listen: Listen, build: Build) -> Access:
         """Return an access to the process, which has a socket alone. Raises UsageError."""
@@ -115,7 +120,6 @@ class Sqlite(Family):
         return access
 
     def check_access(self, build: Build, access: Access) -> None:
-        """Refuse what needs a server."""
         if access.listen is not Listen.SOCKET or access.auth is not Auth.TRUST:
             raise UsageError(
                 "sqlite has no server: it cannot be reached by TCP, and so not stand beside a URL, "
@@ -130,7 +134,6 @@ class Sqlite(Family):
         return _lines(site.settings.values)
 
     def server_command(self, site: Site) -> list[str]:
-        """Return the command of the process with the library."""
         return [
             *site.build.command(site.build.server),
             "--serve",
@@ -150,125 +153,74 @@ class Sqlite(Family):
             return False
 
     def error_line(self, log: Sequence[str]) -> str | None:
-        """Return the last line of the process itself."""
         own = [line.removeprefix(_SERVER) for line in log if line.startswith(_SERVER)]
         return own[-1] if own else None
 
     def fatal_error(self, state: str) -> str | None:
-        """Look up the result code."""
         return _FATAL_STATES.get(state)
 
     def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Gather the planner's statistics, and move the log into the database."""
         return [*(Statements((f"ANALYZE {table}",)) for table in tables), _checkpoint()]
 
-    def after_writes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Do the same: nothing else is left to be done later."""
-        return self.after_load(site, tables)
-
-    def after_step(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Return no stages: the statements themselves do all work."""
-        del site, tables
-        return []
-
     def write_out(self, site: Served) -> list[Stage]:
-        """Move the log into the database."""
-        del site
         return [_checkpoint()]
 
     def data_files(self, site: Served) -> list[Path]:
         """Return the database and its log, which has the pages that were changed last."""
         return [] if site.files is None else files_below(site.files, f"{_DATABASE}*")
 
-    def page_size_statement(self, site: Served) -> str:
-        """Return the statement for the database's pages."""
-        del site
-        return "SELECT page_size FROM pragma_page_size"
+    def page_size(self, site: Served) -> Query[int | None]:
+        return Query(("SELECT page_size FROM pragma_page_size",), integer)
 
-    def before_sizes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Move the log into the database, whose pages are counted."""
-        del site, tables
-        return [_checkpoint()]
+    def sizes(self, site: Served, tables: Sequence[str]) -> Query[Sizes]:
+        """Move the log into the database, and count its pages."""
+        return Query((_SIZES,), _read_sizes, (_checkpoint(),))
 
-    def sizes_statement(self, site: Served) -> str:
-        """Return a statement with one row of bytes: database, tables, indexes."""
-        del site
-        return (
-            "SELECT (SELECT page_count FROM pragma_page_count) "
-            "* (SELECT page_size FROM pragma_page_size), "
-            "coalesce(sum(CASE WHEN m.type = 'table' THEN s.pgsize END), 0), "
-            "coalesce(sum(CASE WHEN m.type = 'index' THEN s.pgsize END), 0) "
-            "FROM dbstat s JOIN sqlite_master m ON m.name = s.name"
-        )
+    def facts(self, site: Served) -> Query[Facts]:
+        return Query((_TREES,), _read_trees)
 
-    def read_sizes(self, site: Served, rows: Sequence[Row]) -> Sizes:
-        """Read the row of `sizes_statement`."""
-        del site
-        ((data, table, index),) = rows
-        return Sizes(int(data or 0), int(table or 0), int(index or 0))
+    def settings_in_force(self, site: Served) -> Query[dict[str, InForce]]:
+        """Ask the pragmas that were given: one row each, in the order of their names."""
+        given = sorted(site.settings.values.items())
 
-    def facts_statements(self, site: Served) -> Sequence[str]:
-        """Ask for pages, leaves and levels of every B-tree."""
-        del site
-        return (
-            "SELECT m.type, m.tbl_name, m.name, count(*), sum(s.pagetype = 'leaf'), "
-            f"{_DEPTH} FROM dbstat s JOIN sqlite_master m ON m.name = s.name "
-            "WHERE m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND s.pagetype <> 'overflow' "
-            "GROUP BY m.type, m.tbl_name, m.name",
-        )
-
-    def read_facts(
-        self, site: Served, answers: Sequence[Sequence[Row]]
-    ) -> dict[str, dict[str, float]]:
-        """Read the answer."""
-        del site
-        (trees,) = answers
-        return {
-            str(table) if kind == "table" else f"{table}.{name}": {
-                "pages": float(pages or 0),
-                "leaf_pages": float(leaves or 0),
-                "height": float(height or 0),
+        def read(answers: Sequence[Sequence[Row]]) -> dict[str, InForce]:
+            return {
+                name: InForce(str(value), _is_same(name, wanted, str(value)))
+                for (name, wanted), (value,) in zip(given, answers[0], strict=False)
             }
-            for kind, table, name, pages, leaves, height in trees
-        }
 
-    def before_counters(self, site: Served) -> list[Stage]:
-        """Return no stages."""
-        del site
-        return []
+        return Query(("; ".join(f"PRAGMA {name}" for name, _ in given) or "SELECT 1",), read)
 
-    def counters_statement(self, site: Served) -> str:
-        """Return a statement without a row: SQLite counts for each connection alone."""
-        del site
-        return "SELECT 1 WHERE 0"
-
-    def read_counters(self, site: Served, rows: Sequence[Row]) -> dict[str, float]:
-        """Return nothing."""
-        del site, rows
-        return {}
-
-    def settings_statement(self, site: Served) -> str:
-        """Return the pragmas that read what was given: one row each, in the order of the names."""
-        return "; ".join(f"PRAGMA {name}" for name in sorted(site.settings.values)) or "SELECT 1"
-
-    def read_settings(self, site: Served, rows: Sequence[Row]) -> dict[str, InForce]:
-        """Compare values as SQLite writes them."""
-        given = site.settings.values
-        return {
-            name: InForce(str(value), _is_same(name, given[name], str(value)))
-            for name, (value,) in zip(sorted(given), rows, strict=False)
-        }
-
-    def buffer_pool_statement(self, site: Served) -> str:
-        """Return the statement that reads the size of one connection's cache."""
-        del site
-        return (
-            "SELECT CASE WHEN c.cache_size < 0 THEN -1024 * c.cache_size "
-            "ELSE c.cache_size * p.page_size END FROM pragma_cache_size c, pragma_page_size p"
+    def buffer_pool(self, site: Served) -> Query[int | None]:
+        """Ask for the size of one connection's cache."""
+        return Query(
+            (
+                "SELECT CASE WHEN c.cache_size < 0 THEN -1024 * c.cache_size "
+                "ELSE c.cache_size * p.page_size END FROM pragma_cache_size c, pragma_page_size p",
+            ),
+            integer,
         )
 
 
 FAMILY = Sqlite()
+
+
+def _read_sizes(answers: Sequence[Sequence[Row]]) -> Sizes:
+    (((data, table, index),),) = answers
+    return Sizes(int(data or 0), int(table or 0), int(index or 0))
+
+
+def _read_trees(answers: Sequence[Sequence[Row]]) -> Facts:
+    (trees,) = answers
+    return {
+        str(table) if kind == "table" else f"{table}.{name}": {
+            "pages": float(pages or 0),
+            "leaf_pages": float(leaves or 0),
+            "height": float(height or 0),
+        }
+        for kind, table, name, pages, leaves, height in trees
+    }
 
 
 def _checkpoint() -> Statements:

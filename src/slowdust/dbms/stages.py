@@ -1,11 +1,14 @@
-"""The maintenance of a server's tables, as stages that run one after the other."""
+"""What a server is to be told or asked: stages of maintenance, and queries."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from slowdust.units import Second
+
+T = TypeVar("T")
 
 Row = Sequence[str | None]
 """One row of a result, as text."""
@@ -49,3 +52,20 @@ class WithSettings:
 
 Stage = Statements | WaitUntil | WithSettings
 """Stages run one after the other."""
+
+
+@dataclass(frozen=True)
+class Query(Generic[T]):
+    """Statements, and the function that reads their answers."""
+
+    statements: tuple[str, ...]
+    read: Callable[[Sequence[Sequence[Row]]], T]
+    """A function: the rows of each statement -> what they say."""
+    before: tuple[Stage, ...] = ()
+    """The stages after which the server's numbers are current."""
+
+
+def integer(answers: Sequence[Sequence[Row]]) -> int | None:
+    """Read the only value of the only answer; None where the server does not tell it."""
+    (((value,),),) = answers
+    return None if value is None else int(value)

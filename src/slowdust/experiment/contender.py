@@ -14,8 +14,7 @@ from slowdust.dbms import family
 from slowdust.dbms.access import Listen, Target
 from slowdust.dbms.environment import Environment
 from slowdust.dbms.family import Family, Sizes
-from slowdust.dbms.in_force import InForce
-from slowdust.dbms.settings import Settings
+from slowdust.dbms.settings import InForce, Settings
 from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.remote_server import RemoteServer
@@ -68,8 +67,8 @@ class ResolvedContender:
 
     def lacks(self, test: Test) -> str | None:
         """Return why its DBMS, storage engine or server has no such test; None where it has it."""
-        absent = test.absent_on.get(self.dbms) or test.absent_on.get(self.engine or "")
-        return absent or (self.without_tls if test.encrypted else None)
+        lack = test.lack(family(self.dbms), self.engine)
+        return lack or (self.without_tls if test.encrypted else None)
 
 
 @dataclass

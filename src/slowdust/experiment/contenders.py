@@ -11,7 +11,7 @@ from pathlib import Path
 
 from slowdust.benchmarks.model import Test
 from slowdust.dbms.family import Shutdown
-from slowdust.dbms.stages import Row, Stage, WithSettings
+from slowdust.dbms.stages import Query, Stage, T, WithSettings
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contender import RunningContender, explain_failure
 from slowdust.experiment.driver.process import Driver, TargetError
@@ -174,73 +174,65 @@ class Contenders:
 
     def measure_sizes(self, contender: RunningContender, tables: Sequence[str], rows: int) -> None:
         """Let a contender bring its numbers up to date, and ask it how much it stores."""
-        site = contender.server.site
-        self.maintain(contender, contender.family.before_sizes(site, tables), rows)
-        statement = contender.family.sizes_statement(site)
-        (answer,) = self.driver.sql(contender.target, [statement])
-        contender.sizes = contender.family.read_sizes(site, answer.rows)
+        query = contender.family.sizes(contender.server.site, tables)
+        self.maintain(contender, list(query.before), rows)
+        answers = self.driver.sql(contender.target, query.statements)
+        contender.sizes = query.read([answer.rows for answer in answers])
 
     def measure_buffer_pool(self, contender: RunningContender) -> None:
         """Ask a contender how large its page cache is."""
-        site = contender.server.site
-        statement = contender.family.buffer_pool_statement(site)
-        answers = None if statement is None else self._answers(contender, [statement])
-        if answers is not None:
-            contender.buffer_pool_bytes = contender.family.read_buffer_pool(site, answers[0])
+        size = self._answer(contender, contender.family.buffer_pool(contender.server.site))
+        if size is not None:
+            contender.buffer_pool_bytes = size
 
     def read_page_size(self, contender: RunningContender) -> None:
         """Ask a contender how large the pages of its files are, if it is one of this machine."""
-        statement = contender.family.page_size_statement(contender.server.site)
-        if contender.is_remote or statement is None:
-            return
-        if (answers := self._answers(contender, [statement])) is not None:
-            ((size,),) = answers[0]
-            contender.page_bytes = None if size is None else int(size)
+        if not contender.is_remote:
+            query = contender.family.page_size(contender.server.site)
+            contender.page_bytes = self._answer(contender, query)
 
     def read_facts(self, contender: RunningContender, rows: int) -> dict[str, dict[str, float]]:
         """Ask a contender what its tables of so many `rows` are like; empty if it cannot tell."""
         if contender.is_remote:  # which tells of others' work, too
             return {}
-        site = contender.server.site
-        self.maintain(contender, contender.family.before_counters(site), rows)
-        answers = self._answers(contender, contender.family.facts_statements(site))
-        return {} if answers is None else contender.family.read_facts(site, answers)
+        return self._answer(contender, contender.family.facts(contender.server.site), rows) or {}
 
     def read_counters(self, contender: RunningContender) -> dict[str, float]:
         """Ask a contender how much its server has done; empty if it cannot tell."""
         if contender.is_remote:
             return {}
-        site = contender.server.site
-        self.maintain(contender, contender.family.before_counters(site), rows=0)
-        answers = self._answers(contender, [contender.family.counters_statement(site)])
-        return {} if answers is None else contender.family.read_counters(site, answers[0])
+        return self._answer(contender, contender.family.counters(contender.server.site)) or {}
 
     def read_settings(self, contender: RunningContender) -> None:
         """Ask a contender which settings are in force."""
-        site = contender.server.site
-        answers = self._answers(contender, [contender.family.settings_statement(site)])
-        if answers is not None:
+        query = contender.family.settings_in_force(contender.server.site)
+        in_force = self._answer(contender, query)
+        if in_force is not None:
             before = contender.settings_in_force
-            contender.settings_in_force = contender.family.read_settings(site, answers[0])
+            contender.settings_in_force = in_force
             if not before:
                 for warning in contender.settings_not_as_given():
                     self._view.warning(warning)
 
-    def _answers(
-        self, contender: RunningContender, statements: Sequence[str]
-    ) -> list[Sequence[Row]] | None:
-        """Return the answers to questions that a server need not understand; else warn."""
-        if not statements:
-            return []
+    def _answer(
+        self, contender: RunningContender, query: Query[T] | None, rows: int = 0
+    ) -> T | None:
+        """Return the answer to a query that a server need not understand; else warn.
+
+        `rows` are those of its tables. None where there is no answer.
+        """
+        if query is None:
+            return None
+        self.maintain(contender, list(query.before), rows)
         limit = self.driver.patience.operation
         try:
-            answers = self.driver.sql(contender.target, statements, limit=limit)
-            return [answer.rows for answer in answers]
+            answers = self.driver.sql(contender.target, query.statements, limit=limit)
         except TargetError as error:
             if error.kind == "connection" or error.is_timeout:
                 raise
             self._warn_of_silence(contender, f"does not describe itself: {error}")
             return None
+        return query.read([answer.rows for answer in answers])
 
     def _warn_of_silence(self, contender: RunningContender, what: str) -> None:
         if contender.name not in self._silent:

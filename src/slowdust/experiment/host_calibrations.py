@@ -6,18 +6,18 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-import filelock
 import msgspec
 
 from slowdust import __version__
 from slowdust.analysis.calibration.calibration import resolution
 from slowdust.analysis.calibration.model import Calibration, NeededTime
 from slowdust.errors import SlowdustError
+from slowdust.locks import waiting_lock
 from slowdust.places import DATA_VARIABLE, data_root, make_enterable
 from slowdust.probes.host.machine import identity
-from slowdust.store.folder import replace_file
 from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.store.reading import FAULTS
+from slowdust.store.storage import replace_file
 from slowdust.units import Second
 from slowdust.wording import resolution_phrase
 
@@ -68,7 +68,7 @@ def keep(manifest: Manifest, calibration: Calibration) -> None:
     path = _path()
     make_enterable(path.parent, DATA_VARIABLE)
     try:
-        with filelock.FileLock(path.with_suffix(".lock")):
+        with waiting_lock(path.with_suffix(".lock")):
             kept = _merged(all_kept(), new)
             replace_file(path, msgspec.json.format(msgspec.json.encode(kept)))
     except OSError as error:

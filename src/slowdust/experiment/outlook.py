@@ -25,6 +25,7 @@ from slowdust.analysis.comparison.verdict import MINIMUM_BLOCKS
 from slowdust.benchmarks.model import Measuring
 from slowdust.builds import Choices
 from slowdust.builds.effort import usual_time
+from slowdust.dbms import Family, family_if_known
 from slowdust.errors import SlowdustError
 from slowdust.experiment.announced import Following
 from slowdust.experiment.counting.budget import usual_budget
@@ -56,8 +57,6 @@ class _Usual(NamedTuple):
     """The programs' start, data directories and the report; 0 where `start` has its share."""
 
 
-_USUAL = {"postgres": _Usual(2.5, 9.0), "sqlite": _Usual(1.0, 4.0)}
-_USUAL_OF_OTHERS = _Usual(7.0, 45.0)
 _PROFILE_OF_STEP: Second = 6.0
 """Samples of one step on one contender, with reading them."""
 _WAITS_OF_STEP: Second = 8.0
@@ -145,7 +144,8 @@ def outlook_of(spec: Spec, results: Path, before: Manifest | None = None) -> Out
     """Return what an experiment is expected to take; `before` is how far one has come."""
     system = system_of(spec)
     earlier = _earlier(results, system, spec.configured_benchmark().measuring)
-    usual = _learned(earlier, _USUAL.get(system, _USUAL_OF_OTHERS))
+    kind = family_if_known(system) or Family
+    usual = _learned(earlier, _Usual(kind.usual_start, kind.usual_count))
     contenders = len(spec.planned_contenders())
     steps = [step for step in plan(spec) if step.chosen]
     lacking = time_for_builds(spec)

@@ -13,7 +13,7 @@ from slowdust.dbms.access import Target
 from slowdust.dbms.by_url import Introduction
 from slowdust.dbms.family import Shutdown
 from slowdust.dbms.settings import AcceptedSettings
-from slowdust.dbms.stages import Row
+from slowdust.dbms.stages import Query, T
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.instances.programs import InstanceError
@@ -84,8 +84,7 @@ class RemoteServer:
                 f"({shown}): name an empty database"
             )
         if dialect.engine is not None:
-            status = _if_told(target, dialect.engine, driver)
-            engine = None if status is None else dialect.read_engine(status)
+            engine = _if_told(target, dialect.engine, driver)
         site = RemoteSite(introduction.version, engine)
         values = _settings(url, site, target, driver)
         return cls(url, target, replace(site, settings=values), introduction.product, driver)
@@ -182,6 +181,7 @@ def introduced(url: ServerUrl, driver: Driver) -> tuple[Target, Introduction]:
     """
     target = Target(
         dbms=url.dbms,
+        protocol=family(url.dbms).protocol,
         host=url.host,
         socket=url.socket,
         port=url.port,
@@ -225,19 +225,22 @@ def _remedy(url: ServerUrl) -> str:
 def _introduction(url: ServerUrl, target: Target, driver: Driver) -> Introduction:
     dialect = url.words.dialect
     driver.waits.subject = url.text
-    answers = driver.sql(target, dialect.introduction, limit=driver.patience.operation)
-    return dialect.read_introduction([answer.rows for answer in answers], target.database)
+    query = dialect.introduction(target.database)
+    answers = driver.sql(target, query.statements, limit=driver.patience.operation)
+    return query.read([answer.rows for answer in answers])
 
 
-def _if_told(target: Target, statement: str, driver: Driver) -> Sequence[Row] | None:
-    """Return the answer to a question; None where the server does not know or tell it."""
+def _if_told(target: Target, query: Query[T] | None, driver: Driver) -> T | None:
+    """Return the answer to a query; None where the server does not know or tell it."""
+    if query is None:
+        return None
     try:
-        (answer,) = driver.sql(target, [statement], limit=driver.patience.operation)
+        answers = driver.sql(target, query.statements, limit=driver.patience.operation)
     except TargetError as error:
         if error.kind == "connection" or error.is_timeout:
             raise
         return None
-    return answer.rows
+    return query.read([answer.rows for answer in answers])
 
 
 def _settings(url: ServerUrl, site: RemoteSite, target: Target, driver: Driver) -> AcceptedSettings:
@@ -245,8 +248,7 @@ def _settings(url: ServerUrl, site: RemoteSite, target: Target, driver: Driver) 
     known = family(url.dbms)
     wanted = AcceptedSettings(dict.fromkeys(url.words.settings, ""), (), {})
     asked = replace(site, settings=wanted)
-    rows = _if_told(target, known.settings_statement(asked), driver)
-    in_force = {} if rows is None else known.read_settings(asked, rows)
+    in_force = _if_told(target, known.settings_in_force(asked), driver) or {}
     return AcceptedSettings({name: value.text for name, value in in_force.items()}, (), {})
 
 

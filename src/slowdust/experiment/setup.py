@@ -18,8 +18,7 @@ from slowdust.builds.catalog import catalog_of
 from slowdust.dbms import engine_names, family
 from slowdust.dbms.access import Listen
 from slowdust.dbms.by_url import PREFIX
-from slowdust.dbms.settings import Settings
-from slowdust.dbms.settings_query import UnknownSettingError
+from slowdust.dbms.settings import Settings, UnknownSettingError
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.contender import NOT_ASKED, ResolvedContender, RunningContender
 from slowdust.experiment.contenders import Contenders
@@ -71,7 +70,8 @@ def refuse_by_name(spec: Spec) -> None:
             known = {entry.version for entry in catalog_of(name.dbms).entries}
             version = name.version if name.version in known else None
             with at("contenders", planned.place):
-                _refuse(name.text, Candidate(name.dbms, version, engine=name.engine), spec)
+                candidate = Candidate(family(name.dbms), version, engine=name.engine)
+                _refuse(name.text, candidate, spec)
 
 
 def resolve_contenders(spec: Spec, view: View) -> list[ResolvedContender]:
@@ -111,8 +111,9 @@ def _check_options(resolved: Sequence[ResolvedContender], spec: Spec) -> None:
         return
     defaults = type(table)()
     for contender in resolved:
-        for key, reason in family(contender.dbms).without.items():
-            if getattr(table, key) != getattr(defaults, key):
+        for key in type(table).model_fields:
+            reason = family(contender.dbms).lacks(key)
+            if reason is not None and getattr(table, key) != getattr(defaults, key):
                 raise AtKeysError(f"{contender.name}: {reason}", (spec.benchmark, key))
 
 
@@ -216,7 +217,7 @@ def _resolved(
     url = planned.name.url
     if build is None:
         assert url is not None
-        _refuse(name, Candidate(url.dbms), spec)
+        _refuse(name, Candidate(family(url.dbms)), spec)
         engines = family(url.dbms).engines
         settings = Settings("as found", {}, {}, {})
         environment = planned.name.environment
@@ -227,7 +228,7 @@ def _resolved(
         )
     kind = family(build.dbms)
     engine = kind.choose_engine(build, planned.name.engine)
-    _refuse(name, Candidate(build.dbms, build.facts.version, build.root, engine), spec)
+    _refuse(name, Candidate(kind, build.facts.version, build.root, engine), spec)
     settings = kind.settings(
         planned.name.config or spec.configured_benchmark().config,
         {**spec.set, **planned.set, **spec.settings_of_pool(planned, kind, engine)},

@@ -37,8 +37,9 @@ from slowdust.fleet.cluster import (
 )
 from slowdust.places import DATA_VARIABLE, data_root, make_enterable, within
 from slowdust.probes.host.machine import read_machine
-from slowdust.store.folder import Folder, replace_file
+from slowdust.store.folder import Folder
 from slowdust.store.keeping.bundle import pack
+from slowdust.store.storage import replace_file
 from slowdust.temporary import temporary_folder
 from slowdust.units import Second
 
@@ -119,7 +120,6 @@ def measure(order: ShardOrder) -> Iterator[ShardBundle | ShardEnded]:
 
 
 def failure(error: OSError | SlowdustError) -> ShardEnded:
-    """Return the end of a shard that failed."""
     cause = error if isinstance(error, OSError) else error.__cause__
     is_full = isinstance(cause, OSError) and cause.errno in _FULL
     return ShardEnded(end=End.DISK_FULL if is_full else End.FAILED, reason=str(error))

@@ -6,7 +6,6 @@ moment: a host keeps what it has measured until the experiment has ended.
 
 from __future__ import annotations
 
-import fcntl
 import secrets
 import shutil
 import time
@@ -22,6 +21,7 @@ import msgspec
 from slowdust import __version__
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.contender import ResolvedContender
+from slowdust.experiment.experiment import Experiment
 from slowdust.experiment.live import watching
 from slowdust.experiment.outlook import outlook_of
 from slowdust.experiment.plan import plan as plan_steps
@@ -64,17 +64,11 @@ from slowdust.merge.hosts import disambiguate_hosts
 from slowdust.merge.merge import merge
 from slowdust.merge.sources import Source
 from slowdust.store.finding import Severity
-from slowdust.store.folder import (
-    MANIFEST_FILE,
-    SLICES_FILE,
-    WORKLOAD_FILE,
-    Folder,
-    cannot_write,
-    replace_file,
-)
+from slowdust.store.folder import MANIFEST_FILE, SLICES_FILE, WORKLOAD_FILE, Folder
 from slowdust.store.keeping.arriving import aside, put_in_place
 from slowdust.store.keeping.bundle import BundleError, open_bundle
 from slowdust.store.of_fleet import FLEET_SPEC_FILE, FLEET_SUFFIX, fleet_folder
+from slowdust.store.storage import cannot_write, locked, replace_file
 from slowdust.units import Second, format_duration
 from slowdust.wording import counted, first_line, listing
 
@@ -94,7 +88,7 @@ _MOST_LOSSES = 3
 
 
 class FleetLab:
-    """Measures experiments on the hosts of a cluster."""
+    """The hosts of a cluster, as a `Lab`."""
 
     def __init__(
         self, cluster: Cluster, asked: Asked, open_view: OpenView = watching_fleet
@@ -104,31 +98,25 @@ class FleetLab:
         self._open_view = open_view
 
     def prepare(self, spec: Spec) -> list[ResolvedContender]:
-        """Get the builds of a specification at the head, and push them to the hosts.
-
-        Raises:
-            UsageError: a contender or an option is wrong.
-            SlowdustError: a build cannot be had.
-        """
+        """Get the builds at the head, and push them to the hosts; see `Lab`."""
         if self._asked.builds is Builds.PULL:
             with watching() as view:
                 return resolve_contenders(spec, view)
         return push_builds(spec, self._cluster, self._open_view)
 
     def phase(self, text: str) -> None:
-        """Show what is done besides measuring."""
         with self._open_view() as view:
             view.event(text)
 
-    def measure(self, spec: Spec, results: Path) -> Folder:
-        """Measure an experiment, resume it, or extend it; return the folder of the merged one.
+    def measure(self, experiment: Experiment) -> None:
+        """Measure an experiment, resume it, or extend it; its folder has what hosts measured.
 
         Raises:
             UsageError: its name is taken, or it is not the one that a fleet began.
             SlowdustError: no host is left, no shard could be measured, or a file cannot be written.
         """
-        folder, target = fleet_folder(results, spec.name), Folder.of(results, spec.name)
-        hosts = self._count_hosts()
+        spec, target = experiment.spec, experiment.folder
+        folder, hosts = fleet_folder(experiment.results, spec.name), self._count_hosts()
         with _held(folder):
             record = self._record(spec, folder, target, hosts)
             self.phase(f"experiment {spec.name} in {target.path}")
@@ -137,7 +125,6 @@ class FleetLab:
                 check_settings(push_builds(spec, self._cluster, self._open_view))
             with self._open_view() as view:
                 _Head(folder, target, spec, record, cluster=self._cluster, view=view).run()
-        return target
 
     def _count_hosts(self) -> int:
         end = self._cluster.now() + _HOSTS_WITHIN
@@ -156,19 +143,21 @@ class FleetLab:
         Raises:
             UsageError: its name is taken, or it is not the one that a fleet began.
         """
-        time_of, first = partial(_time_of, target.path.parent), 1
-        begun = _has_placements(folder)
-        _refuse_taken(target, "move it elsewhere" if begun else "choose another name")
-        if not begun:
-            record = Record(id=f"{spec.name}-{secrets.token_hex(4)}", wanted=Wanted(), shards=[])
-            more: Spec | None = spec
-        else:
-            record, first = read_record(folder), len(read_record(folder).shards) + 1
+        if _has_placements(folder):
+            record = read_record(folder)
             _refuse_other_copies(spec.name, record.wanted, self._asked)
+            if not (target.has_manifest() and target.read_manifest().hosts):
+                _refuse_taken(target, "move it elsewhere")
             more = _extension(spec, read_spec(folder / FLEET_SPEC_FILE), target)
+        else:
+            _refuse_taken(target, "choose another name")
+            record = Record(id=f"{spec.name}-{secrets.token_hex(4)}", wanted=Wanted(), shards=[])
+            more = spec
         record.wanted = self._asked.over(record.wanted)
         if more is not None:
             there = min(hosts, record.wanted.hosts or hosts)
+            time_of = partial(_time_of, target.path.parent)
+            first = len(record.shards) + 1
             record.shards += cut(more, there, time_of, record.wanted.replicate, first)
             replace_file(folder / FLEET_SPEC_FILE, spec.to_toml().encode())
             write_record(folder, record)
@@ -199,12 +188,7 @@ def _held(folder: Path) -> Iterator[None]:
         UsageError: another process has locked it.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with Folder(folder).lock_file.open("w", encoding="utf-8") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            name = folder.name.removesuffix(FLEET_SUFFIX)
-            raise UsageError(f"a fleet measures '{name}' now") from None
+    with locked(folder, f"a fleet measures '{folder.name.removesuffix(FLEET_SUFFIX)}' now"):
         try:
             yield
         finally:
@@ -261,8 +245,6 @@ def _refuse_taken(target: Folder, remedy: str) -> None:
     Raises:
         UsageError: says what to do.
     """
-    if target.has_manifest() and target.read_manifest().hosts and "move" in remedy:
-        return
     if target.path.is_dir() and any(target.path.iterdir()):
         raise UsageError(f"there is a '{target.name}' in {target.path.parent} already: {remedy}")
 
@@ -301,7 +283,6 @@ class _Head:
         self._started_at = self._seen_at = cluster.now()
 
     def run(self) -> None:
-        """Measure the experiment, or what is left of it, to its end."""
         running = (each for each in self._record.placements if each.state is State.RUNNING)
         self._measuring = {each.host: each for each in running}
         self._record.given_up.clear()  # the reasons of failures may be gone

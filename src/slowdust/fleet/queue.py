@@ -21,7 +21,7 @@ from slowdust.fleet.shards import Shard, time_to_end
 from slowdust.places import within
 from slowdust.store.folder import Folder
 from slowdust.store.of_fleet import FLEET_RECORD_FILE, FLEET_SUFFIX
-from slowdust.store.recording import read_record_file, write_record_file
+from slowdust.store.storage import read_versioned, write_versioned
 from slowdust.units import Second
 
 HOSTS = "hosts"
@@ -107,7 +107,6 @@ class Placement(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def path(self) -> str:
-        """The host and the shard."""
         return f"{self.host}/{self.folder}"
 
 
@@ -137,11 +136,9 @@ class Record(msgspec.Struct, kw_only=True):
         return {each.host for each in self.placements} - self.forgotten
 
     def of(self, shard: str) -> list[Placement]:
-        """Return the placements of a shard."""
         return [each for each in self.placements if each.shard == shard]
 
     def shard(self, name: str) -> Shard:
-        """Return the shard of a name."""
         return next(each for each in self.shards if each.name == name)
 
 
@@ -162,7 +159,6 @@ class Queue:
         """Shard -> host -> why it failed there since this head began."""
 
     def waiting(self) -> list[Waiting]:
-        """Return each copy that waits."""
         found = []
         for shard in self._record.shards:
             copies = self._record.wanted.replicate - len(self._having(shard.name))
@@ -250,12 +246,10 @@ def expected_end(queue: Queue, busy: Mapping[str, Second], idle: int) -> Second 
 
 
 def part_folder(folder: Path, placement: Placement) -> Folder:
-    """Return the folder of what a host has sent of a shard."""
     return Folder(within(folder, HOSTS, placement.host, placement.folder))
 
 
 def has_record(folder: Path) -> bool:
-    """Return whether a fleet measured, or measures, the experiment of a folder."""
     return (folder / FLEET_RECORD_FILE).is_file()
 
 
@@ -272,8 +266,9 @@ def read_record(folder: Path) -> Record:
         SlowdustError: it is damaged.
     """
     path = folder / FLEET_RECORD_FILE
-    missing = f"there is no {path}"
-    known = read_record_file(path, _AnySchema, SCHEMA, missing)
+    known = read_versioned(path, _AnySchema, SCHEMA)
+    if known is None:
+        raise UsageError(f"there is no {path}")
     if known.schema < SCHEMA:
         versions = sorted({facts.slowdust for facts in known.hosts.values()})
         wrote = f"Slowdust {versions[-1]}" if versions else "an earlier Slowdust"
@@ -282,9 +277,10 @@ def read_record(folder: Path) -> Record:
             f"{known.schema}, this one writes {SCHEMA}): resume it with that version, or choose "
             "another name"
         )
-    return read_record_file(path, Record, SCHEMA, missing)
+    record = read_versioned(path, Record, SCHEMA)
+    assert record is not None
+    return record
 
 
 def write_record(folder: Path, record: Record) -> None:
-    """Replace the record of a fleet's experiment."""
-    write_record_file(folder / FLEET_RECORD_FILE, record)
+    write_versioned(folder / FLEET_RECORD_FILE, record)

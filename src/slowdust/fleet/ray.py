@@ -94,7 +94,6 @@ class RayCluster:
         """Awaited values and streams of values -> their hosts."""
 
     def hosts(self) -> Collection[str]:
-        """Return the names of the nodes that measure."""
         if self.now() - self._looked >= _LOOK_EVERY:
             self._looked = self.now()
             self._nodes = name_hosts(self._ray.nodes(), self._names)
@@ -137,7 +136,6 @@ class RayCluster:
         return True
 
     def messages(self, within: Second) -> Sequence[tuple[str, Message]]:
-        """Return the messages of hosts."""
         if not self._pending:
             time.sleep(within)
             return []
@@ -191,11 +189,9 @@ class RayCluster:
         return dict(sorted(answers.items()))
 
     def now(self) -> Second:
-        """Return the time of the machine's monotonic clock."""
         return time.monotonic()
 
     def _on_node(self, node: str, when: Ask) -> dict[str, Any]:
-        """Return the options of what runs on a node."""
         affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
         return {
             "num_cpus": 0,

@@ -40,7 +40,6 @@ class Overview:
 
     @property
     def line(self) -> str:
-        """The state in one line."""
         measuring = sum(shard is not None for shard in self.hosts.values())
         parts = [f"{counted(measuring, 'host')} of {len(self.hosts)} measure"]
         if self.left_out:

@@ -6,18 +6,18 @@ ends. `owner.json` beside it lists all that the owner started, written before or
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import secrets
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-import filelock
 import msgspec
 
 from slowdust.accounts import Account
 from slowdust.errors import SlowdustError
 from slowdust.instances.processes import ProcessMark
+from slowdust.locks import try_lock, waiting_lock
 from slowdust.places import DATA_VARIABLE, data_root, make_enterable
 
 _LOCK_FILE = "owner.lock"
@@ -58,12 +58,12 @@ def instances_root() -> Path:
     return root
 
 
-def global_lock() -> filelock.FileLock:
+def global_lock() -> AbstractContextManager[None]:
     """Return the lock for creating run directories and for finding leftovers.
 
     With it no run directory is seen between its creation and its locking.
     """
-    return filelock.FileLock(instances_root() / ".lock")
+    return waiting_lock(instances_root() / ".lock")
 
 
 def new_run_directory(name: str) -> Path:
@@ -86,7 +86,7 @@ def own(directory: Path) -> int:
     """Become the owner of a new run directory; return the lock's file descriptor."""
     new = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = os.open(directory / _LOCK_FILE, new, 0o600)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try_lock(descriptor)
     return descriptor
 
 
@@ -97,9 +97,7 @@ def try_to_lock(directory: Path) -> int | None:
         FileNotFoundError: it has been removed.
     """
     descriptor = os.open(directory / _LOCK_FILE, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not try_lock(descriptor):
         os.close(descriptor)
         return None
     return descriptor

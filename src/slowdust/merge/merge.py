@@ -20,6 +20,7 @@ from slowdust.store.folder import WORKLOAD_FILE, Folder, Writer, writing
 from slowdust.store.keeping.arriving import aside, put_in_place
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
+from slowdust.store.storage import LOCK_FILE
 from slowdust.store.waits import WaitWindow
 from slowdust.user_text import read_user_text
 from slowdust.wording import counted, shortened
@@ -81,7 +82,7 @@ def merge(
             if spec is not None:
                 writer.write_spec(spec)
             writer.write_manifest(manifest)
-        made.lock_file.unlink(missing_ok=True)
+        (made.path / LOCK_FILE).unlink(missing_ok=True)
         folder = put_in_place(made, target.path.parent)
     return Merged(folder, manifest, (*left_out, *_not_counted(counts, counted_alike)))
 

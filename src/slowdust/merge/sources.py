@@ -42,17 +42,14 @@ class Records:
 
     @property
     def name(self) -> str:
-        """The name of its experiment."""
         return self.manifest.experiment
 
     @property
     def label(self) -> str:
-        """The words by which the user knows it."""
         return self.part.given or self.name
 
     @property
     def path(self) -> str:
-        """The path by which it is told."""
         return self.part.path or str(self.part.folder.path.absolute())
 
     @cached_property
@@ -85,7 +82,6 @@ class Records:
         return bool(other.identities) and self.identities >= other.identities
 
     def is_larger_than(self, other: Records) -> bool:
-        """Return whether it has more records."""
         return self._size > other._size
 
 

@@ -29,7 +29,7 @@ def find_password(url: ServerUrl) -> Secret | None:
     Raises:
         UsageError: a variable or file with passwords cannot be used.
     """
-    in_file = _FILES.get(url.dbms)
+    in_file = _FILES.get(url.words.password_file or "")
     found = environment_text(url.words.password_variable) or (in_file(url) if in_file else None)
     return None if found is None else Secret(found)
 
@@ -98,7 +98,6 @@ def _private_text(file: Path) -> str:
 
 
 _FILES: Mapping[str, Callable[[ServerUrl], str | None]] = {
-    "postgres": _from_pgpass,
-    "mysql": _from_my_cnf,
-    "mariadb": _from_my_cnf,
+    "~/.pgpass": _from_pgpass,
+    "~/.my.cnf": _from_my_cnf,
 }

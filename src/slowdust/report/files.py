@@ -9,7 +9,7 @@ from pathlib import Path
 from slowdust.analysis.model import Report
 from slowdust.errors import UsageError
 from slowdust.places import check_regular
-from slowdust.store.folder import replace_file
+from slowdust.store.storage import replace_file
 
 _TITLE = re.compile(
     r'<title>(.*?) · Slowdust</title>\s*(?:<meta name="base" content="([^"]*)">)?', re.DOTALL

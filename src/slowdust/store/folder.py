@@ -15,16 +15,13 @@ A writer holds the folder's lock until it ends; readers need none.
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import gzip
-import os
 import shutil
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -54,8 +51,17 @@ from slowdust.store.reading import (
     read_whole,
 )
 from slowdust.store.slice import Slice
+from slowdust.store.storage import (
+    LOCK_FILE,
+    Records,
+    append_records,
+    appending,
+    locked,
+    read_records,
+    read_schema,
+    replace_file,
+)
 from slowdust.store.waits import WaitWindow
-from slowdust.temporary import becoming
 from slowdust.units import Second
 from slowdust.wording import shortened
 
@@ -74,16 +80,11 @@ Names of other folders and files begin with it, and file systems take 255 bytes.
 """
 
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 BEGINNING_OF_RECORD = b'{"place":'
 """Beginning of a slice of today's schema."""
 
 
 _Record = TypeVar("_Record", bound=msgspec.Struct)
-
-
-class _SchemaOnly(msgspec.Struct):
-    schema: int
 
 
 class Folder:
@@ -132,10 +133,9 @@ class Folder:
 
     def refuse_if_running(self) -> None:
         """Raise UsageError if another process writes to this folder."""
-        if not self.lock_file.exists():
-            return
-        with self.lock_file.open("w", encoding="utf-8") as lock:
-            self.take(lock)
+        if (self.path / LOCK_FILE).exists():
+            with self.locked():
+                pass
 
     def refuse_if_joined(self) -> None:
         """Raise UsageError if it was made of other experiments, which alone can go on."""
@@ -149,19 +149,10 @@ class Folder:
                 "measured, and `slowdust merge` them again"
             )
 
-    @property
-    def lock_file(self) -> Path:
-        """The file whose lock a writer of the folder holds."""
-        return self.path / ".lock"
-
-    def take(self, lock: IO[str]) -> None:
-        """Lock the folder by its open lock file; raise UsageError if another process has."""
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UsageError(
-                f"an experiment named '{self.name}' is running now: choose another --name"
-            ) from None
+    def locked(self) -> AbstractContextManager[None]:
+        """Hold the folder's lock; raise UsageError if another process holds it."""
+        refusal = f"an experiment named '{self.name}' is running now: choose another --name"
+        return locked(self.path, refusal)
 
     def read_manifest(self) -> Manifest:
         """Return the manifest.
@@ -179,7 +170,7 @@ class Folder:
                 f"no results of an experiment '{self.name}' in {self.path.parent}"
             ) from None
         with naming_damage(path):
-            schema = msgspec.json.decode(content, type=_SchemaOnly).schema
+            schema = read_schema(content)
             if schema > JOINED_SCHEMA:
                 raise UsageError(
                     f"'{self.name}' has results of schema {schema}, this Slowdust reads up to "
@@ -271,7 +262,7 @@ class Folder:
 class Writer:
     """The only process that writes to an experiment's folder; `writing` makes it."""
 
-    def __init__(self, folder: Folder, slices: IO[bytes]) -> None:
+    def __init__(self, folder: Folder, slices: Records) -> None:
         self.folder = folder
         self._slices = slices
 
@@ -312,13 +303,7 @@ class Writer:
 
     def append(self, *records: Slice) -> None:
         """Append slices; they are on disk when this returns."""
-        try:
-            self._slices.writelines(msgspec.json.encode(record) + b"\n" for record in records)
-            self._slices.flush()
-            os.fdatasync(self._slices.fileno())
-        except OSError as error:
-            path = self.folder.path / SLICES_FILE
-            raise SlowdustError(f"cannot write {path}: {error.strerror}") from error
+        self._slices.append(*records)
 
 
 @contextmanager
@@ -329,12 +314,10 @@ def writing(folder: Folder) -> Iterator[Writer]:
         UsageError: another process is running the experiment.
     """
     folder.path.mkdir(parents=True, exist_ok=True)
-    with folder.lock_file.open("w", encoding="utf-8") as lock:
-        folder.take(lock)
+    with folder.locked():
         folder.logs.mkdir(exist_ok=True)
         try:
-            with (folder.path / SLICES_FILE).open("a+b") as slices:
-                _cut_incomplete_line(slices)
+            with appending(folder.path / SLICES_FILE) as slices:
                 yield Writer(folder, slices)
         finally:
             if not folder.has_manifest() and not (folder.path / SLICES_FILE).stat().st_size:
@@ -353,60 +336,6 @@ def newest_first(folders: Iterable[Folder]) -> list[Folder]:
     return sorted(
         folders, key=lambda folder: (folder.path / MANIFEST_FILE).stat().st_mtime, reverse=True
     )
-
-
-def read_records(path: Path, kind: type[_Record]) -> list[_Record]:
-    """Return the complete lines of a file of records; none where there is no file.
-
-    Raises:
-        SlowdustError: a line that is not the last is damaged.
-    """
-    with naming_damage(path):
-        decoder = msgspec.json.Decoder(kind)
-        return [decoder.decode(line) for line in complete_lines(path) if line.strip()]
-
-
-def append_records(path: Path, added: Sequence[msgspec.Struct]) -> None:
-    """Append records to a file, in place of an incomplete last line; they are on disk afterwards.
-
-    Raises:
-        SlowdustError: it cannot be written.
-    """
-    if not added:
-        return
-    try:
-        with path.open("a+b") as records:
-            _cut_incomplete_line(records)
-            records.writelines(msgspec.json.encode(record) + b"\n" for record in added)
-            records.flush()
-            os.fdatasync(records.fileno())
-    except OSError as error:
-        raise SlowdustError(f"cannot write {path}: {error.strerror}") from error
-
-
-def _cut_incomplete_line(records: IO[bytes]) -> None:
-    records.seek(0)
-    content = records.read()
-    records.truncate(content.rfind(b"\n") + 1)
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Replace a file so that a reader sees the old or the new content, even after a crash.
-
-    Raises:
-        SlowdustError: it cannot be written.
-    """
-    try:
-        with becoming(path) as new:
-            new.write_bytes(content)
-    except OSError as error:
-        raise cannot_write(path, error) from error
-
-
-def cannot_write(path: Path, error: OSError) -> SlowdustError:
-    """Return the error of a file that cannot be written, with what to do about a full disk."""
-    remedy = " (free some space there, and start again)" if error.errno in _FULL else ""
-    return SlowdustError(f"cannot write {path}: {error.strerror}{remedy}")
 
 
 def _decoded(lines: Iterable[bytes]) -> Iterator[Slice]:

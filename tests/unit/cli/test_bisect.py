@@ -8,9 +8,8 @@ import msgspec
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.bisection.metrics import metric_called, words_for
-from slowdust.bisection.record import read_record, write_record
-from slowdust.bisection.run import take_up
+from slowdust.studies.bisect.metrics import metric_called, words_for
+from slowdust.studies.bisect.record import Record
 from tests.unit.cli.command import Slowdust, spoken
 from tests.unit.synthetic_search import record_of
 
@@ -102,16 +101,17 @@ def test_a_search_goes_on_with_the_same_question_only(
     options = {"tests": "scan", "rows": 10_000, "budget": "60s", "settings": ["a=b"]}
     record = record_of(4)
     question = msgspec.structs.replace(record.question, options=options, metric="time")
-    write_record(folder, msgspec.structs.replace(record, question=question))
+    kept = folder / "bisection.json"
+    kept.write_bytes(msgspec.json.encode(msgspec.structs.replace(record, question=question)))
     arguments = ("bisect", "postgres@1..9", "--metric", "time", "--name", "begun", "--resume")
     same = (*arguments, "--test", "scan", "--set", "a=b", "--results", tmp_path / "results")
-    take_up(folder, question)
 
     outcome = slowdust(*same, "--budget", "2m")
     assert outcome.code == 2
     assert outcome.complaint == snapshot
     outcome = slowdust(*same, "--builds", "30")
-    assert read_record(folder).question.most_candidates == 30
+    read = msgspec.json.decode(kept.read_bytes(), type=Record)
+    assert read.question.most_candidates == 30
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.bisection.ranges import released
-from slowdust.blaming.run import Question, Record, series_in
 from slowdust.builds import Build
 from slowdust.store.manifest import BuildFacts
+from slowdust.studies.blame import Question, Record
+from slowdust.studies.candidates import released
 from tests.unit.cli.command import Slowdust, spoken
 
 WORKLOAD = Path(__file__).parents[2] / "cases" / "limits" / "in-table.toml"
@@ -119,17 +119,17 @@ def test_a_series_goes_on_with_the_same_question_only(
     )
     record = Record(question=question, releases=listed, experiments=[[0, 1, 2]])
     (results / "begun").mkdir()
-    series_in(results / "begun").write(record)
+    kept = results / "begun" / "blame.json"
+    kept.write_bytes(msgspec.json.encode(record))
     same = ("--every", "1", "--rows", "1000", "--tests", "scan", "--name", "begun")
     outcome = slowdust("blame", "postgres@17.0..17.2", *same)
     assert outcome.complaint == snapshot
     outcome = slowdust("blame", "postgres@17.0..17.2", *same, "--resume")
     assert outcome.code == 2
     assert outcome.complaint == snapshot
-    (results / "begun" / "blame.json").write_text("{")
+    kept.write_text("{")
     outcome = slowdust("blame", "postgres@17.0..17.2", *same, "--resume")
     assert (outcome.code, "is damaged" in outcome.complaint) == (1, True)
-    newer = msgspec.structs.replace(record, schema=9)
-    series_in(results / "begun").write(newer)
+    kept.write_bytes(msgspec.json.encode(msgspec.structs.replace(record, schema=9)))
     outcome = slowdust("blame", "postgres@17.0..17.2", *same, "--resume")
     assert (outcome.code, "newer Slowdust" in outcome.complaint) == (2, True)

@@ -14,7 +14,9 @@ from slowdust.builds.catalog import catalog_of
 from slowdust.cli import conduct
 from slowdust.errors import SlowdustError
 from slowdust.experiment.claims.claim import WhenBusy
+from slowdust.experiment.experiment import Experiment
 from slowdust.experiment.journal import StartMode
+from slowdust.experiment.local_lab import LocalLab
 from slowdust.experiment.spec.spec import Spec
 from slowdust.places import data_root
 from slowdust.store.folder import Folder, writing
@@ -50,14 +52,14 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     """The calibrations that were run: name, contender and mode of each."""
     calls: Calls = []
 
-    def conducted(spec: Spec, results: Path, mode: StartMode, when_busy: WhenBusy) -> int:
+    def conducted(experiment: Experiment, when_busy: WhenBusy) -> int:
         del when_busy
-        contender = spec.contenders[0].contender
-        calls.append((spec.name, contender, mode))
+        contender, mode = experiment.spec.contenders[0].contender, experiment.mode
+        calls.append((experiment.name, contender, mode))
         if contender == BROKEN:
             raise SlowdustError("it does not start")
         if mode is StartMode.FRESH:
-            store(Folder(results / spec.name), contender)
+            store(experiment.folder, contender)
         return 0
 
     monkeypatch.setattr(conduct, "conduct", conducted)
@@ -97,13 +99,13 @@ def test_a_contender_that_fails_does_not_end_the_others(
 def test_builds_are_there_before_anything_is_measured(
     slowdust: Slowdust, calls: Calls, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    def resolve(spec: Spec, view: object) -> None:
-        del view
+    def prepare(lab: LocalLab, spec: Spec) -> None:
+        del lab
         if spec.contenders[0].contender == BROKEN:
             raise SlowdustError("no such build")
 
     monkeypatch.setattr(conduct, "fetch_builds", FETCH_BUILDS)
-    monkeypatch.setattr(conduct, "resolve_contenders", resolve)
+    monkeypatch.setattr(LocalLab, "prepare", prepare)
     outcome = slowdust("calibrate", "postgres@17.6", BROKEN, "--name", "night")
     assert outcome.complaint == snapshot
     assert not calls

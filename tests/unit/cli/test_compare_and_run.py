@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import shutil
 import sys
 import tomllib
 from collections.abc import Callable
@@ -19,8 +20,8 @@ import click
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.cli import conduct
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.experiment import local_lab
 from slowdust.experiment.announced import Announced
 from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.journal import StartMode
@@ -60,7 +61,10 @@ class Runs:
         self.calls.append((tomllib.loads(spec.to_toml()), results, mode))
         if self.failure is not None:
             raise self.failure(results / spec.name)
-        return Folder(self.experiment)
+        folder = Folder.of(results, spec.name)
+        if not folder.has_manifest():
+            shutil.copytree(self.experiment, folder.path, dirs_exist_ok=True)
+        return folder
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -73,7 +77,7 @@ class Runs:
 def runs(results: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
     """Runs that all end with the results of micro."""
     runs = Runs(results / "micro")
-    monkeypatch.setattr(conduct, "run_experiment", runs.run_experiment)
+    monkeypatch.setattr(local_lab, "run_experiment", runs.run_experiment)
     return runs
 
 
@@ -148,11 +152,11 @@ def test_compare_begins_afresh_under_a_name_made_from_contenders_and_time(
 
 
 def test_it_ends_with_the_tldr_and_a_page(slowdust: Slowdust, runs: Runs) -> None:
-    outcome = slowdust("compare", OLD, NEW)
-    page = runs.experiment / "report.html"
+    outcome = slowdust("compare", OLD, NEW, "--name", "mine")
+    page = Path("results/mine/report.html")
     assert page.is_file()
     assert outcome.err.splitlines()[-1] == f"report: {page}"
-    [*tldr, _] = slowdust("report", "micro").out.splitlines()
+    [*tldr, _] = slowdust("report", "mine").out.splitlines()
     assert outcome.out.splitlines() == tldr
 
 
@@ -367,7 +371,7 @@ def test_a_budget_that_decides_nothing_is_asked_back(
     snapshot: SnapshotAssertion,
 ) -> None:
     short = Outlook(60.0, 90.0, 0.2, "2026-11-20", "this budget decides little")
-    monkeypatch.setattr(conduct, "outlook_of", lambda *_: short)
+    monkeypatch.setattr("slowdust.cli.conduct.outlook_of", lambda *_: short)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: terminal, raising=False)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
     questions = []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.cli import conduct
+from slowdust.experiment import local_lab
 from slowdust.experiment.journal import StartMode
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.store.folder import Folder, writing
@@ -46,7 +46,7 @@ def noisy(results: Path) -> Folder:
 @pytest.fixture
 def runs(noisy: Folder, monkeypatch: pytest.MonkeyPatch) -> Runs:
     runs = Runs(noisy.path)
-    monkeypatch.setattr(conduct, "run_experiment", runs.run_experiment)
+    monkeypatch.setattr(local_lab, "run_experiment", runs.run_experiment)
     return runs
 
 
@@ -107,7 +107,7 @@ def test_until_decided_asks_for_what_the_forecast_says_and_ends(
             shutil.copytree(quiet.path, noisy.path)
         return noisy
 
-    monkeypatch.setattr(conduct, "run_experiment", run_experiment)
+    monkeypatch.setattr(local_lab, "run_experiment", run_experiment)
 
     outcome = slowdust("more", "noisy", "--until-decided")
 

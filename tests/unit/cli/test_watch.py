@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.watching.alarms import State, write_state
-from slowdust.watching.series import append_night
+from slowdust.store.folder import Folder
+from slowdust.studies.watch.alarms import State, write_state
+from slowdust.studies.watch.series import append_night
 from tests.unit.cli.command import Slowdust, spoken
-from tests.unit.watching.synthetic_watch import RELEASES, judged, nights_of
+from tests.unit.studies.watch.synthetic_watch import RELEASES, judged, nights_of
 
 WATCH = '[watch]\nname = "w"\n'
 OF_RELEASES = WATCH + 'releases = "postgres@15.0..15.9"\n'
@@ -112,7 +112,7 @@ def test_a_watch_that_was_not_begun_is_refused(
 def test_two_of_one_name_do_not_run_at_once(
     slowdust: Slowdust, watched: Path, snapshot: SnapshotAssertion
 ) -> None:
-    with FileLock(watched / "watch/w/.lock"):
+    with Folder(watched / "watch/w").locked():
         outcome = slowdust("watch", "w.toml", "--results", watched)
     assert outcome.code == 2
     assert outcome.complaint == snapshot

@@ -79,12 +79,13 @@ def test_logs_are_no_data_files(
 def test_pages_have_the_size_that_the_server_tells(
     tmp_path: Path, kind: Family, dbms: str, version: str, statement: str | None
 ) -> None:
-    assert kind.page_size_statement(site_of(tmp_path, build_of(dbms, version))) == statement
+    query = kind.page_size(site_of(tmp_path, build_of(dbms, version)))
+    assert (None if query is None else query.statements[0]) == statement
 
 
 def test_blocks_of_myrocks_are_compressed_and_of_no_one_size(tmp_path: Path) -> None:
     of_rocksdb = site_of(tmp_path, build_of("mariadb", "10.11.18"), engine="rocksdb")
-    assert MARIADB.page_size_statement(of_rocksdb) is None
+    assert MARIADB.page_size(of_rocksdb) is None
 
 
 def test_all_is_written_out_before_it_is_counted(tmp_path: Path) -> None:

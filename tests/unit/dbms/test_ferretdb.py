@@ -19,6 +19,7 @@ from slowdust.dbms.stages import Stage, Statements
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.secret import Secret
 from slowdust.store.manifest import BuildFacts
+from tests.queries import read
 
 FERRETDB = family("ferretdb")
 ME = Account("me", 1, 1)
@@ -60,7 +61,7 @@ def settings_of(**values: str) -> Settings:
 def beneath(monkeypatch: pytest.MonkeyPatch) -> None:
     """A build of each version of Postgres, in place of those of the catalog."""
     monkeypatch.setattr(
-        "slowdust.dbms.ferret.postgres.postgres_build",
+        "slowdust.dbms.ferretdb.postgres_build",
         lambda version: build_of(version, "postgres"),
     )
 
@@ -238,7 +239,7 @@ def test_statistics_are_gathered_and_postgres_tables_vacuumed(tmp_path: Path) ->
         '{"collStats":"a"}', '{"collStats":"b"}'
     ]  # fmt: skip
     assert FERRETDB.after_writes(sqlite, ["a"]) == FERRETDB.after_load(sqlite, ["a"])
-    assert FERRETDB.after_step(sqlite, ["a"]) == FERRETDB.before_sizes(sqlite, ["a"]) == []
+    assert FERRETDB.after_step(sqlite, ["a"]) == []
     postgres = {"postgres": "17.6"}
     assert texts(FERRETDB.after_load(site_of(tmp_path, postgres), ["a"])) == [
         '{"collStats":"a"}', '{"compact":"a"}'
@@ -287,15 +288,13 @@ def test_what_the_server_does_not_tell_is_absent(
 ) -> None:
     site = site_of(tmp_path)
     stats = '{"storageSize": 4096, "indexSize": 2048, "totalSize": 8192, "ok": 1.0}'
-    assert FERRETDB.read_sizes(site, [(stats,)]) == Sizes(8192, 4096, 2048)
+    assert read(FERRETDB.sizes(site, []), [(stats,)]) == Sizes(8192, 4096, 2048)
     with pytest.raises(SlowdustError) as error:
-        FERRETDB.read_sizes(site, [('{"ok": 1.0}',)])
+        read(FERRETDB.sizes(site, []), [('{"ok": 1.0}',)])
     assert str(error.value) == snapshot
-    answer = [('{"ok": 1.0}',)]
-    assert FERRETDB.read_counters(site, answer) == {}
-    assert FERRETDB.read_settings(site, answer) == {}
-    assert not FERRETDB.facts_statements(site)
-    assert FERRETDB.buffer_pool_statement(site) is None
+    for query in (FERRETDB.counters, FERRETDB.settings_in_force, FERRETDB.facts):
+        assert query(site) is None
+    assert FERRETDB.buffer_pool(site) is None
 
 
 def test_reasons_are_found() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from slowdust.dbms.mysqld import in_force as mysqld
-from slowdust.dbms.postmaster import in_force as postmaster
+from slowdust.dbms.mysqld.settings_check import settings_in_force
+from slowdust.dbms.postgres_protocol import query_of_settings
 
 
 @pytest.mark.parametrize(
@@ -37,15 +37,16 @@ def test_values_of_postgres(
     given: str, setting: str, unit: str | None, kind: str, *, same: bool
 ) -> None:
     row = ["name", "as shown", setting, unit, kind]
-    read = postmaster.read({"name": given, "not_reported": "1"}, [row])
+    read = query_of_settings({"name": given, "not_reported": "1"}).read([[row]])
     assert {name: (value.text, value.as_given) for name, value in read.items()} == {
         "name": ("as shown", same)
     }
 
 
 def test_only_the_given_settings_are_asked_for() -> None:
-    assert "IN ('jit', 'work_mem')" in postmaster.statement(["jit", "work_mem"])
-    assert "IN (NULL)" in postmaster.statement([])
+    (statement,) = query_of_settings({"jit": "on", "work_mem": "4MB"}).statements
+    assert "IN ('jit', 'work_mem')" in statement
+    assert "IN (NULL)" in query_of_settings({}).statements[0]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ def test_only_the_given_settings_are_asked_for() -> None:
     ],
 )
 def test_values_of_mysql(name: str, given: str, in_force: str, *, same: bool) -> None:
-    read = mysqld.read({name: given}, [[name, in_force], ["other", "1"]])
+    read = settings_in_force({name: given}).read([[[name, in_force], ["other", "1"]]])
     assert {key: (value.text, value.as_given) for key, value in read.items()} == {
         name: (in_force, same)
     }
@@ -85,6 +86,6 @@ def test_values_of_mysql(name: str, given: str, in_force: str, *, same: bool) ->
 
 def test_options_that_are_no_variables_are_absent_and_old_names_are_known() -> None:
     given = {"plugin_load_add": "ha_rocksdb.so", "transaction_isolation": "READ-COMMITTED"}
-    read = mysqld.read(given, [["tx_isolation", "READ-COMMITTED"]])
+    read = settings_in_force(given).read([[["tx_isolation", "READ-COMMITTED"]]])
     assert list(read) == ["transaction_isolation"]
     assert read["transaction_isolation"].as_given

@@ -25,6 +25,7 @@ from slowdust.dbms.stages import Row, Statements
 from slowdust.errors import UsageError
 from slowdust.secret import Secret
 from slowdust.store.manifest import BuildFacts
+from tests.queries import read
 
 MONGODB = family("mongodb")
 ME = Account("me", 1, 1)
@@ -354,7 +355,7 @@ def test_a_checkpoint_is_done_where_the_server_would_soon_do_one(tmp_path: Path)
     rare = site_of(tmp_path, {"storage.syncPeriodSecs": "3600"})
     assert MONGODB.after_load(rare, ["a"]) == checkpoint
     assert MONGODB.after_writes(rare, ["a"]) == checkpoint
-    assert MONGODB.before_sizes(rare, ["a"]) == checkpoint
+    assert MONGODB.sizes(rare, ["a"]).before == tuple(checkpoint)
     assert MONGODB.after_step(rare, ["a"]) == []
     for site in (site_of(tmp_path), site_of(tmp_path, {"storage.syncPeriodSecs": "60"})):
         assert MONGODB.after_step(site, ["a"]) == checkpoint
@@ -364,26 +365,26 @@ def test_a_checkpoint_is_done_where_the_server_would_soon_do_one(tmp_path: Path)
 def test_replies_are_read(tmp_path: Path) -> None:
     site = site_of(tmp_path)
     stats = {"objects": 2000, "storageSize": 4096, "indexSize": 2048, "ok": 1.0}
-    assert MONGODB.read_sizes(site, reply_of(stats)) == Sizes(6144, 4096, 2048)
-    assert MONGODB.read_facts(site, [reply_of(stats), reply_of(STATUS)]) == {
+    assert read(MONGODB.sizes(site, []), reply_of(stats)) == Sizes(6144, 4096, 2048)
+    assert read(MONGODB.facts(site), reply_of(stats), reply_of(STATUS)) == {
         "server": {"documents": 2000.0, "dirty_bytes": 4096.0}
     }
-    assert MONGODB.read_counters(site, reply_of(STATUS)) == {
+    assert read(MONGODB.counters(site), reply_of(STATUS)) == {
         "keys_examined": 39060.0,
         "documents_examined": 794184.0,
         "documents_written": 3814.0,
         "page_requests": 5000.0,
     }
-    assert MONGODB.read_buffer_pool(site, reply_of(STATUS)) == 1 << 28
-    assert MONGODB.buffer_pool_statement(site_of(tmp_path, engine="mmapv1")) is None
+    assert read(MONGODB.buffer_pool(site), reply_of(STATUS)) == 1 << 28
+    assert MONGODB.buffer_pool(site_of(tmp_path, engine="mmapv1")) is None
 
 
 def test_what_a_server_does_not_tell_is_absent(tmp_path: Path) -> None:
     site = site_of(tmp_path)
     nothing = reply_of({"ok": 1.0})
-    assert MONGODB.read_counters(site, nothing) == {}
-    assert MONGODB.read_facts(site, [nothing, nothing]) == {"server": {}}
-    assert MONGODB.read_buffer_pool(site, nothing) is None
+    assert read(MONGODB.counters(site), nothing) == {}
+    assert read(MONGODB.facts(site), nothing, nothing) == {"server": {}}
+    assert read(MONGODB.buffer_pool(site), nothing) is None
 
 
 def test_settings_in_force_are_those_that_the_server_read(tmp_path: Path) -> None:
@@ -400,7 +401,7 @@ def test_settings_in_force_are_those_that_the_server_read(tmp_path: Path) -> Non
         "setParameter": {"ttlMonitorEnabled": "false"},
         "storage": {"dbPath": "/d", "wiredTiger": wired, "directoryPerDB": True},
     }
-    in_force = MONGODB.read_settings(site, reply_of({"parsed": parsed, "ok": 1.0}))
+    in_force = read(MONGODB.settings_in_force(site), reply_of({"parsed": parsed, "ok": 1.0}))
     assert {name: (value.text, value.as_given) for name, value in in_force.items()} == {
         CACHE: ("0.5", True),
         COMPRESSOR: ("zstd", False),

@@ -8,6 +8,7 @@ import pytest
 
 from slowdust.dbms import family
 from slowdust.dbms.by_url import Dialect, Introduction
+from tests.queries import read
 
 
 def dialect() -> Dialect:
@@ -23,7 +24,7 @@ def rows(reply: object) -> list[list[str | None]]:
 def introduced(build: object, names: list[str], database: str = "bench") -> Introduction:
     batch = [{"name": name, "type": "collection"} for name in names]
     collections = {"cursor": {"id": 0, "firstBatch": batch}, "ok": 1.0}
-    return dialect().read_introduction([rows(build), rows(collections)], database)
+    return read(dialect().introduction(database), rows(build), rows(collections))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,7 @@ def test_collections_of_others_are_those_of_a_database_that_is_not_slowdusts() -
 def test_the_engine_is_known_where_the_server_tells_one_that_is(
     status: object, engine: str | None
 ) -> None:
-    assert dialect().read_engine(rows(status)) == engine
+    assert read(dialect().engine, rows(status)) == engine
 
 
 def test_a_database_is_dropped_to_be_made() -> None:

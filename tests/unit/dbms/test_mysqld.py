@@ -14,9 +14,8 @@ from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Access, Auth, Listen
 from slowdust.dbms.mysqld.family import MysqldFamily
-from slowdust.dbms.mysqld.instance_options import RESERVED_SETTINGS, user_file
 from slowdust.dbms.mysqld.layout import sql_file, version_of
-from slowdust.dbms.mysqld.options import option_file
+from slowdust.dbms.mysqld.options import RESERVED_SETTINGS, option_file, user_file
 from slowdust.dbms.settings import Settings
 from slowdust.errors import UsageError
 from slowdust.secret import Secret

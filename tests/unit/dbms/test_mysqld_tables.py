@@ -10,6 +10,7 @@ import pytest
 from slowdust.dbms.family import Sizes
 from slowdust.dbms.settings import AcceptedSettings
 from slowdust.dbms.stages import Statements, WaitUntil, WithSettings
+from tests.queries import read
 from tests.unit.dbms.mysqld_sites import MARIADB, MYSQL, build_of, site_of
 
 
@@ -77,10 +78,10 @@ def test_rocksdb_compacts(tmp_path: Path) -> None:
 def test_numbers_are_brought_up_to_date_before_sizes_are_read(tmp_path: Path) -> None:
     analyze = Statements(("ANALYZE TABLE a", "ANALYZE TABLE b"))
     innodb = site_of(tmp_path, build_of("mysql", "9.7.4"))
-    assert MYSQL.before_sizes(innodb, ["a", "b"]) == [analyze]
+    assert MYSQL.sizes(innodb, ["a", "b"]).before == (analyze,)
     (tmp_path / "r").mkdir()
     rocksdb = site_of(tmp_path / "r", build_of("mariadb", "10.11.18"), engine="rocksdb")
-    flush, then = MARIADB.before_sizes(rocksdb, ["a", "b"])
+    flush, then = MARIADB.sizes(rocksdb, ["a", "b"]).before
     assert flush == Statements(("SET GLOBAL rocksdb_force_flush_memtable_now = 1",))
     assert then == analyze
 
@@ -91,7 +92,7 @@ def test_memory_owes_nothing_and_keeps_nothing(tmp_path: Path) -> None:
     assert len(MYSQL.after_writes(site, ["sbtest1"])) == 1
     assert not MYSQL.keeps_tables(site)
     assert MYSQL.keeps_tables(site_of(tmp_path, build))
-    assert MYSQL.buffer_pool_statement(site) is None
+    assert MYSQL.buffer_pool(site) is None
 
 
 def test_sizes_are_those_of_the_files_that_hold_tables(tmp_path: Path) -> None:
@@ -103,7 +104,7 @@ def test_sizes_are_those_of_the_files_that_hold_tables(tmp_path: Path) -> None:
     rows = [("500", "100")]
     for engine, data in (("innodb", 700), ("rocksdb", 50), ("memory", 600)):
         site = site_of(tmp_path, build, engine=engine)
-        assert MYSQL.read_sizes(site, rows) == Sizes(data, 500, 100)
+        assert read(MYSQL.sizes(site, []), rows) == Sizes(data, 500, 100)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +125,7 @@ def test_tables_may_be_in_the_system_tablespace(
     (tmp_path / "data/ibdata1").write_bytes(b"x" * 1000)
     site = site_of(tmp_path, build_of("mysql", version))
     site = dataclasses.replace(site, settings=AcceptedSettings(settings, (), {}))
-    assert MYSQL.read_sizes(site, [("500", "100")]).data_bytes == data
+    assert read(MYSQL.sizes(site, []), [("500", "100")]).data_bytes == data
 
 
 def test_files_that_a_server_deletes_meanwhile_are_left_out(
@@ -134,4 +135,4 @@ def test_files_that_a_server_deletes_meanwhile_are_left_out(
     files[0].write_bytes(b"x" * 50)
     monkeypatch.setattr("slowdust.dbms.mysqld.engines.files_below", lambda *_: files)
     site = site_of(tmp_path, build_of("mariadb", "10.11.18"), engine="rocksdb")
-    assert MARIADB.read_sizes(site, [("500", "100")]).data_bytes == 50
+    assert read(MARIADB.sizes(site, []), [("500", "100")]).data_bytes == 50

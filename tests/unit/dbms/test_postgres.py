@@ -22,6 +22,7 @@ from slowdust.dbms.stages import Stage, Statements, WaitUntil
 from slowdust.errors import UsageError
 from slowdust.secret import Secret
 from slowdust.store.manifest import BuildFacts
+from tests.queries import read
 
 POSTGRES = family("postgres")
 
@@ -193,7 +194,7 @@ def test_what_autovacuum_would_do_is_done_where_it_is_on(
 
 
 def test_sizes_are_read_in_bytes(tmp_path: Path) -> None:
-    sizes = POSTGRES.read_sizes(site_of(tmp_path), [("8000", "500", "300")])
+    sizes = read(POSTGRES.sizes(site_of(tmp_path), []), [("8000", "500", "300")])
     assert sizes == Sizes(8000, 500, 300)
 
 

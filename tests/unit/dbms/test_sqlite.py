@@ -21,6 +21,7 @@ from slowdust.dbms.stages import Statements
 from slowdust.errors import UsageError
 from slowdust.secret import Secret
 from slowdust.store.manifest import BuildFacts
+from tests.queries import read
 
 SQLITE = family("sqlite")
 ME = Account("me", os.getuid(), os.getgid())
@@ -163,16 +164,16 @@ def test_statistics_and_checkpoint_come_after_a_load(tmp_path: Path) -> None:
 
 def test_answers_are_read(tmp_path: Path) -> None:
     site = site_of(tmp_path, cache_size="-2000", synchronous="normal")
-    assert SQLITE.read_sizes(site, [("4096", "2048", "1024")]) == Sizes(4096, 2048, 1024)
+    assert read(SQLITE.sizes(site, []), [("4096", "2048", "1024")]) == Sizes(4096, 2048, 1024)
     trees = [("table", "t", "t", "10", "8", "2"), ("index", "t", "t_k", "3", "2", "2")]
-    assert SQLITE.read_facts(site, [trees]) == {
+    assert read(SQLITE.facts(site), trees) == {
         "t": {"pages": 10.0, "leaf_pages": 8.0, "height": 2.0},
         "t.t_k": {"pages": 3.0, "leaf_pages": 2.0, "height": 2.0},
     }
-    in_force = SQLITE.read_settings(site, [("-2000",), ("2",)])
+    in_force = read(SQLITE.settings_in_force(site), [("-2000",), ("2",)])
     assert in_force["cache_size"].as_given
     assert (in_force["synchronous"].text, in_force["synchronous"].as_given) == ("2", False)
-    assert SQLITE.read_counters(site, []) == {}
+    assert SQLITE.counters(site) is None
 
 
 def test_reasons_are_found(snapshot: SnapshotAssertion) -> None:

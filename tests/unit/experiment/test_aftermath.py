@@ -12,7 +12,7 @@ from typing import NamedTuple, cast
 import pytest
 
 from slowdust.benchmarks.steps import Server, StepBenchmark
-from slowdust.dbms.in_force import InForce
+from slowdust.dbms.settings import InForce
 from slowdust.dbms.stages import Stage
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.errors import UsageError
-from slowdust.experiment.more import spec_with_more
+from slowdust.experiment.experiment import spec_with_more
 from slowdust.experiment.plan import plan
 from slowdust.experiment.slices.schedule import turns
 from slowdust.experiment.spec.spec import Spec, parse_spec, read_spec

@@ -10,6 +10,7 @@ from typing import Literal, cast
 import pytest
 
 from slowdust.benchmarks.micro import MICRO
+from slowdust.dbms.stages import Query
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.patience import Patience
@@ -248,11 +249,8 @@ def described(
     view = PlainView()
     contenders = Contenders([], cast("Driver", Answers(failure)), tmp_path, view)
     contenders.on_warning((kept if kept is not None else []).append)
-    family = SimpleNamespace(
-        before_counters=lambda site: [],
-        counters_statement=lambda site: "SELECT",
-        read_counters=lambda site, rows: {"heap_blocks": float(len(rows))},
-    )
+    query = Query(("SELECT",), lambda answers: {"heap_blocks": float(len(answers[0]))})
+    family = SimpleNamespace(counters=lambda site: query)
     contender = SimpleNamespace(
         name="a",
         family=family,

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from slowdust.benchmarks.micro import MICRO
+from slowdust.dbms import family
 from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import PlanText
 from slowdust.experiment.plan import PlannedStep
@@ -27,7 +28,8 @@ def test_the_slowest_contender_decides_how_many_operations_are_compared() -> Non
         executed = Executed(operations=done, executions=done, amounts={}) if done else None
         return [PlanText("SELECT", "scan", executed)]
 
-    running = [SimpleNamespace(name=name) for name in IN_TIME]
+    sqlite = family("sqlite")
+    running = [SimpleNamespace(name=name, family=sqlite) for name in IN_TIME]
     contenders = SimpleNamespace(
         driver=SimpleNamespace(explain=explain, waits=SimpleNamespace()),
         having=lambda _: running,

@@ -6,6 +6,7 @@ from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
 
+from slowdust.experiment.experiment import Experiment
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from slowdust.fleet.lab import FleetLab
 from slowdust.fleet.queue import Asked, Builds, Record, read_record
@@ -44,8 +45,13 @@ class Laboratory:
         self.view = Heard()
 
     def run(self) -> Folder:
-        lab = FleetLab(self.fleet, self.asked, lambda: nullcontext(self.view))  # type: ignore[arg-type]
-        return lab.measure(self.spec, self.results)
+        experiment = Experiment.create(self.spec, self.results)
+        experiment.run(self.lab)
+        return experiment.folder
+
+    @property
+    def lab(self) -> FleetLab:
+        return FleetLab(self.fleet, self.asked, lambda: nullcontext(self.view))  # type: ignore[arg-type]
 
     @property
     def record(self) -> Record:

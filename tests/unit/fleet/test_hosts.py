@@ -6,6 +6,7 @@ import errno
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -120,7 +121,7 @@ def test_a_host_is_examined_after_a_shard_whose_head_was_killed_has_stopped(
     monkeypatch.setattr(time, "sleep", sleep)
     monkeypatch.setattr(hosts, "examine", lambda _host: [])
     monkeypatch.setattr(hosts, "read_host", lambda _root: None)
-    with folder.lock_file.open("w", encoding="utf-8") as held:
-        folder.take(held)
+    with ExitStack() as held:
+        held.enter_context(folder.locked())
         hosts.host_facts()
     assert waited

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.experiment.experiment import Experiment
 from slowdust.fleet.queue import State, Unfit
 from slowdust.store.finding import Finding, Severity
 from slowdust.store.folder import Folder
 from slowdust.store.of_fleet import fleet_folder, way_on_of_fleet
+from slowdust.studies.engine import Order, carry_out
 from tests.unit.fleet.laboratory import (
     STARTS,
     TESTS,
@@ -272,6 +274,18 @@ def test_more_starts_of_some_tests_are_measured_as_an_extension(tmp_path: Path) 
     assert manifest.finished
     laboratory.run()
     assert laboratory.fleet.measured - measured == added, "it is finished"
+
+
+def test_a_study_measures_and_extends_on_a_fleet(tmp_path: Path) -> None:
+    laboratory = Laboratory(tmp_path, SimulatedFleet({"a": SimulatedHost(), "b": SimulatedHost()}))
+    order = Order(spec_of(), extra=200.0)
+    for _ in range(2):  # the second time there is nothing left to do
+        experiment = carry_out(order, laboratory.lab, tmp_path)
+        assert isinstance(experiment, Experiment)
+        assert experiment.stored.manifest.finished
+        assert min(experiment.stored.manifest.turns_done.values()) > STARTS
+        assert len(laboratory.record.shards) == len(laboratory.record.placements) > len(TESTS) / 2
+        assert experiment.report().results
 
 
 def test_another_specification_is_refused(tmp_path: Path) -> None:

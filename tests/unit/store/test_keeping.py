@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from pathlib import Path
@@ -53,10 +52,8 @@ def test_what_hosts_of_a_fleet_measured_is_renamed_and_removed_with_it(results: 
     renamed = results / "third.fleet"
     assert (renamed / "fleet.toml").read_text() == 'name = "third"\nrows = 10\n'
     assert not fleet.exists()
-    with (renamed / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(UsageError, match="'third' is running"):
-            remove_experiment(folder)
+    with Folder(renamed).locked(), pytest.raises(UsageError, match="'third' is running"):
+        remove_experiment(folder)
     remove_experiment(folder)
     assert sorted(path.name for path in results.iterdir()) == ["second", "taken.fleet"]
 
@@ -84,8 +81,7 @@ def test_a_folder_without_records_is_no_experiment(results: Path) -> None:
 
 def test_a_running_experiment_is_neither_renamed_nor_removed(results: Path) -> None:
     folder = Folder(results / "first")
-    with folder.lock_file.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with folder.locked():
         with pytest.raises(UsageError, match="'first' is running: wait"):
             rename_experiment(folder, "third")
         with pytest.raises(UsageError, match="'first' is running: wait"):

@@ -15,6 +15,7 @@ from slowdust.benchmarks.model import Candidate, Group
 from slowdust.benchmarks.vector import VECTOR
 from slowdust.benchmarks.vector.options import VectorTable
 from slowdust.benchmarks.vector.searches import test_called as called
+from slowdust.dbms import family
 from slowdust.errors import UsageError
 from slowdust.experiment.setup import refuse_by_name
 from slowdust.experiment.spec.options import spec_from_options
@@ -66,22 +67,29 @@ def test_builds_have_one_client() -> None:
 
 
 def test_mariadb_lacks_ivfflat_and_says_why() -> None:
-    lacking = {test.name.partition(".")[0] for test in VECTOR.tests if test.absent_on}
-    assert lacking == {"ivfflat", "build-ivfflat"}
-    (reason,) = {test.absent_on["mariadb"] for test in VECTOR.tests if test.absent_on}
-    assert reason == "MariaDB has no IVFFlat"
+    reasons = {
+        test.name.partition(".")[0]: reason
+        for test in VECTOR.tests
+        if (reason := test.lack(family("mariadb"), "innodb")) is not None
+    }
+    assert reasons == dict.fromkeys(("ivfflat", "build-ivfflat"), "MariaDB has no IVFFlat")
+    assert not any(test.lack(family("postgres"), None) for test in VECTOR.tests)
 
 
 @pytest.mark.parametrize(
     ("candidate", "metric", "refusal"),
     [
-        (Candidate("mysql", "9.7.4"), "l2", "mysql has no vector indexes"),
-        (Candidate("sqlite", "3.50.2"), "l2", "sqlite has no vector indexes"),
-        (Candidate("mariadb", "11.4.5"), "l2", "MariaDB 11.4.5 has no vector indexes"),
-        (Candidate("mariadb", "11.8.9", engine="rocksdb"), "l2", "need InnoDB, not rocksdb"),
-        (Candidate("mariadb", "11.8.9", engine="innodb"), "ip", "for the metric ip"),
-        (Candidate("mariadb", "11.8.9", engine="innodb"), "cosine", None),
-        (Candidate("postgres"), "ip", None),
+        (Candidate(family("mysql"), "9.7.4"), "l2", "mysql has no vector indexes"),
+        (Candidate(family("sqlite"), "3.50.2"), "l2", "sqlite has no vector indexes"),
+        (Candidate(family("mariadb"), "11.4.5"), "l2", "MariaDB 11.4.5 has no vector indexes"),
+        (
+            Candidate(family("mariadb"), "11.8.9", engine="rocksdb"),
+            "l2",
+            "need InnoDB, not rocksdb",
+        ),
+        (Candidate(family("mariadb"), "11.8.9", engine="innodb"), "ip", "for the metric ip"),
+        (Candidate(family("mariadb"), "11.8.9", engine="innodb"), "cosine", None),
+        (Candidate(family("postgres")), "ip", None),
     ],
 )
 def test_refusals(candidate: Candidate, metric: str, refusal: str | None) -> None:
@@ -91,12 +99,12 @@ def test_refusals(candidate: Candidate, metric: str, refusal: str | None) -> Non
 
 
 def test_postgres_without_the_extension_is_refused(tmp_path: Path) -> None:
-    refusal = VECTOR.refusal(Candidate("postgres", "17.6", tmp_path))
+    refusal = VECTOR.refusal(Candidate(family("postgres"), "17.6", tmp_path))
     assert str(refusal).startswith("it has no pgvector")
     control = tmp_path / "share/postgresql/extension/vector.control"
     control.parent.mkdir(parents=True)
     control.touch()
-    assert VECTOR.refusal(Candidate("postgres", "17.6", tmp_path)) is None
+    assert VECTOR.refusal(Candidate(family("postgres"), "17.6", tmp_path)) is None
 
 
 def test_rows_are_fewer_than_in_other_benchmarks_unless_given() -> None:

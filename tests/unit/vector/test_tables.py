@@ -10,6 +10,7 @@ import pytest
 from slowdust.benchmarks.vector import VECTOR
 from slowdust.benchmarks.vector.options import VectorTable
 from slowdust.benchmarks.vector.tables import VectorData
+from slowdust.dbms import family
 from slowdust.errors import UsageError
 
 ROWS = 400
@@ -55,24 +56,24 @@ def test_only_tables_of_the_tests_are_made() -> None:
     ],
 )
 def test_an_index_is_made_once_the_rows_are_there(dbms: str, metric: str, statement: str) -> None:
-    (table,) = data_of("hnsw.ef10", metric=metric).tables(dbms).tables
+    (table,) = data_of("hnsw.ef10", metric=metric).tables(family(dbms)).tables
     assert table.after == [statement]
 
 
 def test_lists_are_the_square_root_of_the_rows_unless_given() -> None:
     for keys, lists in (({}, 20), ({"lists": 7}, 7)):
-        (table,) = data_of("ivfflat.probes1", **keys).tables("postgres").tables
+        (table,) = data_of("ivfflat.probes1", **keys).tables(family("postgres")).tables
         assert table.after[0].endswith(f"WITH (lists = {lists})")
 
 
 def test_the_table_without_an_index_has_none() -> None:
     for dbms in ("postgres", "mariadb"):
-        (table,) = data_of("exact").tables(dbms).tables
+        (table,) = data_of("exact").tables(family(dbms)).tables
         assert table.after == []
 
 
 def test_a_search_is_a_session_with_an_effort() -> None:
-    test = data_of("hnsw.ef40.filter10").test("hnsw.ef40.filter10", "postgres", 1)
+    test = data_of("hnsw.ef40.filter10").test("hnsw.ef40.filter10", family("postgres"), 1)
     (call,) = test.transactions[0].calls
     assert call.sql == ("SELECT id FROM vectors_hnsw WHERE bucket < 10 ORDER BY v <-> ? LIMIT 3")
     assert test.session == ["SET hnsw.ef_search = 40", "SET enable_seqscan = off"]
@@ -82,7 +83,7 @@ def test_a_search_is_a_session_with_an_effort() -> None:
 
 
 def test_a_bucket_is_a_percent_of_the_rows() -> None:
-    (table,) = data_of("hnsw.ef40.filter10").tables("postgres").tables
+    (table,) = data_of("hnsw.ef40.filter10").tables(family("postgres")).tables
     (bucket,) = (column for column in table.columns if column.name == "bucket")
     assert msgspec.to_builtins(bucket.values) == {
         "by": "cycle",
@@ -93,12 +94,12 @@ def test_a_bucket_is_a_percent_of_the_rows() -> None:
 
 
 def test_exact_scans_change_no_setting() -> None:
-    assert data_of("exact").test("exact", "mariadb", 1).session == []
-    assert data_of("exact").questions("exact", "mariadb") is None
+    assert data_of("exact").test("exact", family("mariadb"), 1).session == []
+    assert data_of("exact").questions("exact", family("mariadb")) is None
 
 
 def test_building_is_making_and_dropping() -> None:
-    (transaction,) = data_of("build-hnsw").test("build-hnsw", "mariadb", 1).transactions
+    (transaction,) = data_of("build-hnsw").test("build-hnsw", family("mariadb"), 1).transactions
     assert [call.sql.split()[0] for call in transaction.calls] == ["CREATE", "DROP"]
     assert {call.form for call in transaction.calls} == {"text"}
 
@@ -106,7 +107,7 @@ def test_building_is_making_and_dropping() -> None:
 @pytest.mark.parametrize(("dbms", "literal"), [("postgres", "'["), ("mariadb", "x'")])
 def test_questions_are_the_queries_as_literals(dbms: str, literal: str) -> None:
     data = data_of("hnsw.ef10")
-    questions = data.questions("hnsw.ef10", dbms)
+    questions = data.questions("hnsw.ef10", family(dbms))
     assert questions is not None
     assert len(questions.statements) == 7
     assert all(literal in statement for statement in questions.statements)
@@ -118,4 +119,4 @@ def test_questions_are_the_queries_as_literals(dbms: str, literal: str) -> None:
 
 def test_another_dbms_is_refused() -> None:
     with pytest.raises(UsageError, match="sqlite has no vector indexes"):
-        data_of("exact").tables("sqlite")
+        data_of("exact").tables(family("sqlite"))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal
 
-from slowdust.benchmarks.htap.data import ONE_SNAPSHOT, HtapData
-from slowdust.benchmarks.htap.options import OPTIONS, HtapTable
+from pydantic import BeforeValidator, Field, PlainSerializer, field_validator
+
+from slowdust.benchmarks.htap.data import HtapData
 from slowdust.benchmarks.htap.queries import QUERIES
 from slowdust.benchmarks.htap.tests import (
     HOLD,
@@ -20,10 +23,66 @@ from slowdust.benchmarks.htap.tests import (
     tests_of,
 )
 from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Test
-from slowdust.benchmarks.options import Table
+from slowdust.benchmarks.options import AsCount, AsNumber, Option, Table
+from slowdust.benchmarks.steps import Hold
+from slowdust.sql import Dbms
 from slowdust.units import Second
 
 __all__ = ["HTAP", "HtapTest"]
+
+_GRID = re.compile(r"(\d+)x(\d+)")
+
+
+def _grid(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    if (match := _GRID.fullmatch(value.strip())) is None:
+        raise ValueError(f"'{value}' is no grid: write clients of both sides, 4x2")
+    return int(match[1]), int(match[2])
+
+
+Clients = Annotated[int, Field(ge=1, le=MOST_CLIENTS)]
+Grid = Annotated[
+    tuple[Clients, Clients],
+    BeforeValidator(_grid),
+    PlainSerializer(lambda grid: f"{grid[0]}x{grid[1]}", return_type=str),
+]
+"""The most clients of transactions, and of queries."""
+
+
+class HtapTable(Table):
+    """The keys of the table."""
+
+    transactions: Literal["tpcc", "read-write", "insert"] = "tpcc"
+    rate: Annotated[float, Field(gt=0, le=10_000_000), AsNumber] = 100.0
+    """Transactions per second beside the queries, of all clients."""
+    warehouses: Annotated[int, Field(ge=1, le=10_000), AsCount] = 2
+    hold: Hold = 0.0
+    """The time for which a transaction is held open in the tests called `.hold`; 0: no such test
+    is in a suite."""
+    grid: Grid = (2, 2)
+
+    @field_validator("hold")
+    @classmethod
+    def _long_enough(cls, value: float) -> float:
+        if 0 < value < 1:
+            raise ValueError("a transaction is held for a second at the least, or not (0)")
+        return value
+
+
+OPTIONS = (
+    Option(
+        "--transactions",
+        "[tpcc|read-write|insert]",
+        "TPC-C's, sysbench's, or the Insert Benchmark's writers.  [tpcc]",
+    ),
+    Option("--rate", "NUMBER", "transactions/s of all clients beside the queries.  [100]"),
+    Option("--warehouses", "INTEGER", "warehouses, of a tenth of TPC-C's rows each.  [2]"),
+    Option("--hold", "TIME", "measure beside a transaction that is open so long, too.  [none]"),
+    Option("--grid", "TxQ", "most clients of transactions and of queries in mixed.*.  [2x2]"),
+)
+"""Options of `slowdust compare`."""
+
 
 _USUAL_HOLD: Second = 10.0
 """The time for which a transaction is open where a test of that kind is named without one."""
@@ -46,7 +105,6 @@ class HtapBenchmark(Benchmark):
     settings: HtapTable = field(default_factory=HtapTable)
 
     def configured(self, table: Table) -> HtapBenchmark:
-        """Return the benchmark with the rate, the hold and the grid that the table asks for."""
         assert isinstance(table, HtapTable)
         tests = tests_of(table.rate, table.hold or _USUAL_HOLD, table.grid)
         sides = [QUERY_SET, TRANSACTIONS]
@@ -67,9 +125,12 @@ class HtapBenchmark(Benchmark):
             connections=sum(table.grid) + 1,  # and that of a long transaction
         )
 
+    def suits(self, dbms: Dbms) -> bool:
+        """Return whether all of a transaction can see one snapshot."""
+        return dbms.sql is not None and dbms.sql.snapshot is not None
+
     def described(self, rows: int, tables: int, seed: int) -> HtapData:
         """Return the tables and tests for the driver, whatever the experiment's rows and tables."""
-        del rows, tables, seed
         return HtapData(self.settings.warehouses, self.settings.transactions)
 
     def loaded(self, rows: int) -> str:
@@ -96,7 +157,6 @@ HTAP = HtapBenchmark(
     name=NAME,
     tests=(),
     suites={},
-    dbms=tuple(ONE_SNAPSHOT),
     most_clients=MOST_CLIENTS,
     options_type=HtapTable,
     options=OPTIONS,

@@ -26,21 +26,14 @@ from slowdust.benchmarks.htap.tables import (
 from slowdust.benchmarks.htap.tests import (
     ANY_QUERY,
     HOLD,
-    NAME,
     QUERY_SET,
     REPORT,
     TRANSACTIONS,
 )
 from slowdust.benchmarks.htap.transactions import BEGIN, COMMIT, KINDS
-from slowdust.errors import UsageError
-from slowdust.wording import counted, listing
+from slowdust.sql import Dbms
+from slowdust.wording import counted
 
-ONE_SNAPSHOT = {
-    "postgres": "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ",
-    "mysql": "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
-    "mariadb": "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
-}
-"""DBMS that the statements are written for -> what makes all of a transaction see one snapshot."""
 _OWN_TABLES: dict[str, Callable[[int], Table]] = {
     "read-write": sbtest_table,
     "insert": purchases_table,
@@ -57,12 +50,10 @@ class HtapData(Described):
 
     @property
     def names(self) -> list[str]:
-        """The names of all tables."""
         return [table.name for table in self._tables]
 
     @property
     def rows(self) -> int:
-        """The rows of all tables."""
         return sum(table.rows for table in self._tables)
 
     @property
@@ -84,22 +75,21 @@ class HtapData(Described):
             freshness_table(),
         ]
 
-    def tables(self, dbms: str) -> Tables:
-        """Return the tables, which are the same on each DBMS. Raises UsageError as below."""
-        _check_dbms(dbms)
+    def tables(self, dbms: Dbms) -> Tables:
+        """Return the tables, which are the same on each DBMS."""
         return Tables(tables=self._tables)
 
-    def test(self, name: str, dbms: str, clients: int) -> TestOnDbms:
+    def test(self, name: str, dbms: Dbms, clients: int) -> TestOnDbms:
         """Return transactions, all queries, all in one snapshot, any query, one query, or a hold.
 
-        Raises:
-            UsageError: they are not written for that DBMS.
+        `dbms` is one that the benchmark suits.
         """
-        _check_dbms(dbms)
+        assert dbms.sql is not None
+        assert dbms.sql.snapshot is not None
         if name == TRANSACTIONS:
             transactions = KINDS[self.kind](self.warehouses, clients)
             return TestOnDbms(transactions=transactions, freshness=WritesFreshness())
-        session = [ONE_SNAPSHOT[dbms]]
+        session = [dbms.sql.snapshot]
         if name == HOLD:
             read = Call(sql="SELECT COUNT(*) FROM warehouse", rows=1)
             held = Transaction(name=HOLD, calls=[COMMIT, BEGIN, read])
@@ -123,9 +113,3 @@ def _reads(name: str) -> dict[str, list[Call]]:
         following = [call for query in others for call in (COMMIT, BEGIN, query)]
         return {name: [BEGIN, first, *following]}
     return {query: [BEGIN, call] for query, call in queries.items() if name in {query, ANY_QUERY}}
-
-
-def _check_dbms(dbms: str) -> None:
-    if dbms not in ONE_SNAPSHOT:
-        known = listing(tuple(ONE_SNAPSHOT), "and")
-        raise UsageError(f"the benchmark {NAME} is written for {known}, not for {dbms}")

@@ -31,6 +31,13 @@ class HtapTest(Test):
     """The work that its rate counts."""
     clients: int | None = None
     """Number of clients that its name says; None: as many as the experiment wants."""
+    beside: Beside | None = None
+    hold: Second | None = None
+
+    @property
+    def paired(self) -> bool:
+        """Whether an operation is any of the queries."""
+        return self.side == ANY_QUERY
 
     @property
     def driver_test(self) -> str:
@@ -62,7 +69,6 @@ def _test(
         group=Group.WRITE if _writes(side) else Group.AGGREGATION,
         phase=Phase.PRE if is_fresh else Phase.WRITE,
         side=side,
-        paired=side == ANY_QUERY,
         beside=beside,
         hold=hold,
         clients=clients,

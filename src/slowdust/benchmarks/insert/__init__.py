@@ -45,7 +45,6 @@ class InsertBenchmark(StepBenchmark):
     settings: InsertTable = field(default_factory=InsertTable)
 
     def configured(self, table: Table) -> InsertBenchmark:
-        """Return the benchmark with the steps and the size that the table asks for."""
         assert isinstance(table, InsertTable)
         steps = steps_at_rates(table.rates, table.hold)
         suites = {DEFAULT_SUITE: tuple(step.name for step in steps)}

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 
 from slowdust.benchmarks.model import Benchmark, Candidate, Test
 from slowdust.benchmarks.options import Table
-from slowdust.benchmarks.vector.dialects import DIALECTS
 from slowdust.benchmarks.vector.hdf5 import read_header
 from slowdust.benchmarks.vector.options import OPTIONS, VectorTable
 from slowdust.benchmarks.vector.searches import NAME, VectorTest, suites_of, test_called, tests_of
@@ -37,7 +36,6 @@ class VectorBenchmark(Benchmark):
     settings: VectorTable = field(default_factory=VectorTable)
 
     def configured(self, table: Table) -> VectorBenchmark:
-        """Return the benchmark with the tests that the table asks for."""
         assert isinstance(table, VectorTable)
         header = table.header
         return replace(
@@ -61,10 +59,11 @@ class VectorBenchmark(Benchmark):
 
     def refusal(self, server: Candidate) -> str | None:
         """Refuse servers without vector indexes, or without one for the metric."""
-        dialect = DIALECTS.get(server.dbms)
-        if dialect is None:
-            return f"{server.dbms} has no vector indexes"
-        return dialect.refusal(server, self.settings.distance)
+        sql = server.dbms.sql
+        if sql is None or sql.vectors is None:
+            return f"{server.dbms.name} has no vector indexes"
+        metric = self.settings.distance.name
+        return sql.vectors.refusal(server.version, server.root, server.engine, metric)
 
     def loaded(self, rows: int) -> str:
         """Return the number of the vectors, and their dimensions."""
@@ -77,8 +76,6 @@ class VectorBenchmark(Benchmark):
         return replace(self, tests=tuple(tests))
 
     def described(self, rows: int, tables: int, seed: int) -> VectorData:
-        """Return the tables and searches."""
-        del tables
         tests = [test for test in self.tests if isinstance(test, VectorTest)]
         return VectorData(self.settings, rows, seed, tests)
 

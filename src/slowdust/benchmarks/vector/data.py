@@ -42,12 +42,10 @@ class Dataset:
 
     @property
     def vectors_file(self) -> Path:
-        """The file with the vectors, row by row."""
         return self.folder / "vectors.f32"
 
     @property
     def queries_file(self) -> Path:
-        """The file with the queries."""
         return self.folder / "queries.f32"
 
     def vectors(self) -> Vectors:
@@ -55,7 +53,6 @@ class Dataset:
         return self._mapped(self.vectors_file)
 
     def queries(self) -> Vectors:
-        """Return the queries."""
         return self._mapped(self.queries_file)
 
     def exact(self, k: int, percent: int | None) -> Exact:

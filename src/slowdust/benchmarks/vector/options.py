@@ -109,7 +109,6 @@ class VectorTable(Table):
 
     @property
     def distance(self) -> Metric:
-        """The metric of the indexes."""
         return self.header.metric if self.header else self.of_shape.metric
 
 

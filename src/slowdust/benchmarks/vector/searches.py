@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from slowdust.benchmarks.model import FEWEST_ROWS, Group, Phase, Test
 from slowdust.benchmarks.vector.data import LEAST_FILTERED_ROWS
-from slowdust.benchmarks.vector.dialects import DIALECTS, HNSW, IVFFLAT
 from slowdust.benchmarks.vector.options import VectorTable
+from slowdust.sql import Dbms
+from slowdust.vector_indexes import HNSW, IVFFLAT
 
 NAME = "vector"
 EXACT = "exact"
@@ -30,6 +31,25 @@ class VectorTest(Test):
     """The kind of index that it searches; None for exact scans and builds."""
     percent: int | None = None
     """The share of the rows that it is limited to; None for all."""
+    curve: str | None = None
+    effort: int | None = None
+    builds_index: str | None = None
+
+    @property
+    def most_clients(self) -> int | None:
+        """One that builds an index: all would make the same."""
+        return None if self.builds_index is None else 1
+
+    @property
+    def countable(self) -> bool:
+        """Whether it builds no index."""
+        return self.builds_index is None
+
+    def lack(self, dbms: Dbms, engine: str | None) -> str | None:
+        """Refuse a DBMS without indexes of its kind."""
+        vectors = None if dbms.sql is None else dbms.sql.vectors
+        kind = self.builds_index or self.kind
+        return None if vectors is None or kind is None else vectors.cannot.get(kind)
 
     @property
     def table(self) -> str:
@@ -70,7 +90,6 @@ def search(kind: str, effort: int, percent: int | None = None) -> VectorTest:
         Phase.PRE,
         curve=f"{kind}{limited}",
         effort=effort,
-        absent_on=_absent_on(kind),
         kind=kind,
         percent=percent,
         least_rows=FEWEST_ROWS if percent is None else LEAST_FILTERED_ROWS,
@@ -90,9 +109,6 @@ def build(kind: str) -> VectorTest:
         Group.INDEX,
         Phase.LAST,
         builds_index=kind,
-        most_clients=1,  # all would make one index
-        absent_on=_absent_on(kind),
-        countable=False,
     )
 
 
@@ -104,12 +120,6 @@ def test_called(name: str) -> VectorTest | None:
         return found if found.name == name else None
     others = (exact_scan(), build(HNSW), build(IVFFLAT))
     return next((test for test in others if test.name == name), None)
-
-
-def _absent_on(kind: str) -> dict[str, str]:
-    return {
-        dbms: dialect.cannot[kind] for dbms, dialect in DIALECTS.items() if kind in dialect.cannot
-    }
 
 
 def _searches(kind: str, efforts: list[int], filters: list[int]) -> Iterator[VectorTest]:

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from functools import cached_property, partial
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from slowdust.benchmarks.answers import Answered, Questions
 from slowdust.benchmarks.described import (
     Call,
@@ -22,19 +25,19 @@ from slowdust.benchmarks.described import (
     Vectors,
 )
 from slowdust.benchmarks.vector.data import BUCKETS, Dataset, generated, of_file
-from slowdust.benchmarks.vector.dialects import (
-    BUCKET,
-    DIALECTS,
-    ID,
-    VECTOR,
-    Encoding,
-    IndexOptions,
-    VectorDialect,
-)
 from slowdust.benchmarks.vector.exact import Exact, recall
 from slowdust.benchmarks.vector.options import VectorTable
 from slowdust.benchmarks.vector.searches import VectorTest, test_called
 from slowdust.errors import UsageError
+from slowdust.sql import Dbms
+from slowdust.vector_indexes import (
+    BUCKET,
+    ID,
+    VECTOR,
+    Encoding,
+    IndexOptions,
+    VectorIndexes,
+)
 
 
 class VectorData(Answered):
@@ -66,23 +69,20 @@ class VectorData(Answered):
 
     @property
     def names(self) -> list[str]:
-        """The names of all tables."""
         return list(self._kinds)
 
     @property
     def rows(self) -> int:
-        """The rows of all tables."""
         return self._rows * len(self._kinds)
 
-    def tables(self, dbms: str) -> Tables:
+    def tables(self, dbms: Dbms) -> Tables:
         """Return the tables with their indexes, as far as the DBMS has such."""
         dialect = _dialect(dbms)
         tables = [self._table(name, kind, dialect) for name, kind in self._kinds.items()]
         return Tables(tables=tables, before=list(dialect.before))
 
-    def test(self, name: str, dbms: str, clients: int) -> TestOnDbms:
+    def test(self, name: str, dbms: Dbms, clients: int) -> TestOnDbms:
         """Return a search, whose vectors come in turn, or the build of an index."""
-        del clients
         dialect, test = _dialect(dbms), _test(name)
         if test.builds_index is not None:
             return self._build(test, dialect)
@@ -100,12 +100,12 @@ class VectorData(Answered):
             session=self._session(test, dialect),
         )
 
-    def questions(self, test: str, dbms: str) -> Questions | None:
+    def questions(self, test: str, dbms: Dbms) -> Questions | None:
         """Return every query of a search in an index."""
         search, dialect = _test(test), _dialect(dbms)
         if search.effort is None:
             return None
-        literals = dialect.literal(self.dataset.queries())
+        literals = _literals(self.dataset.queries(), dialect.encoding)
         return Questions(
             session=self._session(search, dialect),
             statements=[self._search(search, dialect, literal) for literal in literals],
@@ -117,7 +117,7 @@ class VectorData(Answered):
         """Return the kind of index that a test searches in; None for one that has none."""
         return _test(test).kind
 
-    def index_bytes(self, kind: str, dbms: str) -> str:
+    def index_bytes(self, kind: str, dbms: Dbms) -> str:
         """Return the statement with the size of the index of a kind."""
         return _dialect(dbms).index_bytes(kind, f"vectors_{kind}")
 
@@ -129,13 +129,13 @@ class VectorData(Answered):
     def _options(self) -> IndexOptions:
         settings = self._settings
         return IndexOptions(
-            metric=self.dataset.metric,
+            metric=self.dataset.metric.name,
             m=settings.m,
             ef_construction=settings.ef_construction,
             lists=settings.lists or max(1, round(self._rows**0.5)),
         )
 
-    def _table(self, name: str, kind: str | None, dialect: VectorDialect) -> Table:
+    def _table(self, name: str, kind: str | None, dialect: VectorIndexes) -> Table:
         indexed = kind is not None and kind not in dialect.cannot
         return Table(
             name=name,
@@ -153,7 +153,7 @@ class VectorData(Answered):
             after=[dialect.create(str(kind), name, self._options)] if indexed else [],
         )
 
-    def _build(self, test: VectorTest, dialect: VectorDialect) -> TestOnDbms:
+    def _build(self, test: VectorTest, dialect: VectorIndexes) -> TestOnDbms:
         kind = str(test.builds_index)
         statements = (
             dialect.create(kind, test.table, self._options),
@@ -162,12 +162,12 @@ class VectorData(Answered):
         calls = [Call(sql=statement, form="text") for statement in statements]
         return TestOnDbms(transactions=[Transaction(name=test.name, calls=calls)])
 
-    def _search(self, test: VectorTest, dialect: VectorDialect, vector: str) -> str:
-        metric = self.dataset.metric
+    def _search(self, test: VectorTest, dialect: VectorIndexes, vector: str) -> str:
+        metric = self.dataset.metric.name
         return dialect.query(test.table, vector, metric, self._settings.k, test.percent)
 
     @staticmethod
-    def _session(test: VectorTest, dialect: VectorDialect) -> list[str]:
+    def _session(test: VectorTest, dialect: VectorIndexes) -> list[str]:
         if test.kind is None or test.effort is None:
             return []
         return dialect.session(test.kind, test.effort)
@@ -188,10 +188,17 @@ class VectorData(Answered):
         return recall(exact, rows, data.queries(), data.vectors(), data.metric)
 
 
-def _dialect(dbms: str) -> VectorDialect:
-    if dbms not in DIALECTS:
-        raise UsageError(f"{dbms} has no vector indexes")
-    return DIALECTS[dbms]
+def _dialect(dbms: Dbms) -> VectorIndexes:
+    if dbms.sql is None or dbms.sql.vectors is None:
+        raise UsageError(f"{dbms.name} has no vector indexes")
+    return dbms.sql.vectors
+
+
+def _literals(vectors: NDArray[np.float32], encoding: Encoding) -> list[str]:
+    """Return vectors as they are written in statements: with all digits, or as bytes."""
+    if encoding == "text":
+        return [f"'[{','.join(map(str, vector))}]'" for vector in vectors.tolist()]
+    return [f"x'{vector.astype('<f4').tobytes().hex()}'" for vector in vectors]
 
 
 def _test(name: str) -> VectorTest:

@@ -7,19 +7,22 @@ from pathlib import Path
 import click
 
 from slowdust.cli.completion import experiments
-from slowdust.cli.options import NamedPath, stored_option
+from slowdust.cli.options import NamedPath, options
 
 
-@click.command("bundle", short_help="Write an experiment into one file.")
-@click.argument("name", shell_complete=experiments)
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=NamedPath(dir_okay=False),
-    help="Write this file, which must not exist.  [NAME.slowdust]",
+@click.command(
+    "bundle",
+    params=[
+        click.Option(
+            ["-o", "--output"],
+            metavar="FILE",
+            type=NamedPath(dir_okay=False),
+            help="Write this file, which must not exist.  [NAME.slowdust]",
+        ),
+        *options("bundle", "results"),
+    ],
 )
-@stored_option
+@click.argument("name", shell_complete=experiments)
 def command(name: str, output: Path | None, results: Path) -> None:
     """Write the experiment NAME into one file, which another Slowdust opens.
 

@@ -8,16 +8,17 @@ from pathlib import Path
 import click
 
 from slowdust.cli.completion import experiments
-from slowdust.cli.options import format_options, stored_option
+from slowdust.cli.options import formats, options
 from slowdust.cli.pages import write_page
 from slowdust.report.formats import DIFFS, render_as
 
 
-@click.command("diff", short_help="Show what changed from one experiment to another.")
+@click.command(
+    "diff",
+    params=[*formats(DIFFS), *options("diff", "results")],
+)
 @click.argument("before", shell_complete=experiments)
 @click.argument("after", shell_complete=experiments)
-@format_options(DIFFS)
-@stored_option
 def command(*, before: str, after: str, html: Path | None, form: str | None, results: Path) -> None:
     """Show what changed from the experiment BEFORE to the experiment AFTER.
 

@@ -10,38 +10,41 @@ from typing import TYPE_CHECKING
 import click
 
 from slowdust.cli.completion import experiments
-from slowdust.cli.options import results_option
+from slowdust.cli.options import options
 
 if TYPE_CHECKING:
     from slowdust.merge.merge import Design
     from slowdust.merge.sources import Source
 
 
-@click.command("merge", short_help="Join experiments of several hosts into one.")
+@click.command(
+    "merge",
+    params=[
+        click.Option(
+            ["--name"], required=True, metavar="NAME", help="Name of the joined experiment."
+        ),
+        click.Option(
+            ["--replicate", "designs"],
+            flag_value="replicate",
+            multiple=True,
+            help="Insist that each test was measured on several hosts.",
+        ),
+        click.Option(
+            ["--spread", "designs"],
+            flag_value="spread",
+            multiple=True,
+            help="Insist that each test was measured on one host only.",
+        ),
+        click.Option(
+            ["--host", "hosts"],
+            metavar="RESULT=NAME",
+            multiple=True,
+            help="Call the host of a result so; it tells hosts with the same facts apart.",
+        ),
+        *options("merge", "results"),
+    ],
+)
 @click.argument("parts", metavar="RESULTS...", nargs=-1, required=True, shell_complete=experiments)
-@click.option("--name", required=True, metavar="NAME", help="Name of the joined experiment.")
-@click.option(
-    "--replicate",
-    "designs",
-    flag_value="replicate",
-    multiple=True,
-    help="Insist that each test was measured on several hosts.",
-)
-@click.option(
-    "--spread",
-    "designs",
-    flag_value="spread",
-    multiple=True,
-    help="Insist that each test was measured on one host only.",
-)
-@click.option(
-    "--host",
-    "hosts",
-    metavar="RESULT=NAME",
-    multiple=True,
-    help="Call the host of a result so; it tells hosts with the same facts apart.",
-)
-@results_option
 def command(
     *,
     parts: Sequence[str],

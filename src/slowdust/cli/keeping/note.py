@@ -7,15 +7,15 @@ from pathlib import Path
 import click
 
 from slowdust.cli.completion import experiments
-from slowdust.cli.options import stored_option
+from slowdust.cli.options import options
 
 
-@click.command("note", short_help="Write a note or tags beside an experiment.")
+@click.command(
+    "note",
+    params=options("note", "tag untag results"),
+)
 @click.argument("name", shell_complete=experiments)
 @click.argument("text", required=False)
-@click.option("--tag", "tags", multiple=True, metavar="WORD", help="Add a tag; repeatable.")
-@click.option("--untag", multiple=True, metavar="WORD", help="Remove a tag; repeatable.")
-@stored_option
 def command(
     *, name: str, text: str | None, tags: tuple[str, ...], untag: tuple[str, ...], results: Path
 ) -> None:

@@ -7,13 +7,14 @@ from pathlib import Path
 import click
 
 from slowdust.cli.completion import experiments
-from slowdust.cli.options import stored_option
+from slowdust.cli.options import options
 
 
-@click.command("remove", short_help="Remove experiments with all their files.")
+@click.command(
+    "remove",
+    params=options("remove", "yes results"),
+)
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=experiments)
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@stored_option
 def command(names: tuple[str, ...], results: Path, **options: bool) -> None:
     """Remove experiments with all their files, after a question.
 

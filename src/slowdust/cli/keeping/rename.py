@@ -7,13 +7,12 @@ from pathlib import Path
 import click
 
 from slowdust.cli.completion import experiments
-from slowdust.cli.options import stored_option
+from slowdust.cli.options import options
 
 
-@click.command("rename", short_help="Give an experiment another name.")
+@click.command("rename", params=options("rename", "results"))
 @click.argument("old", shell_complete=experiments)
 @click.argument("new")
-@stored_option
 def command(old: str, new: str, results: Path) -> None:
     """Give the experiment OLD the name NEW, in its folder, its manifest and its file.
 

@@ -6,20 +6,15 @@ from pathlib import Path
 
 import click
 
-from slowdust.cli.options import stored_option
+from slowdust.cli.options import options
 
 _PORT = 8017
 
 
-@click.command("serve", short_help="Show all experiments in a browser.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=_PORT,
-    show_default=True,
-    help="Listen on this port; 0 takes a free one.",
+@click.command(
+    "serve",
+    params=options("serve", "port results"),
 )
-@stored_option
 def command(port: int, results: Path) -> None:
     """Serve the pages of `slowdust site` to browsers of this machine, until Ctrl-C.
 

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import click
 
-from slowdust.cli.options import NamedPath, stored_option
+from slowdust.cli.options import NamedPath, options
 
 
-@click.command("site", short_help="Write all experiments as static pages.")
+@click.command(
+    "site",
+    params=options("site", "results"),
+)
 @click.argument("directory", type=NamedPath(file_okay=False), metavar="DIR")
-@stored_option
 def command(directory: Path, results: Path) -> None:
     """Write the experiments of the results folder into DIR as static files.
 

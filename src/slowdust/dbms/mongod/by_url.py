@@ -7,9 +7,9 @@ from typing import Any
 
 from slowdust.dbms.access import Verify
 from slowdust.dbms.by_url import PREFIX, ByUrl, Dialect, Introduction
-from slowdust.dbms.documents.replies import ADMIN, command, reply
+from slowdust.dbms.documents import ADMIN, command, reply
 from slowdust.dbms.mongod import status
-from slowdust.dbms.stages import Row
+from slowdust.dbms.stages import Query, Row
 
 _OF_THE_SERVER = "system."
 """The beginning of the names of collections that a server makes itself."""
@@ -20,21 +20,20 @@ class CommandDialect(Dialect):
     """Commands, whose replies are documents. A database comes into being with its collections."""
 
     table = "collection"
-    engine = status.STATUS
     schema_is_database = True
 
     def __init__(self, engine_names: Mapping[str, str]) -> None:
         """Take the names that servers have for the engines."""
         self._engines = {name: engine for engine, name in engine_names.items()}
+        self.engine = Query((status.STATUS,), self._read_engine)
 
-    @property
-    def introduction(self) -> Sequence[str]:
-        """The commands; a server says what it is to anybody, and lists collections to its users."""
+    def introduction(self, database: str) -> Query[Introduction]:
+        """Ask what a server is, which it tells anybody, and for the user's collections."""
         collections = command("listCollections", nameOnly=True, authorizedCollections=True)
-        return (command("buildInfo", ADMIN), collections)
+        statements = (command("buildInfo", ADMIN), collections)
+        return Query(statements, lambda answers: self._introduced(answers, database))
 
-    def read_introduction(self, answers: Sequence[Sequence[Row]], database: str) -> Introduction:
-        """Read the replies."""
+    def _introduced(self, answers: Sequence[Sequence[Row]], database: str) -> Introduction:
         build, collections = map(reply, answers)
         names = [str(each["name"]) for each in collections["cursor"]["firstBatch"]]
         foreign = [name for name in names if not name.startswith(_OF_THE_SERVER)]
@@ -46,9 +45,9 @@ class CommandDialect(Dialect):
             else [f"{database}.{name}" for name in sorted(foreign)],
         )
 
-    def read_engine(self, rows: Sequence[Row]) -> str | None:
-        """Read the status, which has the engine's name."""
-        engine = reply(rows).get("storageEngine")
+    def _read_engine(self, answers: Sequence[Sequence[Row]]) -> str | None:
+        """Read the status, which has the engine's name; None for one that is not known."""
+        engine = reply(answers[0]).get("storageEngine")
         name = engine.get("name") if isinstance(engine, dict) else None
         return self._engines.get(str(name))
 
@@ -57,7 +56,6 @@ class CommandDialect(Dialect):
         return self.drop(schema)
 
     def drop(self, schema: str) -> list[str]:
-        """Drop the database."""
         return [command("dropDatabase", schema)]
 
 

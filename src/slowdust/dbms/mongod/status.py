@@ -8,18 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from slowdust.dbms.documents.replies import ADMIN, command, number, reply
-from slowdust.dbms.in_force import InForce, same_number, truth
-from slowdust.dbms.in_force import number as number_of
-from slowdust.dbms.stages import Row
+from slowdust.dbms.documents import ADMIN, command, number, reply
+from slowdust.dbms.settings import InForce, same_number, truth
+from slowdust.dbms.settings import number as number_of
+from slowdust.dbms.stages import Query, Row
 from slowdust.store.preparation import SERVER
 from slowdust.units import known, present
 
 STATUS = command("serverStatus", ADMIN)
 FACTS = (command("dbStats"), STATUS)
 """The commands whose replies `read_facts` reads."""
-OPTIONS = command("getCmdLineOpts", ADMIN)
-"""The command whose reply `read_settings` reads."""
 _CACHE_SECTIONS = ("wiredTiger", "inMemory")
 """Sections of the status that may have the cache, by engine."""
 _COUNTED: Mapping[str, tuple[tuple[str, ...], ...]] = {
@@ -44,9 +42,9 @@ def read_facts(answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
     return {SERVER: facts}
 
 
-def read_counters(rows: Sequence[Row]) -> dict[str, float]:
+def read_counters(answers: Sequence[Sequence[Row]]) -> dict[str, float]:
     """Read the reply to `STATUS`: totals since the server's start."""
-    status = reply(rows)
+    status = reply(answers[0])
     totals = {}
     for name, fields in _COUNTED.items():
         parts = known(number(status, "metrics", *field) for field in fields)
@@ -56,21 +54,25 @@ def read_counters(rows: Sequence[Row]) -> dict[str, float]:
     return totals if pages is None else {**totals, "page_requests": pages}
 
 
-def read_cache_size(rows: Sequence[Row]) -> int | None:
+def read_cache_size(answers: Sequence[Sequence[Row]]) -> int | None:
     """Read the reply to `STATUS`: the bytes of the cache; None where it does not tell them."""
-    size = _cache(reply(rows), "maximum bytes configured")
+    size = _cache(reply(answers[0]), "maximum bytes configured")
     return None if size is None else int(size)
 
 
-def read_settings(given: Mapping[str, str], rows: Sequence[Row]) -> dict[str, InForce]:
-    """Read the reply to `OPTIONS`: the settings as the server has read them."""
-    parsed = reply(rows).get("parsed")
-    in_force = {}
-    for name, value in given.items():
-        has = _at(parsed, name.split("."))
-        if has is not None:
-            in_force[name] = InForce(has, _is_same(value, has))
-    return in_force
+def settings(given: Mapping[str, str]) -> Query[dict[str, InForce]]:
+    """Return the query for settings as the server has read them."""
+
+    def read(answers: Sequence[Sequence[Row]]) -> dict[str, InForce]:
+        parsed = reply(answers[0]).get("parsed")
+        found = {name: _at(parsed, name.split(".")) for name in given}
+        return {
+            name: InForce(has, _is_same(given[name], has))
+            for name, has in found.items()
+            if has is not None
+        }
+
+    return Query((command("getCmdLineOpts", ADMIN),), read)
 
 
 def _cache(status: Mapping[str, Any], field: str) -> float | None:

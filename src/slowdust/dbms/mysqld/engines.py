@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from slowdust.dbms.mysqld import physical, waits
-from slowdust.dbms.mysqld.instance_options import data_directory
+from slowdust.dbms.family import Facts
+from slowdust.dbms.mysqld import waits
 from slowdust.dbms.mysqld.layout import version_of
+from slowdust.dbms.mysqld.options import data_directory
 from slowdust.dbms.site import Served
-from slowdust.dbms.stages import Row, Stage, Statements, WaitUntil, WithSettings
+from slowdust.dbms.stages import Query, Row, Stage, Statements, WaitUntil, WithSettings
 from slowdust.dbms.waits import Waits
 from slowdust.directories import files_below
+from slowdust.store.preparation import LOG_BYTES, SERVER
 from slowdust.units import Second
 
 _LONGEST_WAIT: Second = 300.0
@@ -41,6 +44,117 @@ _IDLE_FLUSH = "innodb_idle_flush_pct"
 """A setting of some versions; where it is 0, an idle server ignores the limits of dirty pages."""
 
 
+_INNODB_INDEXES = (
+    "SELECT table_name, index_name, stat_name, stat_value FROM mysql.innodb_index_stats "
+    "WHERE stat_name IN ('size', 'n_leaf_pages') AND database_name = DATABASE()"
+)
+"""The sizes in pages that the last ANALYZE counted; versions before 5.6 have none."""
+_INNODB_STATE = (
+    "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'",
+    "SHOW ENGINE INNODB STATUS",
+)
+_ROCKSDB_FACTS = (
+    "SELECT d.table_name, d.index_name, SUM(m.num_rows), "
+    "SUM(m.entry_deletes + m.entry_singledeletes) "
+    "FROM information_schema.rocksdb_ddl d JOIN information_schema.rocksdb_index_file_map m "
+    "ON m.index_number = d.index_number AND m.column_family = d.column_family "
+    "WHERE d.table_schema = DATABASE() GROUP BY d.table_name, d.index_name",
+    "SELECT stat_type, value FROM information_schema.rocksdb_cfstats WHERE cf_name = 'default' "
+    "AND stat_type IN ('COMPACTION_PENDING', 'CUR_SIZE_ALL_MEM_TABLES')",
+    "SHOW ENGINE ROCKSDB STATUS",
+)
+_PAGES = {"size": "allocated_pages", "n_leaf_pages": "leaf_pages"}
+_HISTORY = re.compile(r"History list length (\d+)")
+_CHANGE_BUFFER = re.compile(r"Ibuf: size (\d+)")
+_LOG_END = re.compile(r"Log sequence number +(\d+)$", re.MULTILINE)
+_CHECKPOINT = re.compile(r"Last checkpoint at +(\d+)$", re.MULTILINE)
+_LEVEL = re.compile(r"^ +L(\d+) +(\d+)/\d+ +([\d.]+) ([KMGT])B", re.MULTILINE)
+_SHIFTS = {"K": 10, "M": 20, "G": 30, "T": 40}
+_OF_COLUMN_FAMILY = {
+    "COMPACTION_PENDING": "compaction_pending",
+    "CUR_SIZE_ALL_MEM_TABLES": "memtable_bytes",
+}
+
+_READS = ("first", "last", "key", "next", "prev", "rnd", "rnd_next")
+_COUNTED = {
+    **{f"handler_read_{kind}": "row_reads" for kind in _READS},
+    **{f"handler_{kind}": "row_writes" for kind in ("write", "update", "delete")},
+    "innodb_buffer_pool_read_requests": "page_reads",
+    "innodb_os_log_written": LOG_BYTES,
+}
+COUNTERS = (
+    "SHOW GLOBAL STATUS WHERE Variable_name LIKE 'Handler\\_%' "
+    "OR Variable_name IN ('Innodb_buffer_pool_read_requests', 'Innodb_os_log_written')"
+)
+"""The statement whose answer `read_counters` reads."""
+
+
+def _history_length(status: Sequence[Row]) -> int | None:
+    """Return the undo logs that are listed in InnoDB's status; None where they are not."""
+    length = _HISTORY.search(_text_of(status))
+    return None if length is None else int(length.group(1))
+
+
+def _checkpoint_age(status: Sequence[Row]) -> int | None:
+    """Return the bytes of the log behind the last checkpoint, by InnoDB's status."""
+    text = _text_of(status)
+    end, checkpoint = _LOG_END.search(text), _CHECKPOINT.search(text)
+    return int(end.group(1)) - int(checkpoint.group(1)) if end and checkpoint else None
+
+
+def _read_innodb_facts(answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
+    """Read the answers to `_INNODB_STATE`, and to `_INNODB_INDEXES` of versions that have it."""
+    dirty, status, *of_indexes = answers
+    server = {} if not dirty else {"dirty_pages": float(dirty[0][1] or 0)}
+    change_buffer = _CHANGE_BUFFER.search(_text_of(status))
+    of_status = {
+        "undo_logs": _history_length(status),
+        "change_buffer_pages": None if change_buffer is None else int(change_buffer.group(1)),
+        "checkpoint_age_bytes": _checkpoint_age(status),
+    }
+    server |= {name: float(value) for name, value in of_status.items() if value is not None}
+    facts: dict[str, dict[str, float]] = {SERVER: server}
+    for rows in of_indexes:
+        for table, index, name, value in rows:
+            facts.setdefault(f"{table}.{index}", {})[_PAGES[str(name)]] = float(value or 0)
+    return facts
+
+
+def _read_rocksdb_facts(answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
+    """Read the answers to `_ROCKSDB_FACTS`."""
+    indexes, column_family, status = answers
+    facts = {
+        f"{table}.{index}": {"entries": float(entries or 0), "tombstones": float(deletes or 0)}
+        for table, index, entries, deletes in indexes
+    }
+    facts[SERVER] = {
+        _OF_COLUMN_FAMILY[str(name)]: float(value or 0) for name, value in column_family
+    }
+    of_tables = [row for row in status if row[:2] == ["CF_COMPACTION", "default"]]
+    levels = [level for level in _LEVEL.findall(_text_of(of_tables)) if int(level[1])]
+    if of_tables:
+        facts[SERVER] |= {
+            "levels": float(len(levels)),
+            "files": float(sum(int(files) for _, files, _, _ in levels)),
+            "lsm_bytes": sum(float(size) * (1 << _SHIFTS[unit]) for _, _, size, unit in levels),
+        }
+    return facts
+
+
+def read_counters(answers: Sequence[Sequence[Row]]) -> dict[str, float]:
+    """Read the answer to `COUNTERS`: totals since the server's start."""
+    totals: dict[str, float] = {}
+    for name, value in answers[0]:
+        if counted := _COUNTED.get(str(name).lower()):
+            totals[counted] = totals.get(counted, 0.0) + float(value or 0)
+    return totals
+
+
+def _text_of(rows: Sequence[Row]) -> str:
+    """Return the fields of a status, which has few, long ones."""
+    return "\n".join(field for row in rows for field in row if field)
+
+
 class Engine(ABC):
     """A storage engine of MySQL and MariaDB."""
 
@@ -57,18 +171,11 @@ class Engine(ABC):
 
     def write_out(self, site: Served) -> list[Stage]:
         """Return the stages that write what is only in memory: then an idle server is idle."""
-        del site
         return []
 
-    def facts_statements(self, site: Served) -> tuple[str, ...]:
-        """Return the statements whose answers `read_facts` reads; none where there are no files."""
-        del site
-        return ()
-
-    def read_facts(self, answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
-        """Read physical facts: subject -> quantity -> value."""
-        del answers
-        return {}
+    def facts(self, site: Served) -> Query[Facts] | None:
+        """Return the query for physical facts; None where there are no files."""
+        return None
 
     def before_sizes(self) -> list[Stage]:
         """Return the stages without which ANALYZE would miss stored rows."""
@@ -80,12 +187,10 @@ class Engine(ABC):
 
     def data_files(self, site: Served, files: Path) -> list[Path]:
         """Return the files with tables, below the directory of all files; none by default."""
-        del site, files
         return []
 
     def page_size_statement(self, site: Served) -> str | None:
         """Return the statement for the bytes of a page; None where pages have no one size."""
-        del site
         return None
 
     def data_bytes(self, site: Served) -> int | None:
@@ -124,13 +229,13 @@ class Innodb(Engine):
         return [
             WithSettings(
                 flushing,
-                _read_global,
-                _write_global,
+                lambda name: f"SELECT @@GLOBAL.{name}",
+                lambda name, value: f"SET GLOBAL {name} = {value}",
                 (
                     WaitUntil(
                         "the dirty pages are written",
                         "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'",
-                        _is_clean,
+                        lambda rows: all(int(row[1] or 0) <= _FEW_DIRTY_PAGES for row in rows),
                         _LONGEST_WAIT,
                     ),
                 ),
@@ -143,19 +248,10 @@ class Innodb(Engine):
             ),
         ]
 
-    def facts_statements(self, site: Served) -> tuple[str, ...]:
-        """Ask for pages, and for what is still to be written or purged."""
-        if version_of(site.version) < _INDEX_SIZES_SINCE:
-            return physical.INNODB_STATE
-        return (*physical.INNODB_STATE, physical.INNODB_INDEXES)
-
-    def read_facts(self, answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
-        """Read the answers; the last one only newer versions give."""
-        state = len(physical.INNODB_STATE)
-        facts = physical.read_innodb_state(answers[:state])
-        for indexes in answers[state:]:
-            facts |= physical.read_innodb_indexes(indexes)
-        return facts
+    def facts(self, site: Served) -> Query[Facts]:
+        has_indexes = version_of(site.version) >= _INDEX_SIZES_SINCE
+        indexes = (_INNODB_INDEXES,) if has_indexes else ()
+        return Query((*_INNODB_STATE, *indexes), _read_innodb_facts)
 
     def data_files(self, site: Served, files: Path) -> list[Path]:
         """Return the tables' own files, with the system tablespace where not all have one."""
@@ -179,25 +275,18 @@ class Rocksdb(Engine):
 
     def settle(self, site: Served) -> list[Stage]:
         """Wait for compaction, flush the memtable, compact level 0, and wait again."""
-        del site
         compacted = WaitUntil(
             "compaction has nothing to do",
             "SELECT COALESCE(SUM(value), 0) FROM information_schema.rocksdb_cfstats "
             "WHERE stat_type IN ('COMPACTION_PENDING', 'MEM_TABLE_FLUSH_PENDING')",
-            _is_nothing,
+            lambda rows: all(float(row[0] or 0) == 0 for row in rows),
             _LONGEST_WAIT,
         )
         flush = "SET GLOBAL rocksdb_force_flush_memtable_and_lzero_now = 1"
         return [compacted, Statements((flush,)), compacted]
 
-    def facts_statements(self, site: Served) -> tuple[str, ...]:
-        """Ask for the entries of each index, the memtable and the levels."""
-        del site
-        return physical.ROCKSDB_FACTS
-
-    def read_facts(self, answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
-        """Read the answers."""
-        return physical.read_rocksdb_facts(answers)
+    def facts(self, site: Served) -> Query[Facts]:
+        return Query(_ROCKSDB_FACTS, _read_rocksdb_facts)
 
     def before_sizes(self) -> list[Stage]:
         """Flush the memtable, since ANALYZE reads only the sorted files."""
@@ -209,7 +298,6 @@ class Rocksdb(Engine):
 
     def data_files(self, site: Served, files: Path) -> list[Path]:
         """Return the sorted files, which all tables share."""
-        del site
         return files_below(data_directory(files), "#rocksdb/*.sst")
 
 
@@ -222,7 +310,6 @@ class Memory(Engine):
 
     def settle(self, site: Served) -> list[Stage]:
         """Return no stages: the engine defers no work."""
-        del site
         return []
 
     def data_bytes(self, site: Served) -> None:
@@ -249,14 +336,6 @@ def _has_file_per_table(site: Served) -> bool:
     return value.lower() not in _OFF
 
 
-def _read_global(name: str) -> str:
-    return f"SELECT @@GLOBAL.{name}"
-
-
-def _write_global(name: str, value: str) -> str:
-    return f"SET GLOBAL {name} = {value}"
-
-
 class HistoryLength:
     """The length of the history list, for servers that do not report the state of the purge."""
 
@@ -266,7 +345,7 @@ class HistoryLength:
 
     def has_settled(self, rows: Sequence[Row]) -> bool:
         """Return whether the list is short or no longer shrinks; called with each new status."""
-        length = physical.history_length(rows)
+        length = _history_length(rows)
         self._unchanged = self._unchanged + 1 if length == self._last else 0
         self._last = length
         is_short = length is None or length <= _SHORT_HISTORY
@@ -274,19 +353,11 @@ class HistoryLength:
 
 
 def _is_purged(rows: Sequence[Row]) -> bool:
-    length = physical.history_length(rows)
-    is_idle = _PURGE_IS_IDLE in physical.text_of(rows)
+    length = _history_length(rows)
+    is_idle = _PURGE_IS_IDLE in _text_of(rows)
     return length is None or length <= _SHORT_HISTORY or is_idle
 
 
 def _is_checkpointed(rows: Sequence[Row]) -> bool:
-    age = physical.checkpoint_age(rows)
+    age = _checkpoint_age(rows)
     return age is None or age <= _SHORT_CHECKPOINT
-
-
-def _is_clean(rows: Sequence[Row]) -> bool:
-    return all(int(row[1] or 0) <= _FEW_DIRTY_PAGES for row in rows)
-
-
-def _is_nothing(rows: Sequence[Row]) -> bool:
-    return all(float(row[0] or 0) == 0 for row in rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
 import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,24 +10,29 @@ from pathlib import Path
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import USER, Access
-from slowdust.dbms.family import Commit, Family, Shutdown, Sizes
-from slowdust.dbms.in_force import InForce
-from slowdust.dbms.mysqld import in_force, physical, waits
-from slowdust.dbms.mysqld.engines import ENGINES, Engine
-from slowdust.dbms.mysqld.instance_options import (
+from slowdust.dbms.family import Commit, Facts, Family, Sizes
+from slowdust.dbms.mysqld import waits
+from slowdust.dbms.mysqld.engines import COUNTERS, ENGINES, Engine, read_counters
+from slowdust.dbms.mysqld.layout import find_plugin, sql_file, version_of
+from slowdust.dbms.mysqld.options import (
+    as_arguments,
     data_directory,
     data_options,
+    option_file,
     runtime_directory,
     server_options,
     socket_of,
     user_file,
 )
-from slowdust.dbms.mysqld.layout import find_plugin, sql_file, version_of
-from slowdust.dbms.mysqld.options import as_arguments, option_file
-from slowdust.dbms.mysqld.settings_check import HELP, accepted_settings, known_settings
-from slowdust.dbms.settings import AcceptedSettings, Settings
+from slowdust.dbms.mysqld.settings_check import (
+    HELP,
+    accepted_settings,
+    known_settings,
+    settings_in_force,
+)
+from slowdust.dbms.settings import AcceptedSettings, InForce, Settings
 from slowdust.dbms.site import Run, Served, Site
-from slowdust.dbms.stages import Row, Stage, Statements
+from slowdust.dbms.stages import Query, Row, Stage, Statements, integer
 from slowdust.dbms.waits import Waits
 from slowdust.directories import connected
 from slowdust.errors import SlowdustError, UsageError
@@ -40,6 +44,10 @@ _SQL_FILES = ("system_tables", "performance_tables", "system_tables_data")
 _GREETING_BYTES = 5
 _GREETING_TIMEOUT_S = 5.0
 _PROTOCOL_VERSION = 10
+_SIZES = (
+    "SELECT COALESCE(SUM(data_length), 0), COALESCE(SUM(index_length), 0) "
+    "FROM information_schema.tables WHERE table_schema = DATABASE()"
+)
 _FATAL_STATES = {
     "HY001": "out of memory",
     "HY000/3": "error writing a file",
@@ -63,10 +71,6 @@ _FATAL_STATES = {
 class MysqldFamily(Family):
     """MySQL or MariaDB."""
 
-    stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {
-        Shutdown.ORDERLY: (signal.SIGTERM, signal.SIGKILL),
-        Shutdown.AT_ONCE: (signal.SIGKILL,),
-    }
     database = "slowdust"
     # Valgrind runs one thread at a time: whoever spins until another one has done something spends
     # instructions until its turn is over.
@@ -87,24 +91,24 @@ class MysqldFamily(Family):
     creates_users_since: tuple[int, ...]
     """The first version with CREATE USER IF NOT EXISTS."""
 
+    def lacks(self, what: str, engine: str | None = None) -> str | None:
+        if what == "partitions" and engine == "memory":
+            return "tables of MEMORY have no partitions since MySQL 8.0"
+        return super().lacks(what, engine)
+
     def validation(self, build: Build) -> Sequence[str]:
         """Return the arguments with which a server checks values of settings without starting."""
-        del build
         return HELP
 
     def table_of_users(self, site: Site) -> str:
-        """Return the table in which the server keeps its users."""
-        del site
         return "mysql.user"
 
     def identified(self, site: Site, access: Access) -> str:
         """Return the IDENTIFIED clause of the user of an access for CREATE USER and GRANT."""
-        del site
         password = access.password
         return f"IDENTIFIED BY '{password.reveal() if password else ''}'"
 
     def bytes_per_row(self, engine: str | None) -> int:
-        """Return the bytes that the engine needs."""
         assert engine is not None
         return ENGINES[engine].bytes_per_row
 
@@ -117,11 +121,9 @@ class MysqldFamily(Family):
         return Commit(waits_for_disk=value == _LOG_IS_SYNCED, setting=f"{name}={value}")
 
     def render_bytes(self, size: int) -> str:
-        """Write a size in whole megabytes, at least one."""
         return f"{max(1, size >> 20)}M"
 
     def pool_settings(self, size: int, engine: str | None) -> Mapping[str, str]:
-        """Return the size of the engine's own page cache."""
         setting = ENGINES[engine or self.engines[0]].buffer_pool
         if setting is None:
             raise UsageError(f"the engine {engine} has no page cache: its rows are in memory")
@@ -141,7 +143,6 @@ class MysqldFamily(Family):
         return accepted_settings(build, account, settings, self.validation(build))
 
     def configuration(self, site: Site) -> str:
-        """Write an option file."""
         return option_file(site.build, site.settings.values)
 
     def server_command(self, site: Site) -> list[str]:
@@ -207,7 +208,6 @@ class MysqldFamily(Family):
 
     def is_ready(self, site: Site, pid: int) -> bool:
         """Wait for the server's greeting; a socket left by an earlier server accepts nobody."""
-        del pid
         try:
             with connected(socket_of(site), site.account, _GREETING_TIMEOUT_S) as client:
                 greeting = client.recv(_GREETING_BYTES, socket.MSG_WAITALL)
@@ -222,7 +222,6 @@ class MysqldFamily(Family):
         return next((error for error in errors if error and error != "Aborting"), None)
 
     def fatal_error(self, state: str) -> str | None:
-        """Look up the whole state."""
         return _FATAL_STATES.get(state)
 
     def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
@@ -234,68 +233,38 @@ class MysqldFamily(Family):
         engine = _engine_of(site)
         return [*engine.settle(site), _analyze(tables), *engine.write_out(site)]
 
-    def after_step(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Return no stages: purge, flushing and compaction begin during the writes."""
-        del site, tables
-        return []
-
     def write_out(self, site: Served) -> list[Stage]:
         """Finish the engine's deferred work, and write its pages."""
         engine = _engine_of(site)
         return [*engine.settle(site), *engine.write_out(site)]
 
     def data_files(self, site: Served) -> list[Path]:
-        """Return the engine's files."""
         return [] if site.files is None else _engine_of(site).data_files(site, site.files)
 
-    def page_size_statement(self, site: Served) -> str | None:
-        """Return the statement for the engine's pages, or blocks."""
-        return _engine_of(site).page_size_statement(site)
+    def page_size(self, site: Served) -> Query[int | None] | None:
+        statement = _engine_of(site).page_size_statement(site)
+        return None if statement is None else Query((statement,), integer)
 
-    def before_sizes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
+    def sizes(self, site: Served, tables: Sequence[str]) -> Query[Sizes]:
         """Run ANALYZE, since the server reports the sizes that it found last."""
-        return [*_engine_of(site).before_sizes(), _analyze(tables)]
+        engine = _engine_of(site)
 
-    def sizes_statement(self, site: Served) -> str:
-        """Return a statement with one row of bytes: tables, indexes."""
-        return (
-            "SELECT COALESCE(SUM(data_length), 0), COALESCE(SUM(index_length), 0) "
-            "FROM information_schema.tables WHERE table_schema = DATABASE()"
-        )
+        def read(answers: Sequence[Sequence[Row]]) -> Sizes:
+            """Read the row of bytes; without files, tables and indexes are all data."""
+            (((table, index),),) = answers
+            if table is None or index is None:
+                raise SlowdustError(f"{self.name} does not report its sizes: the answer has NULL")
+            in_files = engine.data_bytes(site)
+            in_memory = int(table) + int(index)
+            return Sizes(in_memory if in_files is None else in_files, int(table), int(index))
 
-    def read_sizes(self, site: Served, rows: Sequence[Row]) -> Sizes:
-        """Read the row of `sizes_statement`; without files, tables and indexes are all data."""
-        ((table, index),) = rows
-        if table is None or index is None:
-            raise SlowdustError(f"{self.name} does not report its sizes: the answer has NULL")
-        in_files = _engine_of(site).data_bytes(site)
-        in_memory = int(table) + int(index)
-        return Sizes(in_memory if in_files is None else in_files, int(table), int(index))
+        return Query((_SIZES,), read, (*engine.before_sizes(), _analyze(tables)))
 
-    def facts_statements(self, site: Served) -> Sequence[str]:
-        """Ask the engine."""
-        return _engine_of(site).facts_statements(site)
+    def facts(self, site: Served) -> Query[Facts] | None:
+        return _engine_of(site).facts(site)
 
-    def read_facts(
-        self, site: Served, answers: Sequence[Sequence[Row]]
-    ) -> dict[str, dict[str, float]]:
-        """Let the engine read what it reports."""
-        return _engine_of(site).read_facts(answers)
-
-    def before_counters(self, site: Served) -> list[Stage]:
-        """Return no stages: what is counted is shown at once."""
-        del site
-        return []
-
-    def counters_statement(self, site: Served) -> str:
-        """Ask for the calls of the storage engine."""
-        del site
-        return physical.COUNTERS
-
-    def read_counters(self, site: Served, rows: Sequence[Row]) -> dict[str, float]:
-        """Read them by kind."""
-        del site
-        return physical.read_counters(rows)
+    def counters(self, site: Served) -> Query[dict[str, float]]:
+        return Query((COUNTERS,), read_counters)
 
     def options_when_observed(self, site: Served) -> Sequence[str]:
         """Return options that switch the Performance Schema on, in versions that know them."""
@@ -306,19 +275,14 @@ class MysqldFamily(Family):
         of_server = [waits.WAITS] if version_of(site.version) >= waits.SINCE else []
         return [*_engine_of(site).waits(), *of_server]
 
-    def settings_statement(self, site: Served) -> str:
-        """Ask for all variables."""
-        del site
-        return in_force.STATEMENT
+    def settings_in_force(self, site: Served) -> Query[dict[str, InForce]]:
+        """Ask for all variables, and compare values in whatever form they are written."""
+        return settings_in_force(site.settings.values)
 
-    def read_settings(self, site: Served, rows: Sequence[Row]) -> dict[str, InForce]:
-        """Compare values in whatever form they are written."""
-        return in_force.read(site.settings.values, rows)
-
-    def buffer_pool_statement(self, site: Served) -> str | None:
-        """Return the statement for InnoDB's buffer pool or MyRocks' block cache."""
+    def buffer_pool(self, site: Served) -> Query[int | None] | None:
+        """Ask for the size of InnoDB's buffer pool or MyRocks' block cache."""
         setting = _engine_of(site).buffer_pool
-        return None if setting is None else f"SELECT @@GLOBAL.{setting}"
+        return None if setting is None else Query((f"SELECT @@GLOBAL.{setting}",), integer)
 
     def _command(self, site: Site, options: Mapping[str, str], *modes: str) -> list[str]:
         program = site.build.command(site.build.server)

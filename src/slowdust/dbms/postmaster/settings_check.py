@@ -7,8 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
-from slowdust.dbms.settings import AcceptedSettings, Settings
-from slowdust.dbms.settings_query import check_complaints, query_server, unknown_setting
+from slowdust.dbms.settings import (
+    AcceptedSettings,
+    Settings,
+    check_complaints,
+    query_server,
+)
 from slowdust.errors import UsageError
 from slowdust.temporary import ENTERABLE, temporary_folder
 
@@ -41,19 +45,16 @@ def accepted_settings(build: Build, account: Account, settings: Settings) -> Acc
         raise UsageError(f"{name} is no setting: a configuration names its settings itself")
     for name in settings.create.keys() - {"data_checksums"}:
         raise UsageError(f"[create] of postgres can only have data_checksums, not {name!r}")
-    optional = dict(settings.optional)
-    complaints = _configuration_complaints(build, account, {**optional, **settings.required})
+    given = {**settings.optional, **settings.required}
+    complaints = _configuration_complaints(build, account, given)
     unknown = _unknown_settings(complaints)
-    for name in sorted(unknown & settings.required.keys()):
-        raise unknown_setting(build, name, _described_settings(build, account))
-    if unknown:
-        optional = {key: value for key, value in optional.items() if key not in unknown}
-        values = {**optional, **settings.required}
-        complaints = _configuration_complaints(build, account, values)
-    check_complaints(build, complaints)
-    return AcceptedSettings(
-        {**optional, **settings.required}, tuple(sorted(unknown)), settings.create
-    )
+    if not unknown:
+        check_complaints(build, complaints)
+        return AcceptedSettings(given, (), settings.create)
+    described = _described_settings(build, account) if unknown & settings.required.keys() else []
+    accepted = settings.among(given.keys() - unknown, build, described)
+    check_complaints(build, _configuration_complaints(build, account, accepted.values))
+    return accepted
 
 
 def why_without_tls(build: Build, account: Account) -> str | None:

@@ -12,7 +12,6 @@ experiments never wait for each other in a circle.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import pwd
 import stat
@@ -24,6 +23,7 @@ from pathlib import Path
 import msgspec
 
 from slowdust.errors import SlowdustError
+from slowdust.locks import try_lock
 from slowdust.places import CLAIMS_VARIABLE, claims_directory, within
 from slowdust.store.reading import FAULTS
 from slowdust.units import Second
@@ -90,7 +90,7 @@ def held(names: Sequence[str], holder: Holder) -> Iterator[list[int]]:
             locks = [stack.enter_context(_descriptor(name)) for name in names]
             holders: dict[str, Holder | None] = {}
             for name, lock in zip(names, locks, strict=True):
-                if _lock(lock):
+                if try_lock(lock):
                     _write(lock, msgspec.json.encode(holder))
                 else:
                     holders[name] = _read(lock)
@@ -170,22 +170,13 @@ def _take_turn(everything: int) -> None:
         SlowdustError: somebody does: every user may lock it, and never let it go.
     """
     deadline = time.monotonic() + LONGEST_TURN
-    while not _lock(everything):
+    while not try_lock(everything):
         if time.monotonic() > deadline:
             raise SlowdustError(
                 f"another process has held slowdust-{_ALL}.lock in {claims_directory()} for "
                 f"{LONGEST_TURN:.0f} s: end it, or set {CLAIMS_VARIABLE} to another directory"
             )
         time.sleep(_LOOK_EVERY)
-
-
-def _lock(descriptor: int) -> bool:
-    """Lock an open file; return False where another process has locked it."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _write(descriptor: int, content: bytes) -> None:

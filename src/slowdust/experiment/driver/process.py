@@ -15,6 +15,7 @@ import msgspec
 
 from slowdust.benchmarks.described import Described
 from slowdust.benchmarks.model import Test
+from slowdust.dbms import family
 from slowdust.dbms.access import Target
 from slowdust.driver_program import BINARY, find_driver
 from slowdust.errors import SlowdustError
@@ -72,7 +73,8 @@ class Data:
 
     def maintained(self, dbms: str) -> list[str]:
         """Return the names of all tables: those that are loaded, and those made before them."""
-        return [*self.names, *(self.described.made_before(dbms) if self.described else ())]
+        made = self.described.made_before(family(dbms)) if self.described else ()
+        return [*self.names, *made]
 
 
 class DriverError(SlowdustError):
@@ -159,6 +161,7 @@ class Driver:
     def load(self, target: Target, data: Data, on_progress: OnProgress) -> protocol.Loaded:
         """Create and fill the tables; the rows are a function of the seed alone."""
         limit = self.patience.maintenance(data.all_rows)
+        described = data.described
         command = protocol.Load(
             target=_patient(target, limit),
             benchmark=data.benchmark,
@@ -167,7 +170,7 @@ class Driver:
             seed=data.seed,
             # One connection a table: several would lay its rows out differently each time.
             parallel=min(len(data.names), os.cpu_count() or 1),
-            described=None if data.described is None else data.described.tables(target.dbms),
+            described=described.tables(family(target.dbms)) if described else None,
         )
         return self._ask(command, protocol.Loaded, limit, on_progress)
 
@@ -200,7 +203,7 @@ class Driver:
             rows=data.rows,
             seed=data.seed,
             cpus=cpus,
-            described=described.test(test, target.dbms, clients) if described else None,
+            described=described.test(test, family(target.dbms), clients) if described else None,
         )
         opened = self._ask(command, protocol.Opened, self.patience.operation)
         if opened.server_processes:

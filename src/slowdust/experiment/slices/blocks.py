@@ -166,7 +166,7 @@ class StepSessions:
         """Return the weights of described statements, on all DBMS; one operation has all others."""
         described, test = self._data.described, self._step.test.driver_test
         weights: dict[str, float] = {}
-        for dbms in {each.target.dbms for each in self._contenders.having(self._step.test)}:
+        for dbms in {each.family for each in self._contenders.having(self._step.test)}:
             if described is not None:
                 weights |= described.test(test, dbms, 1).weights_of_statements()
         return weights

@@ -42,7 +42,7 @@ class Recalls:
         place = (test, contender.name, incarnation)
         if any((each.test, each.contender, each.incarnation) == place for each in known):
             return  # at another number of clients
-        dbms = contender.resolved.dbms
+        dbms = contender.family
         questions = answered.questions(test, dbms)
         if questions is None:
             return

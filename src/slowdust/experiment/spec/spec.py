@@ -19,7 +19,7 @@ from slowdust import benchmarks
 from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Measuring, Test
 from slowdust.benchmarks.options import AsCount, AsShare, Duration, Table
 from slowdust.builds.revisions.repository import check_repository
-from slowdust.dbms import family_if_known
+from slowdust.dbms import dialects, family_if_known
 from slowdust.dbms.family import Family
 from slowdust.errors import UsageError
 from slowdust.experiment.claims.cpus import parse_cpus
@@ -270,9 +270,11 @@ class Spec(Table):
         for contender in planned:
             name = contender.name
             dbms = name.url.dbms if name.url is not None else name.dbms
-            if benchmark.dbms and dbms is not None and dbms not in benchmark.dbms:
+            kind = None if dbms is None else family_if_known(dbms)
+            if kind is not None and not benchmark.suits(kind):
                 with at("contenders", contender.place):
-                    known = listing(benchmark.dbms, "and")
+                    suited = [name for name, each in dialects().items() if benchmark.suits(each)]
+                    known = listing(suited, "and")
                     raise ValueError(
                         f"the benchmark {benchmark.name} is written for {known}, not for {dbms}"
                     )

@@ -15,8 +15,7 @@ from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Group, Phase, Te
 from slowdust.experiment.spec.contenders import PlannedContender
 from slowdust.experiment.spec.errors import AtKeysError, at, placed
 from slowdust.experiment.workload.described import DescribedWorkload
-from slowdust.experiment.workload.reading import read_workload
-from slowdust.experiment.workload.workload import Workload
+from slowdust.experiment.workload.workload import Workload, read_workload
 from slowdust.places import named_path
 from slowdust.store.folder import WORKLOAD_FILE
 from slowdust.store.manifest import WorkloadFacts
@@ -41,7 +40,6 @@ class OwnBenchmark(Benchmark):
 
     def described(self, rows: int, tables: int, seed: int) -> Described:
         """Return its tables and tests; they do not depend on those of the experiment."""
-        del rows, tables, seed
         return DescribedWorkload(self.workload)
 
     @property

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
+
+from sqlglot import Token
 
 from slowdust.benchmarks import described
 from slowdust.benchmarks.described import Described
 from slowdust.experiment.workload.columns import Columns
 from slowdust.experiment.workload.draws import DrawTable, ParameterTable
 from slowdust.experiment.workload.file import EntryTable, IndexTable, StatementTable, TableTable
-from slowdust.experiment.workload.made_before import tables_made
 from slowdust.experiment.workload.references import index_name
-from slowdust.experiment.workload.sql import Hole, Parsed
+from slowdust.experiment.workload.sql import Hole, Parsed, check_single
 from slowdust.experiment.workload.types import CONVERTED, SqlType, for_dialect, seconds_of
 from slowdust.experiment.workload.workload import Transaction, Workload
+from slowdust.sql import Dbms
 
 _EXPONENT = 0.8
 """The exponent of sysbench's zipfian keys."""
@@ -37,36 +40,34 @@ class DescribedWorkload(Described):
 
     @property
     def names(self) -> list[str]:
-        """The names of all tables."""
         return list(self._tables)
 
     @property
     def rows(self) -> int:
-        """The rows of all tables."""
         return sum(table.rows for table in self._tables.values())
 
-    def made_before(self, dbms: str) -> list[str]:
+    def made_before(self, dbms: Dbms) -> list[str]:
         """Return the names of the tables that the statements of `before` make."""
-        made = tables_made(for_dialect(self._workload.file.before, dbms) or [], dbms)
+        before = for_dialect(self._workload.file.before, dbms.name)
+        made = tables_made(before or [], dbms.name)
         return [name for name in made if name not in self._tables]
 
-    def tables(self, dbms: str) -> described.Tables:
-        """Return the tables on a DBMS."""
-        self._workload.check_dialect(dbms, dbms)
+    def tables(self, dbms: Dbms) -> described.Tables:
+        dialect = dbms.name
+        self._workload.check_dialect(dialect, dialect)
         columns = self._workload.columns
         return described.Tables(
-            tables=[_table(name, table, columns, dbms) for name, table in self._tables.items()],
-            before=for_dialect(self._workload.file.before, dbms) or [],
+            tables=[_table(name, table, columns, dialect) for name, table in self._tables.items()],
+            before=for_dialect(self._workload.file.before, dialect) or [],
         )
 
-    def test(self, name: str, dbms: str, clients: int) -> described.TestOnDbms:
-        """Return the test of that name on a DBMS."""
-        del clients
-        self._workload.check_dialect(dbms, dbms)
+    def test(self, name: str, dbms: Dbms, clients: int) -> described.TestOnDbms:
+        dialect = dbms.name
+        self._workload.check_dialect(dialect, dialect)
         samples = _Samples(self._workload)
         transactions = []
         for transaction in self._workload.transactions(name):
-            calls = _Calls(self._workload, transaction, dbms, samples, self._new_keys)
+            calls = _Calls(self._workload, transaction, dialect, samples, self._new_keys)
             transactions.append(
                 described.Transaction(
                     name=transaction.name,
@@ -76,7 +77,7 @@ class DescribedWorkload(Described):
             )
         return described.TestOnDbms(
             transactions=transactions,
-            session=for_dialect(self._workload.file.session, dbms) or [],
+            session=for_dialect(self._workload.file.session, dialect) or [],
             samples=samples.sets,
         )
 
@@ -96,7 +97,6 @@ class _Calls:
     """Parameter of the transaction -> the place of its value."""
 
     def of_test(self, test: str) -> Iterator[described.Call]:
-        """Yield the calls of the transaction in a test."""
         for number, entry in enumerate(self.transaction.entries):
             parsed = self.workload.parsed(entry.statement, self.dbms)
             names = [hole.name for hole in parsed.holes if hole.end is None and hole.name]
@@ -245,7 +245,6 @@ def _index(table: str, place: int, index: IndexTable, dbms: str) -> str:
 
 
 def _draw(draw: DrawTable, kind: SqlType, columns: Columns) -> described.Draw:
-    """Return the draw as the driver takes it."""
     if draw.by is None:
         assert draw.of is not None
         column = columns.column(draw.of)
@@ -308,3 +307,64 @@ def _expected(statement: StatementTable | None) -> int | None:
         return None
     result = statement.result
     return result.affected if result.rows is None else result.rows
+
+
+_OF_KIND = {"OR", "REPLACE", "UNLOGGED"}
+_BEFORE_NAMES = {"IF", "NOT", "EXISTS", "ONLY"}
+
+
+def tables_made(before: Sequence[str], dialect: str) -> list[str]:
+    """Return the names, as written, of the tables that statements make and do not drop again.
+
+    Temporary, virtual and foreign tables are left out: they cannot be maintained.
+    """
+    made: dict[str, None] = {}
+    for text in before:
+        tokens = check_single(text, dialect)
+        words = [token.text.upper() for token in tokens]
+        if "TABLE" not in words:
+            continue
+        at = words.index("TABLE")
+        verb, between = words[0], set(words[1:at])
+        place = at + 1 + len(list(takewhile(_BEFORE_NAMES.__contains__, words[at + 1 :])))
+        if verb == "CREATE" and between <= _OF_KIND and place < len(tokens):
+            made[_name_at(text, tokens, place)] = None
+        elif verb == "DROP" and not between:
+            for name in _names(text, tokens, place):
+                made.pop(name, None)
+        elif verb == "ALTER" and not between and "RENAME" in words:
+            _rename(made, text, tokens, place)
+    return list(made)
+
+
+def _rename(made: dict[str, None], text: str, tokens: Sequence[Token], place: int) -> None:
+    """Follow ALTER TABLE name RENAME TO other."""
+    name = _name_at(text, tokens, place)
+    rest = [token.text.upper() for token in tokens[_end(tokens, place) : -1]]
+    if name in made and rest == ["RENAME", "TO"]:
+        del made[name]
+        made[_name_at(text, tokens, len(tokens) - 1)] = None
+
+
+def _names(text: str, tokens: Sequence[Token], place: int) -> list[str]:
+    names = []
+    while place < len(tokens):
+        names.append(_name_at(text, tokens, place))
+        place = _end(tokens, place)
+        if place == len(tokens) or tokens[place].text != ",":
+            break
+        place += 1
+    return names
+
+
+def _name_at(text: str, tokens: Sequence[Token], place: int) -> str:
+    """Return the name that begins at a place: `items`, `"Items"`, `public.items`."""
+    if place >= len(tokens):
+        return ""
+    return text[tokens[place].start : tokens[_end(tokens, place) - 1].end + 1]
+
+
+def _end(tokens: Sequence[Token], place: int) -> int:
+    while place + 2 < len(tokens) and tokens[place + 1].text == ".":
+        place += 2
+    return place + 1

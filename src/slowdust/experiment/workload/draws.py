@@ -65,10 +65,6 @@ def _number(value: object) -> object:
     raise ValueError(f"{value} is neither a number nor a date")
 
 
-def _pair(value: object) -> object:
-    return [value, value] if isinstance(value, int) else value
-
-
 def literals(value: object) -> object:
     """Return a list with dates as texts; refuse what no column can have."""
     if not isinstance(value, list):
@@ -100,7 +96,7 @@ class DrawTable(Table):
     length: (
         Annotated[
             list[Annotated[int, Field(ge=1, le=LONGEST_TEXT)]],
-            BeforeValidator(_pair),
+            BeforeValidator(lambda value: [value, value] if isinstance(value, int) else value),
             Field(min_length=2, max_length=2),
         ]
         | None

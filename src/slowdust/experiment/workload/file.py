@@ -25,12 +25,11 @@ Identifier = Annotated[str, Field(pattern=IDENTIFIER, max_length=48)]
 Name = Annotated[str, Field(pattern=NAME, max_length=60)]
 
 
-def _group(value: object) -> object:
-    return _SHORT_GROUPS.get(value, value) if isinstance(value, str) else value
-
-
 GroupName = Annotated[
-    Literal["point", "range", "range with aggregation", "write"], BeforeValidator(_group)
+    Literal["point", "range", "range with aggregation", "write"],
+    BeforeValidator(
+        lambda value: _SHORT_GROUPS.get(value, value) if isinstance(value, str) else value
+    ),
 ]
 
 
@@ -100,11 +99,10 @@ class EntryTable(Table):
     repeat: Annotated[int, Field(ge=1, le=10_000)] = 1
 
 
-def _entry(value: object) -> object:
-    return {"statement": value} if isinstance(value, str) else value
-
-
-Entry = Annotated[EntryTable, BeforeValidator(_entry)]
+Entry = Annotated[
+    EntryTable,
+    BeforeValidator(lambda value: {"statement": value} if isinstance(value, str) else value),
+]
 
 
 class TransactionTable(Table):

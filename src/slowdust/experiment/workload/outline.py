@@ -113,7 +113,6 @@ def lines_of(benchmark: OwnBenchmark) -> Iterator[str]:
 
 
 def aligned(table: Lines) -> Iterator[str]:
-    """Yield the lines of a table of text."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for line in table:
         cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from sqlglot import expressions as exp
 
+from slowdust.dbms import sql_of
 from slowdust.experiment.spec.errors import AtKeysError, Keys
 from slowdust.experiment.workload.file import IndexTable, TableTable
 from slowdust.experiment.workload.sql import Parsed, syntax_tree
@@ -84,16 +85,16 @@ def _has_others(tree: exp.Expression) -> bool:
 
 def _columns(tree: exp.Expression, dialect: str) -> Iterator[tuple[str, str]]:
     """Yield the columns of a statement, each with the table or alias before its point."""
+    sql = sql_of(dialect)
     schema = tree.this if isinstance(tree, exp.Insert) else None
     if isinstance(schema, exp.Schema):
         target = schema.this.alias_or_name.lower()
         yield from ((target, column.name.lower()) for column in schema.expressions)
     tables = {id(part.args["field"]) for part in tree.find_all(exp.In) if part.args.get("field")}
     for column in tree.find_all(exp.Column):
-        if dialect == "sqlite" and id(column) in tables:
+        if sql.searches_in_tables and id(column) in tables:
             continue  # `a IN other`: the rows of a table, of one column
-        # SQLite takes a name in quotation marks that is none for a text.
-        is_text = dialect == "sqlite" and column.this.args.get("quoted")
+        is_text = sql.reads_names_as_texts and column.this.args.get("quoted")
         if isinstance(column.this, exp.Identifier) and not column.args.get("db") and not is_text:
             yield column.table.lower(), column.name.lower()
 
@@ -119,16 +120,17 @@ def check_names(tables: Mapping[str, TableTable], dialect: str) -> None:
     Raises:
         AtKeysError: at the index, or at the table whose name is taken.
     """
-    alone = dialect in ("mysql", "mariadb")  # whose tables have names of indexes of their own
-    taken = {} if alone else {name: f"the table {name}" for name in tables}
+    sql = sql_of(dialect)
+    shared = sql.shares_names_of_indexes
+    taken = {name: f"the table {name}" for name in tables} if shared else {}
     for name, table in tables.items():
-        key = f"{name}_pkey"
-        if dialect == "postgres" and table.primary_key and key in tables:
+        key = (sql.primary_key_index or "").format(table=name)
+        if table.primary_key and key in tables:
             raise AtKeysError(
-                f"Postgres gives this name to the primary key of {name}: choose another",
+                f"{dialect} gives this name to the primary key of {name}: choose another",
                 ("tables", key),
             )
-        if alone:
+        if not shared:
             taken = {}
         for place, index in enumerate(table.indexes):
             own = index_name(name, place, index, dialect)

@@ -5,20 +5,18 @@ from __future__ import annotations
 import itertools
 import logging
 import re
+import types
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import ClassVar
+from functools import cache, lru_cache
 
 from sqlglot import Token, Tokenizer, TokenType, parse_one
 from sqlglot import expressions as exp
-from sqlglot.dialects.mysql import MySQL
-from sqlglot.dialects.postgres import Postgres
-from sqlglot.dialects.sqlite import SQLite
+from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
-_READ_BY = {"postgres": "postgres", "mysql": "mysql", "mariadb": "mysql", "sqlite": "sqlite"}
-"""Dialect -> sqlglot's name of it."""
+from slowdust.dbms import sql_of
+
 _TEXTS = (TokenType.STRING, TokenType.NATIONAL_STRING)
 _ENDS = ("first", "last")
 _READS = ("SELECT", "VALUES", "TABLE", "SHOW", "EXPLAIN", "CALL")
@@ -50,25 +48,15 @@ _MOST_FOR_A_TREE = 50_000
 """Characters up to which a statement's columns are looked for, which takes most of the time."""
 
 
-class _PostgresTokenizer(Postgres.Tokenizer):
-    COMMANDS: ClassVar[set[TokenType]] = (
-        set()
-    )  # behind which sqlglot takes all that follows for one text
+@cache
+def _tokenizer(grammar: str) -> Tokenizer:
+    """Return a tokenizer without commands, behind which sqlglot takes all for one text."""
+    usual = Dialect.get_or_raise(grammar).tokenizer_class
+    plain: type[Tokenizer] = types.new_class(
+        "Plain", (usual,), exec_body=lambda names: names.update(COMMANDS=set())
+    )
+    return plain(dialect=grammar)
 
-
-class _MysqlTokenizer(MySQL.Tokenizer):
-    COMMANDS: ClassVar[set[TokenType]] = set()
-
-
-class _SqliteTokenizer(SQLite.Tokenizer):
-    COMMANDS: ClassVar[set[TokenType]] = set()
-
-
-_TOKENIZERS: dict[str, type[Tokenizer]] = {
-    "postgres": _PostgresTokenizer,
-    "mysql": _MysqlTokenizer,
-    "sqlite": _SqliteTokenizer,
-}
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # it warns of syntax that it does not know
 
@@ -118,16 +106,17 @@ def tokens_of(text: str, dialect: str) -> list[Token]:
             f"it has {len(text):,} characters: a statement has at most {MOST_CHARACTERS:,}"
         )
     try:
-        return list(_tokens(text, _READ_BY[dialect]))
+        sql = sql_of(dialect)
+        return list(_tokens(text, sql.grammar, numbered=sql.has_numbered_parameters))
     except SqlglotError as error:
         raise ValueError(f"this is not SQL of {dialect}: {error}") from None
 
 
 @lru_cache(maxsize=4)  # dialects that are read alike ask one after the other
-def _tokens(text: str, read_by: str) -> tuple[Token, ...]:
+def _tokens(text: str, grammar: str, *, numbered: bool) -> tuple[Token, ...]:
     # sqlglot takes `$1,$` for the beginning of a text in dollars, but not a number as long as `$1`.
-    plain = _NUMBERED.sub(_plain_number, text) if read_by == "postgres" and "$" in text else text
-    tokens = tuple(_TOKENIZERS[read_by](dialect=read_by).tokenize(plain))
+    plain = _NUMBERED.sub(_plain_number, text) if numbered and "$" in text else text
+    tokens = tuple(_tokenizer(grammar).tokenize(plain))
     for token in tokens:
         if token.token_type is TokenType.NUMBER and text[token.start] == "$":
             token.token_type = TokenType.PARAMETER
@@ -144,13 +133,13 @@ def syntax_tree(text: str, dialect: str) -> exp.Expression | None:
 
     None where sqlglot cannot read it, which servers may, and where it is very long.
     """
-    return None if len(text) > _MOST_FOR_A_TREE else _tree(text, _READ_BY[dialect])
+    return None if len(text) > _MOST_FOR_A_TREE else _tree(text, sql_of(dialect).grammar)
 
 
 @lru_cache(maxsize=4)
-def _tree(text: str, read_by: str) -> exp.Expression | None:
+def _tree(text: str, grammar: str) -> exp.Expression | None:
     try:
-        tree = parse_one(text, read=read_by)
+        tree = parse_one(text, read=grammar)
     except (SqlglotError, RecursionError):
         return None
     return tree if isinstance(tree, exp.Expression) else None

@@ -24,6 +24,7 @@ from slowdust.experiment.workload.described import DescribedWorkload
 from slowdust.experiment.workload.file import EntryTable, TestTable
 from slowdust.experiment.workload.sql import CONTROL
 from slowdust.experiment.workload.workload import Workload
+from slowdust.sql import Dbms
 from slowdust.store.folder import Folder
 from slowdust.temporary import temporary_folder
 from slowdust.units import Second
@@ -55,20 +56,16 @@ class _Whole(Described):
 
     @property
     def names(self) -> list[str]:
-        """The names of all tables."""
         return self._whole.names
 
     @property
     def rows(self) -> int:
-        """The rows of all tables."""
         return self._whole.rows
 
-    def tables(self, dbms: str) -> described.Tables:
-        """Return the tables on a DBMS."""
+    def tables(self, dbms: Dbms) -> described.Tables:
         return self._whole.tables(dbms)
 
-    def test(self, name: str, dbms: str, clients: int) -> described.TestOnDbms:
-        """Return the test of that name on a DBMS."""
+    def test(self, name: str, dbms: Dbms, clients: int) -> described.TestOnDbms:
         return self._whole.test(name, dbms, clients)
 
 
@@ -79,8 +76,7 @@ class _OneTransaction(_Whole):
         super().__init__(whole)
         self._place = place
 
-    def test(self, name: str, dbms: str, clients: int) -> described.TestOnDbms:
-        """Return the test with the transaction at the place."""
+    def test(self, name: str, dbms: Dbms, clients: int) -> described.TestOnDbms:
         whole = self._whole.test(name, dbms, clients)
         return msgspec.structs.replace(whole, transactions=[whole.transactions[self._place]])
 
@@ -95,11 +91,9 @@ class _OneTable(_Whole):
 
     @property
     def names(self) -> list[str]:
-        """The name of the table."""
         return [self._name]
 
-    def tables(self, dbms: str) -> described.Tables:
-        """Return the table on a DBMS."""
+    def tables(self, dbms: Dbms) -> described.Tables:
         [table] = [each for each in self._whole.tables(dbms).tables if each.name == self._name]
         alone = msgspec.structs.replace(table, after=table.after[: self._indexes])
         return described.Tables(tables=[alone], before=[])
@@ -154,7 +148,7 @@ class Trial:
         if refused.kind != "server":
             raise refused
         wrong: list[tuple[Keys, TargetError]] = []
-        for place, text in enumerate(whole.tables(running.target.dbms).before):
+        for place, text in enumerate(whole.tables(running.family).before):
             try:
                 driver.sql(running.target, [text])
             except TargetError as error:

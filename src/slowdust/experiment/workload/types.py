@@ -10,12 +10,11 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, PlainSerializer
 
+from slowdust.dbms import dialects, sql_of
 from slowdust.wording import guess
 
-DIALECTS = ("postgres", "mysql", "mariadb", "sqlite")
+DIALECTS = tuple(dialects())
 """The DBMS whose SQL a workload can be written in."""
-_FALLBACK = {"mariadb": "mysql"}
-"""Dialect -> the one whose text it takes where it has none of its own."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LIMITS = {
     "int": (-(2**31), 2**31 - 1),
@@ -37,7 +36,7 @@ _Text = TypeVar("_Text", str, list[str])
 
 def for_dialect(texts: Mapping[str, _Text], dialect: str) -> _Text | None:
     """Return what a dialect has, or takes from another; None where there is nothing for it."""
-    return texts[dialect] if dialect in texts else texts.get(_FALLBACK.get(dialect, ""))
+    return texts[dialect] if dialect in texts else texts.get(sql_of(dialect).like or "")
 
 
 def seconds_of(text: str) -> int:
@@ -82,11 +81,9 @@ def by_dialect(value: object) -> object:
     return value
 
 
-def _as_written(texts: dict[str, str]) -> object:
-    return texts
-
-
-ByDialect = Annotated[dict[str, str], BeforeValidator(by_dialect), PlainSerializer(_as_written)]
+ByDialect = Annotated[
+    dict[str, str], BeforeValidator(by_dialect), PlainSerializer(lambda texts: texts)
+]
 """A text for all DBMS, or one for each: the dialects that have one -> it."""
 
 

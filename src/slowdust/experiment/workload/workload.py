@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+
+from pydantic import ValidationError
 
 from slowdust.benchmarks.model import Group
-from slowdust.experiment.spec.errors import AtKeysError, File, Keys, at, placed
-from slowdust.experiment.workload.blocks import check_blocks
+from slowdust.dbms import sql_of
+from slowdust.errors import UsageError
+from slowdust.experiment.spec.errors import AtKeysError, File, Keys, at, explain, placed, read_toml
 from slowdust.experiment.workload.columns import Columns, check_literal
 from slowdust.experiment.workload.draws import SEVERAL, ParameterTable
 from slowdust.experiment.workload.file import (
+    NAME,
+    TRUTHS,
     EntryTable,
     StatementTable,
     TestTable,
     WorkloadFile,
 )
 from slowdust.experiment.workload.references import aggregates, check_columns, check_names
-from slowdust.experiment.workload.reserved import reserved_name
 from slowdust.experiment.workload.sql import CONTROL, Hole, Parsed, check_single, parse_statement
 from slowdust.experiment.workload.types import CONVERTED, DIALECTS, SqlType, for_dialect
 from slowdust.wording import listing, no_such
@@ -51,7 +57,6 @@ class Workload:
 
     @property
     def name(self) -> str:
-        """The name of the benchmark that it is."""
         return self.file.name
 
     @property
@@ -88,7 +93,18 @@ class Workload:
 
     def _lack_of(self, dialect: str) -> AtKeysError | None:
         """Return what it lacks in a dialect; None if it lacks nothing."""
-        return self._missing(dialect) or reserved_name(self.file.tables, dialect)
+        return self._missing(dialect) or self._reserved_name(dialect)
+
+    def _reserved_name(self, dialect: str) -> AtKeysError | None:
+        """Return the error of the first table or column with a reserved name; None without one."""
+        reserved = sql_of(dialect).reserved
+        for name, table in self.file.tables.items():
+            columns = [(column, ("tables", name, "columns", column)) for column in table.columns]
+            names: list[tuple[str, Keys]] = [(name, ("tables", name)), *columns]
+            for word, keys in names:
+                if word in reserved:
+                    return AtKeysError(f"'{word}' is a reserved word of {dialect}", keys)
+        return None
 
     def _missing(self, dialect: str) -> AtKeysError | None:
         """Return what it does not have, or not in the SQL of a dialect; None if it has all."""
@@ -111,7 +127,6 @@ class Workload:
         return None
 
     def parsed(self, statement: str, dialect: str) -> Parsed:
-        """Return a statement in a dialect that it has."""
         if statement in CONTROL:
             return Parsed((statement,), (), statement)
         text = for_dialect(self.file.statements[statement].sql, dialect)
@@ -119,7 +134,6 @@ class Workload:
         return parse_statement(text, dialect)
 
     def transactions(self, test: str) -> list[Transaction]:
-        """Return the transactions of a test."""
         table = self.file.tests[test]
         if table.mix is None:
             assert table.statements is not None
@@ -135,7 +149,6 @@ class Workload:
         return Transaction(name, weight, (entry,), {}, ("statements", name))
 
     def parameter(self, transaction: Transaction, statement: str, name: str) -> ParameterTable:
-        """Return a parameter of a statement in a transaction."""
         shared = transaction.parameters.get(name)
         return shared or self.file.statements[statement].parameters[name]
 
@@ -205,7 +218,7 @@ class Workload:
             self._check_test(name, test)
         if not self.dialects:
             written = [dialect for dialect in DIALECTS if self._missing(dialect) is None]
-            lack = self._lack_of(written[0] if written else "postgres")
+            lack = self._lack_of((*written, *DIALECTS)[0])
             assert lack is not None
             raise lack
         for dialect in self.dialects:
@@ -235,7 +248,7 @@ class Workload:
         parsed = dict(self._in_all_dialects(name))
         if not parsed:
             with at(*keys, "sql"):
-                parse_statement(statement.sql["postgres"], "postgres")
+                parse_statement(statement.sql[DIALECTS[0]], DIALECTS[0])
         with at(*keys, "sql"):
             for each in parsed.values():
                 _check_spans(each)
@@ -389,3 +402,86 @@ def _check_spans(parsed: Parsed) -> None:
 
 def _lack(dialect: str, keys: Keys) -> AtKeysError:
     return AtKeysError(f"there is none for {dialect}", keys)
+
+
+_BEGINS = ("BEGIN",)
+_ENDS = ("COMMIT", "ROLLBACK", "END", "ABORT")
+_TO_SAVEPOINT = re.compile(r"\s*ROLLBACK\b(\s+(WORK|TRANSACTION))?\s+TO\b", re.IGNORECASE)
+
+
+def check_blocks(steps: Iterable[tuple[Keys, Parsed]]) -> None:
+    """Refuse statements that leave a BEGIN open, or that begin or end one out of turn.
+
+    The next operation of the connection would be within it, and the locks of a transaction that
+    never ends stop all other clients.
+
+    Raises:
+        AtKeysError: at the statement that is out of turn, or the BEGIN that nothing ends.
+    """
+    begun: Keys | None = None
+    for keys, parsed in steps:
+        if parsed.word in _BEGINS:
+            if begun is not None:
+                raise AtKeysError("BEGIN stands within another BEGIN: end that one before", keys)
+            begun = keys
+        elif parsed.word in _ENDS and not _TO_SAVEPOINT.match(parsed.parts[0]):
+            if begun is None:
+                raise AtKeysError(f"{parsed.word} has no BEGIN before it", keys)
+            begun = None
+    if begun is not None:
+        raise AtKeysError("BEGIN has no COMMIT and no ROLLBACK behind it", begun)
+
+
+def read_workload(path: Path) -> Workload:
+    """Read the workload in a TOML file; its name defaults to the file's.
+
+    Raises:
+        UsageError: no such file, not TOML, or what is wrong in it, with the line and the key.
+    """
+    data, text = read_toml(path)
+    origin = File(path, text)
+    if "name" not in data and not re.fullmatch(NAME, path.stem):
+        raise UsageError(f"{path}: '{path.stem}' is no name of a workload: write name = \"...\"")
+    return _read({"name": path.stem, **data}, text, origin)
+
+
+def check_tables(tables: object, origin: File) -> None:
+    """Refuse tables of a file that no workload can have, whatever its statements.
+
+    Raises:
+        UsageError: what is wrong, with the line and the key.
+    """
+    statements = {"any": {"sql": "SELECT 1"}}
+    tests = {"any": {"group": "point", "statements": ["any"]}}
+    data = {"name": "any", "tables": tables, "statements": statements, "tests": tests}
+    _read(data, "", origin)
+
+
+def _read(data: Mapping[str, object], text: str, origin: File) -> Workload:
+    try:
+        with placed(origin):
+            return checked_workload(data, text, origin)
+    except ValidationError as error:
+        explain(error, WorkloadFile, data, origin)
+
+
+def checked_workload(data: Mapping[str, object], text: str, origin: File) -> Workload:
+    """Return the workload that a file's data and text are.
+
+    Raises:
+        ValidationError: a part of it is of another kind, or out of range.
+        AtKeysError: its parts do not go together.
+    """
+    _refuse_truth(data, ())
+    workload = Workload(WorkloadFile.model_validate(data), text, origin)
+    workload.check()
+    return workload
+
+
+def _refuse_truth(data: object, keys: Keys) -> None:
+    """Refuse true and false where numbers and texts stand, since Python takes them for 1 and 0."""
+    if isinstance(data, bool) and keys[-1] not in TRUTHS:
+        raise AtKeysError(f"{str(data).lower()} is neither a number nor text", keys)
+    items = enumerate(data) if isinstance(data, list) else ()
+    for key, value in data.items() if isinstance(data, dict) else items:
+        _refuse_truth(value, (*keys, key))

@@ -13,9 +13,9 @@ from slowdust.errors import UsageError
 from slowdust.formats.text import readable
 from slowdust.places import stays_below
 from slowdust.report.classic import insert, insert_measured, sysbench, sysbench_measured
-from slowdust.store.folder import replace_file
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
+from slowdust.store.storage import replace_file
 
 _OF_ARCHIVES: dict[str, Callable[[Manifest, Sequence[Slice]], dict[Path, str]]] = {
     SYSBENCH.name: sysbench.archived_files,

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 import msgspec
 
 from slowdust.errors import UsageError
-from slowdust.store.folder import Folder, replace_file
+from slowdust.store.folder import Folder
 from slowdust.store.reading import naming_damage, read_whole
+from slowdust.store.storage import replace_file
 
 ANNOTATION_FILE = "annotation.json"
 _TAG = re.compile(r"\w[\w.@+-]*")

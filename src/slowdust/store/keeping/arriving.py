@@ -52,8 +52,7 @@ def put_in_place(folder: Folder, results: Path) -> Folder:
         if not place.path.exists():
             folder.path.rename(place.path)
             return place
-        with place.lock_file.open("a", encoding="utf-8") as lock:
-            place.take(lock)
+        with place.locked():
             with suppress(FileNotFoundError):
                 shutil.copy2(place.path / ANNOTATION_FILE, folder.path / ANNOTATION_FILE)
             _exchange(folder.path, place.path)

@@ -37,7 +37,6 @@ from slowdust.store.folder import (
     WAITS_FILE,
     WORKLOAD_FILE,
     Folder,
-    cannot_write,
 )
 from slowdust.store.keeping.annotation import ANNOTATION_FILE, read_annotation
 from slowdust.store.keeping.arriving import aside, put_in_place
@@ -51,6 +50,7 @@ from slowdust.store.reading import (
     unknown_keys,
 )
 from slowdust.store.slice import Slice
+from slowdust.store.storage import LOCK_FILE, cannot_write
 from slowdust.store.waits import WaitWindow
 from slowdust.temporary import becoming
 from slowdust.unpacking import FAULTS, BoundedMember, fault, members_of
@@ -136,7 +136,7 @@ def unpack(bundle: Path, results: Path, name: str | None = None) -> Folder:
             )
         if name not in (None, folder.name):
             folder = rename_experiment(folder, wanted.name)
-        (folder.path / ".lock").unlink(missing_ok=True)
+        (folder.path / LOCK_FILE).unlink(missing_ok=True)
         return put_in_place(folder, results)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
@@ -17,16 +16,10 @@ import tomli_w
 
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.places import named_path
-from slowdust.store.folder import (
-    MANIFEST_FILE,
-    NAME,
-    SLICES_FILE,
-    Folder,
-    experiments,
-    replace_file,
-)
+from slowdust.store.folder import MANIFEST_FILE, NAME, SLICES_FILE, Folder, experiments
 from slowdust.store.of_fleet import FLEET_SPEC_FILE, fleet_folder
 from slowdust.store.reading import fault, naming_damage
+from slowdust.store.storage import locked, replace_file
 from slowdust.wording import nearest
 
 BUNDLE_SUFFIX = ".slowdust"
@@ -162,17 +155,11 @@ def _fleet_folders(folder: Folder) -> list[Path]:
 @contextmanager
 def _held(folder: Folder) -> Iterator[None]:
     """Keep every writer out of the folders of an experiment, by their locks."""
-    locks = [folder.lock_file, *(Folder(fleet).lock_file for fleet in _fleet_folders(folder))]
-    try:
-        with ExitStack() as stack:
-            for path in locks:
-                lock = stack.enter_context(path.open("a", encoding="utf-8"))
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield
-    except BlockingIOError:
-        raise UsageError(
-            f"'{folder.name}' is running: wait for its end, or stop it with Ctrl-C where it runs"
-        ) from None
+    refusal = f"'{folder.name}' is running: wait for its end, or stop it with Ctrl-C where it runs"
+    with ExitStack() as stack:
+        for path in [folder.path, *_fleet_folders(folder)]:
+            stack.enter_context(locked(path, refusal))
+        yield
 
 
 def _rename_manifest(path: Path, name: str) -> None:

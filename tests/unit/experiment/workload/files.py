@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slowdust.experiment.workload.reading import read_workload
-from slowdust.experiment.workload.workload import Workload
+from slowdust.experiment.workload.workload import Workload, read_workload
 
 TABLES = """\
 [tables.books]

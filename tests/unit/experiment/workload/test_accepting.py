@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.errors import UsageError
-from slowdust.experiment.workload.reading import read_workload
-from slowdust.experiment.workload.replay.accepting import accepted
 from slowdust.experiment.workload.replay.catalog import CatalogTable
 from slowdust.experiment.workload.replay.grouping import grouped
-from slowdust.experiment.workload.replay.replay import Made, replay, workload_name
+from slowdust.experiment.workload.replay.replay import Made, accepted, replay, workload_name
 from slowdust.experiment.workload.replay.writing import Replay, file_text
+from slowdust.experiment.workload.workload import read_workload
 from slowdust.formats.statements.records import Digest, Execution, Seen
 from tests.unit.experiment.workload.files import TABLES
 

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from slowdust.benchmarks import described
+from slowdust.dbms import family
 from slowdust.experiment.workload.described import DescribedWorkload
 from slowdust.experiment.workload.sql import parse_statement, tokens_of, verb_of
 from tests.unit.experiment.workload.files import FIND, SMALL, TABLES, workload
 
 
 def _test(folder: Path, text: str, name: str, dbms: str = "postgres") -> described.TestOnDbms:
-    return DescribedWorkload(workload(folder, text)).test(name, dbms, 1)
+    return DescribedWorkload(workload(folder, text)).test(name, family(dbms), 1)
 
 
 def _calls(folder: Path, text: str, dbms: str = "postgres") -> list[described.Call]:
@@ -29,7 +30,7 @@ def test_tables_have_the_types_and_draws_of_their_columns(tmp_path: Path) -> Non
     text = SMALL.replace(
         "[statements.find]", 'indexes = [{ columns = ["shelf"] }]\n[statements.find]'
     )
-    [table] = DescribedWorkload(workload(tmp_path, text)).tables("mysql").tables
+    [table] = DescribedWorkload(workload(tmp_path, text)).tables(family("mysql")).tables
     assert (table.name, table.rows, table.primary_key) == ("books", 100, ["id"])
     assert table.after == ["CREATE INDEX books_1 ON books (shelf){index_options}"]
     assert [(column.name, column.type, column.values) for column in table.columns] == [
@@ -158,11 +159,11 @@ def test_statements_are_in_the_sql_of_the_dbms(tmp_path: Path) -> None:
 def test_what_is_executed_before_is_that_of_the_dialect(tmp_path: Path) -> None:
     text = 'before.postgres = ["CREATE EXTENSION x"]\nsession.mysql = ["SET a = 1"]\n' + SMALL
     own = DescribedWorkload(workload(tmp_path, text))
-    assert [own.tables(dbms).before for dbms in ("postgres", "mysql")] == [
+    assert [own.tables(family(dbms)).before for dbms in ("postgres", "mysql")] == [
         ["CREATE EXTENSION x"],
         [],
     ]
-    sessions = {dbms: own.test("find", dbms, 1).session for dbms in ("postgres", "mariadb")}
+    sessions = {dbms: own.test("find", family(dbms), 1).session for dbms in ("postgres", "mariadb")}
     assert sessions == {"postgres": [], "mariadb": ["SET a = 1"]}
 
 

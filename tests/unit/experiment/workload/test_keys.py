@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slowdust.experiment.spec.errors import AtKeysError
+from slowdust.experiment.workload.columns import check_key
 from slowdust.experiment.workload.file import TableTable
-from slowdust.experiment.workload.keys import check_key
 
 MANY = 4_000_000_000
 

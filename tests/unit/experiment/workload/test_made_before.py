@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from slowdust.benchmarks.model import Group
+from slowdust.dbms import family
 from slowdust.experiment.driver.process import Data
-from slowdust.experiment.workload.described import DescribedWorkload
-from slowdust.experiment.workload.made_before import tables_made
-from slowdust.experiment.workload.reading import read_workload
+from slowdust.experiment.workload.described import DescribedWorkload, tables_made
+from slowdust.experiment.workload.workload import read_workload
 
 CASES = Path(__file__).parents[3] / "cases" / "limits"
 
@@ -42,7 +42,7 @@ def test_a_table_of_the_file_is_named_once(tmp_path: Path) -> None:
     path = tmp_path / "w.toml"
     text = (CASES / "in-table.toml").read_text()
     path.write_text(f'before = ["CREATE TABLE edge (a int)", "DROP TABLE edge"]\n{text}')
-    assert DescribedWorkload(read_workload(path)).made_before("sqlite") == []
+    assert DescribedWorkload(read_workload(path)).made_before(family("sqlite")) == []
 
 
 def test_sqlite_has_tables_behind_in() -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from slowdust.errors import UsageError
-from slowdust.experiment.workload.reading import read_workload
 from slowdust.experiment.workload.replay.catalog import CatalogIndex, CatalogTable, Statistics
 from slowdust.experiment.workload.replay.grouping import grouped
 from slowdust.experiment.workload.replay.guesses import table_lines, unsuitable
 from slowdust.experiment.workload.replay.replay import Made, replay
 from slowdust.experiment.workload.replay.toml import block
+from slowdust.experiment.workload.workload import read_workload
 from slowdust.formats.statements.logs import read_log
 from slowdust.formats.statements.records import Execution, Seen
 from slowdust.formats.statements.statistics import read_export

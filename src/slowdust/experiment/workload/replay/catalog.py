@@ -4,56 +4,106 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from slowdust.dbms import sql_of
 from slowdust.dbms.access import Target
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.workload.file import IDENTIFIER
-from slowdust.experiment.workload.replay.kinds import WHOLE, has_next, kind_of
-from slowdust.experiment.workload.reserved import RESERVED
+from slowdust.experiment.workload.types import read_type
 
-_POSTGRES = (
-    "SELECT c.relname, a.attname, CASE y.typtype WHEN 'e' THEN 'text' "
-    "WHEN 'd' THEN format_type(y.typbasetype, y.typtypmod) "
-    "ELSE format_type(a.atttypid, a.atttypmod) END, c.reltuples::bigint, (NOT a.attnotnull)::int "
-    "FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid "
-    "JOIN pg_type y ON y.oid = a.atttypid "
-    "WHERE c.relkind IN ('r', 'p') AND c.relnamespace = current_schema()::regnamespace "
-    "AND a.attnum > 0 AND NOT a.attisdropped ORDER BY c.relname, a.attnum",
-    "SELECT t.relname, i.indisprimary::int, i.indisunique::int, "
-    "(SELECT string_agg(a.attname, ',' ORDER BY k.place) "
-    "FROM unnest(i.indkey) WITH ORDINALITY AS k(number, place) "
-    "JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number), "
-    "quote_ident(x.relname), pg_get_indexdef(i.indexrelid) "
-    "FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid JOIN pg_class x ON x.oid = i.indexrelid "
-    "WHERE t.relnamespace = current_schema()::regnamespace "
-    "ORDER BY t.relname, x.relname",
-    "SELECT tablename, attname, avg_width, to_json(most_common_vals::text::text[])::text, "
-    "to_json(most_common_freqs)::text, to_json(histogram_bounds::text::text[])::text, n_distinct "
-    "FROM pg_stats WHERE schemaname = current_schema()",
-)
-_MYSQL = (
-    # Postgres has a bit and a point of its own, whose values are others.
-    "SELECT c.TABLE_NAME, c.COLUMN_NAME, CASE c.DATA_TYPE WHEN 'bit' THEN 'bigint' "
-    "WHEN 'point' THEN 'geometry' ELSE c.COLUMN_TYPE END, "
-    "t.TABLE_ROWS, c.IS_NULLABLE = 'YES' "
-    "FROM information_schema.COLUMNS c JOIN information_schema.TABLES t "
-    "ON t.TABLE_SCHEMA = c.TABLE_SCHEMA AND t.TABLE_NAME = c.TABLE_NAME "
-    "WHERE c.TABLE_SCHEMA = DATABASE() AND t.TABLE_TYPE = 'BASE TABLE' "
-    "ORDER BY c.TABLE_NAME, c.ORDINAL_POSITION",
-    "SELECT TABLE_NAME, INDEX_NAME = 'PRIMARY', MAX(NON_UNIQUE = 0), "
-    "GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX), CONCAT('`', INDEX_NAME, '`'), "
-    "IF(COUNT(*) > COUNT(COLUMN_NAME), NULL, CONCAT(MAX(INDEX_TYPE), ':', "
-    "GROUP_CONCAT(CONCAT(COLUMN_NAME, IF(SUB_PART IS NULL, '', CONCAT('(', SUB_PART, ')')), "
-    "IF(COLLATION = 'D', ' DESC', '')) ORDER BY SEQ_IN_INDEX SEPARATOR ', '))) "
-    "FROM information_schema.STATISTICS "
-    "WHERE TABLE_SCHEMA = DATABASE() GROUP BY TABLE_NAME, INDEX_NAME ORDER BY TABLE_NAME",
-    "SELECT TABLE_NAME, COLUMN_NAME, NULL, NULL, NULL, NULL, MAX(CARDINALITY) "
-    "FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE() AND SEQ_IN_INDEX = 1 "
-    "GROUP BY TABLE_NAME, COLUMN_NAME",
-)
+WHOLE = ("int", "bigint")
+FRACTIONS = ("numeric", "decimal", "double", "double precision", "real")
+_PLAIN_TYPES = {
+    **dict.fromkeys(("integer", "smallint", "int", "tinyint", "mediumint"), "int"),
+    **{"bigint": "bigint", "real": "real", "float": "real"},
+    **dict.fromkeys(("datetime", "timestamp", "timestamp without time zone"), "timestamp"),
+    **dict.fromkeys(("text", "tinytext", "mediumtext", "longtext", "character varying"), "text"),
+}
+_LENGTH = re.compile(r"(character varying|varchar|character|char)\((\d+)\)")
+_IN_PARENTHESES = re.compile(r"\([^)]*\)")
+TEXTS = ("varchar", "char", "text", "tsvector")
+BYTES = ("bytea", "binary", "varbinary", "blob", "tinyblob", "mediumblob", "longblob")
+_DATES = ["2025-01-15", "2025-04-15", "2025-07-15", "2025-10-15"]
+_OTHERS: Mapping[str, Sequence[str]] = {
+    "date": _DATES,
+    "timestamp with time zone": [f"{date} 12:00:00+00" for date in _DATES],
+    **dict.fromkeys(("time", "time without time zone"), ("08:00:00", "16:00:00")),
+    "time with time zone": ["08:00:00+00", "16:00:00+00"],
+    "interval": ["1 hour", "1 day", "7 days", "30 days"],
+    "year": ["2023", "2024", "2025"],
+    "boolean": ["t", "f"],
+    **dict.fromkeys(("json", "jsonb"), ("{}",)),
+    "xml": ["<a/>"],
+    "uuid": ["00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002"],
+    **dict.fromkeys(("inet", "cidr", "inet4"), ("192.0.2.1", "192.0.2.2")),
+    "inet6": ["2001:db8::1", "2001:db8::2"],
+    "macaddr": ["00:00:5e:00:53:01", "00:00:5e:00:53:02"],
+    "macaddr8": ["00:00:5e:ff:fe:00:53:01", "00:00:5e:ff:fe:00:53:02"],
+    "money": ["1.00", "10.00", "100.00"],
+    "bit varying": ["1"],
+    "point": ["(1,2)", "(3,4)"],
+    "box": ["(1,1),(0,0)"],
+    "circle": ["<(0,0),1>"],
+    "int4range": ["[1,10)"],
+    "int8range": ["[1,10)"],
+    "numrange": ["[1,10)"],
+    "daterange": ["[2025-01-01,2025-02-01)"],
+    "tsrange": ["[2025-01-01,2025-02-01)"],
+    "tstzrange": ["[2025-01-01,2025-02-01)"],
+}
+"""Type -> values of it, where nothing is known of those of the column."""
+
+
+def kind_of(name: str) -> str:
+    """Return the type of a workload for that of a server."""
+    plain = name.lower().removesuffix(" zerofill")
+    if plain.startswith("int") and plain.endswith(" unsigned"):
+        return "bigint"  # whose numbers are all of them
+    plain = plain.removesuffix(" unsigned")
+    if length := _LENGTH.fullmatch(plain):
+        kind = "varchar" if length[1] in ("varchar", "character varying") else "char"
+        plain = f"{kind}({length[2]})"
+    if plain.startswith(("enum", "set(")):
+        return "varchar(64)"
+    found = _PLAIN_TYPES.get(plain) or _PLAIN_TYPES.get(word_of(plain)) or plain
+    try:
+        read_type(found)
+    except ValueError:
+        return "text"
+    return found
+
+
+def word_of(kind: str) -> str:
+    """Return a type without its length."""
+    return " ".join(_IN_PARENTHESES.sub("", kind).split())
+
+
+def values_of(kind: str) -> Sequence[str] | None:
+    """Return values of a type that are neither numbers nor any text; None where none is known."""
+    if kind.endswith("[]"):
+        return ["{}"] if is_known(kind_of(kind.removesuffix("[]"))) else None
+    word = word_of(kind)
+    if word == "bit":
+        return ["0" * int(kind.rpartition("(")[2].rstrip(")") if "(" in kind else 1)]
+    return _OTHERS.get(word)
+
+
+def is_known(kind: str) -> bool:
+    """Return whether values of a type can be made."""
+    return has_next(kind) or word_of(kind) == "tsvector" or values_of(kind) is not None
+
+
+def has_next(kind: str) -> bool:
+    """Return whether a type has numbers, or texts that are numbers, one after the other."""
+    usual = (*WHOLE, *FRACTIONS, "timestamp", "varchar", "char", "text", *BYTES)
+    return word_of(kind) in usual
+
+
 _FEWEST_ROWS = 1
+_STATEMENT = "CREATE "
+"""The beginning of the definition of an index that is the statement which makes it."""
 _PLAIN = re.compile(r"btree \(([^()]*)\)(.*)")
 """The columns of an index of Postgres without expressions, and what follows them."""
 
@@ -103,7 +153,6 @@ class CatalogTable:
     """The lowest and the highest of a primary key of one whole number."""
 
     def kind(self, column: str) -> str:
-        """Return the type of a column in a workload."""
         return kind_of(self.columns[column])
 
     @property
@@ -116,16 +165,21 @@ class CatalogTable:
 
 def read_catalog(driver: Driver, target: Target, wanted: set[str]) -> list[CatalogTable]:
     """Read the tables of a database that are among `wanted`, names in small letters."""
-    is_postgres = target.dbms == "postgres"
-    columns, indexes, statistics = driver.sql(target, _POSTGRES if is_postgres else _MYSQL)
+    sql = sql_of(target.dbms)
+    assert sql.catalog is not None, "it was asked before"
+    columns, indexes, statistics = driver.sql(target, sql.catalog)
+
+    def own_name(column: str) -> str:
+        return column.lower() if sql.ignores_case_of_columns else column
+
     tables: dict[str, CatalogTable] = {}
     for name, column, kind, rows, nullable in columns.rows:
         if name is None or column is None or name.lower() not in wanted:
             continue
         count = max(_FEWEST_ROWS, int(float(rows or 0)))
         table = tables.setdefault(name, CatalogTable(name, count))
-        own = _own_name(column, target.dbms)
-        if not re.fullmatch(IDENTIFIER, own) or own in RESERVED[target.dbms]:
+        own = own_name(column)
+        if not re.fullmatch(IDENTIFIER, own) or own in sql.reserved:
             table.left_out.append(own)
             continue
         table.columns[own] = str(kind)
@@ -133,18 +187,19 @@ def read_catalog(driver: Driver, target: Target, wanted: set[str]) -> list[Catal
             table.nullable.add(own)
     for name, is_primary, is_unique, names, index, definition in indexes.rows:
         if name in tables and index is not None:
-            within = [_own_name(key, target.dbms) for key in (names or "").split(",")]
+            within = [own_name(key) for key in (names or "").split(",")]
             found = _index(tables[name], index, within, definition)
             if found is None:
                 continue
             if is_primary == "1":
                 tables[name].primary_key = list(found.columns)
-                tables[name].has_whole_key = is_postgres or found.statement is None
+                whole = found.statement is None or str(definition).startswith(_STATEMENT)
+                tables[name].has_whole_key = whole
             else:
                 tables[name].indexes.append(replace(found, unique=is_unique == "1"))
     for name, column, *known in statistics.rows:
         if name in tables and column is not None:
-            tables[name].statistics[_own_name(column, target.dbms)] = _statistics(known)
+            tables[name].statistics[own_name(column)] = _statistics(known)
     for table in tables.values():
         table.ends = _ends(driver, target, table)
     return list(tables.values())
@@ -164,7 +219,7 @@ def _index(
     if not all(column in table.columns for column in columns if column):
         table.lost[name] = "a column of it is left out"
         return None
-    if not definition.startswith("CREATE "):
+    if not definition.startswith(_STATEMENT):
         kind, _, listed = definition.partition(":")
         word = "FULLTEXT INDEX" if kind == "FULLTEXT" else "INDEX"
         plain = word == "INDEX" and listed.lower() == ", ".join(columns)
@@ -178,11 +233,6 @@ def _index(
         return CatalogIndex(name, ordered)
     statement = f"CREATE INDEX {name} ON {table.name} USING {using}"
     return CatalogIndex(name, ordered, statement=statement)
-
-
-def _own_name(column: str, dbms: str) -> str:
-    """Return a column's name; in MySQL small letters mean the same column."""
-    return column if dbms == "postgres" else column.lower()
 
 
 def _statistics(known: Sequence[str | None]) -> Statistics:
@@ -201,7 +251,7 @@ def _ends(driver: Driver, target: Target, table: CatalogTable) -> tuple[int, int
     column = table.serial
     if len(table.primary_key) != 1 or column is None or table.kind(column) not in WHOLE:
         return None
-    mark = '"' if target.dbms == "postgres" else "`"
+    mark = sql_of(target.dbms).quotation_mark
     key, name = (f"{mark}{each.replace(mark, 2 * mark)}{mark}" for each in (column, table.name))
     statement = f"SELECT min({key}) AS slowdust_low, max({key}) AS slowdust_high FROM {name}"
     ((low, high),) = driver.sql(target, [statement])[0].rows

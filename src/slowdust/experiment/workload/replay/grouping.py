@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import Token, TokenType
 
+from slowdust.dbms import sql_of
 from slowdust.experiment.workload.sql import check_single, verb_of
 from slowdust.formats.statements.records import Execution, Seen
 
@@ -240,6 +241,7 @@ def _fixed_places(tokens: Sequence[Token], dialect: str) -> set[int]:
     They are the numbers of columns in GROUP BY and ORDER BY, the texts of DATE '2026-01-01', the
     lengths of types, names in quotation marks, and paths of MySQL's JSON.
     """
+    paths = sql_of(dialect).has_literal_paths
     fixed = {place for first in range(2, len(tokens)) for place in _lengths(tokens, first)}
     for place, token in enumerate(tokens):
         if not place:
@@ -249,7 +251,7 @@ def _fixed_places(tokens: Sequence[Token], dialect: str) -> set[int]:
         follows = before.token_type is TokenType.COMMA and _is_column(tokens, place - 1, fixed)
         is_column = token.token_type is TokenType.NUMBER and (begins or follows)
         behind = before.text.upper() in _TYPED or before.token_type is TokenType.ALIAS
-        is_path = dialect != "postgres" and before.token_type in (TokenType.ARROW, TokenType.DARROW)
+        is_path = paths and before.token_type in (TokenType.ARROW, TokenType.DARROW)
         is_typed = token.token_type is TokenType.STRING and (behind or is_path)
         if is_column or is_typed:
             fixed.add(place)
@@ -316,7 +318,7 @@ def _value(
 
 def _hexadecimal(digits: str, dialect: str) -> _Lifted | None:
     """Return the bytes of 0x4142, which are sent as their digits; Postgres' are texts of bits."""
-    if dialect == "postgres":
+    if not sql_of(dialect).has_hexadecimal_bytes:
         return None
     return _Lifted(digits.zfill(len(digits) + len(digits) % 2), 1, "UNHEX(", ")")
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from slowdust.experiment.workload.file import MOST_ROWS
-from slowdust.experiment.workload.replay.catalog import CatalogIndex, CatalogTable, Statistics
-from slowdust.experiment.workload.replay.kinds import (
+from slowdust.experiment.workload.replay.catalog import (
     BYTES,
     FRACTIONS,
     TEXTS,
     WHOLE,
+    CatalogIndex,
+    CatalogTable,
+    Statistics,
     has_next,
     is_known,
     values_of,

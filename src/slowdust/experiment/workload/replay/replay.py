@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import tomli_w
+from pydantic import ValidationError
+from sqlglot import expressions as exp
 
 from slowdust import benchmarks
+from slowdust.dbms import family, sql_of
 from slowdust.dbms.access import Target
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.experiment.remote_server import introduced
-from slowdust.experiment.spec.errors import File, read_toml
-from slowdust.experiment.workload.reading import check_tables
-from slowdust.experiment.workload.replay.accepting import Refused, accepted
+from slowdust.experiment.spec.errors import (
+    AtKeysError,
+    File,
+    Keys,
+    Names,
+    explain,
+    placed,
+    read_toml,
+)
+from slowdust.experiment.workload.file import WorkloadFile
 from slowdust.experiment.workload.replay.catalog import CatalogTable, read_catalog
 from slowdust.experiment.workload.replay.grouping import Grouped, Replayed, grouped
+from slowdust.experiment.workload.replay.guesses import unsuitable
 from slowdust.experiment.workload.replay.writing import Replay, file_text
+from slowdust.experiment.workload.sql import syntax_tree
+from slowdust.experiment.workload.workload import check_tables, checked_workload
 from slowdust.formats.statements.logs import read_log
 from slowdust.formats.statements.records import Seen
 from slowdust.formats.statements.statistics import CellError, read_export, seen_in
@@ -28,12 +42,6 @@ from slowdust.places import check_regular, named_path
 from slowdust.remote.url import is_url, parse_url
 from slowdust.wording import counted
 
-_STATISTICS = {
-    "postgres": "SELECT query, sum(calls) AS calls FROM pg_stat_statements "
-    "WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) GROUP BY query",
-    "mysql": "SELECT * FROM performance_schema.events_statements_summary_by_digest "
-    "WHERE SCHEMA_NAME = DATABASE()",
-}
 _NO_TABLE = "it uses no table of the schema whose name is one of a workload"
 _OF_THE_SERVER = re.compile(r"\b(pg_\w+|information_schema|performance_schema)\b", re.IGNORECASE)
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
@@ -126,7 +134,6 @@ def _lost(tables: Sequence[CatalogTable]) -> list[Refused]:
 
 
 def workload_name(stem: str) -> str:
-    """Return the name of a workload whose file is called so."""
     name = _NOT_IN_NAMES.sub("-", stem).strip("-_")[:_LONGEST_NAME].rstrip("-_")
     return f"my-{name}" if name in benchmarks.NAMES else name or "replay"
 
@@ -148,8 +155,9 @@ def _seen(source: str, driver: Driver | None) -> Seen:
     if is_url(source):
         assert driver is not None
         target = _address(source, driver)
-        dialect = "postgres" if target.dbms == "postgres" else "mysql"
-        (answer,) = driver.sql(target, [_STATISTICS[dialect]])
+        statistics = sql_of(target.dbms).statement_statistics
+        assert statistics is not None, "it was asked before"
+        (answer,) = driver.sql(target, [statistics])
         columns = [name.lower() for name in answer.columns]
         seen = seen_in(columns, enumerate(answer.rows, start=1))
         assert seen is not None
@@ -176,7 +184,8 @@ def _seen(source: str, driver: Driver | None) -> Seen:
 
 def _address(url: str, driver: Driver) -> Target:
     parsed = parse_url(url)
-    if parsed.dbms not in ("postgres", "mysql", "mariadb"):
+    sql = family(parsed.dbms).sql
+    if sql is None or sql.catalog is None or sql.statement_statistics is None:
         raise UsageError(f"{parsed.text}: statements of {parsed.dbms} cannot be replayed")
     return introduced(parsed, driver)[0]
 
@@ -206,7 +215,6 @@ def _words(text: str) -> set[str]:
 
 
 def _nothing(groups: Grouped, sources: Sequence[str], refused: Sequence[Refused]) -> str:
-    """Say why nothing can be replayed."""
     if groups.without_values:
         there = counted(len(groups.without_values), "statement")
         return (
@@ -216,3 +224,87 @@ def _nothing(groups: Grouped, sources: Sequence[str], refused: Sequence[Refused]
     if refused:
         return "\n".join(f"{why}: {' '.join(text.split())}" for text, _, why in refused)
     return f"{', '.join(sources)}: there is no statement on rows"
+
+
+Refused = tuple[str, float, str]
+"""A statement or a table, its executions, and why it is left out."""
+
+
+def accepted(draft: Replay, most: int) -> tuple[Replay, list[Refused]]:
+    """Return at most so many statements, and tables, whose file is right; and what is left out.
+
+    Raises:
+        UsageError: the tables of another workload are wrong.
+    """
+    statements, tables = list(draft.statements), list(draft.tables)
+    refused: list[Refused] = []
+    while True:
+        now = replace(draft, statements=statements[:most], tables=tables)
+        wrong = _wrong(now) if now.statements else None
+        if wrong is None:
+            return now, refused
+        keys, why = wrong
+        if keys[0] == "tables" and (place := _place(tables, keys)) is not None:
+            refused.append((_part(tables[place].name, keys), 0.0, why))
+            if _without(tables, place, keys):
+                lost = [each for each in statements if _uses(each, keys[1], draft.grouped.dialect)]
+                statements = [each for each in statements if each not in lost]
+                why = f"the table {keys[1]} is left out"
+                refused += [(each.shown, each.calls, why) for each in lost]
+        elif keys[0] in ("statements", "samples", "tests"):
+            number = int(str(keys[-1] if "mix" in keys else keys[1]).removeprefix("q")) - 1
+            statement = statements.pop(number)
+            refused.append((statement.shown, statement.calls, why))
+        else:
+            with placed(draft.origin):
+                raise AtKeysError(why, keys)
+
+
+def _wrong(draft: Replay) -> tuple[Keys, str] | None:
+    """Return the keys of what is wrong in a workload, and why; None if it is right."""
+    for table in draft.tables:
+        if (why := unsuitable(table)) is not None:
+            return ("tables", table.name), why
+    data: dict[str, object] = {}
+    try:
+        text = file_text(draft)
+        data = tomllib.loads(text)
+        checked_workload(data, text, File(Path(draft.name), text))
+    except AtKeysError as error:
+        return error.keys, str(error)
+    except ValidationError as error:
+        keys = error.errors()[0]["loc"]
+        try:
+            explain(error, WorkloadFile, data, Names())
+        except UsageError as told:
+            return keys, str(told).splitlines()[0]
+    return None
+
+
+def _place(tables: list[CatalogTable], keys: Keys) -> int | None:
+    return next((n for n, table in enumerate(tables) if table.name == keys[1]), None)
+
+
+def _part(table: str, keys: Keys) -> str:
+    """Return how the table is called, or its index if it is that which is wrong."""
+    return f"an index of {table}" if keys[2:3] == ("indexes",) else f"the table {table}"
+
+
+def _without(tables: list[CatalogTable], place: int, keys: Keys) -> bool:
+    """Leave out the index that is wrong, else the whole table; return whether it was the table."""
+    if keys[2:3] == ("indexes",) and isinstance(keys[3], int):
+        indexes = list(tables[place].indexes)
+        del indexes[keys[3]]
+        tables[place] = replace(tables[place], indexes=indexes)
+        return False
+    del tables[place]
+    return True
+
+
+def _uses(statement: Replayed, table: object, dialect: str) -> bool:
+    """Return whether a statement uses the table of that name."""
+    name = str(table).lower()
+    tree = syntax_tree("1".join(statement.parts), dialect)
+    if tree is None:
+        return name in statement.key.split()
+    return any(used.name.lower() == name for used in tree.find_all(exp.Table))

@@ -30,7 +30,6 @@ def key(name: str) -> str:
 
 
 def block(text: str) -> str:
-    """Return a text over several lines as TOML writes it."""
     if "\n" not in text:
         return inline(text)
     lines = "\n".join(inline(line)[1:-1] for line in text.split("\n"))

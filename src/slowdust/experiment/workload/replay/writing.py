@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import expressions as exp
 
+from slowdust.dbms import sql_of
 from slowdust.experiment.spec.errors import Names, Origin, at
 from slowdust.experiment.workload.file import MOST_WEIGHT
 from slowdust.experiment.workload.replay.catalog import CatalogTable
@@ -89,7 +90,8 @@ def _statement(
     for place in drawn:
         key = f"p{place + 1}"
         drawing = {"by": "sample", "from": f"{name}.{key}"}
-        if dialect != "postgres" and _are_whole(row[place] for row in statement.samples):
+        infers = sql_of(dialect).has_numbered_parameters
+        if not infers and _are_whole(row[place] for row in statement.samples):
             drawing["type"] = "bigint"
         yield f"parameters.{key} = {inline(drawing)}"
     if drawn:
@@ -113,7 +115,7 @@ def _rows(rows: Sequence[Sequence[Literal]]) -> Iterator[str]:
 
 
 def _are_whole(values: Iterable[Literal]) -> bool:
-    """Return whether all are whole numbers; a prepared statement of Postgres wants its own type."""
+    """Return whether all are whole numbers."""
     return all(isinstance(value, int) or value is None for value in values)
 
 
@@ -121,7 +123,8 @@ def _literal(value: Literal, dialect: str) -> str:
     if not isinstance(value, str):
         return str(value)
     doubled = value.replace("'", "''")
-    return f"'{doubled if dialect == 'postgres' else doubled.replace(chr(92), chr(92) * 2)}'"
+    escapes = sql_of(dialect).has_backslash_escapes
+    return f"'{doubled.replace(chr(92), chr(92) * 2) if escapes else doubled}'"
 
 
 def _tests(replay: Replay) -> Iterator[str]:
@@ -148,7 +151,6 @@ def _tests(replay: Replay) -> Iterator[str]:
 
 
 def _group(statement: Replayed, dialect: str) -> str:
-    """Return which group a statement that reads is most like."""
     parsed = syntax_tree("1".join(statement.parts), dialect)
     if parsed is None:
         return "range"

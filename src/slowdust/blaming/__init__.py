@@ -1,1 +1,0 @@
-"""The measuring of the releases of a range, to see what each of them cost."""

@@ -1,0 +1,154 @@
+"""The family of servers that speak MongoDB's protocol, with a thread for each connection.
+
+Statements of the workloads become commands in the driver (driver/src/wire/mongodb/statement.rs).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from slowdust.accounts import Account
+from slowdust.builds.model import Build
+from slowdust.dbms.access import Names, Target
+from slowdust.dbms.family import Family, Sizes
+from slowdust.dbms.settings import AcceptedSettings, Settings
+from slowdust.dbms.site import Run, Served, Site
+from slowdust.dbms.stages import Query, Row
+from slowdust.directories import connected
+from slowdust.errors import SlowdustError, UsageError
+
+_CONNECT_TIMEOUT_S = 5.0
+_FATAL_STATES = {
+    "mongodb/39": "a file cannot be read or written",
+    "mongodb/91": "the server shuts down",
+    "mongodb/146": "out of memory",
+    "mongodb/11600": "the server shuts down",
+    "mongodb/14031": "the disk is full",
+}
+
+
+NAMES = "names"
+"""The setting for the length of the names of fields, which every document holds."""
+
+
+def names(values: Mapping[str, str]) -> Names:
+    """Return the length of the names of fields, long unless short ones are wanted."""
+    given = values.get(NAMES, Names.LONG.value)
+    try:
+        return Names(given)
+    except ValueError:
+        raise UsageError(f"{NAMES} = {given!r}: write long or short") from None
+
+
+def without_names(values: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in values.items() if name != NAMES}
+
+
+ADMIN = "admin"
+"""The database of the commands that concern the whole server."""
+
+
+def command(name: str, database: str | None = None, **options: object) -> str:
+    """Write a command for the driver; without a database it is for that of the tables."""
+    document = {name: 1, **options}
+    if database is not None:
+        document["$db"] = database
+    return msgspec.json.encode(document).decode()
+
+
+def reply(rows: Sequence[Sequence[str | None]]) -> Mapping[str, Any]:
+    """Read the reply to a command, which is one row with one value."""
+    ((text,),) = rows
+    document = msgspec.json.decode(text or "null")
+    if not isinstance(document, dict):
+        raise SlowdustError("the server's reply to a command is no document")
+    return document
+
+
+def number(document: Mapping[str, Any], *path: str) -> float | None:
+    """Return the number at a path of a document; None where there is none."""
+    value: Any = document
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return float(value) if isinstance(value, int | float) else None
+
+
+class DocumentFamily(Family):
+    """A server that speaks MongoDB's protocol."""
+
+    round_trip = "ping"
+    database = "slowdust"
+    without: Mapping[str, str] = {
+        "partitions": "MongoDB has no partitioned collections",
+        "hold": "a single server of MongoDB's protocol has no transactions to hold open",
+        "statements": "commands of MongoDB are sent whole each time: there is nothing to prepare",
+    }
+
+    def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
+        """Check the settings of the client here; the server, or the family, checks the others."""
+        own = {**settings.optional, **settings.required}
+        names(own)
+        others = dataclasses.replace(
+            settings,
+            required=without_names(settings.required),
+            optional=without_names(settings.optional),
+        )
+        accepted = self.accept_of_server(build, account, others)
+        chosen = {NAMES: own[NAMES]} if NAMES in own else {}
+        return dataclasses.replace(accepted, values={**accepted.values, **chosen})
+
+    @abstractmethod
+    def accept_of_server(
+        self, build: Build, account: Account, settings: Settings
+    ) -> AcceptedSettings:
+        """Return the settings that the server of this build accepts. Raises UsageError."""
+
+    def create(self, site: Site, run: Run) -> None:
+        """Do nothing: the server fills its directory when it is started."""
+
+    def is_ready(self, site: Site, pid: int) -> bool:
+        """Connect to the socket, on which the server listens when it is ready."""
+        try:
+            with connected(socket_of(site), site.account, _CONNECT_TIMEOUT_S):
+                return True
+        except OSError:
+            return False
+
+    def target(self, site: Site) -> Target:
+        """Return the address, with the length of names; engines are no matter of the client's."""
+        return msgspec.structs.replace(
+            super().target(site), engine=None, names=names(site.settings.values)
+        )
+
+    def fatal_error(self, state: str) -> str | None:
+        return _FATAL_STATES.get(state)
+
+    def sizes(self, site: Served, tables: Sequence[str]) -> Query[Sizes]:
+        return Query((command("dbStats"),), self._read_sizes)
+
+    def _read_sizes(self, answers: Sequence[Sequence[Row]]) -> Sizes:
+        """Read the reply; servers before 4.4 have no total."""
+        stats = reply(answers[0])
+        collections = number(stats, "storageSize")
+        indexes = number(stats, "indexSize")
+        if collections is None or indexes is None:
+            raise SlowdustError(f"{self.name} does not report its sizes")
+        total = number(stats, "totalSize")
+        return Sizes(
+            int(collections + indexes if total is None else total), int(collections), int(indexes)
+        )
+
+
+def socket_of(site: Site) -> Path:
+    """Return the path of the socket, which has the port in its name."""
+    return socket_in(site.socket_dir, site.port)
+
+
+def socket_in(directory: Path, port: int) -> Path:
+    return directory / f"mongodb-{port}.sock"

@@ -1,1 +1,0 @@
-"""What the servers have in common that speak MongoDB's protocol."""

@@ -1,1 +1,0 @@
-"""The back ends in which FerretDB keeps its documents."""

@@ -1,1 +1,0 @@
-"""The outcome of a search, in every format."""

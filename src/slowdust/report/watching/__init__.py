@@ -1,1 +1,0 @@
-"""The state of a watch, in every format."""

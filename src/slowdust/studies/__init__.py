@@ -1,0 +1,1 @@
+"""Studies: questions that several experiments answer."""

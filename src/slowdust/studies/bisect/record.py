@@ -1,0 +1,57 @@
+"""The record of a search, `bisection.json` in its folder: what is looked for, and what was done.
+
+Beside it are the experiments of the search, in a results folder of their own, `steps/`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from slowdust.studies.candidates import Candidates
+from slowdust.studies.engine import Asked
+
+SCHEMA = 1
+
+
+class Question(Asked, kw_only=True, frozen=True):
+    """What a search looks for."""
+
+    range: str
+    """The candidates as the user wrote them."""
+    metric: str
+    """The metric, or `auto`."""
+    margin: float | None
+    """Smallest change to look for, a share of 1; None for that of the metric."""
+    most_candidates: int
+    """Number of candidates up to which intervals without a change are halved."""
+    good: str | None
+    bad: str | None
+
+
+class Step(msgspec.Struct, kw_only=True):
+    """One experiment of a search."""
+
+    places: list[int]
+    """Places of its candidates."""
+    extensions: int = 0
+    """How often it is to be extended."""
+    done: int = -1
+    """How often it was; -1 before it was measured for the first time."""
+
+
+class Record(msgspec.Struct, kw_only=True):
+    """A search, as far as it has come."""
+
+    schema: int = SCHEMA
+    question: Question
+    candidates: Candidates
+    metric: str
+    """The metric that decides."""
+    margin: float
+    """Smallest change that is looked for, a share of 1."""
+    steps: list[Step] = []
+    skipped: dict[int, str] = {}
+    """Place -> why the candidate could not be measured."""
+    unconfirmed: dict[int, str] = {}
+    """Place of a change -> why it could not be measured beside the candidate before it."""
+    finished: bool = False

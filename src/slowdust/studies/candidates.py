@@ -1,0 +1,141 @@
+"""The candidates of a study: the releases of a catalog, or the commits of a repository."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from slowdust.builds.catalog import catalog_of, version_parts
+from slowdust.builds.model import Progress
+from slowdust.builds.revisions.history import Commit, commits_between
+from slowdust.errors import UsageError
+from slowdust.experiment.spec.contender_name import parse_contender
+
+_RANGE = re.compile(
+    r"(?P<dbms>[a-z]+)(?:@(?P<first>[0-9][0-9A-Za-z.]*?)\.\.(?P<last>[0-9][0-9A-Za-z.]*))?"
+    r"(?P<rest>(?:[/:+].*)?)"
+)
+_HASH = 12
+"""Digits by which a commit is called."""
+
+
+class Candidate(msgspec.Struct, kw_only=True, omit_defaults=True, frozen=True):
+    """A version that may be the one at which a test changed."""
+
+    contender: str
+    """The contender, as in `slowdust compare`."""
+    name: str
+    """The version, or the beginning of the commit's hash."""
+    commit: str | None = None
+    """The whole hash; absent, as the next three, of a release."""
+    author: str | None = None
+    date: str | None = None
+    """The author's date, ISO 8601."""
+    subject: str | None = None
+
+    @property
+    def title(self) -> str:
+        """The name, with the subject of a commit."""
+        return f"{self.name} {self.subject}" if self.subject else self.name
+
+
+class Candidates(msgspec.Struct, kw_only=True, omit_defaults=True, frozen=True):
+    """The candidates in their order; the first is the one without the change."""
+
+    listed: list[Candidate]
+    folder: str | None = None
+    """The directory of the repository; absent of releases."""
+
+
+def released(range_: str) -> Candidates:
+    """Return the releases that `DBMS@FIRST..LAST[/ENGINE][:CONFIG][+ENV...]` names.
+
+    A beginning stands for all its releases: `postgres@10..18` ends with the newest 18. Builds that
+    bring an extension are left out.
+
+    Raises:
+        UsageError: it is no range, or names fewer than two releases.
+    """
+    match = parse_range(range_)
+    dbms, first, last = match["dbms"], match["first"], match["last"]
+    if first is None:
+        raise UsageError(
+            f"'{range_}' names no range: write {dbms}@FIRST..LAST for releases, or give --good and "
+            "--bad for commits"
+        )
+    lowest, highest = (_parts(range_, version) for version in (first, last))
+    versions = [
+        entry.version
+        for entry in catalog_of(dbms).entries
+        if (parts := version_parts(entry.version))
+        and parts[: len(lowest)] >= lowest
+        and parts[: len(highest)] <= highest
+    ]
+    if len(versions) < 2:
+        found = f"only {versions[0]}" if versions else "no release"
+        raise UsageError(
+            f"'{range_}' has {found} of {dbms}: `slowdust builds list` shows all of them"
+        )
+    return Candidates(
+        listed=[
+            _candidate(f"{dbms}@{version}{match['rest']}", name=version) for version in versions
+        ]
+    )
+
+
+def committed(what: str, repository: str, good: str, bad: str, progress: Progress) -> Candidates:
+    """Return the commits from `good` to `bad` as builds of `DBMS[/ENGINE][:CONFIG][+ENV...]`.
+
+    Raises:
+        UsageError: there is no such repository, or it has no such commits.
+    """
+    match = parse_range(what)
+    if match["first"] is not None:
+        raise UsageError(f"'{what}' names releases, and --good and --bad name commits: choose one")
+    folder, commits = commits_between(repository, good, bad, progress)
+    return Candidates(
+        listed=[at_commit(match, each) for each in commits],
+        folder=str(folder),
+    )
+
+
+def parse_range(text: str) -> re.Match[str]:
+    """Take a range apart: its groups are `dbms`, `first`, `last` and `rest`.
+
+    Raises:
+        UsageError: it is malformed.
+    """
+    match = _RANGE.fullmatch(text)
+    if match is None:
+        raise UsageError(
+            f"'{text}' is no range: write DBMS@FIRST..LAST[/ENGINE][:CONFIG][+ENV...], for example "
+            "postgres@10..18"
+        )
+    return match
+
+
+def _parts(range_: str, version: str) -> tuple[int, ...]:
+    parts = version_parts(version)
+    if not parts:
+        raise UsageError(f"'{range_}': {version} is no version made of numbers")
+    return parts
+
+
+def _candidate(contender: str, *, name: str) -> Candidate:
+    parse_contender(contender)  # refuses what is written behind the version
+    return Candidate(contender=contender, name=name)
+
+
+def at_commit(match: re.Match[str], commit: Commit) -> Candidate:
+    """Return a commit as a build of what `parse_range` has taken apart."""
+    plain = _candidate(
+        f"{match['dbms']}@git:{commit.commit}{match['rest']}", name=commit.commit[:_HASH]
+    )
+    return msgspec.structs.replace(
+        plain,
+        commit=commit.commit,
+        author=commit.author,
+        date=commit.date,
+        subject=commit.subject,
+    )

@@ -1,0 +1,257 @@
+"""The engine of studies: it alone reads and writes their folders and runs their experiments.
+
+A study decides: what to begin with, which experiment comes next, what follows from a measured one,
+and what the answer is. `run_study` does the rest: the lock, the record, resuming, progress, and the
+pages at the end. A kill at any moment costs what the experiment under way has not written.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+import msgspec
+
+from slowdust.builds.model import Progress
+from slowdust.errors import SlowdustError, UsageError
+from slowdust.experiment.experiment import PAGE_FILE, Experiment, Lab, build_error
+from slowdust.experiment.setup import RefusedError
+from slowdust.experiment.spec.spec import Spec
+from slowdust.store.storage import replace_file
+from slowdust.store.study_folder import StudyFolder
+from slowdust.studies.builds_ahead import BuildsAhead
+from slowdust.units import Second
+from slowdust.wording import first_line
+
+STEPS = "steps"
+"""The results folder of the experiments, within the folder of a study."""
+NOTE_FILE = "note.md"
+_SLIGHTLY_MORE = 1.001
+
+
+class Asked(msgspec.Struct, kw_only=True, frozen=True):
+    """What all questions have."""
+
+    options: dict[str, Any]
+    """Options of each experiment, as in `slowdust compare`; paths are absolute."""
+    workload_sha256: str | None = None
+    """Checksum of the user's own workload, if the tests are of one."""
+
+    @property
+    def settings(self) -> list[str]:
+        """The server settings, KEY=VALUE."""
+        return self.options.get("settings") or []
+
+    @property
+    def plain_options(self) -> dict[str, Any]:
+        """The other options."""
+        return {key: value for key, value in self.options.items() if key != "settings"}
+
+
+@dataclass(frozen=True)
+class Order:
+    """An experiment that a study wants: measured, resumed or read, whichever is left to do."""
+
+    spec: Spec
+    """The specification; its name is that of the experiment in the study's results folder."""
+    subject: object = None
+    """What the study measures it for."""
+    extra: Second = 0.0
+    """Time to measure it on for, unless its budget is longer than that already."""
+    builds: Mapping[int, Spec] = field(default_factory=dict)
+    """Contenders whose builds may be unavailable, by place, each in a specification of its own."""
+    ahead: Sequence[str] = ()
+    """Contenders that may be wanted next: their builds are made in the background."""
+
+
+@dataclass(frozen=True)
+class Unfit:
+    """A contender of an order that cannot be measured."""
+
+    place: int
+    """The index among the contenders of the order."""
+    reason: str
+    error: SlowdustError = field(default_factory=SlowdustError)
+
+
+@dataclass(frozen=True)
+class Document:
+    """An answer for readers."""
+
+    page: str
+    note: str
+
+    def write(self, folder: Path) -> None:
+        """Write both into the folder of a study."""
+        replace_file(folder / PAGE_FILE, self.page.encode())
+        replace_file(folder / NOTE_FILE, self.note.encode())
+
+
+_Question = TypeVar("_Question")
+_Record = TypeVar("_Record", bound=Any)
+_Outcome = TypeVar("_Outcome")
+
+
+class Study(ABC, Generic[_Question, _Record, _Outcome]):
+    """A question that several experiments answer. It decides; the engine does."""
+
+    noun: ClassVar[str]
+    """What sentences call it: 'search'."""
+    short_noun: ClassVar[str] = ""
+    """The same for its progress, if it is another one."""
+    kept: ClassVar[str] = "steps"
+    """What sentences call that which a stopped one keeps."""
+    record_file: ClassVar[str]
+    record_type: ClassVar[type[Any]]
+    schema: ClassVar[int] = 1
+    results: ClassVar[str] = STEPS
+    free: ClassVar[Collection[str]] = ()
+    """Keys of a question, and of its options, that may differ when the study is resumed."""
+    record: _Record
+
+    @abstractmethod
+    def begin(self, question: _Question, lab: Lab, say: Progress) -> _Record:
+        """Return the record of a new study.
+
+        Raises:
+            UsageError: the question makes no sense.
+            SlowdustError: a build that it needs cannot be had.
+        """
+
+    def resume(self, question: _Question) -> None:
+        """Take over the parts of a question that may differ."""
+
+    @abstractmethod
+    def open(self, folder: Path, say: Progress) -> None:
+        """Prepare to decide by `record`, which is read or begun."""
+
+    @abstractmethod
+    def next(self) -> Order | None:
+        """Return the next experiment, which `record` notes; None at the end."""
+
+    @abstractmethod
+    def learn(self, order: Order, found: Experiment | Unfit) -> None:
+        """Note in `record` what an order has found.
+
+        Raises:
+            SlowdustError: the study cannot be answered without what is unfit.
+        """
+
+    @abstractmethod
+    def outcome(self) -> _Outcome:
+        """Return the answer."""
+
+    @abstractmethod
+    def document(self, outcome: _Outcome) -> Document:
+        """Return the answer for readers."""
+
+    def conclude(self, outcome: _Outcome, say: Progress) -> None:
+        """Do what an answer asks for, once it is written and before the folder is free."""
+
+    def load(
+        self, folder: StudyFolder, question: _Question, lab: Lab, say: Progress, *, resumes: bool
+    ) -> None:
+        """Set the record: read if the study is resumed, else begun.
+
+        Raises:
+            UsageError: there is none to resume, it is of another question, or the name is taken.
+        """
+        if resumes:
+            folder.check_resumable()
+            self.record = folder.read(self.record_type, self.schema)
+            assert isinstance(question, Asked)
+            folder.check_same(self.record.question, question, self.free)
+            self.resume(question)
+        else:
+            folder.check_free()
+            self.record = self.begin(question, lab, say)
+        self.save(folder)
+
+    def save(self, folder: StudyFolder) -> None:
+        """Write the record."""
+        folder.write(self.record)
+
+    def carry_out(self, order: Order, lab: Lab, results: Path) -> Experiment | Unfit:
+        """Measure what an order lacks."""
+        return carry_out(order, lab, results)
+
+    def how_to_resume(self, folder: StudyFolder, error: BaseException) -> str | None:
+        """Return the command that resumes a study after an error, in words; None without one."""
+        del error
+        again = f"go on by the same command with --name {folder.name} --resume"
+        return f"the {self.kept} are kept: {again}"
+
+
+def run_study(
+    study: Study[_Question, _Record, _Outcome],
+    question: _Question,
+    path: Path,
+    lab: Lab,
+    say: Progress,
+    *,
+    resumes: bool = False,
+) -> _Outcome:
+    """Answer a question in the folder `path`: begin it, or resume it; write its page and its note.
+
+    Raises:
+        UsageError: the question makes no sense, another process answers it, or there is nothing to
+            resume.
+        SlowdustError: measuring failed; what was measured is kept.
+    """
+    folder = StudyFolder(path, study.noun, study.record_file)
+    with folder.held():
+        study.load(folder, question, lab, say, resumes=resumes)
+        say(f"{study.short_noun or study.noun} {folder.name} in {path}")
+        try:
+            _decide(study, folder, lab, say)
+        except BaseException as error:
+            if (how := study.how_to_resume(folder, error)) is not None:
+                say(how)
+            raise
+        outcome = study.outcome()
+        study.document(outcome).write(path)
+        study.conclude(outcome, say)
+        study.save(folder)
+    return outcome
+
+
+def _decide(study: Study[Any, Any, Any], folder: StudyFolder, lab: Lab, say: Progress) -> None:
+    """Carry out orders until none is left; the record is on disk before and after each."""
+    study.open(folder.path, say)
+    ahead = BuildsAhead(folder.path / "builds-ahead.log")
+    with closing(ahead):
+        while (order := study.next()) is not None:
+            study.save(folder)
+            ahead.build(order.ahead, order.spec.repo)
+            study.learn(order, study.carry_out(order, lab, folder.path / study.results))
+            study.save(folder)
+    study.save(folder)
+
+
+def carry_out(order: Order, lab: Lab, results: Path) -> Experiment | Unfit:
+    """Return the experiment of an order, once it is measured as far as the order says.
+
+    Raises:
+        SlowdustError: measuring failed for another reason than one contender.
+    """
+    experiment = Experiment.create_or_open(order.spec, results)
+    if not experiment.has_begun:
+        for place, alone in order.builds.items():
+            if (error := build_error(lab, alone)) is not None:
+                return Unfit(place, first_line(str(error)), error)
+    try:
+        experiment.run(lab)
+    except UsageError as error:
+        # Where an option has the setting, the error names the option around it.
+        refused = error if isinstance(error, RefusedError) else error.__cause__
+        if not isinstance(refused, RefusedError):
+            raise
+        names = [contender.name for contender in lab.prepare(order.spec)]
+        return Unfit(names.index(refused.contender), refused.reason, error)
+    if order.extra and experiment.spec.budget <= order.extra * _SLIGHTLY_MORE:
+        experiment.extend(lab, experiment.stored.manifest.tests, order.extra)
+    return experiment

@@ -1,0 +1,275 @@
+"""`slowdust watch` as a study: what is new is measured, judged, and told once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from slowdust.builds.model import Progress
+from slowdust.errors import SlowdustError, UsageError
+from slowdust.experiment.experiment import Experiment, Lab
+from slowdust.store.folder import Folder
+from slowdust.store.study_folder import StudyFolder
+from slowdust.studies.candidates import Candidate
+from slowdust.studies.engine import Document, Order, Study, Unfit
+from slowdust.studies.watch import note, page, words
+from slowdust.studies.watch.alarms import (
+    Change,
+    Channel,
+    Delivery,
+    Event,
+    Fate,
+    State,
+    last_good,
+    read_state,
+    write_state,
+)
+from slowdust.studies.watch.file import Watch, WatchTable
+from slowdust.studies.watch.hooks import deliver
+from slowdust.studies.watch.judging import Judgement, judge
+from slowdust.studies.watch.measuring import night_of, order_of
+from slowdust.studies.watch.series import (
+    EXPERIMENTS,
+    NIGHTS_FILE,
+    NOUN,
+    Night,
+    Tonight,
+    append_night,
+    read_nights,
+    read_tonight,
+    write_tonight,
+)
+from slowdust.studies.watch.subjects import (
+    base_of,
+    bisect_command,
+    check_same_watch,
+    first_good,
+    new_subject,
+)
+
+MOST_TRIES = 2
+"""How often a subject is tried that cannot be measured, while nothing is new."""
+MOST_AGAIN = 2
+"""How often a subject in doubt is measured again while nothing is new."""
+
+
+@dataclass
+class Outcome:
+    """What a call of `slowdust watch` has come to."""
+
+    night: Night | None
+    """The night that was measured; None where nothing was new."""
+    judgement: Judgement
+    state: State
+    nights: Sequence[Night]
+    untold: list[Change] = field(default_factory=list)
+    """Alarms that raise and that no exit code has told."""
+
+
+class WatchStudy(Study[Watch, None, Outcome]):
+    """A watch. Each call takes one order: what is new is measured, judged and told once."""
+
+    noun = NOUN
+    record_file = NIGHTS_FILE
+    results = EXPERIMENTS
+
+    def begin(self, question: Watch, lab: Lab, say: Progress) -> None:
+        """Take the file of the watch; its nights are read by `open`."""
+        del say
+        self.watch = question
+        self._progress = lab.phase
+
+    def load(
+        self, folder: StudyFolder, question: Watch, lab: Lab, say: Progress, *, resumes: bool
+    ) -> None:
+        """Take the file: a watch goes from night to night, and is never resumed by an option."""
+        del folder, resumes
+        self.begin(question, lab, say)
+
+    def open(self, folder: Path, say: Progress) -> None:
+        """Read the nights; judge those that a kill has left without a judgement."""
+        self._say = say
+        self._folder = folder
+        self.state = read_state(folder)
+        self.nights = read_nights(folder)
+        self.night: Night | None = None
+        """The night that was measured in this call."""
+        self.judgement = Judgement()
+        self._tonight: Tonight | None = None
+        self._is_over = False
+        self._judge_left()
+        check_same_watch(self.watch, self.nights)
+
+    def next(self) -> Order | None:
+        """Return the experiment of the night that was stopped, or of what is new."""
+        if self._is_over:
+            return None
+        self._is_over = True
+        watch, tonight = self.watch, read_tonight(self._folder)
+        results = self._folder / EXPERIMENTS
+        # One that has not begun is planned anew: the file may be another, and the commit gone.
+        if tonight is not None and Folder.of(results, tonight.experiment).has_manifest():
+            self._say(f"going on with night {tonight.number}: {tonight.subject.title}")
+        else:
+            tonight = _planned(watch.table, self.nights, self.state, self._progress)
+        if tonight is None:
+            return None
+        self._tonight = tonight
+        self._say(_announcement(tonight))
+        return order_of(watch, tonight)
+
+    def learn(self, order: Order, found: Experiment | Unfit) -> None:
+        """Judge what was measured."""
+        assert isinstance(order.subject, Tonight)
+        if isinstance(found, Experiment):
+            found.write_page()
+        self.add(night_of(self.watch, order.subject, found))
+
+    def add(self, night: Night) -> None:
+        """Append a night, and judge it."""
+        append_night(self._folder, night)
+        self._tonight = None
+        self.night = night
+        self.nights.append(night)
+        self.judgement = self._judge_left()
+
+    def save(self, folder: StudyFolder) -> None:
+        """Write the night that is being measured, and the state."""
+        if self._tonight is not None:
+            write_tonight(folder.path, self._tonight)
+        write_state(folder.path, self.state)
+
+    def how_to_resume(self, folder: StudyFolder, error: BaseException) -> str | None:
+        """Return that the same command resumes; None if the file is wrong."""
+        del folder
+        if isinstance(error, UsageError):
+            return None
+        return "what was measured is kept: the same command goes on"
+
+    def outcome(self) -> Outcome:
+        """Return what the call has come to."""
+        return Outcome(self.night, self.judgement, self.state, self.nights, _untold(self.state))
+
+    def document(self, outcome: Outcome) -> Document:
+        """Return the page and the note."""
+        return document_of(self.watch.table.name, outcome.state, outcome.nights)
+
+    def conclude(self, outcome: Outcome, say: Progress) -> None:
+        """Call the hooks, and keep what the exit code tells."""
+        name, state = self.watch.table.name, self.state
+        state.deliveries = deliver(
+            state.deliveries,
+            self.watch,
+            lambda delivery: words.payload(name, delivery, state, outcome.nights),
+            lambda text: say(f"warning: {text}"),
+        )
+        for change in outcome.untold:
+            change.told = True
+
+    def _judge_left(self) -> Judgement:
+        """Judge the nights that no judgement was kept of; return that of the last one."""
+        judgement = Judgement()
+        for place, night in enumerate(self.nights):
+            if night.number <= self.state.judged:
+                continue
+            judgement = judge(
+                self.state,
+                self.nights[: place + 1],
+                lambda change: bisect_command(self.watch, change, self._progress),
+            )
+            self.state.deliveries += _deliveries(self.watch.table, night, judgement)
+        return judgement
+
+
+def document_of(name: str, state: State, nights: Sequence[Night]) -> Document:
+    """Return the state of a watch for readers."""
+    return Document(page.render(name, state, nights), note.render(name, state, nights))
+
+
+def _announcement(tonight: Tonight) -> str:
+    good = tonight.good
+    beside = [tonight.base]
+    if good is not None and good.contender != tonight.base:
+        beside.append(good.name)
+    again = " again, since it is in doubt" if tonight.again else ""
+    return (
+        f"night {tonight.number}: measuring {tonight.subject.title}{again} beside "
+        f"{' and '.join(beside)}"
+    )
+
+
+def _deliveries(table: WatchTable, night: Night, judgement: Judgement) -> list[Delivery]:
+    """Return the events of a night that hooks are to be told."""
+    raised = [*judgement.raised, *judgement.joined] if judgement.raised else []
+    events = [
+        (Event.REGRESSION, raised, table.on_regression),
+        (Event.RECOVERY, judgement.gone, table.on_recovery),
+    ]
+    deliveries = []
+    for event, changes, command in events:
+        channels = [
+            *([Channel.COMMAND] if command else []),
+            *([Channel.WEBHOOK] if table.webhook else []),
+        ]
+        if changes and channels:
+            numbers = [change.number for change in changes]
+            deliveries.append(
+                Delivery(event=event, night=night.number, changes=numbers, pending=channels)
+            )
+    return deliveries
+
+
+def _untold(state: State) -> list[Change]:
+    """Return the alarms that raise and that no exit code has told yet."""
+    return [
+        change
+        for change in state.changes
+        if change.fate is Fate.OPEN and not change.joined and not change.told
+    ]
+
+
+def _planned(
+    table: WatchTable, nights: Sequence[Night], state: State, progress: Progress
+) -> Tonight | None:
+    subjects = [night.plan.subject for night in nights]
+    subject = new_subject(table, subjects, progress) or _failed(nights)
+    again = subject is None
+    if subject is None:
+        subject = _in_doubt(nights, state)
+    if subject is None:
+        return None
+    number = len(nights) + 1
+    found = last_good(nights, state)
+    good, good_night = found if found is not None else (first_good(table), 0)
+    if good is not None and good.contender == subject.contender:
+        raise SlowdustError(f"{subject.name} is the last good subject itself")
+    return Tonight(
+        number=number,
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        experiment=f"night-{number:04}",
+        subject=subject,
+        base=base_of(table),
+        good=good,
+        good_night=good_night,
+        again=again,
+    )
+
+
+def _failed(nights: Sequence[Night]) -> Candidate | None:
+    """Return the last subject where it failed once and is to be tried again."""
+    if not nights or nights[-1].failed is None:
+        return None
+    last = nights[-1].plan.subject
+    times = sum(night.plan.subject.contender == last.contender for night in nights)
+    return last if times < MOST_TRIES else None
+
+
+def _in_doubt(nights: Sequence[Night], state: State) -> Candidate | None:
+    """Return the last subject where it is to be measured again; None where nothing is in doubt."""
+    if not nights or not state.doubts or nights[-1].failed is not None:
+        return None
+    last = nights[-1].plan.subject
+    times = sum(night.plan.subject.contender == last.contender for night in nights)
+    return last if times <= MOST_AGAIN else None

@@ -1,0 +1,98 @@
+"""The outcome of a search in its formats."""
+
+from __future__ import annotations
+
+import shlex
+
+import msgspec
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from slowdust.ratios import with_interval
+from slowdust.studies.bisect import note as markdown
+from slowdust.studies.bisect import page as html
+from slowdust.studies.bisect.direct import Direct
+from slowdust.studies.bisect.outcome import Outcome, outcome_of
+from slowdust.studies.bisect.words import certainty, summary
+from tests.unit.synthetic_search import BELIEFS, COSTS, outcome_of_test, record_of
+
+
+def test_the_answer_names_each_change_with_ratio_interval_and_certainty(
+    snapshot: SnapshotAssertion,
+) -> None:
+    first, *changes = summary(outcome_of_test())
+    assert first == snapshot
+    assert changes[0] == (
+        "0123456789ab Check *twice* before <b>every</b> row: 10% more work, "
+        "1.100 [1.094, 1.106], more than 99% sure."
+    )
+    assert changes[1].startswith("one of c6 and c7: 4.9% less work, 0.951 [")
+
+
+def test_what_is_not_sure_is_said(snapshot: SnapshotAssertion) -> None:
+    sentences = certainty(outcome_of_test())
+    assert "5 of 9 candidates were measured" in sentences[0]
+    assert "79% sure" in sentences[0], "0.99 x 0.8"
+    assert sentences[1] == "Not sure: c7 to c8."
+    assert sentences[2] == snapshot
+
+
+def test_no_change_is_an_answer() -> None:
+    quiet = outcome_of(record_of(9), BELIEFS[:1], COSTS[:1], {}, {})
+    (sentence,) = summary(quiet)
+    assert sentence.startswith("No change of 3% or more was found from c0 to c8")
+
+
+def test_costs_add_up_from_the_first() -> None:
+    levels = outcome_of_test().levels
+    assert [level.place for level in levels] == [0, 4, 5, 7, 8]
+    assert abs(levels[2].cost.ratio - 1.1) < 1e-3
+    assert levels[3].cost.high - levels[3].cost.low > levels[2].cost.high - levels[2].cost.low
+
+
+def test_note_and_page_escape_what_others_wrote() -> None:
+    note, page = markdown.render(outcome_of_test()), html.render(outcome_of_test())
+    assert "<b>every</b>" not in page
+    assert "Check *twice*" in page
+    assert "<script>" not in note.replace("\\<script>", "")
+    assert "    slowdust bisect postgres@1..9 --test point-query --metric work" in note
+    for text in (note, page):
+        assert "1.100" in text
+        assert "0123456789abcdef" in text
+
+
+def test_the_outcome_survives_json() -> None:
+    content = msgspec.json.encode(outcome_of_test())
+    assert msgspec.json.decode(content, type=Outcome) == outcome_of_test()
+
+
+def test_the_command_that_repeats_a_search_can_be_pasted_into_a_shell() -> None:
+    record = record_of(9)
+    options = {**record.question.options, "workload": "/my files/shop.toml", "settings": ["a=b c"]}
+    question = msgspec.structs.replace(record.question, options=options)
+    record = msgspec.structs.replace(record, question=question)
+    words = shlex.split(outcome_of(record, BELIEFS, COSTS, {}, {}).command)
+    assert words[words.index("--workload") + 1] == "/my files/shop.toml"
+    assert words[-2:] == ["--set", "a=b c"]
+
+
+def test_a_contradicted_change_is_told_apart_from_the_changes() -> None:
+    direct = {5: Direct(0.01, 0.02)}
+    outcome = outcome_of(record_of(9), BELIEFS, COSTS, {}, direct)
+    assert [change.candidate.name for change in outcome.changes] == ["c7"]
+    sentence = (
+        "c5 is not reported as a change: the search suggests 9% slower, 1.100 [1.094, 1.106]; "
+        "measured directly beside c4: 1.0% slower, 1.010 [0.971, 1.050]."
+    )
+    assert sentence in certainty(outcome)
+    note, page = markdown.render(outcome), html.render(outcome)
+    assert sentence in note.replace("\\", "")
+    assert sentence in page
+    assert msgspec.json.decode(msgspec.json.encode(outcome), type=Outcome) == outcome
+
+
+@pytest.mark.parametrize(
+    ("ratio", "words"), [(1.0312, "1.031"), (2000.4, "2,000"), (0.000512, "0.000512")]
+)
+def test_ratios_have_the_digits_that_tell(ratio: float, words: str) -> None:
+    assert with_interval(ratio, ratio, ratio, decimals=3) == f"{words} [{words}, {words}]"
