@@ -21,7 +21,6 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from statistics import fmean, median
 
@@ -29,15 +28,18 @@ import numpy as np
 
 from slowdust.analysis.results.latency import latency_us
 from slowdust.benchmarks.steps import Counted, LongStep, StepBenchmark
+from slowdust.experiment.announced import Announced
 from slowdust.experiment.claims.claim import WhenBusy, claimed
 from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Freezer, MakeFreezer
 from slowdust.experiment.driver.process import Driver
-from slowdust.experiment.freezer import Freezer, MakeFreezer
+from slowdust.experiment.engine.loop import OpenExperiment, measure
+from slowdust.experiment.engine.stepped import sized_workload
 from slowdust.experiment.journal import open_journal
 from slowdust.experiment.live import PlainView
+from slowdust.experiment.passes.chunks import TimedChunks, method_of_steps
 from slowdust.experiment.setup import create_contenders, resolve_contenders
 from slowdust.experiment.spec.spec import Spec, parse_spec
-from slowdust.experiment.steps.loop import StepLoop, sized_workload
 from slowdust.store.folder import Folder, writing
 from slowdust.store.slice import Slice
 
@@ -122,8 +124,10 @@ def _run(spec: Spec, folder: Folder, freezer: MakeFreezer) -> list[Slice]:
         ) as contenders,
     ):
         workload = sized_workload(spec, benchmark, contenders)
-        journal_of = partial(open_journal, spec, writer, contenders, view)
-        StepLoop(spec, workload, contenders, journal_of, view, freezer=freezer).run()
+        method = method_of_steps(spec, workload)
+        journal = open_journal(spec, writer, contenders, view, method)
+        experiment = OpenExperiment(spec, contenders, journal, view, Announced(view))
+        measure(experiment, [TimedChunks(experiment, workload, freezer)])
     return folder.read_slices()
 
 

@@ -31,12 +31,11 @@ from slowdust.experiment.counting.session import WINDOWS_AT_MOST, CountedSession
 from slowdust.experiment.counting.starts import STARTS
 from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.driver.process import Data, Driver
+from slowdust.experiment.engine.tables import LoadedTables
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.record import counts_of
 from slowdust.experiment.setup import create_contenders, resolve_contenders
-from slowdust.experiment.slices.preparation import Preparations
-from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from slowdust.instances.callgrind import Callgrind
 from slowdust.instances.preloads import compiled
@@ -161,8 +160,7 @@ def burning(spec: Spec) -> Iterator[tuple[Contenders, LoadedTables, list[Burner]
         ]
         data = Data(spec.tables, spec.rows, spec.seed)
         with create_contenders(resolved, driver, folder, view) as contenders:
-            preparations = Preparations(contenders, [], [], view)
-            yield contenders, LoadedTables(contenders, data, preparations, view), burners
+            yield contenders, LoadedTables(contenders, data, view), burners
 
 
 def take(spec: Spec, operations: int, places: Sequence[Place]) -> tuple[list[str], Counted]:

@@ -16,7 +16,7 @@ from bench.servers.side_by_side import ROWS, SideBySide, side_by_side
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.driver.protocol import Ran, Stop
-from slowdust.experiment.waits.window import Observer, PlannedWindow
+from slowdust.experiment.passes.waits import Observer, PlannedWindow
 from slowdust.store.waits import WaitPlace
 from slowdust.units import Second
 

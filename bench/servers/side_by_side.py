@@ -13,10 +13,9 @@ from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import Ran, Stop
+from slowdust.experiment.engine.tables import LoadedTables
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.setup import create_contenders, resolve_contenders
-from slowdust.experiment.slices.preparation import Preparations
-from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.store.folder import Folder
 from slowdust.units import Second
@@ -83,8 +82,7 @@ def side_by_side(
         with create_contenders(resolved, driver, folder, view) as contenders:
             for place in observed:
                 contenders.all[place].instance.observe_waits()
-            preparations = Preparations(contenders, [], [], view)
-            LoadedTables(contenders, data, preparations, view).start(1)
+            LoadedTables(contenders, data, view).start(1)
             serving = {}
             for contender in contenders.running():
                 opened = driver.open(contender.name, contender.target, data, test=test, clients=1)

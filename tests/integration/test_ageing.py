@@ -8,12 +8,11 @@ import pytest
 from slowdust.benchmarks.micro import MICRO
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data, Driver
+from slowdust.experiment.engine.open_test import OpenTest, Pace
+from slowdust.experiment.engine.tables import LoadedTables
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.setup import create_contenders, resolve_contenders
-from slowdust.experiment.slices.blocks import Pace, StepSessions
-from slowdust.experiment.slices.preparation import Preparations
-from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.store.folder import Folder
 from slowdust.store.slice import Slice
@@ -41,8 +40,7 @@ def test_data_ages_alike(tmp_path: Path, clients: int, named: list[object], ques
     folder.logs.mkdir()
     resolved = resolve_contenders(spec, view)
     with Driver() as driver, create_contenders(resolved, driver, folder, view) as contenders:
-        preparations = Preparations(contenders, [], [], view)
-        LoadedTables(contenders, DATA, preparations, view).start(1)
+        LoadedTables(contenders, DATA, view).start(1)
         measured = []
         for test in WRITES:
             measured.append(run_two_blocks(contenders, test, clients))
@@ -56,7 +54,7 @@ def run_two_blocks(contenders: Contenders, test: str, clients: int) -> dict[str,
     """Operations that were measured, by contender."""
     pace = Pace(discard=0.01, warmup=0.05, rate=None)
     (chosen,) = MICRO.matching([test])
-    run = StepSessions(contenders, PlannedStep(chosen, clients), 1, pace, data=DATA)
+    run = OpenTest(contenders, PlannedStep(chosen, clients), 1, pace, data=DATA)
     done = dict.fromkeys(contenders.names, 0)
 
     def keep(record: Slice) -> None:

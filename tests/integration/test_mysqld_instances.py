@@ -21,7 +21,7 @@ from slowdust.dbms.family import Family
 from slowdust.dbms.settings import AcceptedSettings
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.driver.process import Data, Driver
-from slowdust.experiment.maintenance import carry_out
+from slowdust.experiment.engine.maintenance import carry_out
 from slowdust.instances.instance import Instance
 from slowdust.instances.leftovers import clean_leftovers
 from slowdust.instances.processes import ProcessMark

@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.experiment.counting import pmu_loop
-from slowdust.experiment.counting.budget import CountBudget
+from slowdust.experiment.announced import Announced
 from slowdust.experiment.counting.method import Missing, check_sampling, perf_version
 from slowdust.experiment.counting.perf import PerfError, PerfWindow, counting, threads_of
-from slowdust.experiment.counting.pmu import PmuCounter, usable_groups
 from slowdust.experiment.counting.starts import STARTS
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import Stop
+from slowdust.experiment.engine.loop import OpenExperiment, measure
 from slowdust.experiment.journal import open_journal
 from slowdust.experiment.live import PlainView
+from slowdust.experiment.passes.pmu_counts import REPEATS, PmuCounter, PmuCounts, usable_groups
+from slowdust.experiment.passes.slices import method_of_slices
 from slowdust.experiment.setup import create_contenders, resolve_contenders
-from slowdust.experiment.slices.loop import method_of_slices
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.formats.perf_stat import read_events
 from slowdust.instances.processes import ProcessMark
@@ -117,14 +117,18 @@ def test_profiles_of_an_experiment(open_dir: Path, builds: GetBuildOf) -> None:
 
 
 @full
-def test_the_loop_counts_the_same_operations_on_all(
-    data_root: Path, builds: GetBuildOf, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_loop_counts_the_same_operations_on_all(data_root: Path, builds: GetBuildOf) -> None:
     builds("postgres", "17.6")
-    monkeypatch.setattr(pmu_loop, "usable_groups", lambda: SOFTWARE)
     contenders = ["postgres@17.6", "postgres@17.6"]
     spec = parse_spec(
-        {"name": "pmu", "contenders": contenders, "rows": ROWS, "tests": ["delete"], "warmup": 0.1}
+        {
+            "name": "pmu",
+            "contenders": contenders,
+            "rows": ROWS,
+            "tests": ["delete"],
+            "warmup": 0.1,
+            "count_budget": 600,
+        }
     )
     view, folder = PlainView(), Folder(data_root / "results" / "pmu")
     with ExitStack() as stack:
@@ -133,9 +137,9 @@ def test_the_loop_counts_the_same_operations_on_all(
         resolved = resolve_contenders(spec, view)
         running = stack.enter_context(create_contenders(resolved, driver, folder, view, []))
         journal = open_journal(spec, writer, running, view, method_of_slices(spec))
-        budget = CountBudget(600.0)
-        pmu_loop.PmuLoop(spec, running, journal, view, budget).run()
-        pmu_loop.PmuLoop(spec, running, journal, view, budget).run()  # nothing is missing any more
+        experiment = OpenExperiment(spec, running, journal, view, Announced(view))
+        for _ in range(2):  # then nothing is missing any more
+            measure(experiment, [PmuCounts(experiment, SOFTWARE)])
     counts = folder.read_counts()
     places = [count.place for count in counts]
     # `STARTS` alone: without instructions no further start decides anything.
@@ -143,7 +147,7 @@ def test_the_loop_counts_the_same_operations_on_all(
         (start, name, repeat)
         for start in range(1, STARTS + 1)
         for name in running.names
-        for repeat in range(pmu_loop.REPEATS)
+        for repeat in range(REPEATS)
     ]
     assert {count.source for count in counts} == {"pmu"}
     assert len({count.run.operations for count in counts}) == 1

@@ -15,11 +15,10 @@ from slowdust.dbms.stages import Row
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data, Driver
+from slowdust.experiment.engine.maintenance import carry_out
+from slowdust.experiment.engine.tables import LoadedTables
 from slowdust.experiment.live import PlainView
-from slowdust.experiment.maintenance import carry_out
 from slowdust.experiment.setup import create_contenders, resolve_contenders
-from slowdust.experiment.slices.preparation import Preparations
-from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.store.folder import Folder
 from slowdust.store.manifest import BuildFacts, ContenderFacts
@@ -124,9 +123,7 @@ def test_what_differs_is_prepared_again_and_then_reported(
     kept: list[Preparation] = []
     with Driver() as driver, create_contenders(resolved, driver, folder, view) as contenders:
         facts = facts_of(contenders)
-        tables = Spoiled(
-            contenders, Data(1, ROWS, 1), Preparations(contenders, facts, kept, view), view
-        )
+        tables = Spoiled(contenders, Data(1, ROWS, 1), view, facts, kept)
         tables.spoil = 1
         tables.start(1)
         assert [record.repeated for record in kept] == [1, 1]

@@ -12,16 +12,17 @@ import pytest
 from slowdust.analysis.waits.results import waits_of
 from slowdust.dbms import family
 from slowdust.dbms.environment import SYNC_DELAY, Environment
+from slowdust.experiment.announced import Announced
 from slowdust.experiment.contender import ResolvedContender, RunningContender
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import Stop
+from slowdust.experiment.engine.loop import OpenExperiment, measure
 from slowdust.experiment.journal import open_journal
 from slowdust.experiment.live import PlainView
+from slowdust.experiment.passes.slices import method_of_slices
+from slowdust.experiment.passes.waits import Observer, PlannedWindow, Waits
 from slowdust.experiment.setup import create_contenders, resolve_contenders
-from slowdust.experiment.slices.loop import method_of_slices
 from slowdust.experiment.spec.spec import parse_spec
-from slowdust.experiment.waits import loop as waits_loop
-from slowdust.experiment.waits.window import Observer, PlannedWindow
 from slowdust.instances.instance import Instance
 from slowdust.store.folder import Folder, writing
 from slowdust.store.waits import WaitKind, WaitPlace, WaitWindow
@@ -29,6 +30,7 @@ from tests.integration.conftest import GetBuildOf, MakeInstance
 from tests.tiers.selection import full
 
 ROWS = 2000
+REPEATS = 3
 CLIENTS = 8
 DELAY_US = 4000
 SLOW_DISK_US = 20_000
@@ -114,11 +116,9 @@ def test_clients_of_one_row_wait_for_its_lock_and_for_the_disk(
 
 @full
 def test_a_disk_that_is_slower_by_a_known_time_is_named(
-    data_root: Path, builds: GetBuildOf, monkeypatch: pytest.MonkeyPatch
+    data_root: Path, builds: GetBuildOf
 ) -> None:
     builds("postgres", "17.6")
-    monkeypatch.setattr(waits_loop, "INCARNATIONS", 1)
-    monkeypatch.setattr(waits_loop, "REPEATS", 3)
     slower = f"postgres@17.6+{SYNC_DELAY}={SLOW_DISK_US}"
     spec = parse_spec(
         {
@@ -137,10 +137,11 @@ def test_a_disk_that_is_slower_by_a_known_time_is_named(
         resolved = resolve_contenders(spec, view)
         running = stack.enter_context(create_contenders(resolved, driver, folder, view, []))
         journal = open_journal(spec, writer, running, view, method_of_slices(spec))
-        waits_loop.WaitsLoop(spec, running, journal, view).run()
-        waits_loop.WaitsLoop(spec, running, journal, view).run()  # nothing is missing any more
+        experiment = OpenExperiment(spec, running, journal, view, Announced(view))
+        for _ in range(2):  # then nothing is missing any more
+            measure(experiment, [Waits(experiment, starts=1, repeats=REPEATS)])
     windows = folder.read_waits()
-    assert len(windows) == 2 * waits_loop.REPEATS
+    assert len(windows) == 2 * REPEATS
     first, second = running.names
     _, slow = waits_of(windows, first, [first, second])
     assert slow.syncs is not None

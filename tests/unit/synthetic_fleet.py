@@ -27,7 +27,6 @@ from slowdust.fleet.cluster import (
     ShardEnded,
     ShardOrder,
 )
-from slowdust.fleet.view import Overview
 from slowdust.store.finding import Finding
 from slowdust.store.folder import Folder
 from slowdust.store.keeping.bundle import pack
@@ -238,7 +237,7 @@ class Heard:
     def __init__(self) -> None:
         self.events: list[str] = []
         self.warnings: list[str] = []
-        self.overviews: list[Overview] = []
+        self.states: list[str] = []
 
     def event(self, text: str) -> None:
         self.events.append(text)
@@ -246,5 +245,5 @@ class Heard:
     def warning(self, text: str) -> None:
         self.warnings.append(text)
 
-    def show(self, overview: Overview) -> None:
-        self.overviews.append(overview)
+    def show(self, state: str) -> None:
+        self.states.append(state)

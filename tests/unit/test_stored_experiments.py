@@ -12,8 +12,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
-from slowdust.archive.kinds import KINDS as ARCHIVE_KINDS
 from slowdust.benchmarks import BENCHMARKS
+from slowdust.kinds import KINDS as ARCHIVE_KINDS
 from slowdust.store.folder import Folder
 from slowdust.store.hosts import JOINED_SCHEMA
 from tests.experiments.kinds import KINDS

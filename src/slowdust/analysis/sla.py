@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowdust.analysis.model import Result, Writers
-from slowdust.analysis.origin import lists_all_roles, printed_role
 from slowdust.benchmarks.roles import DELETER, INSERTER, Role
 from slowdust.store.slice import Slice
 from slowdust.store.step import RoleUse, StepDetail
@@ -100,7 +99,7 @@ def _rate(record: Slice, step: StepDetail, writer: Role) -> float | None:
     """Return rows per second; 0 if the step has no such writer, None if they are unknown."""
     role = step.roles.get(writer.name)
     if role is None:
-        return 0.0 if lists_all_roles(record) else None
-    if (printed := printed_role(role)) is not None:
-        return printed.rate
+        return 0.0 if record.printed is None else None
+    if role.printed is not None:
+        return role.printed.rate
     return rate_of(role.rows, paced_seconds(role, record.measured.seconds))

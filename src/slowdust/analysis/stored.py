@@ -18,7 +18,6 @@ from slowdust.analysis.evidence import add_evidence, add_rows_and_pages
 from slowdust.analysis.explanation.parts import add_explanations
 from slowdust.analysis.functions.changes import function_changes
 from slowdust.analysis.model import Report
-from slowdust.analysis.origin import kind_of_import
 from slowdust.analysis.plans.compare import plan_differences, same_plans
 from slowdust.analysis.preparation.notes import add_notes_about_starts, add_notes_about_work
 from slowdust.analysis.recall.curves import add_recall, index_results, search_comparisons
@@ -189,7 +188,7 @@ def _report(
     return Report(
         experiment=manifest.experiment,
         started=manifest.started,
-        imported=kind_of_import(manifest),
+        imported=manifest.imported.kind if manifest.imported else None,
         base=base,
         contenders=contenders,
         margin=manifest.method.margin,

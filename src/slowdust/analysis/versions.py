@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from slowdust.analysis.origin import is_known_by_name_alone
 from slowdust.benchmarks.model import DEFAULT_CONFIG
 from slowdust.errors import UsageError
 from slowdust.store.manifest import ContenderFacts
@@ -65,11 +64,11 @@ class LineParts:
 def parts_of(facts: ContenderFacts) -> LineParts:
     """Return the parts of the contender's name and facts that are not its version."""
     named = _NAMED.fullmatch(facts.name)
-    if is_known_by_name_alone(facts) and named is None:
+    if facts.run is not None and named is None:
         # Without a version it is no release of any line.
         return LineParts(facts.name, DEFAULT_CONFIG, "", "")
     rest = (named["copy"] or "") + named["points"] if named else ""
-    if named and is_known_by_name_alone(facts) and (parts := _PARTS.fullmatch(named["parts"])):
+    if named and facts.run is not None and (parts := _PARTS.fullmatch(named["parts"])):
         # How it was compiled is in its name alone.
         config = parts["config"] or DEFAULT_CONFIG
         return LineParts(facts.dbms + (parts["engine"] or ""), config, parts["additions"], rest)

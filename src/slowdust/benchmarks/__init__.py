@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from slowdust.benchmarks.archived import IIBENCH, SYSBENCH
 from slowdust.benchmarks.htap import HTAP
 from slowdust.benchmarks.insert import INSERT
 from slowdust.benchmarks.io import IO
 from slowdust.benchmarks.micro import MICRO
 from slowdust.benchmarks.model import Benchmark, Group, Measuring, Test
 from slowdust.benchmarks.slap import SLAP
+from slowdust.benchmarks.sysbench import SYSBENCH
 from slowdust.benchmarks.vector import VECTOR
 from slowdust.errors import UsageError
 from slowdust.store.manifest import WorkloadFacts
@@ -19,12 +19,8 @@ _GROUPS = {group.value: group for group in Group}
 BENCHMARKS: dict[str, Benchmark] = {
     benchmark.name: benchmark for benchmark in (MICRO, INSERT, SLAP, IO, HTAP, VECTOR)
 }
-_ARCHIVED: dict[str, Benchmark] = {SYSBENCH.name: SYSBENCH}
-"""Benchmarks of archives whose tests have groups; those of other archives need no entry."""
-NAMES = (*BENCHMARKS, *_ARCHIVED, IIBENCH)
-"""The names that no workload of a user's own can have."""
-LISTED = ", ".join((*BENCHMARKS, *(f"archived {name}" for name in _ARCHIVED)))
-"""The names of all benchmarks that records can have."""
+NAMES = (*BENCHMARKS, SYSBENCH.name)
+"""The names of all benchmarks that records can have, and no workload of a user's own."""
 
 
 def benchmark(name: str) -> Benchmark:
@@ -54,7 +50,7 @@ def known_group(benchmark_name: str, test: str, workload: WorkloadFacts | None) 
 
 def known_test(benchmark_name: str, test: str) -> Test | None:
     """Return a test of a record; None where no benchmark of Slowdust's own is known to have it."""
-    known = BENCHMARKS.get(benchmark_name) or _ARCHIVED.get(benchmark_name)
+    known = SYSBENCH if benchmark_name == SYSBENCH.name else BENCHMARKS.get(benchmark_name)
     return known.test(test) if known else None
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -310,3 +312,33 @@ class Described(ABC):
         Raises:
             UsageError: the test is not written for that DBMS.
         """
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Statements that are asked in one session, and the recall of their answers."""
+
+    session: list[str]
+    """Statements before them."""
+    statements: list[str]
+    k: int
+    """Rows that each asks for."""
+    recall: Callable[[Sequence[Sequence[int]]], float]
+    """Function of the numbers that each statement returned, in their order: the share of the right
+    ones that they have."""
+
+
+class Answered(Described):
+    """Tables and tests with known answers."""
+
+    @abstractmethod
+    def questions(self, test: str, dbms: Dbms) -> Questions | None:
+        """Return what a test has to be asked; None for one whose answers are exact."""
+
+    @abstractmethod
+    def index_of(self, test: str) -> str | None:
+        """Return the kind of index that a test searches in; None for one that has none."""
+
+    @abstractmethod
+    def index_bytes(self, kind: str, dbms: Dbms) -> str:
+        """Return the statement with the size of an index in bytes: one row with one value."""

@@ -39,7 +39,7 @@ class Group(StrEnum):
     INDEX = "index creation"
     LOAD = "load and warm-up"
     PRE = "before the writes"
-    """Tests of archived runs that come again once the writes have aged the data."""
+    """Tests of imported runs that come again once the writes have aged the data."""
 
 
 class Phase(StrEnum):

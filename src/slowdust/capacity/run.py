@@ -33,11 +33,11 @@ from slowdust.errors import UsageError
 from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.claims.cpus import check_cpus
 from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.engine.schedule import rounds
 from slowdust.experiment.journal import StartMode, open_journal
 from slowdust.experiment.local_lab import OpenView as Watching
 from slowdust.experiment.run import set_up
 from slowdust.experiment.setup import named_as_before, resolve_contenders
-from slowdust.experiment.slices.schedule import rounds
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View

@@ -9,28 +9,29 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from slowdust.analysis.sla import writers_of
 from slowdust.benchmarks.insert import InsertBenchmark, InsertStep, Kind
 from slowdust.benchmarks.insert.workload import InsertWorkload
 from slowdust.capacity.record import Question, Trial
-from slowdust.capacity.search import Bench
 from slowdust.capacity.sla import Sla
-from slowdust.capacity.trials import times_of
+from slowdust.capacity.trials import Trials, times_of
 from slowdust.errors import UsageError
+from slowdust.experiment.announced import Announced
 from slowdust.experiment.contender import RunningContender
-from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.driver.protocol import Create
-from slowdust.experiment.freezer import Freezer
+from slowdust.experiment.contenders import Contenders, Freezer
+from slowdust.experiment.engine.long_step import ContenderTurn, Tables
+from slowdust.experiment.engine.loop import OpenExperiment
+from slowdust.experiment.engine.schedule import in_turn
+from slowdust.experiment.engine.stepped import OpenStep, SteppedTests, sized_workload
 from slowdust.experiment.journal import OpenJournal
+from slowdust.experiment.passes.chunks import method_of_steps
+from slowdust.experiment.passes.step_measurement import Measurement
+from slowdust.experiment.passes.step_turns import StepTurns
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec
-from slowdust.experiment.steps.loop import method_of_steps, sized_workload
-from slowdust.experiment.steps.step import StepRunner
-from slowdust.experiment.steps.turn import ContenderTurn, Tables
-from slowdust.experiment.steps.turns import Turns
 from slowdust.experiment.view import View
 from slowdust.store.slice import Slice
 from slowdust.units import Second, format_duration
@@ -86,8 +87,8 @@ def check_operations(sla: Sla, trial: Trial) -> None:
         )
 
 
-class StepLaboratory:
-    """Trials of a step of the Insert Benchmark."""
+class StepLaboratory(Trials):
+    """Trials of a step of the Insert Benchmark, on tables that the steps before it fill."""
 
     unit = "rows/s of each client's writers"
 
@@ -101,51 +102,28 @@ class StepLaboratory:
     ) -> None:
         benchmark = spec.configured_benchmark()
         assert isinstance(benchmark, InsertBenchmark)
-        self.length: Second | None = question.trial or USUAL
+        length = question.trial or USUAL
         workload = sized_workload(spec, benchmark, contenders)
         assert isinstance(workload, InsertWorkload)
-        self._workload = replace(workload, seconds=self.length)
-        self.journal = journal_of(method_of_steps(spec, self._workload))
+        self._workload = replace(workload, seconds=length)
+        journal = journal_of(method_of_steps(spec, self._workload))
+        super().__init__(OpenExperiment(spec, contenders, journal, view, Announced(view)))
+        self.length = length
+        self.tests: SteppedTests = SteppedTests(self.experiment, self._workload)
+        self._turns = StepTurns(self.experiment, self.tests)
         self._step = check_steps(spec, question.test)
         self._clients = spec.clients[0]
         self._terms = question.terms
-        self._contenders = contenders
-        self._runner = StepRunner(contenders, benchmark.driver_benchmark, self._workload, spec.seed)
-        self._turns = Turns(contenders, self._runner, self._workload, self.journal, view)
-        self._table = benchmark.table
-        self._driver_benchmark = benchmark.driver_benchmark
-        self._view = view
 
-    def start(self, number: int, measure: Callable[[Bench], None]) -> None:
-        """Start the servers, fill the tables, let `measure` have its trials, and stop them."""
-        self._contenders.start()
-        self.journal.record_servers(self._contenders)
-        self._turns.begin_incarnation()
-        tables = self._make_tables()
-        for step in self.journal.steps:
-            if step.test.name != self._step.name:
-                self._turns.take(
-                    [
-                        ContenderTurn(step, number, contender, slot, tables[contender.name])
-                        for slot, contender in enumerate(self._turns.present())
-                    ]
-                )
-        present = self._turns.present()
-        with Freezer(present, self._contenders.warn) as freezer:
-            measure(_StepBench(self, number, present, tables, freezer))
-        self._contenders.stop()
-
-    def _make_tables(self) -> dict[str, Tables]:
-        count = self._workload.settings.tables(self._clients)
-        names = [f"{self._table}{number}" for number in range(1, count + 1)]
-
-        def create(contender: RunningContender) -> None:
-            self._contenders.driver.create(
-                Create(target=contender.target, benchmark=self._driver_benchmark, tables=count)
-            )
-
-        self._contenders.for_each(create)
-        return {contender.name: Tables(names) for contender in self._contenders.running()}
+    def observe(self, test: OpenStep) -> None:
+        """Carry out a step that fills the tables, or let the search have its trials."""
+        if test.step.test.name != self._step.name:
+            self._turns.take(test.turns)
+            return
+        tables = {turn.contender.name: turn.tables for turn in test.turns}
+        present = [each for each in self.contenders.all if each.name in tables]
+        with Freezer(present, self.contenders.warn) as freezer:
+            self._measure(_StepBench(self, test.start, present, tables, freezer))
 
     @property
     def first_rate(self) -> float:
@@ -170,10 +148,11 @@ class StepLaboratory:
         """Carry out the step for a moment at a rate; None if the contender fails."""
         test = replace(self._step, rate=rate, name=f"q{self._letter}{rate}")
         turn = ContenderTurn(PlannedStep(test, self._clients), start, contender, slot, tables)
-        with self._contenders.guard(contender):
-            self._runner.prepare(turn)
-            measurement = self._runner.begin(turn, self._contenders.running())
-            measurement.perform(None, self._view.progress)
+        with self.contenders.guard(contender):
+            self.tests.connect(turn)
+            work, idle = self.tests.work(turn.step), self.contenders.running()
+            measurement = Measurement.of(self.contenders.driver, turn, work, idle)
+            measurement.perform(None, self.view.progress)
             return measurement.finish()
         return None
 
@@ -203,9 +182,8 @@ class _StepBench:
 
     def turn(self, number: int, rates: Mapping[str, float]) -> Sequence[Trial]:
         """Let each contender have a trial, the last one first in every second turn."""
-        order = self._contenders if number % 2 == 0 else self._contenders[::-1]
         trials = []
-        for slot, contender in enumerate(order):
+        for slot, contender in enumerate(in_turn(self._contenders, number)):
             if contender.name in rates and contender.failed is None:
                 begun = time.monotonic()
                 self._freezer.let_run(contender)

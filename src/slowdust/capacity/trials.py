@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from statistics import median
-from typing import Protocol
+from typing import Any, Protocol
 
 from slowdust.analysis.results.failures import WRONG_RESULT
 from slowdust.analysis.results.latency import percentile_ns
@@ -15,14 +15,17 @@ from slowdust.capacity.record import Question, Trial
 from slowdust.capacity.search import Bench
 from slowdust.capacity.sla import PERCENTILES, Sla
 from slowdust.errors import UsageError
+from slowdust.experiment.announced import Announced
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.counting.incarnation import UntimedIncarnations
 from slowdust.experiment.driver.protocol import Ran, Rate, Stop
+from slowdust.experiment.engine import loop as engine
+from slowdust.experiment.engine.loop import OpenExperiment, Pass, Starts
+from slowdust.experiment.engine.open_test import OpenTest, RunAtRate
+from slowdust.experiment.engine.schedule import Start
+from slowdust.experiment.engine.sliced import SlicedTests
 from slowdust.experiment.journal import OpenJournal
-from slowdust.experiment.plan import PlannedStep
-from slowdust.experiment.slices.blocks import RunAtRate, StepSessions
-from slowdust.experiment.slices.loop import method_of_slices
+from slowdust.experiment.passes.slices import method_of_slices
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.store.latency import Histogram
@@ -52,6 +55,26 @@ class Laboratory(Protocol):
     def start(self, number: int, measure: Callable[[Bench], None]) -> None:
         """Start the servers, let `measure` have its trials, and stop the servers."""
         ...
+
+
+class Trials(Pass[Any]):
+    """A pass whose starts a search asks for, which has trials in them."""
+
+    length: Second | None = None
+    _number: int
+    _measure: Callable[[Bench], None]
+
+    def start(self, number: int, measure: Callable[[Bench], None]) -> None:
+        """Start the servers, let `measure` have its trials, and stop the servers."""
+        self._number, self._measure = number, measure
+        engine.measure(self.experiment, [self])
+
+    def missing(self) -> Starts:
+        yield Start.of(self._number, self.journal.steps)
+
+    def begin(self, start: Start) -> None:
+        del start
+        self.journal.record_servers(self.contenders)
 
 
 def shortest_trial(sla: Sla, usual: Second, operations_per_s: float, budget: Second) -> Second:
@@ -87,7 +110,7 @@ def times_of(latency: Histogram) -> dict[str, Second]:
     return {**times, "max": latency.max_ns / NS_PER_S} if times else {}
 
 
-class SliceLaboratory:
+class SliceLaboratory(Trials):
     """Trials of a test that is measured in slices."""
 
     unit = "operations/s"
@@ -103,29 +126,22 @@ class SliceLaboratory:
         length: Second | None,
     ) -> None:
         """`length` is that of earlier trials; None before the first one."""
-        self.journal = journal_of(method_of_slices(spec))
+        journal = journal_of(method_of_slices(spec))
+        super().__init__(OpenExperiment(spec, contenders, journal, view, Announced(view)))
+        self.tests = SlicedTests(self.experiment)
         self.length = length
-        self._budget = spec.budget
         self._question = question
-        self._contenders = contenders
-        self._incarnations = UntimedIncarnations(spec, contenders, self.journal, view)
 
-    def start(self, number: int, measure: Callable[[Bench], None]) -> None:
-        """Start the servers, let `measure` have its trials, and stop the servers."""
-
-        def observe(step: PlannedStep, run: StepSessions, per_second: float) -> None:
-            del step, per_second
-            self.journal.record_servers(self._contenders)
-            arrivals, fewest = self._question.arrivals, self._question.terms.fewest
-            measure(_SliceBench(number, run, arrivals, self._length, fewest))
-
-        self._incarnations.run(number, self.journal.steps, observe)
+    def observe(self, test: OpenTest) -> None:
+        arrivals, fewest = self._question.arrivals, self._question.terms.fewest
+        self._measure(_SliceBench(test, arrivals, self._length, fewest))
 
     def _length(self, peaks: Mapping[str, float]) -> Second:
         if self.length is None:
             slowest = min(peaks.values(), default=0.0)
             usual = self._question.trial or USUAL
-            self.length = shortest_trial(self._question.terms, usual, slowest, self._budget)
+            budget = self.experiment.spec.budget
+            self.length = shortest_trial(self._question.terms, usual, slowest, budget)
         return self.length
 
 
@@ -134,15 +150,13 @@ class _SliceBench:
 
     def __init__(
         self,
-        start: int,
-        run: StepSessions,
+        test: OpenTest,
         arrivals: str,
         length_of: Callable[[Mapping[str, float]], Second],
         operations: float,
     ) -> None:
         """`operations` are those that a trial has at least."""
-        self._start = start
-        self._run = run
+        self._test = test
         self._arrivals = arrivals
         peaks: dict[str, list[float]] = {}
 
@@ -152,7 +166,7 @@ class _SliceBench:
                 peaks.setdefault(contender.name, []).append(ran.operations / ran.seconds)
 
         for _ in range(_PEAK_RUNS):
-            run.each(peak)
+            test.each(peak)
         self.peaks = {name: median(rates) for name, rates in peaks.items()}
         self._length = length_of(self.peaks)
         self.lowest = operations / self._length
@@ -161,7 +175,7 @@ class _SliceBench:
         """Let each contender have a trial, the last one first in every second turn."""
         trials: list[Trial] = []
         observe = partial(self._trial, number, rates, trials)
-        self._run.each(observe, list if number % 2 == 0 else _backwards)
+        self._test.each(observe, turn=number)
         return trials
 
     def _trial(
@@ -182,12 +196,8 @@ class _SliceBench:
         contender.refuse_fatal_errors(ran.errors, "operations of a trial")
         alone = len(ran.positions) / self.peaks[contender.name]
         trial = _trial_of(contender.name, rate, seconds, alone, ran)
-        trial.start, trial.turn, trial.wall = self._start, turn, time.monotonic() - begun
+        trial.start, trial.turn, trial.wall = self._test.start, turn, time.monotonic() - begun
         trials.append(trial)
-
-
-def _backwards(contenders: list[RunningContender]) -> list[RunningContender]:
-    return contenders[::-1]
 
 
 def _trial_of(contender: str, rate: float, seconds: Second, alone: Second, ran: Ran) -> Trial:

@@ -8,7 +8,14 @@ import click
 
 from slowdust.cli import completion
 from slowdust.cli.options import WORDS, options
-from slowdust.cli.study import answer, checksum_of, folder_of_study, given_options, tell_files
+from slowdust.cli.study import (
+    answer,
+    checksum_of,
+    folder_of_study,
+    given_options,
+    lab_of,
+    tell_files,
+)
 from slowdust.errors import UsageError
 from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.studies.bisect.record import Question
@@ -22,7 +29,7 @@ from slowdust.studies.bisect.words import certainty, summary
     params=options(
         "bisect",
         "test metric repo good bad margin builds benchmark workload clients rows budget count "
-        "count-budget patience cpus seed set name resume no-wait results",
+        "count-budget patience cpus seed set name resume fleet unfit no-wait results",
     ),
 )
 @click.argument("range_", metavar="RANGE", shell_complete=completion.builds)
@@ -40,6 +47,8 @@ def command(
     resume: bool,
     results: Path,
     when_busy: WhenBusy,
+    address: str | None,
+    unfit: bool,
     **options: object,
 ) -> int:
     """Find where a test changed: among the releases of RANGE, or the commits from --good to --bad.
@@ -75,7 +84,8 @@ def command(
         bad=bad,
         workload_sha256=checksum_of(given.get("workload")),
     )
-    outcome = answer(Bisection(), question, folder, when_busy, resumes=resume)
+    lab = lab_of(when_busy, address, unfit=unfit)
+    outcome = answer(Bisection(), question, folder, lab, resumes=resume)
     for line in (*summary(outcome), *certainty(outcome)):
         click.echo(line)
     tell_files(folder)

@@ -16,7 +16,14 @@ from slowdust.benchmarks.options import split_list
 from slowdust.cli import completion
 from slowdust.cli.options import WORDS, formats, options
 from slowdust.cli.pages import write_page
-from slowdust.cli.study import answer, checksum_of, folder_of_study, given_options, tell_files
+from slowdust.cli.study import (
+    answer,
+    checksum_of,
+    folder_of_study,
+    given_options,
+    lab_of,
+    tell_files,
+)
 from slowdust.errors import UsageError
 from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.report.blame import terminal
@@ -33,7 +40,7 @@ from slowdust.wording import guess, no_such
         *options(
             "blame",
             "from every together suite tests benchmark workload clients rows budget incarnations "
-            "count patience cpus seed set name resume",
+            "count patience cpus seed set name resume fleet unfit",
         ),
         *formats(BLAMES),
         *options("blame", "no-wait results"),
@@ -94,7 +101,7 @@ def _of_stored(names: Sequence[str], results: Path, options: dict[str, object]) 
     benchmark = options.pop("benchmark")
     given = [key for key, value in options.items() if value not in (None, (), False)]
     if given:
-        option = "--set" if given[0] == "settings" else f"--{given[0]}"
+        option = {"settings": "--set", "address": "--fleet"}.get(given[0], f"--{given[0]}")
         raise UsageError(f"{option} is of measuring, and --from measures nothing")
     folders = {folder.path: folder for folder in (kept_experiment(results, n) for n in names)}
     stored = [read_stored(folder) for folder in folders.values()]
@@ -129,6 +136,8 @@ def _measured(
             "experiments"
         )
     resumes, name = bool(options.pop("resume")), options.pop("name")
+    address, unfit = options.pop("address"), bool(options.pop("unfit"))
+    lab = lab_of(when_busy, None if address is None else str(address), unfit=unfit)
     named = None if name is None else str(name)
     folder = folder_of_study("series", "blame", names[0], named, results, resumes=resumes)
     every, together = options.pop("every"), options.pop("together")
@@ -145,6 +154,6 @@ def _measured(
         workload_sha256=checksum_of(given.get("workload")),
     )
     study = Blaming()
-    blame = answer(study, question, folder, when_busy, resumes=resumes)
+    blame = answer(study, question, folder, lab, resumes=resumes)
     tell_files(folder)
     return blame, study.failed

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -36,6 +37,20 @@ from slowdust.user_text import read_user_text
 from slowdust.wording import counted
 
 _REMEDY = "start the cluster with RAY_AUTH_MODE=token (docs/fleet.md)"
+
+
+@contextmanager
+def open_fleet(address: str, asked: Asked) -> Iterator[FleetLab]:
+    """Connect to the cluster at an address, as a lab.
+
+    Raises:
+        UsageError: Ray is not installed, or this is no address.
+        SlowdustError: no cluster answers there.
+    """
+    if is_open(address):
+        click.echo(f"warning: others can run programs on {address}: {_REMEDY}", err=True)
+    with connected(address) as cluster:
+        yield FleetLab(cluster, asked)
 
 
 def conduct_fleet(
@@ -71,13 +86,10 @@ def conduct_fleet(
                 f"a fleet measured '{spec.name}' already: choose another name, or go on with it by "
                 "--resume"
             )
-        if is_open(address):
-            warning = f"warning: whoever reaches {address} can run programs there: {_REMEDY}"
-            click.echo(warning, err=True)
         experiment = Experiment(Folder.of(results, spec.name), spec, mode)
         try:
-            with connected(address) as cluster:
-                experiment.run(FleetLab(cluster, asked))
+            with open_fleet(address, asked) as lab:
+                experiment.run(lab)
         except UsageError:
             raise
         except BaseException:

@@ -46,13 +46,13 @@ def command(
     """
     from slowdust.analysis.explanation.one_result import explain_results
     from slowdust.analysis.stored import read_stored
-    from slowdust.report.explanation import terminal
+    from slowdust.report import explanation
     from slowdust.store.keeping.experiments import kept_experiment
 
     folder = kept_experiment(results, name)
     stored = read_stored(folder)
     explained = explain_results(stored, test, contender, base, clients)
     if form is None:
-        terminal.show(explained)
+        explanation.show(explained)
     else:
         sys.stdout.write(render_as(form, EXPLANATIONS, explained))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowdust.benchmarks import LISTED
+from slowdust.benchmarks import NAMES
 from slowdust.cli import completion
 from slowdust.cli.options import formats, options
 from slowdust.cli.pages import write_page
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     params=[
         click.Option(
             ["--benchmark"],
-            help=f"Only this benchmark: {LISTED}.",
+            help=f"Only this benchmark: {', '.join(NAMES)}.",
             shell_complete=completion.benchmarks,
         ),
         *options("history", "test host config base"),

@@ -11,9 +11,7 @@ from slowdust.cli.groups import LazyGroup
 from slowdust.cli.options import NamedPath, options
 
 if TYPE_CHECKING:
-    from slowdust.archive.importing import Option
-    from slowdust.archive.kinds import ArchiveKind
-
+    from slowdust.exchange import Kind, Option
 
 _BUNDLE = "bundle"
 
@@ -22,12 +20,12 @@ class _Kinds(LazyGroup):
     """A command for each kind of archive; they are loaded when one of them is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        from slowdust.archive.kinds import KINDS
+        from slowdust.kinds import KINDS
 
         return sorted([_BUNDLE, *(kind.name for kind in KINDS)])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        from slowdust.archive.kinds import KINDS
+        from slowdust.kinds import KINDS
 
         if cmd_name == _BUNDLE:
             return _bundle
@@ -66,7 +64,7 @@ def _bundle(file: Path, name: str | None, results: Path) -> None:
     click.echo(f"{folder.name}: imported, `slowdust report {folder.typed}` shows it")
 
 
-def _command(kind: ArchiveKind) -> click.Command:
+def _command(kind: Kind) -> click.Command:
     own = [
         click.Option(
             ["--name"],
@@ -96,14 +94,16 @@ def _command(kind: ArchiveKind) -> click.Command:
         results: Path,
         **given: Any,  # noqa: ANN401 - click's options
     ) -> int:
-        from slowdust.archive.importing import Mode
-        from slowdust.archive.kinds import import_archives
-        from slowdust.archive.summary import lines_of
+        from slowdust.exchange import Mode, import_results
         from slowdust.formats.text import visible
+        from slowdust.kinds import KINDS
+        from slowdust.report.imports import summary_lines
 
         chosen = Mode(mode or Mode.CLEAN)
-        outcome = import_archives(kind, directories, results, name=name, mode=chosen, options=given)
-        for line in lines_of(outcome):
+        outcome = import_results(
+            kind, KINDS, directories, results, name=name, mode=chosen, options=given
+        )
+        for line in summary_lines(outcome):
             click.echo(visible(line))
         return 0 if outcome.experiments else 1
 

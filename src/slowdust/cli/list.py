@@ -45,11 +45,10 @@ def command(results: Path) -> None:
 
 
 def _state(manifest: Manifest) -> str:
-    from slowdust.analysis.origin import kind_of_import
     from slowdust.wording import counted
 
-    if (kind := kind_of_import(manifest)) is not None:
-        return f"imported ({kind})"
+    if manifest.imported is not None:
+        return f"imported ({manifest.imported.kind})"
     if manifest.hosts:
         hosts = counted(len(manifest.hosts), "host")
         return f"{hosts}, {'finished' if manifest.finished else 'not finished'}"

@@ -60,7 +60,7 @@ def command(
     from slowdust.analysis.story.changes import changes_beside_tldr
     from slowdust.errors import UsageError
     from slowdust.places import check_regular
-    from slowdust.report import terminal, tldr
+    from slowdust.report import answer, terminal
     from slowdust.report.files import page_name
     from slowdust.store.storage import replace_file
 
@@ -75,9 +75,10 @@ def command(
     slices, profiles = stored.slices, stored.profiles
     report = stored.report(base, bands or DEFAULT_BANDS)
     if classic is not None:
-        from slowdust.report.classic.files import write_classic
+        from slowdust.exchange import write_classic
+        from slowdust.kinds import KINDS
 
-        written = write_classic(stored.manifest, report, slices, classic)
+        written = write_classic(KINDS, stored.manifest, report, slices, classic)
         why = "" if written else ": nothing in the experiment says what would be in them"
         click.echo(f"{len(written)} classic files in {classic}{why}", err=True)
     if form is not None:
@@ -92,7 +93,7 @@ def command(
         destination = html or folder.path / page_name(report, stored.manifest.base, group)
         write_page(destination, render_as("html", REPORTS, report, slices, profiles))
         if form is None:
-            more = tldr.list_of_changes(changes_beside_tldr(report)) if bands is not None else []
+            more = answer.list_of_changes(changes_beside_tldr(report)) if bands is not None else []
             terminal.show(report, more)
         click.echo(f"report: {destination}", err=form is not None)
     return exit_code_of(gates, report)

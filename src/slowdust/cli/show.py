@@ -17,16 +17,15 @@ from slowdust.cli.options import options
 @click.argument("name", shell_complete=experiments)
 def command(name: str, results: Path) -> None:
     """Show the contenders, settings, tests and host of the experiment NAME, or of its folder."""
-    from slowdust.analysis.origin import kind_of_import
     from slowdust.analysis.results.contenders import describe_work
-    from slowdust.archive.summary import lines_of_import
+    from slowdust.report.imports import import_lines
     from slowdust.store.keeping.annotation import read_annotation
     from slowdust.store.keeping.experiments import kept_experiment
     from slowdust.wording import counted
 
     folder = kept_experiment(results, name)
     manifest = folder.read_manifest()
-    if kind_of_import(manifest) is None:
+    if manifest.imported is None:
         click.echo(f"{manifest.experiment}: started {manifest.started or 'at an unknown time'}")
         click.echo(f"finished {manifest.finished}" if manifest.finished else "not finished")
     else:
@@ -49,7 +48,7 @@ def command(name: str, results: Path) -> None:
     click.echo(f"slices: {len(folder.read_slices())}")
     if (work := describe_work(manifest.counting)) is not None:
         click.echo(f"counts: {len(folder.read_counts())}; work: {work}")
-    for line in lines_of_import(manifest):
+    for line in import_lines(manifest):
         click.echo(line)
     for host in manifest.hosts:
         parts = ", ".join(part.path for part in host.parts)

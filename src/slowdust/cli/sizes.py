@@ -18,7 +18,7 @@ from slowdust.errors import SlowdustError, UsageError
 from slowdust.report.formats import SIZES, render_as
 
 if TYPE_CHECKING:
-    from slowdust.builds.sizes.selection import Choice
+    from slowdust.builds.sizes import Choice
     from slowdust.store.sizes import BuildSizes
 
 
@@ -48,7 +48,7 @@ def command(names: Sequence[str], *, fetched: bool, html: Path | None, form: str
     A terminal shows as many columns as fit; --md has all of them.
     """
     from slowdust.analysis.sizes import report_of
-    from slowdust.builds.sizes.tree import sizes_of_tree
+    from slowdust.builds.sizes import sizes_of_tree
 
     trees = [Path(name) for name in names if _is_directory(name)]
     patterns = [name for name in names if not _is_directory(name)]
@@ -60,7 +60,7 @@ def command(names: Sequence[str], *, fetched: bool, html: Path | None, form: str
     if form is not None:
         sys.stdout.write(render_as(form, SIZES, report))
     elif html is None:
-        from slowdust.report.sizes.markdown import brief
+        from slowdust.report.sizes import brief
 
         width = shutil.get_terminal_size().columns
         click.echo(_wrapped(brief(report, width), width))
@@ -94,8 +94,7 @@ def _sizes(patterns: Sequence[str], only_fetched: bool) -> Iterator[BuildSizes]:
     Raises:
         SlowdustError: none of them can be had.
     """
-    from slowdust.builds.sizes.build import sizes_of
-    from slowdust.builds.sizes.selection import chosen_builds
+    from slowdust.builds.sizes import chosen_builds, sizes_of
 
     chosen = chosen_builds(patterns)
     missing = [build for build in chosen if not build.at_hand]
@@ -119,7 +118,7 @@ def _sizes(patterns: Sequence[str], only_fetched: bool) -> Iterator[BuildSizes]:
 
 
 def _announcement(missing: Sequence[Choice]) -> str:
-    from slowdust.builds.sizes.selection import expected_bytes
+    from slowdust.builds.sizes import expected_bytes
     from slowdust.wording import counted
 
     expected = expected_bytes(missing)

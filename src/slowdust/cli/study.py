@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,10 +13,13 @@ import click
 
 from slowdust.benchmarks import DEFAULT
 from slowdust.builds.fingerprint import sha256_of
+from slowdust.cli.conduct_fleet import open_fleet
 from slowdust.errors import UsageError
 from slowdust.experiment.claims.claim import WhenBusy
-from slowdust.experiment.experiment import PAGE_FILE
+from slowdust.experiment.experiment import PAGE_FILE, Lab
 from slowdust.experiment.local_lab import LocalLab
+from slowdust.fleet.lab import FleetLab
+from slowdust.fleet.queue import Asked, Unfit
 from slowdust.formats.text import visible
 from slowdust.places import named_path, within
 from slowdust.store.keeping.experiments import check_name
@@ -76,12 +80,30 @@ def answer(
     study: Study[Any, Any, _Outcome],
     question: object,
     folder: Path,
-    when_busy: WhenBusy,
+    lab: AbstractContextManager[Lab],
     *,
     resumes: bool = False,
 ) -> _Outcome:
-    """Return the answer to a question, begun or resumed on this host."""
-    return run_study(study, question, folder, LocalLab(when_busy), say, resumes=resumes)
+    """Return the answer to a question, begun or resumed in a lab."""
+    with lab as opened:
+        return run_study(study, question, folder, opened, say, resumes=resumes)
+
+
+def lab_of(
+    when_busy: WhenBusy, address: str | None, *, unfit: bool
+) -> AbstractContextManager[LocalLab | FleetLab]:
+    """Return this host, or the hosts of the fleet at an address.
+
+    Raises:
+        UsageError: options contradict each other.
+    """
+    if address is None:
+        if unfit:
+            raise UsageError("--unfit: there is no fleet without --fleet ADDRESS")
+        return nullcontext(LocalLab(when_busy))
+    if when_busy is WhenBusy.FAIL:
+        raise UsageError("--no-wait: what a fleet measures waits for its turn on each host")
+    return open_fleet(address, Asked(unfit=Unfit.USE if unfit else None))
 
 
 def tell_files(folder: Path) -> None:

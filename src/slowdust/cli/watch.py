@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from slowdust.cli.options import WORDS, options
-from slowdust.cli.study import answer
+from slowdust.cli.study import answer, lab_of
 from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.experiment import PAGE_FILE
 from slowdust.formats.text import visible
@@ -25,10 +25,18 @@ _REGRESSION = 3
 @click.command(
     "watch",
     epilog=WORDS,
-    params=options("watch", "status no-wait results"),
+    params=options("watch", "status fleet unfit no-wait results"),
 )
 @click.argument("file")
-def command(file: str, *, status: bool, results: Path, when_busy: WhenBusy) -> int:
+def command(
+    file: str,
+    *,
+    status: bool,
+    results: Path,
+    when_busy: WhenBusy,
+    address: str | None,
+    unfit: bool,
+) -> int:
     """Measure the newest release or commit that FILE (TOML) watches, and say what got slower.
 
     FILE is that of an experiment, with a table [watch] in place of contenders. Each call is one
@@ -47,7 +55,8 @@ def command(file: str, *, status: bool, results: Path, when_busy: WhenBusy) -> i
     watch.spec("check", [base, base])
     if status:
         return _show_status(watch, begun_folder(results, watch.table.name))
-    code = _tell(answer(WatchStudy(), watch, folder, when_busy))
+    lab = lab_of(when_busy, address, unfit=unfit)
+    code = _tell(answer(WatchStudy(), watch, folder, lab))
     click.echo(f"report: {folder / PAGE_FILE}", err=True)
     return code
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slowdust.dbms.access import Verify
@@ -24,50 +23,39 @@ class Introduction:
     """The tables of the URL's database that are not of Slowdust."""
 
 
-class Dialect(ABC):
+@dataclass(frozen=True)
+class Dialect:
     """The statements by which a running server introduces itself, and has a schema made."""
 
-    table = "table"
+    introduction: Callable[[str], Query[Introduction]]
+    """A function: the URL's database -> the query, one of whose statements needs rights in it."""
+    create: Callable[[str], list[str]]
+    """A function: name of a schema -> the statements that make it, without what it had."""
+    drop: Callable[[str], list[str]]
+    schema_is_database: bool
+    """Whether a schema is a database of its own; else it lies within the URL's."""
+    table: str = "table"
     """The word for a table."""
     engine: Query[str | None] | None = None
     """The query for the storage engine; None where the family knows it."""
-    schema_is_database: bool
-    """Whether a schema is a database of its own; else it lies within the URL's."""
-
-    @abstractmethod
-    def introduction(self, database: str) -> Query[Introduction]:
-        """Return the query for what the server and the URL's database say.
-
-        One of its statements needs the user's rights.
-        """
-
-    @abstractmethod
-    def create(self, schema: str) -> list[str]:
-        """Return the statements that make an empty schema."""
-
-    @abstractmethod
-    def drop(self, schema: str) -> list[str]:
-        """Return the statements that drop a schema with all that it has."""
 
 
-@dataclass(frozen=True)
-class SqlDialect(Dialect):
-    """Statements of SQL."""
+def _sql(identity: str, foreign_tables: str, *, schema_is_database: bool) -> Dialect:
+    """Return the statements of SQL.
 
-    identity: str
-    """The statement whose row is the version, and the name of the product."""
-    foreign_tables: str
-    """The statement that lists the tables of the URL's database that are not of Slowdust."""
-    schema_is_database: bool
+    `identity` has one row, the version and the name of the product; `foreign_tables` lists the
+    tables of the URL's database that are not of Slowdust.
+    """
 
-    def introduction(self, database: str) -> Query[Introduction]:
-        return Query((self.identity, self.foreign_tables), _introduced)
+    def drop(schema: str) -> list[str]:
+        return [f"DROP SCHEMA IF EXISTS {schema}{'' if schema_is_database else ' CASCADE'}"]
 
-    def create(self, schema: str) -> list[str]:
-        return [*self.drop(schema), f"CREATE SCHEMA {schema}"]
-
-    def drop(self, schema: str) -> list[str]:
-        return [f"DROP SCHEMA IF EXISTS {schema}{'' if self.schema_is_database else ' CASCADE'}"]
+    return Dialect(
+        introduction=lambda _: Query((identity, foreign_tables), _introduced),
+        create=lambda schema: [*drop(schema), f"CREATE SCHEMA {schema}"],
+        drop=drop,
+        schema_is_database=schema_is_database,
+    )
 
 
 def _introduced(answers: Sequence[Sequence[Row]]) -> Introduction:
@@ -167,7 +155,7 @@ POSTGRES = ByUrl(
         "wal_level",
         "work_mem",
     ),
-    dialect=SqlDialect(
+    dialect=_sql(
         identity="SELECT current_setting('server_version'), 'PostgreSQL'",
         foreign_tables=(
             "SELECT n.nspname || '.' || c.relname FROM pg_class c "
@@ -221,7 +209,7 @@ def _mysqld(scheme: str) -> ByUrl:
             "thread_handling",
             "transaction_isolation",
         ),
-        dialect=SqlDialect(
+        dialect=_sql(
             identity="SELECT VERSION(), @@version_comment",
             foreign_tables=(
                 "SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables "

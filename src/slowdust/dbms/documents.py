@@ -35,6 +35,8 @@ _FATAL_STATES = {
 
 NAMES = "names"
 """The setting for the length of the names of fields, which every document holds."""
+ADMIN = "admin"
+"""The database of the commands that concern the whole server."""
 
 
 def names(values: Mapping[str, str]) -> Names:
@@ -48,10 +50,6 @@ def names(values: Mapping[str, str]) -> Names:
 
 def without_names(values: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in values.items() if name != NAMES}
-
-
-ADMIN = "admin"
-"""The database of the commands that concern the whole server."""
 
 
 def command(name: str, database: str | None = None, **options: object) -> str:

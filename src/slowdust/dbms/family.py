@@ -93,8 +93,8 @@ class Family(ABC):
     without: Mapping[str, str] = {}
     """What its servers lack -> why. It is a key of the table of a benchmark of long steps, or one
     of `partitions`, `encryption` and `look-ups` (of rows by their key)."""
-    untold: str | None = None
-    """What its servers do not tell and others do, as a sentence; None where they tell all."""
+    unreported: str | None = None
+    """What its servers do not report and others do, as a sentence; None where they report all."""
     not_counted: str | None = None
     """Why valgrind cannot count the work of its servers, as a sentence; None where it can."""
     options_when_counted: tuple[str, ...] = ()

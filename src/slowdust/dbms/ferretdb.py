@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Protocol
 from urllib.parse import quote
 
 import msgspec
@@ -33,35 +32,6 @@ from slowdust.errors import UsageError
 from slowdust.secret import Secret
 from slowdust.units import known
 from slowdust.versions import version_order
-
-
-class Backend(Protocol):
-    """Answers what depends on where documents are kept."""
-
-    bytes_per_row: int
-    """The bytes of a document of seven fields with its share of three secondary indexes."""
-
-    def commit(self, settings: Mapping[str, str]) -> Commit | None:
-        """Return what a command that writes does before it returns."""
-
-    def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
-        """Return the settings that this build takes. Raises UsageError."""
-
-    def create(self, site: Site, run: Run) -> None:
-        """Fill the data directory."""
-
-    def configuration(self, site: Site) -> str:
-        """Return the text of the configuration file."""
-
-    def options(self, site: Site) -> list[str]:
-        """Return the options with which FerretDB finds the back end."""
-
-    def command(self, site: Site, ferretdb: Sequence[str]) -> list[str]:
-        """Return the command that runs FerretDB with what it needs beneath."""
-
-    def programs(self, site: Site) -> Sequence[Path]:
-        """Return the programs beneath FerretDB."""
-
 
 _DBMS = "ferretdb"
 _PRAGMAS = tuple(name for name in pragmas.KNOWN if name != "encoding")
@@ -233,7 +203,7 @@ def _beneath(site: Site) -> Site:
 
 _SQLITE, _POSTGRES = "sqlite", "postgres"
 _IN_POSTGRES = _InPostgres()
-_BACKENDS: Mapping[str, Backend] = {_SQLITE: _InSqlite(), _POSTGRES: _IN_POSTGRES}
+_BACKENDS: Mapping[str, _InSqlite | _InPostgres] = {_SQLITE: _InSqlite(), _POSTGRES: _IN_POSTGRES}
 _SCRAM_SINCE = "1.21.0"
 _PASSWORD = "FERRETDB_SETUP_PASSWORD"
 _ERRORS = ("FATAL", "panic:", "ERROR", "ferretdb: error:")
@@ -246,7 +216,7 @@ class FerretDB(DocumentFamily):
 
     name = "ferretdb"
     engines = tuple(_BACKENDS)
-    untold = (
+    unreported = (
         "FerretDB tells no facts about its pages, does not count rows or blocks, names no settings "
         "in force and explains no writes: all of these are absent."
     )
@@ -392,5 +362,5 @@ class FerretDB(DocumentFamily):
 FAMILY = FerretDB()
 
 
-def _backend(engine: str | None) -> Backend:
+def _backend(engine: str | None) -> _InSqlite | _InPostgres:
     return _BACKENDS[engine or _SQLITE]

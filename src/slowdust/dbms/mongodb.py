@@ -50,6 +50,10 @@ _SYNC_PERIOD: Second = 60.0
 _SOON: Second = 600.0
 _CHECKPOINT = Statements((command("fsync", ADMIN),))
 """A command that returns when all pages are written: with WiredTiger, when a checkpoint is done."""
+_OLDEST = (3, 6)
+"""The first version with OP_MSG, the only kind of message that the driver sends."""
+_TOKUMX = "-mongodb-"
+"""A part of TokuMX's version: 2.0.1-mongodb-2.4.10."""
 
 
 class Mongodb(DocumentFamily):
@@ -204,12 +208,6 @@ def _credentials(site: Site) -> list[str]:
     # While there are no users, whoever comes from this machine could make one.
     no_exception = "--setParameter=enableLocalhostAuthBypass=false"
     return [f"--keyFile={_key_file(site)}", no_exception]
-
-
-_OLDEST = (3, 6)
-"""The first version with OP_MSG, the only kind of message that the driver sends."""
-_TOKUMX = "-mongodb-"
-"""A part of TokuMX's version: 2.0.1-mongodb-2.4.10."""
 
 
 def version_of(version: str) -> tuple[int, int]:

@@ -26,6 +26,9 @@ _VERSION = 3 << 16
 _AUTHENTICATION = b"R"
 """The kind of message with which a server that accepts sessions answers the first one."""
 _ANSWER_TIMEOUT: Second = 5.0
+_BYTES = {"B": 1.0, "kB": 2.0**10, "MB": 2.0**20, "GB": 2.0**30, "TB": 2.0**40}
+_MILLISECONDS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "min": 6e4, "h": 3.6e6, "d": 8.64e7}
+_UNITS = _BYTES | _MILLISECONDS
 
 
 class PostgresProtocol(Family):
@@ -66,11 +69,6 @@ class PostgresProtocol(Family):
 def socket_of(site: Site) -> Path:
     """Return the path of the socket, which has the port in its name."""
     return site.socket_dir / f".s.PGSQL.{site.port}"
-
-
-_BYTES = {"B": 1.0, "kB": 2.0**10, "MB": 2.0**20, "GB": 2.0**30, "TB": 2.0**40}
-_MILLISECONDS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "min": 6e4, "h": 3.6e6, "d": 8.64e7}
-_UNITS = _BYTES | _MILLISECONDS
 
 
 def query_of_settings(given: Mapping[str, str]) -> Query[dict[str, InForce]]:

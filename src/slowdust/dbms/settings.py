@@ -30,6 +30,9 @@ from slowdust.wording import guess, nearest
 
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 _CAMEL_CASE = re.compile(r"[a-z][A-Z]")
+_NUMBER = re.compile(r"([+-]?(?:0[xX][0-9a-fA-F]+|\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+))\s*([a-zA-Z]*)")
+_TRUE = frozenset({"on", "true", "yes", "1"})
+_FALSE = frozenset({"off", "false", "no", "0"})
 
 
 def setting_name(text: str) -> str:
@@ -309,11 +312,6 @@ def unknown_setting(build: Build, name: str, known: Iterable[str]) -> UnknownSet
     hint = f"did you mean {close}?" if close else "leave it out or put it under [optional]"
     text = f"{build.dbms} {build.facts.version} has no setting {name!r}: {hint}"
     return UnknownSettingError(text, name)
-
-
-_NUMBER = re.compile(r"([+-]?(?:0[xX][0-9a-fA-F]+|\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+))\s*([a-zA-Z]*)")
-_TRUE = frozenset({"on", "true", "yes", "1"})
-_FALSE = frozenset({"off", "false", "no", "0"})
 
 
 @dataclass(frozen=True)

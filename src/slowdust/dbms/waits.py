@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from slowdust.dbms.stages import Query
 from slowdust.store.waits import Wait, WaitKind, WaitSource
-
-if TYPE_CHECKING:
-    from slowdust.dbms.stages import Row
 
 
 @dataclass(frozen=True)
@@ -17,13 +13,10 @@ class TotalledWaits:
     """Waits that a server adds up itself, since some moment."""
 
     source: WaitSource
-    statements: tuple[str, ...]
-    read: Callable[[Sequence[Sequence[Row]]], list[Wait]]
-    """A function: the answers to the statements -> the totals, each event once."""
-    known: str
-    """The statement whose rows are the events that the server would tell, were there any."""
-    read_known: Callable[[Sequence[Row]], list[str]]
-    """A function: the rows of that statement -> the names of the events."""
+    totals: Query[list[Wait]]
+    """The query for each event once, with its total."""
+    events: Query[list[str]]
+    """The query for the events that the server would tell, were there any."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +38,8 @@ class SampledWaits:
     """Waits that are seen in samples."""
 
     source: WaitSource
-    statement: str
-    """The statement that shows the sessions of all clients but its own."""
-    read: Callable[[Sequence[Row]], list[SessionSample]]
-    """A function: the rows of the statement -> what each session did."""
+    sessions: Query[list[SessionSample]]
+    """The query, of one statement, for what the sessions of all clients but its own do."""
 
 
 Waits = TotalledWaits | SampledWaits

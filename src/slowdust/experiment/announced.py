@@ -8,9 +8,9 @@ no, it ends before that with what it has measured.
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 
+from slowdust.experiment.clock import MACHINE, Clock
 from slowdust.experiment.view import View
 from slowdust.units import Second, format_duration
 
@@ -32,7 +32,6 @@ class Following:
 
     @property
     def together(self) -> Second:
-        """How long all of it takes."""
         return self.profile + self.counting + self.waits
 
 
@@ -46,6 +45,8 @@ class Announced:
         most: Second = math.inf,
         following: Following | None = None,
         builds: Second = 0.0,
+        *,
+        clock: Clock = MACHINE,
     ) -> None:
         """`expected` is infinite where nothing was announced, `most` where it may take any time.
 
@@ -53,9 +54,10 @@ class Announced:
         usual time for getting builds.
         """
         self._view = view
+        self._clock = clock
         self.following = following or Following()
         self._builds = builds
-        self._begun = time.monotonic()
+        self._begun = self._clock.monotonic()
         self._first = self.end = expected
         """Seconds from the begin to the end, as announced first and as announced last."""
         self._most = most
@@ -66,7 +68,7 @@ class Announced:
     @property
     def elapsed(self) -> Second:
         """The seconds since the experiment began, without those that do not count."""
-        return time.monotonic() - self._begun
+        return self._clock.monotonic() - self._begun
 
     @property
     def room(self) -> Second:
@@ -115,13 +117,13 @@ class Announced:
             f"{why}: it would take {format_duration(round(end))} in all, and "
             f"{format_duration(round(self._first))} were announced"
         )
-        begun = time.monotonic()
+        begun = self._clock.monotonic()
         if self._view.confirm(f"{needed}: take that time?"):
             self._most = math.inf
         else:
             most = format_duration(round(self._most))
             self._view.phase(f"{needed}: it ends within {most}, with what is measured by then")
-        self.leave_out(time.monotonic() - begun)
+        self.leave_out(self._clock.monotonic() - begun)
 
     def tell_early_end(self, how_to_go_on: str) -> None:
         """Say that the experiment ends before it is finished, and by which command it goes on."""

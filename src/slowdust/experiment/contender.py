@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -13,21 +15,78 @@ from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Listen, Target
 from slowdust.dbms.environment import Environment
-from slowdust.dbms.family import Family, Sizes
-from slowdust.dbms.settings import InForce, Settings
+from slowdust.dbms.family import Family, Shutdown, Sizes
+from slowdust.dbms.settings import AcceptedSettings, InForce, Settings
+from slowdust.dbms.site import Served
 from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.remote_server import RemoteServer
-from slowdust.experiment.server import Server
 from slowdust.instances.instance import Instance
 from slowdust.instances.programs import InstanceError
 from slowdust.probes import probes_of
-from slowdust.probes.probe import AnyProbe, Window, attempt
+from slowdust.probes.probe import AnyProbe, Subject, Window, attempt
 from slowdust.probes.server.delay import DelayProbe
 from slowdust.probes.server.process import IdleServer, ServerProbe
 from slowdust.remote.url import ServerUrl
 from slowdust.store.manifest import BuildFacts
 from slowdust.units import Second
+
+
+class Server(Protocol):
+    """The server of a contender; what it does not tell is None."""
+
+    @property
+    def site(self) -> Served: ...
+
+    @property
+    def settings(self) -> AcceptedSettings: ...
+
+    @property
+    def subject(self) -> Subject | None:
+        """The processes while it runs, for the probes."""
+        ...
+
+    @property
+    def log_path(self) -> Path | None: ...
+
+    @property
+    def allocator(self) -> str | None: ...
+
+    @property
+    def freezing(self) -> str | None:
+        """How it is made to stand still."""
+        ...
+
+    def target(self) -> Target: ...
+
+    def start(self) -> None:
+        """Start it unless it runs. Raises InstanceError."""
+        ...
+
+    def stop(self, shutdown: Shutdown = Shutdown.ORDERLY) -> None:
+        """Stop it if it runs."""
+        ...
+
+    def alive(self) -> bool: ...
+
+    def check_alive(self) -> None:
+        """Raise InstanceError when it does not run."""
+        ...
+
+    def freeze(self) -> None:
+        """Let it stand still until `thaw`."""
+        ...
+
+    def thaw(self) -> None: ...
+
+    def log_tail(self, lines: int) -> Sequence[str]:
+        """Return the last lines of its log since the last start."""
+        ...
+
+    def remove(self) -> None:
+        """Delete everything that it stored for Slowdust; a second call does nothing."""
+        ...
+
 
 NOT_ASKED = "no test asks for encryption"
 """Why the server of an experiment without such tests encrypts no connections."""
@@ -59,7 +118,6 @@ class ResolvedContender:
 
     @property
     def dbms(self) -> str:
-        """The DBMS of its server."""
         if self.url is not None:
             return self.url.dbms
         assert self.build is not None
@@ -100,7 +158,6 @@ class RunningContender:
 
     @property
     def family(self) -> Family:
-        """The family of its server."""
         return family(self.resolved.dbms)
 
     def lacks(self, test: Test) -> str | None:
@@ -157,7 +214,6 @@ class RunningContender:
 
     @property
     def target(self) -> Target:
-        """The address of its server."""
         target = self.server.target()
         return msgspec.structs.replace(target, foreign=True) if self.is_unplaced else target
 

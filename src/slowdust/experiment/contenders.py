@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,9 +12,10 @@ from slowdust.benchmarks.model import Test
 from slowdust.dbms.family import Shutdown
 from slowdust.dbms.stages import Query, Stage, T, WithSettings
 from slowdust.errors import SlowdustError
+from slowdust.experiment.clock import MACHINE, Clock
 from slowdust.experiment.contender import RunningContender, explain_failure
 from slowdust.experiment.driver.process import Driver, TargetError
-from slowdust.experiment.maintenance import carry_out
+from slowdust.experiment.engine.maintenance import carry_out
 from slowdust.experiment.view import View
 from slowdust.instances.owner import instances_root
 from slowdust.instances.programs import InstanceError
@@ -33,8 +33,14 @@ class Contenders:
     """All contenders, in the order of the experiment; the first is the base."""
 
     def __init__(
-        self, contenders: list[RunningContender], driver: Driver, logs: Path, view: View
+        self,
+        contenders: list[RunningContender],
+        driver: Driver,
+        logs: Path,
+        view: View,
+        clock: Clock = MACHINE,
     ) -> None:
+        self._clock = clock
         self.all = contenders
         self.driver = driver
         self._logs = logs
@@ -51,7 +57,6 @@ class Contenders:
 
     @property
     def names(self) -> list[str]:
-        """The contenders' names, the base's first."""
         return [contender.name for contender in self.all]
 
     @property
@@ -131,7 +136,6 @@ class Contenders:
                 action(contender)
 
     def start(self) -> None:
-        """Start all servers that do not run."""
         self.for_each(self._start)
 
     def stop(self) -> None:
@@ -204,7 +208,6 @@ class Contenders:
         return self._answer(contender, contender.family.counters(contender.server.site)) or {}
 
     def read_settings(self, contender: RunningContender) -> None:
-        """Ask a contender which settings are in force."""
         query = contender.family.settings_in_force(contender.server.site)
         in_force = self._answer(contender, query)
         if in_force is not None:
@@ -241,12 +244,12 @@ class Contenders:
 
     def wait_until_idle(self, contenders: Sequence[RunningContender], limit: Second) -> bool:
         """Wait until none of them uses the CPU any more; return False if `limit` has passed."""
-        deadline = time.monotonic() + limit
+        deadline = self._clock.monotonic() + limit
         idle = [probe for contender in contenders for probe in contender.idle_probes()]
         before = [attempt(probe) for probe in idle]
         calm = 0
-        while calm < _IDLE_LOOKS and time.monotonic() < deadline:
-            time.sleep(_LOOK_EVERY)
+        while calm < _IDLE_LOOKS and self._clock.monotonic() < deadline:
+            self._clock.sleep(_LOOK_EVERY)
             now = [attempt(probe) for probe in idle]
             uses = map(use_between, idle, before, now)
             most = max((use["cpu_s"] for use in uses if use is not None), default=0.0)
@@ -300,3 +303,36 @@ class Contenders:
             shutil.copyfile(log, self._logs / f"{number}-{name}{self._log_suffix}.log")
         except OSError as error:
             self._view.warning(f"the log of {contender.name} could not be kept: {error}")
+
+
+MakeFreezer = Callable[[Sequence[RunningContender], Callable[[str], None]], "Freezer"]
+"""Makes a `Freezer` of contenders, and of what shows its warnings."""
+
+
+class Freezer:
+    """A context manager, with whose exit all servers go on."""
+
+    def __init__(self, contenders: Sequence[RunningContender], warn: Callable[[str], None]) -> None:
+        self._contenders = contenders
+        self._warn = warn
+
+    def __enter__(self) -> Freezer:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.let_all_run()
+
+    def let_all_run(self) -> None:
+        for contender in self._contenders:
+            if contender.failed is None:
+                contender.server.thaw()
+
+    def let_run(self, chosen: RunningContender) -> None:
+        """Let the server of one contender run, and those of the others stand still."""
+        for contender in self._contenders:
+            if contender is not chosen and contender.failed is None:
+                try:
+                    contender.server.freeze()
+                except SlowdustError as error:
+                    self._warn(f"{contender.name} works beside {chosen.name}: {error}")
+        chosen.server.thaw()

@@ -52,7 +52,7 @@ class StartMode(Enum):
 
 
 def check_start(folder: Folder, mode: StartMode) -> None:
-    """Refuse a fresh experiment whose name is taken, and to resume what was never begun.
+    """Refuse a fresh experiment whose name is taken, and to resume what was not begun here.
 
     Raises:
         UsageError: in both cases, and where a newer Slowdust wrote the results.
@@ -64,6 +64,7 @@ def check_start(folder: Folder, mode: StartMode) -> None:
                 f"there is an experiment named '{folder.name}' already: choose another --name, or "
                 f"go on with it by `slowdust run {folder.spec_file} --resume`"
             )
+        folder.refuse_if_joined()
     elif mode is StartMode.FRESH and is_of_fleet(folder.path):
         raise UsageError(
             f"a fleet measures '{folder.name}': choose another --name, or go on with it by "
@@ -164,7 +165,6 @@ class Journal:
         self.waits.append(window)
 
     def leave_uncounted(self, left_out: LeftOut) -> None:
-        """Keep that there was no time to count the work of some tests."""
         if left_out.tests and self.manifest.counting is not None:
             self.manifest.counting.left_out = left_out
             self.save()
@@ -178,7 +178,6 @@ class Journal:
         self._writer.write_profile(profile, names.index(profile.contender) + 1, start)
 
     def has_plans(self, step: PlannedStep, contender: str) -> bool:
-        """Return whether a test's plans on a contender were asked for."""
         return (step.test.name, contender) in self._planned
 
     def add_plans(self, step: PlannedStep, contender: str, plans: list[PlanText]) -> None:
@@ -205,9 +204,20 @@ class Journal:
             if profile.source == source
         }
 
-    def fail(self, failure: StepFailure) -> None:
-        """Keep that a contender did not finish a long step."""
-        self.manifest.failed_steps.append(failure)
+    def fail(
+        self, step: PlannedStep, contender: str, start: int, reason: str, after: Second
+    ) -> None:
+        """Keep that a contender did not finish a step, and how long it had gone on."""
+        self.manifest.failed_steps.append(
+            StepFailure(
+                test=step.test.name,
+                clients=step.clients,
+                contender=contender,
+                incarnation=start,
+                reason=reason,
+                after_s=after,
+            )
+        )
         self.save()
 
     def keep_settled(self, settled: Collection[str]) -> list[PlannedStep]:
@@ -227,7 +237,6 @@ class Journal:
         self.save()
 
     def age(self, step: PlannedStep, positions: list[int]) -> None:
-        """Remember how far a write test aged the data in its first incarnation."""
         if step.aged_to is None:
             step.aged_to = positions
             self.manifest.aged_to[step.key] = positions
@@ -245,7 +254,6 @@ class Journal:
             self.manifest.warnings.append(text)
 
     def facts(self, contender: str) -> ContenderFacts:
-        """Return a contender's entry in the manifest."""
         return next(entry for entry in self.manifest.contenders if entry.name == contender)
 
     def record_servers(self, contenders: Contenders) -> None:
@@ -273,11 +281,9 @@ class Journal:
                 facts.index_bytes = contender.sizes.index_bytes
 
     def save(self) -> None:
-        """Write the manifest."""
         self._writer.write_manifest(self.manifest)
 
     def finish(self) -> None:
-        """Mark the experiment as done."""
         self.manifest.finished = _now()
         self.save()
 
@@ -341,7 +347,7 @@ def _facts(contender: RunningContender) -> ContenderFacts:
         environment=resolved.environment.written,
         allocator_sha256=None if library is None else sha256_of(library),
         slowed=resolved.slowed,
-        untold=family(resolved.dbms).untold,
+        untold=family(resolved.dbms).unreported,
         running=contender.is_remote,
     )
 
@@ -353,7 +359,6 @@ def new_manifest(
     driver_version: str,
     host: dict[str, str],
 ) -> Manifest:
-    """Return the manifest of an experiment that begins now."""
     return Manifest(
         schema=SCHEMA,
         experiment=spec.name,

@@ -17,9 +17,9 @@ from slowdust.analysis.comparison.verdict import (
     relative_of,
 )
 from slowdust.analysis.results.failures import error_in_words, failures_of
+from slowdust.experiment.engine.schedule import MOST_ROUNDS, fewest_rounds
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
-from slowdust.experiment.slices.schedule import MOST_ROUNDS, fewest_rounds
 from slowdust.experiment.view import InterimVerdict, Status
 from slowdust.store.slice import Slice
 from slowdust.units import Second
@@ -58,7 +58,6 @@ class Judge:
         )
 
     def _rate(self, step: PlannedStep) -> str | None:
-        """Return the median rate of a step's slices, with its unit."""
         if not step.slices:
             return None
         return f"{amount(median(record.qps for record in step.slices))} {step.slices[0].unit}"

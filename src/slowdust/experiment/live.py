@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeVar
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -25,8 +24,6 @@ from slowdust.wording import clients
 
 _PLAIN_EVERY: Second = 10.0
 _WAITING_EVERY: Second = 60.0
-_Plain = TypeVar("_Plain")
-_Drawn = TypeVar("_Drawn", bound=RenderableType)
 _STYLES = {"faster": "green", "slower": "red", "same": "default", "unsure": "yellow"}
 
 
@@ -39,20 +36,6 @@ def watching() -> Iterator[View]:
         return
     view = _LiveView(console)
     with _drawn(view, console) as view.drawing:
-        yield view
-
-
-@contextmanager
-def suiting_terminal(
-    plain: Callable[[], _Plain], live: Callable[[Console], _Drawn]
-) -> Iterator[_Plain | _Drawn]:
-    """Open one of two views of standard error: one that is drawn in a terminal, else the plain."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield plain()
-        return
-    view = live(console)
-    with _drawn(view, console):
         yield view
 
 

@@ -23,16 +23,15 @@ import msgspec
 from slowdust import builds
 from slowdust.analysis.comparison.verdict import MINIMUM_BLOCKS
 from slowdust.benchmarks.model import Measuring
-from slowdust.builds import Choices
-from slowdust.builds.effort import usual_time
+from slowdust.builds import Choices, usual_time
 from slowdust.dbms import Family, family_if_known
 from slowdust.errors import SlowdustError
 from slowdust.experiment.announced import Following
-from slowdust.experiment.counting.budget import usual_budget
+from slowdust.experiment.counting.starts import usual_budget
+from slowdust.experiment.engine import schedule
+from slowdust.experiment.engine.slice_length import USUAL
 from slowdust.experiment.host_calibrations import kept_tests
 from slowdust.experiment.plan import plan
-from slowdust.experiment.slices import schedule
-from slowdust.experiment.slices.length import USUAL
 from slowdust.experiment.spec.spec import Spec
 from slowdust.store.folder import MANIFEST_FILE, experiments
 from slowdust.store.manifest import Counting, Manifest, Method

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from slowdust.benchmarks.model import Measuring
-from slowdust.benchmarks.steps import StepBenchmark
+from slowdust.benchmarks.steps import StepBenchmark, Workload
 from slowdust.dbms import family
 from slowdust.errors import UsageError
 from slowdust.experiment.announced import Announced
@@ -18,25 +18,27 @@ from slowdust.experiment.claims.claim import WhenBusy, claimed
 from slowdust.experiment.claims.cpus import check_cpus
 from slowdust.experiment.contender import ResolvedContender
 from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.counting.budget import CountBudget, usual_budget
-from slowdust.experiment.counting.loop import CountingLoop
 from slowdust.experiment.counting.method import choose_method
-from slowdust.experiment.counting.pmu_loop import PmuLoop
-from slowdust.experiment.counting.procedure import Procedure
-from slowdust.experiment.counting.sampling import Sampling
-from slowdust.experiment.counting.sliced import SliceProcedure
-from slowdust.experiment.counting.stepped import StepProcedure
+from slowdust.experiment.counting.servers import CountedServers
+from slowdust.experiment.counting.sliced import SlicesUnderCallgrind
+from slowdust.experiment.counting.stepped import StepsUnderCallgrind
 from slowdust.experiment.driver.patience import Patience
 from slowdust.experiment.driver.process import Driver
+from slowdust.experiment.engine.loop import OpenExperiment, Pass, measure
+from slowdust.experiment.engine.stepped import sized_workload
 from slowdust.experiment.journal import (
-    Journal,
-    OpenJournal,
     StartMode,
     check_same_source,
     check_same_workload,
     check_start,
     open_journal,
 )
+from slowdust.experiment.passes.callgrind_counts import CallgrindCounts
+from slowdust.experiment.passes.chunks import TimedChunks, method_of_steps
+from slowdust.experiment.passes.perf_samples import PerfSamples
+from slowdust.experiment.passes.pmu_counts import PmuCounts
+from slowdust.experiment.passes.slices import TimedSlices, method_of_slices
+from slowdust.experiment.passes.waits import Waits
 from slowdust.experiment.setup import (
     Keep,
     RefusedError,
@@ -44,26 +46,13 @@ from slowdust.experiment.setup import (
     named_as_before,
     resolve_contenders,
 )
-from slowdust.experiment.slices.loop import SliceLoop
 from slowdust.experiment.spec.errors import AtKeysError
 from slowdust.experiment.spec.spec import Spec
-from slowdust.experiment.steps.loop import StepLoop, sized_workload
 from slowdust.experiment.view import View
-from slowdust.experiment.waits.loop import WaitsLoop
 from slowdust.instances.callgrind import SIMULATION
 from slowdust.store.folder import Folder, Writer, writing
 from slowdust.store.manifest import Counting
 from slowdust.units import known
-
-
-class Loop(Protocol):
-    """The measuring of a specification's tests on contenders that are set up."""
-
-    journal: Journal
-    """The journal, whose manifest has the loop's method and the planned incarnations."""
-
-    def run(self) -> None:
-        """Run the planned incarnations, and more as the benchmark wants them."""
 
 
 def run_experiment(
@@ -101,27 +90,17 @@ def run_experiment(
         writer,
         contenders,
     ):
-        begun = time.monotonic()
         journal_of = partial(open_journal, spec, writer, contenders, view)
-        loop = _loop_of(spec, contenders, journal_of, view, announced)
-        loop.journal.manifest.counting = counting
-        loop.run()
-        timed = max(time.monotonic() - begun, loop.journal.spent)
-        if spec.profile and announced.allows(announced.following.profile):
-            with contenders.observing("sampling the functions"):
-                Sampling(spec, contenders, loop.journal, view).run()
-        if counting.source is not None and not announced.ended_early:
-            with contenders.observing("counting the work"):
-                usual = min(usual_budget(timed), announced.room)
-                budget = CountBudget(spec.count_budget or usual)
-                _counting_loop(counting, spec, contenders, loop, view, budget=budget).run()
-        if spec.waits and announced.allows(announced.following.waits):
-            with contenders.observing("observing the waits"):
-                WaitsLoop(spec, contenders, loop.journal, view).run()
+        workload = _workload_of(spec, contenders)
+        method = method_of_slices(spec) if workload is None else method_of_steps(spec, workload)
+        journal = journal_of(method)
+        journal.manifest.counting = counting
+        experiment = OpenExperiment(spec, contenders, journal, view, announced)
+        measure(experiment, _passes(experiment, counting, workload))
         if announced.ended_early:
             announced.tell_early_end(f"slowdust run {folder.path} --resume --yes")
         else:
-            loop.journal.finish()
+            journal.finish()
     return folder
 
 
@@ -209,34 +188,32 @@ def counting_for(resolved: Sequence[ResolvedContender], counting: Counting, spec
     return Counting(reason=reasons[0])
 
 
-def _counting_loop(
-    counting: Counting,
-    spec: Spec,
-    contenders: Contenders,
-    loop: Loop,
-    view: View,
-    *,
-    budget: CountBudget,
-) -> CountingLoop | PmuLoop:
-    """Return the loop that counts the work of the tests that another loop has measured."""
-    if counting.source == "pmu":
-        return PmuLoop(spec, contenders, loop.journal, view, budget)
-    procedure: Procedure
-    if isinstance(loop, StepLoop):
-        procedure = StepProcedure(spec, loop.workload, contenders)
-        counting.rows = loop.workload.counted_rows(spec.clients)
-    else:
-        procedure = SliceProcedure(spec, contenders, loop.journal, view)
-    options = SIMULATION if spec.simulate else ()
-    return CountingLoop(procedure, contenders, loop.journal, view, budget=budget, options=options)
-
-
-def _loop_of(
-    spec: Spec, contenders: Contenders, journal_of: OpenJournal, view: View, announced: Announced
-) -> Loop:
-    """Return the loop that measures the specification's benchmark."""
+def _workload_of(spec: Spec, contenders: Contenders) -> Workload | None:
+    """Return the size of a benchmark of long steps on the servers; None of any other."""
     benchmark = spec.configured_benchmark()
-    if isinstance(benchmark, StepBenchmark):
-        workload = sized_workload(spec, benchmark, contenders)
-        return StepLoop(spec, workload, contenders, journal_of, view, announced=announced)
-    return SliceLoop(spec, contenders, journal_of, view, announced)
+    if not isinstance(benchmark, StepBenchmark):
+        return None
+    return sized_workload(spec, benchmark, contenders)
+
+
+def _passes(
+    experiment: OpenExperiment, counting: Counting, workload: Workload | None
+) -> Iterator[Pass[Any]]:
+    """Yield what the experiment wants of its tests, in the order in which it is measured."""
+    spec = experiment.spec
+    yield TimedSlices(experiment) if workload is None else TimedChunks(experiment, workload)
+    if spec.profile:
+        yield PerfSamples(experiment)
+    if counting.source == "pmu":
+        yield PmuCounts(experiment)
+    elif counting.source == "valgrind":
+        options = SIMULATION if spec.simulate else ()
+        tests: CountedServers
+        if workload is None:
+            tests = SlicesUnderCallgrind(experiment, options)
+        else:
+            tests = StepsUnderCallgrind(experiment, workload, options)
+            counting.rows = workload.counted_rows(spec.clients)
+        yield CallgrindCounts(experiment, tests)
+    if spec.waits:
+        yield Waits(experiment)

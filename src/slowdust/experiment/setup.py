@@ -24,11 +24,11 @@ from slowdust.experiment.contender import NOT_ASKED, ResolvedContender, RunningC
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.remote_server import RemoteServer
-from slowdust.experiment.slices.lacking import lacking_of
 from slowdust.experiment.spec.contender_name import ENGINE_OF_A_DIRECTORY, ContenderName, distinct
 from slowdust.experiment.spec.contenders import PlannedContender
 from slowdust.experiment.spec.errors import AtKeysError, at
 from slowdust.experiment.spec.spec import Spec
+from slowdust.experiment.unsupported_tests import lacking_of
 from slowdust.experiment.view import View
 from slowdust.instances.certificate import why_no_certificate
 from slowdust.instances.instance import Instance

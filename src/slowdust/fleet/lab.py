@@ -59,7 +59,7 @@ from slowdust.fleet.queue import (
     write_record,
 )
 from slowdust.fleet.shards import Shard, cut, shard_spec
-from slowdust.fleet.view import FleetView, OpenView, Overview, watching_fleet
+from slowdust.fleet.view import FleetView, OpenView, watching_fleet
 from slowdust.merge.hosts import disambiguate_hosts
 from slowdust.merge.merge import merge
 from slowdust.merge.sources import Source
@@ -312,7 +312,7 @@ class _Head:
                 self._hear(host, message)
             self._hand_out()
             self._stop_without_hosts()
-            self._view.show(self._overview())
+            self._view.show(self._state())
 
     def _has_work(self) -> bool:
         return bool(self._queue.waiting() or self._measuring)
@@ -569,8 +569,9 @@ class _Head:
             if self._cluster.forget(host, self._record.id):
                 self._record.forgotten.add(host)
 
-    def _overview(self) -> Overview:
-        now = self._cluster.now()
+    def _state(self) -> str:
+        """Return how far the experiment has come, in one line."""
+        now, wanted = self._cluster.now(), self._record.wanted.replicate
         measuring = {h: each for h, each in self._measuring.items() if h in self._ready}
         busy = {}
         for host, placement in measuring.items():
@@ -579,16 +580,15 @@ class _Head:
             # If it takes longer than expected, it may take as long again.
             busy[host] = expected - taken if taken < expected else taken
         finished = [each for each in self._record.placements if each.state is State.FINISHED]
-        return Overview(
-            hosts={
-                host: measuring[host].folder if host in measuring else None
-                for host in sorted(self._ready)
-            },
-            left_out=dict(self._record.left_out),
-            finished=len(finished),
-            shards=len(self._record.shards) * self._record.wanted.replicate,
-            left=expected_end(self._queue, busy, len(self._groups()) - len(measuring)),
-        )
+        parts = [f"{counted(len(measuring), 'host')} of {len(self._ready)} measure"]
+        if self._record.left_out:
+            parts.append(f"{len(self._record.left_out)} left out")
+        shards = counted(len(self._record.shards) * wanted, "shard")
+        parts.append(f"{len(finished)} of {shards} done")
+        left = expected_end(self._queue, busy, len(self._groups()) - len(measuring))
+        if left is not None:
+            parts.append(f"about {format_duration(round(left))} left")
+        return ", ".join(parts)
 
 
 def why_unfit(facts: HostFacts, of_problems: Unfit) -> str | None:

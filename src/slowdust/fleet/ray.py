@@ -213,7 +213,7 @@ class RayCluster:
             if isinstance(error, self._ray.exceptions.RayActorError):
                 return HostLost(reason="its process or its node has ended")
             return HostLost(reason=_reason(error))
-        if not is_stream:
+        if not is_stream or isinstance(value, ShardEnded):
             del self._pending[awaited]
         assert isinstance(value, Message)
         return value

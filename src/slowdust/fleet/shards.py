@@ -1,8 +1,7 @@
 """Cutting an experiment into shards, each measured on one host.
 
-A pair never leaves its host: a shard has the base and a group of other contenders, and measures
-whole tests. Tests on data that others have aged stay with these, in their order. Contenders share
-the memory of a host, so that all groups of an experiment have the same size.
+What is compared never leaves its host: a shard has all contenders, and measures whole tests. Tests
+on data that others have aged stay with these, in their order.
 """
 
 from __future__ import annotations
@@ -10,13 +9,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, product
+from itertools import groupby
 
 import msgspec
 
 from slowdust.benchmarks.model import Measuring, Test
 from slowdust.errors import UsageError
-from slowdust.experiment.spec.contenders import ContenderTable, PlannedContender
 from slowdust.experiment.spec.spec import Spec
 from slowdust.units import Second
 
@@ -33,8 +31,6 @@ class Shard(msgspec.Struct, kw_only=True, frozen=True):
     name: str = ""
     seconds: Second = 0.0
     """The time that it is expected to take."""
-    contenders: list[int] = []
-    """Places among the planned contenders, the base first; empty for all."""
     tests: list[str]
     clients: list[int]
     only: list[str] = []
@@ -87,10 +83,10 @@ def cut(
     later than the first. `seconds_of` returns the time of a specification on a host, `first` is the
     number of the first shard.
     """
-    known: dict[tuple[int, int, int], Second] = {}
+    known: dict[tuple[int, int], Second] = {}
 
     def timed(shard: Shard) -> Shard:
-        shape = (len(shard.contenders), len(shard.tests), len(shard.clients))
+        shape = (len(shard.tests), len(shard.clients))
         if shape not in known:
             known[shape] = seconds_of(shard_spec(spec, shard, "shard"))
         return msgspec.structs.replace(shard, seconds=known[shape])
@@ -122,15 +118,10 @@ def time_to_end(waiting: Collection[Second], busy: Sequence[Second]) -> Second:
 def _ways(spec: Spec, hosts: int) -> Iterator[list[Shard]]:
     """Yield ways to cut, from the fewest shards on."""
     units = _units(spec)
-    for groups in _groups(spec, 1 if len(units) >= hosts else hosts):
-        most = min(len(units), max(1, _MOST_PER_HOST * hosts // len(groups)))
-        rounds = (min(most, hosts * each) for each in range(1, _MOST_PER_HOST))
-        for number in sorted({1, *rounds, most}):
-            sets = _merged(units, number)
-            yield [
-                _shard(spec, group, tests, clients)
-                for group, (tests, clients) in product(groups, sets)
-            ]
+    most = min(len(units), _MOST_PER_HOST * hosts)
+    rounds = (min(most, hosts * each) for each in range(1, _MOST_PER_HOST))
+    for number in sorted({1, *rounds, most}):
+        yield [_shard(spec, tests, clients) for tests, clients in _merged(units, number)]
 
 
 def _units(spec: Spec) -> list[_Unit]:
@@ -157,17 +148,6 @@ def _units(spec: Spec) -> list[_Unit]:
     return [*units, unit(aged, levels)] if any(test in measured for test in aged) else units
 
 
-def _groups(spec: Spec, hosts: int) -> list[list[list[int]]]:
-    """Return ways to group the contenders, all in one group first; the base is in each."""
-    others = list(range(1, len(spec.planned_contenders())))
-    ways: list[list[list[int]]] = [[[]]]
-    for number in range(2, len(others) + 1):
-        if len(others) % number == 0 and len(ways[-1]) < hosts:
-            size = len(others) // number
-            ways.append([[0, *others[at : at + size]] for at in range(0, len(others), size)])
-    return ways
-
-
 def _merged(units: Sequence[_Unit], number: int) -> list[tuple[list[str], list[int]]]:
     """Return about `number` sets of tests at the same numbers of clients, of about equal size."""
     by_clients: dict[tuple[int, ...], list[_Unit]] = {}
@@ -187,15 +167,13 @@ def _merged(units: Sequence[_Unit], number: int) -> list[tuple[list[str], list[i
     return sets
 
 
-def _shard(spec: Spec, contenders: list[int], tests: list[str], clients: list[int]) -> Shard:
+def _shard(spec: Spec, tests: list[str], clients: list[int]) -> Shard:
     """Return a shard, whose budget is its share of the experiment's."""
-    planned = len(spec.planned_contenders())
     measured = {test.name for test in spec.tests_to_measure()}
     steps = len(measured.intersection(tests)) * len(clients)
-    share = steps / (len(measured) * len(spec.clients)) * (len(contenders) or planned) / planned
+    share = steps / (len(measured) * len(spec.clients))
     has_budget = "budget" in spec.model_fields_set or spec.budget_of_steps is None
     return Shard(
-        contenders=contenders,
         tests=tests,
         clients=clients,
         only=[test for test in spec.only if test in tests],
@@ -221,24 +199,4 @@ def shard_spec(
     }
     if shard.budget is not None:
         changes["budget"] = shard.budget * (1 - done)
-    if shard.contenders:
-        tables = _tables(spec.planned_contenders())
-        changes |= {"contenders": [tables[place] for place in shard.contenders], "matrix": {}}
     return spec.model_copy(update=changes)
-
-
-def _tables(planned: Sequence[PlannedContender]) -> list[ContenderTable]:
-    """Return planned contenders as tables of their own, with the names that they have together."""
-    titles = [contender.title(None) for contender in planned]
-    tables = []
-    for place, contender in enumerate(planned):
-        title, before = titles[place], titles[:place].count(titles[place])
-        is_plain = title == contender.name.text and titles.count(title) == 1
-        tables.append(
-            ContenderTable(
-                contender=contender.name.text,
-                name=None if is_plain else f"{title}#{before + 1}" if before else title,
-                set=dict(contender.set),
-            )
-        )
-    return tables

@@ -17,8 +17,29 @@ _PROBES = ("server", "host", "client")
 Record = dict[str, Any]
 
 
+def with_todays_keys(content: bytes) -> bytes:
+    """Return the JSON of a manifest, or of a slice that has a place, with the keys of today.
+
+    Until schema 4 the printed values of runs, and their names, were called `archived`.
+
+    Raises:
+        MsgspecError: it is neither.
+    """
+    if b'"archived"' not in content:
+        return content
+    record = msgspec.json.decode(content, type=dict[str, Any])
+    try:
+        for contender in record.get("contenders", ()):
+            contender.update(_take_renamed(contender, {"archived": "run"}))
+        for part in (record, *record.get("step", {}).get("roles", {}).values()):
+            part.update(_take_renamed(part, {"archived": "printed"}))
+    except (AttributeError, TypeError) as error:
+        raise msgspec.ValidationError(f"no record ({error!r})") from error
+    return msgspec.json.encode(record)
+
+
 def slice_of_schema_1(line: bytes) -> Slice:
-    """Read a record that was flat: place, measurements and archived numbers side by side.
+    """Read a record that was flat: place, measurements and printed numbers side by side.
 
     Raises:
         MsgspecError: it is not such a record.
@@ -62,7 +83,7 @@ def name_hold_of(record: Slice, hold: Second) -> None:
 def _converted(record: Record) -> Slice:
     slice_: Record = {"place": _take(record, _PLACE), **_take(record, ("qps", "unit"))}
     if (archived := record.pop("archived", None)) is not None:
-        slice_["archived"] = {
+        slice_["printed"] = {
             "classic": archived,
             **_take_renamed(record, {"per_op": "per_operation", "flags": "notes"}),
             **_take(record, ("counters",)),
@@ -72,7 +93,7 @@ def _converted(record: Record) -> Slice:
         for role in step["roles"].values():
             if "rate" in role:
                 buckets = _take(role.get("response", {}), ("buckets",))
-                role["archived"] = _take(role, ("rate",)) | buckets | _take_response(role)
+                role["printed"] = _take(role, ("rate",)) | buckets | _take_response(role)
         for sample in step.get("samples", ()):
             sample["uses"] = _take(sample, _PROBES)
         slice_["step"] = step
@@ -90,7 +111,7 @@ def _take_renamed(record: Record, names: dict[str, str]) -> Record:
 
 
 def _take_response(record: Record) -> Record:
-    """Take the response times that an archived run printed."""
+    """Take the response times that another program printed."""
     if (times := record.pop("response", None)) is None:
         return {}
     return {"response": {key.removesuffix("_us"): value for key, value in times.items()}}

@@ -37,10 +37,15 @@ from slowdust.store.checking import (
     too_many_contenders,
 )
 from slowdust.store.count import Count, latest_counts
-from slowdust.store.earlier import name_hold_of, name_holds, slice_of_schema_1
-from slowdust.store.hosts import JOINED_SCHEMA
+from slowdust.store.earlier import (
+    name_hold_of,
+    name_holds,
+    slice_of_schema_1,
+    with_todays_keys,
+)
 from slowdust.store.manifest import Manifest
 from slowdust.store.of_fleet import way_on_of_fleet
+from slowdust.store.printed import PRINTED_SCHEMA
 from slowdust.store.profile import Profile, joined_profiles
 from slowdust.store.reading import (
     FAULTS,
@@ -104,7 +109,6 @@ class Folder:
 
     @property
     def name(self) -> str:
-        """The experiment's name."""
         return self.path.name
 
     @property
@@ -115,11 +119,9 @@ class Folder:
 
     @property
     def spec_file(self) -> Path:
-        """The specification as run."""
         return self.path / SPEC_FILE
 
     def has_manifest(self) -> bool:
-        """Return whether the experiment has been started."""
         return (self.path / MANIFEST_FILE).is_file()
 
     def is_imported(self) -> bool:
@@ -128,7 +130,6 @@ class Folder:
 
     @property
     def logs(self) -> Path:
-        """The folder of the servers' logs."""
         return self.path / LOGS
 
     def refuse_if_running(self) -> None:
@@ -171,12 +172,12 @@ class Folder:
             ) from None
         with naming_damage(path):
             schema = read_schema(content)
-            if schema > JOINED_SCHEMA:
+            if schema > PRINTED_SCHEMA:
                 raise UsageError(
                     f"'{self.name}' has results of schema {schema}, this Slowdust reads up to "
-                    f"{JOINED_SCHEMA}: upgrade Slowdust"
+                    f"{PRINTED_SCHEMA}: upgrade Slowdust"
                 )
-            manifest = msgspec.json.decode(content, type=Manifest)
+            manifest = msgspec.json.decode(with_todays_keys(content), type=Manifest)
             check_contenders(manifest)
             check_hosts(manifest)
         if len(manifest.contenders) > MOST_CONTENDERS:
@@ -267,7 +268,6 @@ class Writer:
         self._slices = slices
 
     def write_spec(self, toml: str) -> None:
-        """Write the specification as run."""
         replace_file(self.folder.spec_file, toml.encode())
 
     def write_workload(self, toml: str) -> None:
@@ -275,7 +275,6 @@ class Writer:
         replace_file(self.folder.path / WORKLOAD_FILE, toml.encode())
 
     def write_manifest(self, manifest: Manifest) -> None:
-        """Replace the manifest."""
         content = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
         replace_file(self.folder.path / MANIFEST_FILE, content)
 
@@ -348,7 +347,7 @@ def _decoded(lines: Iterable[bytes]) -> Iterator[Slice]:
     for number, line in enumerate(lines, start=1):
         try:
             if line.startswith(BEGINNING_OF_RECORD):
-                yield decoder.decode(line)
+                yield decoder.decode(with_todays_keys(line))
             elif line.strip():
                 yield slice_of_schema_1(line)
         except FAULTS as error:

@@ -32,9 +32,9 @@ class Histogram(msgspec.Struct, kw_only=True):
 
 
 class LatencyUs(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Response times in microseconds: of a contender's slices, or as an archived run printed them.
+    """Response times in microseconds: of a contender's slices, or as another program printed them.
 
-    An archived run has the mean, and of the percentiles only those that it printed.
+    Printed ones have a mean, and only some of the percentiles.
     """
 
     p50: Microsecond | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -45,7 +45,7 @@ class BuildFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     version: str
     """The version that the server itself prints."""
     sha256: str | None = None
-    """Checksum of the binary; like the next, absent for archived runs."""
+    """Checksum of the binary; like the next, absent if the binary is not there."""
     binary_bytes: int | None = None
     stripped_bytes: int | None = None
     compiled: Compiled | None = None
@@ -83,8 +83,8 @@ class ContenderFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     slowed: float | None = None
     """The share of its throughput that a known delay before its replies takes, for a calibration;
     0 for a contender that has the delay's library alone."""
-    archived: str | None = None
-    """The name of an archived run: its directory, or its column in a table."""
+    run: str | None = None
+    """The name of its only run, if version and config are known from that name alone."""
     failed: str | None = None
     untold: str | None = None
     """What servers of the DBMS do not tell, as a sentence; absent where they tell all that others
@@ -203,7 +203,7 @@ class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Fate(StrEnum):
-    """Fate of an archive's file that was not simply used, in words."""
+    """Fate of an imported file that was not simply used, in words."""
 
     SKIPPED = "skipped"
     PARTLY = "used in part"
@@ -212,7 +212,7 @@ class Fate(StrEnum):
 
 
 class SkippedFile(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A file of an archive that was not used, or not all of it."""
+    """A file that was not imported, or not all of it."""
 
     file: str
     """Path relative to the directory that was scanned."""
@@ -220,30 +220,11 @@ class SkippedFile(msgspec.Struct, kw_only=True, omit_defaults=True):
     fate: Fate = Fate.SKIPPED
 
 
-class ArchivedTable(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A summary table of an archive: its name, and the runs and tests it is about."""
-
-    kind: str
-    """rates (qps.abs, qps.rel), relative rates (qps.rel alone), hardware (o.met), counters (join),
-    or one of another import."""
-    tag: str
-    """Part of its name that tells it from others: `wm1` of `qps.abs.wm1.tsv`."""
-    runs: list[str]
-    """The columns: the runs, the base first."""
-    rows: list[str] = []
-    """The rows: labels or file names, in its order."""
-    others: dict[str, str] = {}
-    """File name of a row -> that of the rows of all runs but the first, where a table compares a
-    test with itself at more clients."""
-    folder: str = ""
-    """The table's directory, relative to the experiment's."""
-
-
 class Imported(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Origin of an imported experiment, and the fate of its files."""
 
     kind: str
-    """sysbench, iibench."""
+    """The importer's name."""
     mode: str
     """compat: the published numbers to the last digit; clean: without their known errors."""
     source: str
@@ -263,7 +244,8 @@ class Imported(msgspec.Struct, kw_only=True, omit_defaults=True):
     by_products: dict[str, int] = {}
     """Kind -> number of files that are known, and of no use here."""
     skipped: list[SkippedFile] = []
-    tables: list[ArchivedTable] = []
+    tables: list[dict[str, Any]] = []
+    """The summary tables that can be written again; only the importer knows their keys."""
     differences: list[str] = []
     """Sentences on where clean numbers differ from the published, and by how much."""
 
@@ -305,7 +287,7 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     driver: str | None = None
     """Version of the driver."""
     started: str | None = None
-    """Start in ISO 8601, UTC; of an archived run only the day, or nothing."""
+    """Start in ISO 8601, UTC; of a single run perhaps the day alone."""
     finished: str | None = None
     base: str
     contenders: list[ContenderFacts]
@@ -347,7 +329,7 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     work_options: dict[str, str | bool | list[str]] | None = None
     """Options of `slowdust compare` that measure the same work, by parameter, but for tests and
     contenders; absent where contenders have names or settings of their own or an earlier version
-    measured, of archived runs, and of joined ones."""
+    measured, of imported runs, and of joined ones."""
     aged_to: dict[str, list[int]] = {}
     """`TEST@CLIENTS` -> operations per client that every contender's data has seen."""
 

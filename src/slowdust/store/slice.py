@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from slowdust.store.archived import Archived
 from slowdust.store.beside import BesideSlice
 from slowdust.store.bounds import Amount, Natural, Ordinal
 from slowdust.store.measured import Measured
+from slowdust.store.printed import Printed
 from slowdust.store.step import StepDetail
 
 SCHEMA = 2
@@ -42,5 +42,5 @@ class Slice(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The part of a slice beside which others were at work."""
     step: StepDetail | None = None
     """The part that only a long step has, which is one slice."""
-    archived: Archived | None = None
-    """The part that only an imported run has."""
+    printed: Printed | None = None
+    """Values that another program printed: then the slice is a single run, without a window."""

@@ -6,10 +6,10 @@ import re
 
 import msgspec
 
-from slowdust.store.archived import ArchivedRole
 from slowdust.store.bounds import Amount, Duration, Natural, Rate, Span
 from slowdust.store.latency import Histogram
 from slowdust.store.measured import Use, total_of
+from slowdust.store.printed import PrintedRole
 from slowdust.units import Second
 
 _HELD = re.compile(r"(?P<step>.+)\.hold(?P<seconds>\d+(?:\.\d+)?)")
@@ -73,8 +73,8 @@ class RoleUse(msgspec.Struct, kw_only=True, omit_defaults=True):
     retries: int = 0
     client_cpu_s: Second | None = None
     schedule: WriteSchedule | None = None
-    archived: ArchivedRole | None = None
-    """The part that only an imported run has."""
+    printed: PrintedRole | None = None
+    """Values that another program printed, in place of totals."""
 
 
 class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):

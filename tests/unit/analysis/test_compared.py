@@ -8,8 +8,8 @@ from slowdust.analysis.metrics import BESIDE, COMPARED, PERCENTILES, Metric
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.compared import judge_quantity, pairs_of
 from slowdust.analysis.stored import analyse
-from slowdust.store.archived import Archived, Classic
 from slowdust.store.measured import STORAGE, Schedule
+from slowdust.store.printed import Printed
 from slowdust.store.slice import Slice
 from tests.unit.synthetic import QUIET, Hardware, Noise, synthetic_experiment
 from tests.unit.synthetic_steps import Overload, insert_experiment
@@ -205,7 +205,7 @@ def test_a_longer_tail_shows_in_p99_alone() -> None:
 def test_archived_runs_have_no_comparisons(snapshot: SnapshotAssertion) -> None:
     manifest, slices = synthetic_experiment([A, B], ["scan"], incarnations=1, blocks=2)
     for record in slices:
-        record.archived = Archived(classic=Classic(run="run"))
+        record.printed = Printed()
 
     result = of(analyse(manifest, slices), "scan")
 

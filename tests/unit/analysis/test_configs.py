@@ -22,7 +22,7 @@ def archived(name: str, rates: dict[str, float]) -> Pair:
         version, _, behind = behind.partition(":")
         contender.build.version = version
         contender.config = behind.partition("+")[0] or "default"
-        contender.archived = f"x.{contender.name}"
+        contender.run = f"x.{contender.name}"
     return manifest, slices
 
 

@@ -10,9 +10,9 @@ from slowdust.analysis.results.noise import writes_of_others
 from slowdust.analysis.results.notes import notes_about_others, notes_about_writes_of_others
 from slowdust.analysis.stored import analyse
 from slowdust.analysis.story.notes import (
-    notes_about_archive,
     notes_about_contenders,
     notes_about_report,
+    notes_about_single_runs,
 )
 from slowdust.store.measured import OTHERS
 from slowdust.store.slice import Slice
@@ -149,8 +149,8 @@ def test_caches_of_different_sizes_are_told(snapshot: SnapshotAssertion) -> None
 def test_of_archived_runs_nobody_knows_whether_machine_and_time_were_the_same(
     snapshot: SnapshotAssertion,
 ) -> None:
-    assert notes_about_archive(infos("mysql@8.0", "mysql@9.7")) == []
-    [note] = notes_about_archive(infos("postgres@17.6", "mysql@9.7.4"))
+    assert notes_about_single_runs(infos("mysql@8.0", "mysql@9.7")) == []
+    [note] = notes_about_single_runs(infos("postgres@17.6", "mysql@9.7.4"))
     assert note == snapshot
 
 

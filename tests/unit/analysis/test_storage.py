@@ -5,7 +5,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.model import Report, StorageUse
 from slowdust.analysis.stored import analyse
-from slowdust.report.storage import tables_of_storage
+from slowdust.report.tables import tables_of_storage
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from tests.unit.disks import (

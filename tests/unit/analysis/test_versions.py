@@ -21,7 +21,7 @@ def facts(
     engine: str | None = None,
     config: str = "default",
     environment: tuple[str, ...] = (),
-    archived: str | None = None,
+    run: str | None = None,
 ) -> ContenderFacts:
     return ContenderFacts(
         name=name,
@@ -31,7 +31,7 @@ def facts(
         settings={},
         engine=engine,
         environment=list(environment),
-        archived=archived,
+        run=run,
     )
 
 
@@ -64,8 +64,8 @@ def test_versions_are_in_the_order_of_their_numbers_and_stages() -> None:
         (facts("mysql@9.7.4 fsync=off log_bin=on"), "mysql fsync=off log_bin=on"),
         (facts("mysql@9.7.4#2"), "mysql#2"),
         (facts("./patched:small", config="small"), "mysql:small"),
-        (facts("mysql@9.7.4:z11e+o2nofp", config="z11e", archived="x.my974"), "mysql:z11e+o2nofp"),
-        (facts("x.my974-a", config="z11e", archived="x.my974-a"), "x.my974-a"),
+        (facts("mysql@9.7.4:z11e+o2nofp", config="z11e", run="x.my974"), "mysql:z11e+o2nofp"),
+        (facts("x.my974-a", config="z11e", run="x.my974-a"), "x.my974-a"),
     ],
 )
 def test_a_line_is_a_contender_without_its_version(contender: ContenderFacts, line: str) -> None:
@@ -118,8 +118,8 @@ def test_what_was_built_anew_under_one_name_is_told_apart_and_keeps_its_order(
 @pytest.mark.parametrize("wanted", ["mysql@9.7.4:z_c32+o2", "9.7.4", "mysql@9.7.4"])
 def test_a_contender_may_be_called_by_its_version(wanted: str) -> None:
     contenders = [
-        facts("mysql@9.7.4:z_c32+o2", archived="x.my9704_o2.z_c32.pk1"),
-        facts("mysql@8.0.40:z_c32+o2", version="8.0.40", archived="x.my8040_o2.z_c32.pk1"),
+        facts("mysql@9.7.4:z_c32+o2", run="x.my9704_o2.z_c32.pk1"),
+        facts("mysql@8.0.40:z_c32+o2", version="8.0.40", run="x.my8040_o2.z_c32.pk1"),
     ]
 
     assert find_contender(wanted, contenders) == "mysql@9.7.4:z_c32+o2"

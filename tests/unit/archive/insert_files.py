@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from slowdust.formats.insert import tables
-from slowdust.formats.insert.tables import Row, relative_rows
+from slowdust.archive.insert.tables import COLUMNS, Row, merged_row, relative_rows, write_table
 
 STEPS = (
     "l.i0", "l.x", "l.i1", "l.i2",
@@ -19,7 +18,7 @@ STEPS = (
 _USUAL = (
     "100.5 0 3.4 0.2 50.0 1.5 0.001 0.020 0.300 4.000 9000 40.0 0.150 50 8.0 12.0 4.5 0.125 95 70"
 )
-_CELLS = dict(zip(tables.COLUMNS, _USUAL.split(), strict=False))
+_CELLS = dict(zip(COLUMNS, _USUAL.split(), strict=False))
 _SUITS = {"l": {"ips": "50000", "qps": "0"}, "q": {"ips": "799", "qps": "40000"}}
 Cells = Mapping[str, str]
 
@@ -30,7 +29,7 @@ def row(tag: str, step: str, cells: Cells | None = None) -> Row:
     usual = {**_CELLS, **_SUITS[step[0]]}
     if step in rate:
         usual["ips"] = rate[step]
-    return Row(tuple({**usual, **(cells or {}), "tag": tag}[column] for column in tables.COLUMNS))
+    return Row(tuple({**usual, **(cells or {}), "tag": tag}[column] for column in COLUMNS))
 
 
 def write_runs(folder: Path, runs: Mapping[str, Mapping[str, Cells]]) -> None:
@@ -38,17 +37,15 @@ def write_runs(folder: Path, runs: Mapping[str, Mapping[str, Cells]]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for tag, steps in runs.items():
         rows = [row(tag, step, steps.get(step)) for step in STEPS]
-        (folder / f"o.sum.t.{tag}").write_text(tables.write_table([rows]))
+        (folder / f"o.sum.t.{tag}").write_text(write_table([rows]))
 
 
 def write_merged(folder: Path, step: str, groups: Sequence[Sequence[Row]]) -> None:
     """Write the files mrg and rel of a step."""
     folder.mkdir(parents=True, exist_ok=True)
-    merged = [[tables.merged_row(result) for result in group] for group in groups]
-    (folder / f"mrg.{step}").write_text(tables.write_table(merged))
-    (folder / f"rel.{step}").write_text(
-        tables.write_table([relative_rows(group) for group in merged])
-    )
+    merged = [[merged_row(result) for result in group] for group in groups]
+    (folder / f"mrg.{step}").write_text(write_table(merged))
+    (folder / f"rel.{step}").write_text(write_table([relative_rows(group) for group in merged]))
 
 
 def client_output(

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from slowdust.archive import kinds
-from slowdust.archive.contenders import facts_of
-from slowdust.archive.importing import MARGIN, ArchivedExperiment, ForeignKind, Mode, Option
-from slowdust.archive.problems import Problem
-from slowdust.archive.walking import walk
-from slowdust.store.archived import Archived, Classic
+from slowdust import kinds
+from slowdust.analysis.model import Report
+from slowdust.archive.files import walk
+from slowdust.archive.runs import facts_of
+from slowdust.exchange import MARGIN, ForeignKind, ImportedExperiment, Mode, Option, Problem
 from slowdust.store.manifest import Imported, Manifest, Method
+from slowdust.store.printed import Printed
 from slowdust.store.slice import SCHEMA, Place, Slice
 from tests.unit.archive.command import Slowdust, report, slowdust
 
@@ -35,13 +35,13 @@ class Rates:
     def title(self) -> str:
         return self.path.stem
 
-    def experiment(self, name: str) -> ArchivedExperiment:
+    def experiment(self, name: str) -> ImportedExperiment:
         rates = dict(line.split() for line in self.path.read_text().splitlines())
         slices = [
             Slice(
                 place=Place(benchmark="rates", test="t", clients=self.clients, contender=run),
                 qps=float(rate),
-                archived=Archived(classic=Classic(run=run)),
+                printed=Printed(texts={"run": run}),
             )
             for run, rate in rates.items()
         ]
@@ -56,7 +56,7 @@ class Rates:
             method=Method(margin=MARGIN, incarnations=1),
             imported=Imported(kind="rates", mode="clean", source=self.path.name, used=1),
         )
-        return ArchivedExperiment(manifest, slices)
+        return ImportedExperiment(manifest, slices)
 
 
 class RatesKind:
@@ -83,6 +83,12 @@ class RatesKind:
             for name in folder.names
             if self.owns(name)
         ]
+
+    def writes(self, slices: Sequence[Slice]) -> bool:
+        return False
+
+    def files(self, manifest: Manifest, report: Report, slices: Sequence[Slice]) -> dict[Path, str]:
+        return {}
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ from slowdust.analysis.blame.model import Blame, Step
 from slowdust.analysis.stored import Stored
 from slowdust.report import json as data
 from slowdust.report.blame import html, markdown, terminal
-from slowdust.store.archived import Archived, Classic
+from slowdust.store.printed import Printed
 from tests.unit.synthetic import QUIET, Noise, fails
 from tests.unit.synthetic_counts import synthetic_counts
 from tests.unit.synthetic_history import Levels, choice, measured, single_runs
@@ -45,7 +45,7 @@ def archived(name: str, levels: Levels) -> Stored:
     """One archived run of each release, which has no verdicts."""
     manifest, slices = single_runs(name, levels)
     for record in slices:
-        record.archived = Archived(per_operation={}, classic=Classic(run=name))
+        record.printed = Printed(per_operation={})
     return Stored(manifest, slices)
 
 

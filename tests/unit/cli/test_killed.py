@@ -97,7 +97,7 @@ _KILLS = [
     ),
     Killed(
         "import sysbench archive --name again",
-        "slowdust.archive.packed:walk",
+        "slowdust.archive.files:walk",
         "scratch",
         "results/again",
     ),

@@ -8,7 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.store.folder import Folder, writing
-from slowdust.store.hosts import JOINED_SCHEMA
+from slowdust.store.printed import PRINTED_SCHEMA
 from tests.unit.cli.command import Slowdust, spoken
 from tests.unit.synthetic import synthetic_experiment
 
@@ -85,8 +85,8 @@ def test_a_running_experiments_name_is_taken(
 def test_results_of_a_newer_schema_are_refused(slowdust: Slowdust, tmp_path: Path) -> None:
     manifest, _ = synthetic_experiment(["a", "b"], ["point-query"])
     with writing(Folder(tmp_path / "results" / "new")) as writer:
-        writer.write_manifest(msgspec.structs.replace(manifest, schema=JOINED_SCHEMA + 1))
+        writer.write_manifest(msgspec.structs.replace(manifest, schema=PRINTED_SCHEMA + 1))
     for arguments in (["report", "new"], ["compare", "postgres@17.6", "--name", "new"]):
         outcome = slowdust(*arguments)
         assert outcome.code == 2
-        assert f"schema {JOINED_SCHEMA + 1}" in outcome.complaint
+        assert f"schema {PRINTED_SCHEMA + 1}" in outcome.complaint

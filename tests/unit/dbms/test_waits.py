@@ -16,7 +16,7 @@ def test_sessions_of_postgres() -> None:
         ["100.25", "14", "idle in transaction", "Client", "ClientRead", None],
         ["100.25", "15", "idle", None, None, None],
     ]
-    samples = postmaster.read(rows)
+    samples = postmaster.WAITS.sessions.read([rows])
     assert [(each.process, each.event, each.kind) for each in samples] == [
         (11, "Lock/transactionid", "lock"),
         (12, "IO/WalSync", "sync"),
@@ -71,7 +71,7 @@ def test_totals_of_the_performance_schema() -> None:
         [["stage/sql/waiting for handler commit", "1", "3000000000"]],
         [["Innodb_row_lock_time", "5"], ["Innodb_row_lock_waits", "2"]],
     ]
-    assert mysqld.WAITS.read(answers) == [
+    assert mysqld.WAITS.totals.read(answers) == [
         Wait(event="synch/mutex/innodb/trx_mutex", kind="latch", us=2.5, times=4),
         Wait(event="io/file/sql/binlog", kind="io", us=1000.0, times=1),
         Wait(event="stage/sql/waiting for handler commit", kind="commit", us=3000.0, times=1),
@@ -80,7 +80,7 @@ def test_totals_of_the_performance_schema() -> None:
 
 
 def test_a_server_without_innodb_has_no_row_locks_of_it() -> None:
-    assert mysqld.WAITS.read([[], [], []]) == []
+    assert mysqld.WAITS.totals.read([[], [], []]) == []
 
 
 def test_sessions_of_myrocks() -> None:
@@ -89,7 +89,7 @@ def test_sessions_of_myrocks() -> None:
         ["7.5", "22", "Commit"],
         ["7.5", "23", None],
     ]
-    samples = mysqld.ROCKSDB_ROW_LOCKS.read(rows)
+    samples = mysqld.ROCKSDB_ROW_LOCKS.sessions.read([rows])
     assert [(each.process, each.event, each.kind) for each in samples] == [
         (21, "rocksdb/row lock", "lock"),
         (22, None, None),

@@ -11,8 +11,8 @@ from slowdust.benchmarks.htap import HTAP
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import Beside, Ran, RanBeside, Rate, Stop
+from slowdust.experiment.engine.open_test import OpenTest, Pace
 from slowdust.experiment.plan import PlannedStep
-from slowdust.experiment.slices.blocks import Pace, StepSessions
 from slowdust.probes.probe import WindowUse
 from slowdust.store.latency import Histogram
 from slowdust.store.slice import Slice
@@ -93,7 +93,7 @@ class Driver:
         )
 
 
-def block_of(test: str, *, warm: bool = False) -> tuple[Driver, list[Slice], StepSessions]:
+def block_of(test: str, *, warm: bool = False) -> tuple[Driver, list[Slice], OpenTest]:
     window = SimpleNamespace(
         open=lambda: None, close=lambda: WindowUse(uses={}, seconds=LENGTH, skipped=[])
     )
@@ -115,7 +115,7 @@ def block_of(test: str, *, warm: bool = False) -> tuple[Driver, list[Slice], Ste
     )
     chosen = HTAP.test(test)
     assert chosen is not None
-    sessions = StepSessions(
+    sessions = OpenTest(
         cast(Contenders, contenders),
         PlannedStep(chosen, 1),
         1,

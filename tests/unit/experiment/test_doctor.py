@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from slowdust.experiment.doctor import CHECKS, cpu, disk, kernel, load, memory, tools, worse
-from slowdust.experiment.doctor.host import Check, Host, read_host
-from slowdust.experiment.doctor.sync import Syncs, time_syncs
+from slowdust.experiment.doctor.host import Check, Host, Syncs, read_host, time_syncs
 from slowdust.probes.host.machine import BusyProcess
 from slowdust.store.finding import Finding, Severity, by_severity
 from tests.unit.synthetic_host import GIB, GOOD

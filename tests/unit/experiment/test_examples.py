@@ -9,9 +9,9 @@ import pytest
 from slowdust.analysis.comparison.verdict import MINIMUM_BLOCKS
 from slowdust.benchmarks.insert import InsertBenchmark
 from slowdust.builds.catalog import catalog_of
+from slowdust.experiment.engine.schedule import rounds
+from slowdust.experiment.engine.slice_length import USUAL
 from slowdust.experiment.plan import plan
-from slowdust.experiment.slices.length import USUAL
-from slowdust.experiment.slices.schedule import rounds
 from slowdust.experiment.spec.spec import Spec, read_spec
 
 FILES = sorted((Path(__file__).parents[3] / "examples").glob("*.toml"))

@@ -17,8 +17,8 @@ from slowdust.experiment.journal import (
     new_manifest,
 )
 from slowdust.experiment.live import PlainView
+from slowdust.experiment.passes.slices import method_of_slices
 from slowdust.experiment.run import run_experiment
-from slowdust.experiment.slices.loop import method_of_slices
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Counting, Manifest, StepsMethod

@@ -5,17 +5,10 @@ from __future__ import annotations
 import pytest
 
 from slowdust.benchmarks.steps import StepWork
+from slowdust.experiment.engine.long_step import Tables, level_of
+from slowdust.experiment.passes.eta import Forecast
 from slowdust.experiment.plan import plan
 from slowdust.experiment.spec.spec import parse_spec
-from slowdust.experiment.steps.forecast import Forecast
-from slowdust.experiment.steps.loop import turn_order
-from slowdust.experiment.steps.turn import Tables, level_of
-
-
-def test_turns_alternate_by_step_and_by_incarnation() -> None:
-    assert [turn_order(2, place, 1) for place in range(3)] == [[0, 1], [1, 0], [0, 1]]
-    assert [turn_order(2, place, 2) for place in range(3)] == [[1, 0], [0, 1], [1, 0]]
-    assert turn_order(3, 1, 1) == [2, 1, 0]
 
 
 def test_a_forecast_learns_from_the_turns_that_were() -> None:

@@ -13,7 +13,7 @@ from slowdust.errors import SlowdustError
 from slowdust.experiment.driver.patience import Patience
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.driver.protocol import ResultSet
-from slowdust.experiment.maintenance import carry_out
+from slowdust.experiment.engine.maintenance import carry_out
 
 TARGET = Target(dbms="mysql", host=None, socket="/s", port=1, user="u", password=None, database="d")
 STAGE = WithSettings(

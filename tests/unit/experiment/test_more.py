@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from slowdust.errors import UsageError
+from slowdust.experiment.engine.schedule import turns
 from slowdust.experiment.experiment import spec_with_more
 from slowdust.experiment.plan import plan
-from slowdust.experiment.slices.schedule import turns
 from slowdust.experiment.spec.spec import Spec, parse_spec, read_spec
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice

@@ -1,5 +1,5 @@
+from slowdust.experiment.engine.schedule import Action, is_tidied, maintenance_after, turns
 from slowdust.experiment.plan import PlannedStep, plan
-from slowdust.experiment.slices.schedule import Action, is_tidied, maintenance_after, turns
 from slowdust.experiment.spec.spec import parse_spec
 
 
@@ -50,10 +50,10 @@ def test_maintenance_stands_between_tests_of_the_mixed_load_that_write() -> None
         }
     )
     todo = turns(plan(spec), 1)
-    tidied = [turn.step.test.name for place, turn in enumerate(todo) if is_tidied(todo, place)]
+    tidied = [turn.step.test.name for turn in todo if is_tidied(todo, turn)]
     assert tidied == ["transactions", "queries.beside"], "none behind the last one"
     micro = turns(steps_of("update-index", "write-only"), 1)
-    assert not is_tidied(micro, 0)
+    assert not is_tidied(micro, micro[0])
 
 
 def test_clients_are_steps_of_their_own() -> None:

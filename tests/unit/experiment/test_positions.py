@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowdust.experiment.slices.positions import LEAD, Positions
+from slowdust.experiment.engine.positions import LEAD, Positions
 from tests.unit.synthetic_contenders import ran
 
 

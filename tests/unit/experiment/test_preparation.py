@@ -16,11 +16,11 @@ from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.patience import Patience
 from slowdust.experiment.driver.process import Data, Driver, TargetError
 from slowdust.experiment.driver.protocol import Failed
+from slowdust.experiment.engine.open_test import OpenTest
+from slowdust.experiment.engine.tables import LoadedTables
 from slowdust.experiment.live import PlainView
+from slowdust.experiment.passes.companions import Counters
 from slowdust.experiment.plan import PlannedStep
-from slowdust.experiment.slices.counters import Counters
-from slowdust.experiment.slices.preparation import Preparations
-from slowdust.experiment.slices.tables import LoadedTables
 from slowdust.store.manifest import BuildFacts, ContenderFacts
 from slowdust.store.preparation import Preparation, ServerCounters
 
@@ -103,14 +103,17 @@ class CountedLoads(LoadedTables):
         del contender
 
 
-def prepare(pages: list[float]) -> tuple[int, list[Preparation]]:
-    """The number of preparations, and what is kept of them."""
+def tables_of(contenders: PretendedContenders) -> tuple[CountedLoads, list[Preparation]]:
     kept: list[Preparation] = []
-    contenders = cast("Contenders", PretendedContenders(pages))
-    preparations = Preparations(contenders, FACTS, kept, PlainView())
-    done: list[None] = []
-    preparations.until_alike("load", 3, lambda: done.append(None), ROWS)
-    return len(done), kept
+    pretended = cast("Contenders", contenders)
+    return CountedLoads(pretended, DATA, PlainView(), FACTS, kept), kept
+
+
+def prepare(pages: list[float]) -> tuple[int, list[Preparation]]:
+    """The number of loads of each contender, and what is kept of them."""
+    tables, kept = tables_of(PretendedContenders(pages))
+    tables.start(3)
+    return tables.loads // len(NAMES), kept
 
 
 def test_what_is_alike_is_prepared_once() -> None:
@@ -136,13 +139,6 @@ def test_what_stays_is_kept_after_three_preparations(capsys: pytest.CaptureFixtu
     assert times == 3
     assert kept[1].facts["sbtest1"]["pages"] == 170.0
     assert "(it stays: reported)" in capsys.readouterr().err
-
-
-def tables_of(contenders: PretendedContenders) -> tuple[CountedLoads, list[Preparation]]:
-    kept: list[Preparation] = []
-    view = PlainView()
-    pretended = cast("Contenders", contenders)
-    return CountedLoads(pretended, DATA, Preparations(pretended, FACTS, kept, view), view), kept
 
 
 def test_unchanged_tables_serve_two_incarnations() -> None:
@@ -195,14 +191,13 @@ def test_tables_stay_that_are_alike_once_a_restart_is_written_out() -> None:
 
 
 def test_steps_are_noted_on_the_preparation_before_them() -> None:
-    kept: list[Preparation] = []
-    contenders = cast("Contenders", PretendedContenders())
-    preparations = Preparations(contenders, FACTS, kept, PlainView())
+    tables, kept = tables_of(PretendedContenders())
     (test,) = MICRO.matching(["point-query"])
-    for after in ("load", "writes"):
-        preparations.until_alike(after, 1, lambda: None, ROWS)
-        preparations.note_step(PlannedStep(test, 1))
-    preparations.note_step(PlannedStep(test, 1))
+    tables.start(1)
+    tables.note_step(PlannedStep(test, 1))
+    tables.maintain(budget=60.0)
+    for _ in range(2):
+        tables.note_step(PlannedStep(test, 1))
     assert [(record.after, record.steps) for record in kept[::2]] == [
         ("load", ["point-query@1"]),
         ("writes", ["point-query@1"]),
@@ -214,8 +209,10 @@ def test_work_is_the_difference_of_totals() -> None:
     manifest = SimpleNamespace(counters=[])
     counters = Counters(contenders, SimpleNamespace(manifest=manifest))  # type: ignore[arg-type]
     (test,) = MICRO.matching(["point-query"])
-    before = counters.totals(test)
-    counters.keep(PlannedStep(test, 4), 2, {"a": 10}, before)
+    step = PlannedStep(test, 4)
+    counters.before(step)
+    done = SimpleNamespace(step=step, start=2, operations={"a": 10})
+    counters.after(cast("OpenTest", done))
     assert manifest.counters == [
         ServerCounters(
             step="point-query@4",

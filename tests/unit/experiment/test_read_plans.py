@@ -10,8 +10,8 @@ from slowdust.benchmarks.micro import MICRO
 from slowdust.dbms import family
 from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import PlanText
+from slowdust.experiment.engine.open_test import OpenTest, Pace
 from slowdust.experiment.plan import PlannedStep
-from slowdust.experiment.slices.blocks import Pace, StepSessions
 from slowdust.store.manifest import Executed
 
 IN_TIME = {"fast": 10, "slow": 3, "silent": 0}
@@ -37,7 +37,7 @@ def test_the_slowest_contender_decides_how_many_operations_are_compared() -> Non
         guard=nullcontext,
     )
     (test,) = MICRO.matching(["point-query"])
-    sessions = StepSessions(
+    sessions = OpenTest(
         cast(Any, contenders),
         PlannedStep(test, 1),
         1,

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from slowdust.experiment.slices.schedule import Budget, block_order, rounds, turns_left
+from slowdust.experiment.engine.schedule import Budget, block_order, rounds, turns_left
 
 
 @pytest.mark.parametrize("contenders", [1, 2, 3, 7])

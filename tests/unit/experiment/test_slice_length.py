@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slowdust.experiment.slices.length import (
+from slowdust.experiment.engine.slice_length import (
     LENGTHS,
     RUN,
     USUAL,

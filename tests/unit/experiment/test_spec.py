@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.errors import UsageError
-from slowdust.experiment.slices.schedule import incarnations
+from slowdust.experiment.engine.schedule import incarnations
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import parse_spec, read_spec
 

@@ -11,8 +11,8 @@ import pytest
 from slowdust.benchmarks.micro import MICRO
 from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import Stop
+from slowdust.experiment.engine.open_test import OpenTest, Pace
 from slowdust.experiment.plan import PlannedStep
-from slowdust.experiment.slices.blocks import Pace, StepSessions
 
 
 def test_all_contenders_run_as_long_as_the_record() -> None:
@@ -32,7 +32,7 @@ def test_all_contenders_run_as_long_as_the_record() -> None:
         guard=nullcontext,
     )
     (test,) = MICRO.matching(["point-query"])
-    sessions = StepSessions(
+    sessions = OpenTest(
         cast(Any, contenders),
         PlannedStep(test, 1),
         1,

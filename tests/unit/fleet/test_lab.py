@@ -40,10 +40,9 @@ def test_hosts_share_the_tests_and_all_is_merged(tmp_path: Path) -> None:
     assert not any(host.disk for host in fleet.simulated.values()), "hosts keep nothing"
     manifest = Folder(tmp_path / "night").read_manifest()
     assert sorted(host.name for host in manifest.hosts) == ["a", "b"]
-    left = [each.left for each in laboratory.view.overviews if each.left is not None]
-    assert left[0] > left[-1]
-    last = laboratory.view.overviews[-1]
-    assert (last.finished, last.shards) == (last.shards, len(laboratory.record.shards))
+    shards = len(laboratory.record.shards)
+    assert f"0 of {shards} shards done, about " in laboratory.view.states[len(TESTS)]
+    assert f"{shards} of {shards} shards done" in laboratory.view.states[-1]
 
 
 def test_the_longest_shard_comes_first(tmp_path: Path) -> None:
@@ -286,6 +285,20 @@ def test_a_study_measures_and_extends_on_a_fleet(tmp_path: Path) -> None:
         assert min(experiment.stored.manifest.turns_done.values()) > STARTS
         assert len(laboratory.record.shards) == len(laboratory.record.placements) > len(TESTS) / 2
         assert experiment.report().results
+
+
+def test_any_two_contenders_are_compared_though_there_are_more_hosts_than_tests(
+    tmp_path: Path,
+) -> None:
+    hosts = {name: SimulatedHost() for name in "abc"}
+    laboratory = Laboratory(tmp_path, SimulatedFleet(hosts))
+    contenders = ["postgres@15.8", "postgres@16.4", "postgres@17.6"]
+    laboratory.spec = spec_of(contenders=contenders, tests=["scan"])
+    experiment = Experiment.create(laboratory.spec, tmp_path)
+    experiment.run(laboratory.lab)
+    for base in contenders:
+        others = {each.contender for each in experiment.report(base).results if each.low}
+        assert others == {*contenders} - {base}
 
 
 def test_another_specification_is_refused(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_what_ages_the_data_stays_before_the_only_test_on_them() -> None:
     assert shard.budget == pytest.approx(spec.budget)
 
 
-def test_every_step_is_in_one_shard_of_each_group_of_contenders() -> None:
+def test_every_step_is_in_one_shard() -> None:
     spec = spec_of(suite="full", clients=[1, 4])
     for lanes in (2, 3, 8, 50):
         steps = Counter(
@@ -89,26 +89,15 @@ def test_budgets_add_up_and_a_shard_has_as_much_for_a_test_as_the_whole() -> Non
     ] * len(parts)
 
 
-def test_contenders_are_grouped_where_there_are_more_hosts_than_tests() -> None:
-    contenders = [OLD, NEW, NEWER, "postgres@18.0", "postgres@18.1"]
-    spec = spec_of(contenders, tests=["point-query"])
-    parts = cuts_of(spec, 4)
-    assert {len(part.contenders) for part in parts} == {2}
-    assert all(part.contenders[0] == 0 for part in parts), "the base is in each"
-    assert sorted(part.contenders[1] for part in parts) == [1, 2, 3, 4]
-    assert [c.contender for c in shard_spec(spec, parts[1], "s").contenders] == [OLD, NEWER]
-
-
-def test_groups_of_contenders_have_the_names_that_the_whole_has() -> None:
-    spec = spec_of([OLD, {"contender": NEW, "matrix": {"work_mem": ["4MB", "8MB"]}}, OLD])
-    part = Shard(contenders=[0, 3], tests=["scan"], clients=[1])
-    names = [table.name or table.contender for table in shard_spec(spec, part, "s").contenders]
-    assert names == [OLD, f"{OLD}#2"]
-    part = Shard(contenders=[0, 2], tests=["scan"], clients=[1])
-    shard = shard_spec(spec, part, "s")
-    [_, varied] = shard.planned_contenders()
-    assert (varied.title(None), varied.set) == (f"{NEW} work_mem=8MB", {"work_mem": "8MB"})
-    assert parse_spec({**shard.model_dump(exclude_none=True, exclude={"only"})}).contenders
+def test_a_shard_has_all_contenders() -> None:
+    spec = spec_of(
+        [OLD, {"contender": NEW, "matrix": {"work_mem": ["4MB", "8MB"]}}, OLD], tests=["scan"]
+    )
+    [shard] = cuts_of(spec, 4)
+    part = shard_spec(spec, shard, "s")
+    titles = [each.title(None) for each in spec.planned_contenders()]
+    assert [each.title(None) for each in part.planned_contenders()] == titles
+    assert part.budget == spec.budget
 
 
 def test_hosts_that_are_no_multiple_of_the_copies_all_have_work() -> None:

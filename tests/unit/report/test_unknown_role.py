@@ -12,8 +12,9 @@ from syrupy.assertion import SnapshotAssertion
 from slowdust import benchmarks
 from slowdust.analysis.stored import analyse
 from slowdust.benchmarks.insert import INSERT
+from slowdust.exchange import write_classic
+from slowdust.kinds import KINDS
 from slowdust.report import csv, html, json
-from slowdust.report.classic.files import write_classic
 from slowdust.report.markdown import report as markdown
 from slowdust.store.folder import Folder
 from slowdust.store.manifest import Manifest
@@ -75,7 +76,7 @@ def test_classic_files_are_those_of_long_steps(
     renamed: tuple[Manifest, list[Slice]], tmp_path: Path
 ) -> None:
     manifest, slices = renamed
-    paths = write_classic(manifest, analyse(manifest, slices), slices, tmp_path / "classic")
+    paths = write_classic(KINDS, manifest, analyse(manifest, slices), slices, tmp_path / "classic")
     assert any(path.name.startswith("mrg.") for path in paths)
 
 

@@ -14,8 +14,9 @@ from slowdust.analysis.history.series import Details, series_of
 from slowdust.analysis.model import Report
 from slowdust.analysis.stored import analyse
 from slowdust.analysis.versions import Release
+from slowdust.exchange import write_classic
+from slowdust.kinds import KINDS
 from slowdust.report import html
-from slowdust.report.classic.files import write_classic
 from slowdust.report.html import history as history_page
 from slowdust.report.markdown import history as history_markdown
 from slowdust.report.markdown import report as markdown
@@ -118,7 +119,7 @@ def test_the_summary_of_long_steps_is_grey_where_its_steps_are_unsure(long: Repo
 def test_the_classic_summary_is_pale_there_too(long: Report, tmp_path: Path) -> None:
     manifest, slices = insert_experiment([A, B], shifts={B: {"l.i0": 0.5}}, noise=0.06)
 
-    files = write_classic(manifest, long, slices, tmp_path)
+    files = write_classic(KINDS, manifest, long, slices, tmp_path)
 
     [summary] = [path.read_text() for path in files if path.name == "summary_tables.html"]
     # In the rates, and in the relative rates.

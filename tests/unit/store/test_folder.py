@@ -4,13 +4,20 @@ import msgspec
 import pytest
 
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.store.archived import ArchivedRole
 from slowdust.store.folder import Folder, experiments, writing
-from slowdust.store.hosts import JOINED_SCHEMA
 from slowdust.store.latency import Histogram, LatencyUs
-from slowdust.store.manifest import Manifest, Method, Plan, StepFailure
+from slowdust.store.manifest import (
+    BuildFacts,
+    ContenderFacts,
+    Manifest,
+    Method,
+    Plan,
+    StepFailure,
+)
 from slowdust.store.measured import Measured
+from slowdust.store.printed import PRINTED_SCHEMA, Printed, PrintedRole
 from slowdust.store.slice import SCHEMA, Place, Slice
+from slowdust.store.step import RoleUse, StepDetail
 from tests.unit.synthetic_steps import insert_experiment
 from tests.unit.synthetic_waits import synthetic_waits
 
@@ -130,8 +137,8 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "x")
     with writing(folder) as writer:
-        writer.write_manifest(msgspec.structs.replace(manifest(), schema=JOINED_SCHEMA + 1))
-    with pytest.raises(UsageError, match=f"schema {JOINED_SCHEMA + 1}.*upgrade"):
+        writer.write_manifest(msgspec.structs.replace(manifest(), schema=PRINTED_SCHEMA + 1))
+    with pytest.raises(UsageError, match=f"schema {PRINTED_SCHEMA + 1}.*upgrade"):
         folder.read_manifest()
 
 
@@ -178,17 +185,44 @@ def test_records_of_the_first_schema_are_read_beside_those_of_today(tmp_path: Pa
         "client": {"threads": 2},
         "idle.b": {"cpu_s": 0.25},
     }
-    assert earlier.archived is not None
-    assert (earlier.archived.notes, earlier.archived.per_operation) == (
+    assert earlier.printed is not None
+    assert (earlier.printed.notes, earlier.printed.per_operation) == (
         ["not exact"],
         {"host_cs": 3.0},
     )
-    assert earlier.archived.response == LatencyUs(max=7.0)
-    assert (earlier.archived.classic.run, earlier.archived.classic.file) == ("x", "l.i0")
+    assert earlier.printed.response == LatencyUs(max=7.0)
+    assert earlier.printed.texts == {"run": "x", "file": "l.i0"}
     assert earlier.step is not None
     inserts = earlier.step.roles["insert"]
-    assert inserts.archived == ArchivedRole(rate=3.0, response=LatencyUs(max=7.0), buckets=[1, 2])
+    assert inserts.printed == PrintedRole(rate=3.0, response=LatencyUs(max=7.0), buckets=[1, 2])
     assert earlier.step.samples[0].uses == {"server": {"cpu_s": 0.2}}
+
+
+def test_imports_of_the_second_schema_are_read_as_those_of_today(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "x")
+    facts = ContenderFacts(
+        name="a",
+        dbms="mysql",
+        build=BuildFacts(source="archived", version="1"),
+        config="c",
+        settings={},
+        run="x.my1",
+    )
+    today = Slice(
+        place=Place(benchmark="insert", test="l.i0", clients=1, contender="a"),
+        qps=3.0,
+        printed=Printed(per_operation={"host_cs": 1.5}, texts={"run": "x.my1"}),
+        step=StepDetail(roles={"insert": RoleUse(printed=PrintedRole(rate=3.0))}),
+    )
+    imported = msgspec.structs.replace(manifest(), contenders=[facts])
+    with writing(folder) as writer:
+        writer.write_manifest(imported)
+        writer.append(today)
+    for file, new in (("manifest.json", "run"), ("slices.ndjson", "printed")):
+        path = folder.path / file
+        path.write_text(path.read_text().replace(f'"{new}":', '"archived":'))
+    assert folder.read_manifest() == imported
+    assert folder.read_slices() == [today]
 
 
 def test_windows_of_waits_are_read_as_written_without_a_torn_line(tmp_path: Path) -> None:

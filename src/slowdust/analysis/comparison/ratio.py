@@ -98,7 +98,7 @@ class Estimate(Relative):
     step: Step
     contender: str
     all_time: AllTime | None = None
-    """Ratio of totals; None for long steps, archived runs and quantities without totals."""
+    """Ratio of totals; None for long steps, single runs and quantities without totals."""
     blocks: int
     incarnations: int
     restart_spread: float | None = None

@@ -93,7 +93,7 @@ class BlockRatios:
     """Blocks left out because one of the two has a slice in which the quantity is 0."""
     totals: dict[int, BlockTotals] = field(default_factory=dict)
     """Totals of the blocks by number of the incarnation, with those left out because of a 0;
-    empty for long steps, archived runs and every quantity but the throughput."""
+    empty for long steps, single runs and every quantity but the throughput."""
     parts: Parts = "slices"
 
     @property
@@ -170,9 +170,9 @@ def total_of(record: Slice) -> tuple[float | None, Second | None]:
 
     The time is the amount over the rate, which is the mean of the clients' times: were it that to
     the last completion of any, the stall of one client would be charged to all. A slice that did
-    nothing took the measured time. A long step and an archived run have only their rate.
+    nothing took the measured time. A long step and a single run have only their rate.
     """
-    if record.step is not None or record.archived is not None:
+    if record.step is not None or record.printed is not None:
         return None, None
     measured = record.measured
     amount = measured.rows if record.unit == ROWS_PER_SECOND else measured.operations

@@ -333,8 +333,8 @@ class PairVerdicts:
     def __init__(
         self, slices: Sequence[Slice], contenders: Sequence[str], margin: float, hosts: Hosts
     ) -> None:
-        # A single archived run says nothing of how far another would be from it.
-        self._slices = [record for record in slices if record.archived is None]
+        # A single run says nothing of how far another would be from it.
+        self._slices = [record for record in slices if record.printed is None]
         self._contenders = contenders
         self._margin = margin
         self._hosts = hosts

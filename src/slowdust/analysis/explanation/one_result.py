@@ -21,7 +21,6 @@ from slowdust.analysis.model import (
     Report,
     Result,
 )
-from slowdust.analysis.origin import kind_of_import
 from slowdust.analysis.results.contenders import NOT_SET
 from slowdust.analysis.stored import Stored
 from slowdust.analysis.story.unsure import command_for
@@ -66,7 +65,7 @@ class Absent(msgspec.Struct, kw_only=True, omit_defaults=True):
     what: str
     """A sentence: 'The work was not counted.'"""
     command: str | None = None
-    """The command that would tell it; absent where nothing can, as of archived runs."""
+    """The command that would tell it; absent if nothing can, as for single runs."""
 
 
 class OneResult(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -279,7 +278,7 @@ def _other(result: Result) -> str:
 def _absent(stored: Stored, one: OneResult, typed: str) -> list[Absent]:
     """Return what was not measured of a result, each with the command that would tell it."""
     manifest, result = stored.manifest, one.result
-    if kind_of_import(manifest) is not None:
+    if manifest.imported is not None:
         return [
             Absent(
                 what="Archived runs have no slices: so there are no intervals and verdicts, parts "

@@ -26,7 +26,6 @@ from slowdust.analysis.comparison.location import FloatArray, Location
 from slowdust.analysis.comparison.ratio import Relative
 from slowdust.analysis.comparison.relative import Step, total_of
 from slowdust.analysis.model import Explanation, Part, PartName, Result, Work
-from slowdust.analysis.origin import is_single_run
 from slowdust.analysis.results.compared import Pair, pairs_of
 from slowdust.benchmarks.model import leaves_rows
 from slowdust.store.measured import OTHERS
@@ -174,13 +173,13 @@ def add_explanations(
 ) -> None:
     """Set `explanation` of each result that blocks compare with the base's, `contenders[0]`.
 
-    Counted work, if there is any, has to be known before. Long steps, open loops and archived runs
+    Counted work, if there is any, has to be known before. Long steps, open loops and single runs
     are left out.
     """
     measured = [
         record
         for record in slices
-        if record.step is None and record.measured.schedule is None and not is_single_run([record])
+        if record.step is None and record.measured.schedule is None and record.printed is None
     ]
     cpus = {int(count) for record in measured if (count := record.measured.used(OTHERS, "cpus"))}
     by_place = {

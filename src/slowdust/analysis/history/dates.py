@@ -22,7 +22,7 @@ class Night:
 
     experiment: str
     started: str
-    """Start in ISO 8601, UTC; of an archived run only the day."""
+    """Start in ISO 8601, UTC; of an imported run only the day."""
 
 
 @dataclass(frozen=True)

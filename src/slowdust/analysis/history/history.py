@@ -42,7 +42,6 @@ from slowdust.analysis.history.series import (
     series_of,
 )
 from slowdust.analysis.model import GroupChanges
-from slowdust.analysis.origin import directory_of, run_of
 from slowdust.analysis.story.bands import Bands, changes_of_group, name_hold
 from slowdust.analysis.versions import Release, labels_of, lines_of, sorted_releases
 from slowdust.store.manifest import ContenderFacts
@@ -336,10 +335,10 @@ def _size(experiment: Experiment) -> tuple[int, int]:
 
 def _has_all_of(experiment: Experiment, other: Experiment) -> bool:
     """Return whether `other` is of the same directory or of a copy, and has no more of it."""
-    directory = directory_of(other.manifest)
-    if directory is None or experiment.manifest.imported is None:
+    ours, theirs = experiment.manifest.imported, other.manifest.imported
+    if ours is None or theirs is None or theirs.path is None:
         return False
-    if directory != directory_of(experiment.manifest):
+    if (ours.kind, ours.path, ours.condition) != (theirs.kind, theirs.path, theirs.condition):
         # Two measurements are never the same to the last digit.
         return bool(other.rates) and other.rates <= experiment.rates
     tests = set(experiment.manifest.tests)
@@ -347,4 +346,4 @@ def _has_all_of(experiment: Experiment, other: Experiment) -> bool:
 
 
 def _runs(experiment: Experiment) -> set[str]:
-    return {run_of(facts) for facts in experiment.manifest.contenders}
+    return {facts.run or facts.name for facts in experiment.manifest.contenders}

@@ -126,7 +126,7 @@ class ContenderInfo(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The version that the server itself prints."""
     source: str
     sha256: str | None = None
-    """Checksum of the binary; like the next, absent for archived runs."""
+    """Checksum of the binary; like the next, absent for imported runs."""
     binary_bytes: int | None = None
     stripped_bytes: int | None = None
     config: str
@@ -176,9 +176,9 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     schema: int = SCHEMA
     experiment: str
     started: str | None = None
-    """Start in ISO 8601, UTC; the day of archived runs, if they have it."""
+    """Start in ISO 8601, UTC; the day of imported runs, if they have it."""
     imported: str | None = None
-    """Kind of its archived runs: sysbench, iibench; absent if Slowdust itself measured."""
+    """The kind of import, whose contenders have a single run each; absent if Slowdust measured."""
     typed: str | None = None
     """What names it on a command line, where that is not its name alone: its folder."""
     base: str
@@ -186,7 +186,7 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     margin: float
     results: list[Result]
     answer: Answer | None = None
-    """What a reader has to know first; absent for archived runs, calibrations and one contender."""
+    """What a reader has to know first; absent for imported runs, calibrations and one contender."""
     unfinished: str | None = None
     """'NOT FINISHED: 6 of 33 tests, 1 start of the servers.'; absent once it is finished."""
     tldr: list[str]
@@ -227,8 +227,21 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     host_disagreements: list[HostDisagreement] = []
     """Hosts whose ratios are not those of the others, over all tests first."""
     noise: Noise | None = None
-    """The noise of an experiment of slices; absent for long steps and archived runs."""
+    """The noise of an experiment of slices; absent for long steps and imported runs."""
     warnings: list[str] = []
     """Warnings about the whole experiment."""
     method: dict[str, str] = {}
     """Label -> value: slice length, rows, tables, seed, budget, ..."""
+
+    @property
+    def repeated(self) -> bool:
+        """Whether tests ran several times, so that there are intervals, and settings are known.
+
+        Imported ones have a single run on each contender.
+        """
+        return self.imported is None
+
+    @property
+    def benchmarks(self) -> list[str]:
+        """Names of the benchmarks of its results, in their order."""
+        return list(dict.fromkeys(result.benchmark for result in self.results))

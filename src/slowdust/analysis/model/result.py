@@ -7,9 +7,9 @@ from typing import Literal
 import msgspec
 
 from slowdust.analysis.metrics import PerOperation
-from slowdust.store.archived import Counters
 from slowdust.store.count import Source
 from slowdust.store.latency import LatencyUs
+from slowdust.store.printed import Counters
 from slowdust.units import Microsecond, Second
 
 Verdict = Literal["faster", "slower", "same", "unsure"]
@@ -378,7 +378,7 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     contender: str
     unit: str
     qps: float
-    """Total over total time of all slices, in `unit`; the median rate of long steps and of archived
+    """Total over total time of all slices, in `unit`; the median rate of long steps and of single
     runs, which have no totals. 0 where no execution had the right result."""
     rqps: float | None = None
     """Relative throughput of typical blocks, 1 for the base; absent if no block has that of both
@@ -387,10 +387,10 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     high: float | None = None
     """95% interval of rqps; absent for the base and with fewer than two blocks."""
     verdict: Verdict | None = None
-    """None for the base, where nothing could be compared, and for archived runs: one run does not
+    """None for the base, where nothing could be compared, and for single runs: one run does not
     say how far another would be from it."""
     all_time: AllTimeRatio | None = None
-    """The ratio of totals; absent for the base, long steps and archived runs."""
+    """The ratio of totals; absent for the base, long steps and single runs."""
     basis: Basis | None = None
     """The ratio that the verdict is about: rqps, or that of `all_time` where stalls make the two
     differ; absent without a verdict."""
@@ -403,7 +403,7 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Numbers of the incarnations in which no slice of it had any throughput."""
     measured_s: Second | None = None
     errors: int | None = None
-    """Failed operations; like retries, absent for archived runs."""
+    """Failed operations; like retries, absent for single runs."""
     errors_by_state: dict[str, int] = {}
     failures: Failures | None = None
     """Executions that failed or had a wrong result; absent where there are none. From 1% on, the
@@ -421,14 +421,14 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Each value / the base's; None for the base; absent where the base's is 0 or absent."""
     compared: dict[str, MetricComparison] = {}
     """Metrics with an interval and a verdict, by their keys; analysis/metrics.py has those in
-    `COMPARED`. Empty for the base, and for archived runs."""
+    `COMPARED`. Empty for the base, and for single runs."""
     peak_vsz_gb: float | None = None
     peak_rss_gb: float | None = None
     work: Work | None = None
     """Counted work; absent where nothing was counted."""
     explanation: Explanation | None = None
     """What the change of the time per operation consists of; absent for the base, long steps, open
-    loops and archived runs, and where CPU time was not measured."""
+    loops and single runs, and where CPU time was not measured."""
     amounts: dict[str, float] = {}
     """Exact amounts per operation, counted in a few operations: rows read, pages, ...; empty where
     none were executed."""

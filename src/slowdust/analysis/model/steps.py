@@ -33,7 +33,7 @@ class RoleReport(msgspec.Struct, kw_only=True, omit_defaults=True):
     client_cpu_us: Microsecond | None = None
     """CPU time of the client per row, or per query."""
     errors: int | None = None
-    """Failed statements; like retries, absent for archived runs."""
+    """Failed statements; like retries, absent for single runs."""
     retries: int | None = None
     target: float | None = None
     """Rate that was asked for, in `unit`; absent if the role is unpaced."""

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from slowdust.analysis.plans.conditions import conjuncts, hashed_subplans, keys
-from slowdust.formats.plans import PlanNode
-from slowdust.formats.plans.sqlite import SUBQUERY
+from slowdust.formats.plans import SUBQUERY, PlanNode
 
 _ONLY_PASSING = ("Append", "Merge Append", "Parallel Append", "Result", "Subquery Scan")
 """Operators that do nothing if they have one input and no condition; versions leave them out."""

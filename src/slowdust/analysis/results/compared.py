@@ -28,7 +28,6 @@ from slowdust.analysis.metrics import (
     Percentile,
 )
 from slowdust.analysis.model import MetricComparison, Result
-from slowdust.analysis.origin import is_single_run
 from slowdust.analysis.results.beside import rate_beside
 from slowdust.analysis.results.latency import percentile_ns
 from slowdust.store.latency import Histogram
@@ -119,9 +118,9 @@ def add_comparisons(
     """Set `compared` of the results that can be compared; `contenders[0]` is the base.
 
     `margin` is the experiment's, which counts for a metric without one of its own. A percentile
-    that has too few operations is a note. Archived runs are left out, of which there is one each.
+    that has too few operations is a note. Single runs are left out.
     """
-    slices = [record for record in slices if not is_single_run([record])]
+    slices = [record for record in slices if record.printed is None]
     comparable = {
         (Step.of(result), result.contender): result
         for result in results

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 
 from slowdust.analysis.model import ContenderInfo, Memory, Result
-from slowdust.analysis.origin import describe_import, kind_of_import
 from slowdust.store.manifest import (
     ContenderFacts,
     Counting,
+    Imported,
     Manifest,
     Method,
     StepsMethod,
@@ -24,6 +24,8 @@ NOT_SET = "(not set)"
 _CHOSEN = "chosen by how fast this machine's speed changed"
 _MB = 1 << 20
 _BYTES_PER_GB = 1 << 30
+_NUMBERS = {"compat": "as published, to the last digit", "clean": "without known errors"}
+"""Mode of an import -> its numbers, in words."""
 
 
 def contender_info(facts: ContenderFacts, base: ContenderFacts) -> ContenderInfo:
@@ -73,14 +75,14 @@ def describe_method(manifest: Manifest) -> dict[str, str]:
     """Return how the experiment was measured: label -> value, ready to print."""
     method = manifest.method
     return {
-        **describe_import(manifest),
+        **_import(manifest.imported),
         **_workload(manifest.workload),
         **(_slices(method) if method.steps is None else _steps(method.steps, manifest)),
         **_known_value("budget", method.budget_s or None, "g", " s"),
         "clients": ", ".join(map(str, manifest.clients)),
         **_memory(method),
         **_pool(method),
-        **({"incarnations": str(method.incarnations)} if kind_of_import(manifest) is None else {}),
+        **({"incarnations": str(method.incarnations)} if manifest.imported is None else {}),
         "margin": f"{method.margin:.1%}",
         **({"work": work} if (work := describe_work(manifest.counting)) else {}),
         **_known_value("seed", method.seed, "d"),
@@ -102,6 +104,17 @@ def describe_work(counting: Counting | None) -> str | None:
         return f"instructions per operation, counted by {counter}{why}"
     remedy = f" This would allow it: {counting.remedy}" if counting.remedy else ""
     return f"not counted{why}{remedy}"
+
+
+def _import(source: Imported | None) -> dict[str, str]:
+    if source is None:
+        return {}
+    return {
+        "archived run of": source.kind,
+        "imported from": source.source,
+        "numbers": _NUMBERS.get(source.mode, source.mode),
+        **({"device": source.device} if source.device else {}),
+    }
 
 
 def _workload(workload: WorkloadFacts | None) -> dict[str, str]:

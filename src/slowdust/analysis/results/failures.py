@@ -36,7 +36,7 @@ def failures_of(slices: Iterable[Slice]) -> Failures | None:
     for record in slices:
         measured = record.measured
         executed = measured.operations if record.step is None else measured.statements
-        if executed is None:  # an archived run, which has only its rate
+        if executed is None:  # a single run, which has only its rate
             continue
         errors = sum(measured.errors.values()) - measured.errors.get(WRONG_RESULT, 0)
         done += executed

@@ -19,15 +19,29 @@ from slowdust.analysis.comparison.estimate import estimate_all
 from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
 from slowdust.analysis.comparison.relative import Step, block_ratios, mean_response, step_of
 from slowdust.analysis.metrics import PERCENTILES
-from slowdust.analysis.model import ResponseTime, Result
+from slowdust.analysis.model import Report, ResponseTime, Result
 from slowdust.benchmarks import BENCHMARKS
 from slowdust.benchmarks.model import Headline
 from slowdust.store.latency import Histogram, LatencyUs
 from slowdust.store.slice import Slice
+from slowdust.units import known
 
 _NS_PER_US = 1000.0
+_MEASURED_TIMES = (*(percentile.field for percentile in PERCENTILES), "max")
 _BUCKET_BITS = 8
 """Leading bits of a value that tell its bucket of the driver's histograms."""
+
+
+def shown_times(report: Report, results: Sequence[Result]) -> tuple[str, ...]:
+    """Return the fields of `LatencyUs` that a table has as columns.
+
+    Of imported runs they are those that any result has.
+    """
+    if report.repeated:
+        return _MEASURED_TIMES
+    times = known(result.latency_us for result in results)
+    names = ("mean", *_MEASURED_TIMES)
+    return tuple(name for name in names if any(getattr(time, name) is not None for time in times))
 
 
 def latency_us(histograms: Sequence[Histogram]) -> LatencyUs | None:

@@ -28,7 +28,8 @@ _REST = ("cpu_iowait_s", "cpu_idle_s")
 def noise_of(
     slices: Sequence[Slice], contenders: Sequence[str], hosts: Hosts = ONE_HOST
 ) -> Noise | None:
-    timed = [record for record in slices if record.step is None and record.archived is None]
+    """Return the noise of an experiment; None unless it was measured in slices."""
+    timed = [record for record in slices if record.step is None and record.printed is None]
     if not timed:
         return None
     difference, apart = _neighbours(timed)

@@ -11,7 +11,6 @@ from slowdust.analysis.comparison.ratio import Estimate
 from slowdust.analysis.comparison.together import CommonMove
 from slowdust.analysis.comparison.verdict import Judgement, stalls
 from slowdust.analysis.model import Writers
-from slowdust.analysis.origin import printed_notes
 from slowdust.analysis.results.noise import use_of_others, window, writes_of_others
 from slowdust.analysis.results.per_op import CLOCK
 from slowdust.analysis.sla import achieved_rates
@@ -57,7 +56,9 @@ PLAN_OF_WRITERS_DIFFERS = "plan of the writers beside the queries differs from t
 
 
 def notes_about_slices(slices: Sequence[Slice], busiest_thread: float | None) -> list[str]:
-    notes = printed_notes(slices)
+    """Return notes about the slices of one step and contender."""
+    printed = known(record.printed for record in slices)
+    notes = list(dict.fromkeys(note for run in printed for note in run.notes))
     if busiest_thread is not None and busiest_thread > BUSY_CLIENT:
         notes.append(f"client was the limit: its busiest thread used {busiest_thread:.0%} of a CPU")
     notes += notes_about_idle_cpu(slices)

@@ -13,8 +13,7 @@ from statistics import fmean, median
 
 from slowdust.analysis.comparison.relative import total_of
 from slowdust.analysis.metrics import METRICS, Metric, PerOperation
-from slowdust.analysis.origin import printed_per_operation
-from slowdust.store.archived import Counters
+from slowdust.store.printed import Counters
 from slowdust.store.slice import Slice
 from slowdust.units import known
 
@@ -25,9 +24,9 @@ CLOCK = "GHz"
 def per_operation(slices: Sequence[Slice]) -> PerOperation:
     """Return totals over `slices` (of one step and contender) / operations, by metric.
 
-    Archived runs have no totals: for these it is the mean of the values that they printed.
+    Single runs have no totals: of these it is the mean of the values that were printed.
     """
-    means = printed_per_operation(slices)
+    means = [run.per_operation for run in known(record.printed for record in slices)]
     values: PerOperation = {}
     for metric in METRICS:
         printed = known(use.get(metric.key) for use in means)

@@ -11,12 +11,6 @@ from slowdust.analysis.comparison.ratio import AllTime
 from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.comparison.verdict import Judgement, judge, relative_of
 from slowdust.analysis.model import AllTimeRatio, Evidence, PlanDifference, Result
-from slowdust.analysis.origin import (
-    counts_errors,
-    is_single_run,
-    printed_counters,
-    printed_response,
-)
 from slowdust.analysis.results.contenders import peak_gb
 from slowdust.analysis.results.failures import fails, failures_of
 from slowdust.analysis.results.hosts import host_results, notes_about_hosts, relate_hosts
@@ -90,7 +84,8 @@ def results_of(
                 result.rqps = None if missed_its_sla(base) or fails(base.failures) else 1.0
                 result.notes += notes_about_drift(by_step[step][base.contender])
             else:
-                single_run = is_single_run(by_step[step][result.contender])
+                of_result = by_step[step][result.contender]
+                single_run = any(record.printed for record in of_result)
                 judgement = judgements[step, result.contender]
                 _compare(result, base, judgement, margin, single_run=single_run)
                 if result.verdict is not None:
@@ -174,15 +169,18 @@ def summarise(step: Step, contender: str, slices: Sequence[Slice], group: str) -
     for record in slices:
         for state, count in record.measured.errors.items():
             result.errors_by_state[state] = result.errors_by_state.get(state, 0) + count
-    if counts_errors(slices):
+    printed = known(record.printed for record in slices)
+    if not printed:
         result.errors = sum(result.errors_by_state.values())
         result.retries = sum(record.measured.retries for record in slices)
     histograms = known(record.measured.latency for record in slices)
-    result.latency_us = latency_us(histograms) or printed_response(slices)
+    result.latency_us = latency_us(histograms) or next(
+        iter(known(run.response for run in printed)), None
+    )
     result.per_op = per_operation(slices)
     result.peak_vsz_gb = peak_gb(slices, "vsz_bytes")
     result.peak_rss_gb = peak_gb(slices, "rss_bytes")
-    result.counters = printed_counters(slices)
+    result.counters = next(iter(known(run.counters for run in printed)), None)
     details = known(record.step for record in slices)
     if lengths_of_history := known(detail.history_length for detail in details):
         result.history_length = median(lengths_of_history)

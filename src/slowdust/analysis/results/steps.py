@@ -12,7 +12,6 @@ import numpy as np
 
 from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.model import BUCKETS_US, Result, RoleReport, Stall, StepRun
-from slowdust.analysis.origin import counts_errors, printed_role
 from slowdust.analysis.results.latency import latency_us
 from slowdust.analysis.results.noise import writes_of_others
 from slowdust.analysis.sla import paced_seconds, rate_of
@@ -92,14 +91,14 @@ def _role(role: Role, use: RoleUse, record: Slice) -> RoleReport:
         client_cpu_us=(
             use.client_cpu_s * _US_PER_S / done if done and use.client_cpu_s is not None else None
         ),
-        errors=sum(use.errors.values()) if counts_errors([record]) else None,
-        retries=use.retries if counts_errors([record]) else None,
+        errors=sum(use.errors.values()) if record.printed is None else None,
+        retries=use.retries if record.printed is None else None,
     )
     if use.latency is not None:
         report.buckets = classic_buckets(use.latency)
         if (latency := latency_us([use.latency])) is not None:
             report.p50_us, report.p99_us, report.max_us = latency.p50, latency.p99, latency.max
-    elif (printed := printed_role(use)) is not None:
+    elif (printed := use.printed) is not None:
         report.buckets = printed.buckets
         if (times := printed.response) is not None:
             report.p50_us, report.p99_us, report.max_us = times.p50, times.p99, times.max
@@ -117,8 +116,8 @@ def _rate(done: int | None, use: RoleUse, record: Slice) -> float | None:
     """Return the rate over the time that the role worked; 0 if it finished nothing."""
     if done == 0:
         return 0.0
-    if (printed := printed_role(use)) is not None:
-        return printed.rate
+    if use.printed is not None:
+        return use.printed.rate
     seconds = paced_seconds(use, record.measured.seconds) if use.schedule else use.seconds
     return rate_of(done, seconds)
 

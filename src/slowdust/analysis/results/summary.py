@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.model import Report, Result
-from slowdust.analysis.origin import has_single_runs
 from slowdust.analysis.sla import missed_its_sla
 from slowdust.benchmarks import measured_in_steps
 from slowdust.store.step import split_hold
@@ -148,7 +147,8 @@ _ByTest = Mapping[str, Mapping[str, Result]]
 
 
 def summary_tables(report: Report) -> list[Summary]:
-    captions = _SINGLE_RUNS if has_single_runs(report) else _MEASURED
+    """Return a `Summary` for each number of clients and hold; none without long steps."""
+    captions = _MEASURED if report.imported is None else _SINGLE_RUNS
     levels: dict[tuple[int, Second], dict[str, dict[str, Result]]] = {}
     for result in report.results:
         if measured_in_steps(result.benchmark):

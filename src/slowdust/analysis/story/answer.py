@@ -53,7 +53,7 @@ _MOST_NAMED = 2
 def answer_of(manifest: Manifest, report: Report) -> Answer | None:
     """Return the answer, of a contender alone only the conditions.
 
-    None for archived runs and calibrations.
+    None for imported runs and calibrations.
     """
     if report.imported is not None or report.calibration is not None:
         return None

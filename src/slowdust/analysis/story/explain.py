@@ -24,7 +24,6 @@ from dataclasses import dataclass
 
 from slowdust.analysis.metrics import HOST, METRICS, Cause, Indication, Metric, PerOperation
 from slowdust.analysis.model import Result
-from slowdust.analysis.origin import times_operations
 from slowdust.benchmarks import measured_in_steps
 from slowdust.units import Microsecond
 from slowdust.wording import operation
@@ -92,7 +91,7 @@ def _size(movement: Movement) -> float:
 
 
 def _has_intervals(result: Result) -> bool:
-    """Return whether slices were measured: archived runs have neither interval nor verdict."""
+    """Return whether slices were compared: single runs have neither interval nor verdict."""
     return result.verdict is not None
 
 
@@ -134,10 +133,10 @@ def _could_account_for(
 def _time_us(base: Result) -> Microsecond | None:
     """Return the time that an operation, as the rate counts them, takes a client.
 
-    It is no response time where a statement of a long step writes many rows, or an event of
-    sysbench has many queries.
+    It is no response time where a statement of a long step writes many rows. Printed response times
+    may be of events that have many queries; errors are counted of what was measured here.
     """
-    if measured_in_steps(base.benchmark) or not times_operations(base):
+    if measured_in_steps(base.benchmark) or base.errors is None:
         return base.clients * _US_PER_S / base.qps if base.qps > 0 else None
     if base.latency_us is None:
         return None

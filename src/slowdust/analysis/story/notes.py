@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from slowdust.analysis.model import ContenderInfo, HostDisagreement, Report
-from slowdust.analysis.origin import has_single_runs
 from slowdust.dbms import family_if_known
 from slowdust.ratios import distance
 from slowdust.units import known
@@ -18,8 +17,8 @@ _DEFAULT = "REPEATABLE-READ"
 
 def notes_about_report(report: Report) -> list[str]:
     """Return the notes for the head of a report; usually none."""
-    if has_single_runs(report):
-        return notes_about_archive(report.contender_info)
+    if report.imported is not None:
+        return notes_about_single_runs(report.contender_info)
     return [
         *notes_about_contenders(report.contender_info),
         *_running(report),
@@ -34,8 +33,8 @@ def notes_about_contenders(infos: Sequence[ContenderInfo]) -> list[str]:
     return [*_systems(infos), *_engines(infos), *_caches(infos), *_allocators(infos)]
 
 
-def notes_about_archive(infos: Sequence[ContenderInfo]) -> list[str]:
-    """Return the same about archived runs, of which only the tests are known to be alike."""
+def notes_about_single_runs(infos: Sequence[ContenderInfo]) -> list[str]:
+    """Return the same about imported runs, of which only the tests are known to be alike."""
     systems = _distinct(info.dbms for info in infos)
     if len(systems) < 2:
         return []

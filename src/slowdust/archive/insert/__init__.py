@@ -1,1 +1,0 @@
-"""Insert Benchmark runs in directories, made into experiments."""

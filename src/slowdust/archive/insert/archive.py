@@ -7,11 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slowdust.archive.problems import Problem
-from slowdust.formats.insert.client import ClientOutput, ResponseTimes
-from slowdust.formats.insert.names import FileName, without_size
-from slowdust.formats.insert.result import StepResult
-from slowdust.formats.insert.tables import Row
+from slowdust.archive.insert.client import ClientOutput, ResponseTimes
+from slowdust.archive.insert.names import FileName, without_size
+from slowdust.archive.insert.tables import Row, StepResult
+from slowdust.exchange import Problem
 from slowdust.formats.text import beginning
 from slowdust.store.manifest import Fate
 from slowdust.units import Second, known
@@ -61,7 +60,6 @@ class MergedTables:
 
     @property
     def runs(self) -> list[str]:
-        """The runs of all groups."""
         return [run for group in self.groups for run in group]
 
 
@@ -96,7 +94,6 @@ class InsertArchive:
         return steps.setdefault(step, ArchivedStep())
 
     def steps_of(self, runs: Iterable[str], step: str) -> list[ArchivedStep]:
-        """Return that step of those runs that have it."""
         return known(self.runs.get(run, {}).get(step) for run in runs)
 
     def use(self, path: Path, damage: Sequence[str] = ()) -> None:
@@ -106,7 +103,6 @@ class InsertArchive:
             self.problems.append(Problem(path, "; ".join(damage), Fate.PARTLY))
 
     def skip(self, path: Path, reason: str) -> None:
-        """Note a file of which nothing is used."""
         self.problems.append(Problem(path, reason))
 
 

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from statistics import median
 
+import msgspec
+
 import slowdust
-from slowdust.archive.contenders import facts_of, titles_of, undecoded
-from slowdust.archive.importing import MARGIN, ArchivedExperiment, Mode
-from slowdust.archive.insert.archive import ArchivedStep, InsertArchive, MergedTables
-from slowdust.archive.insert.rates import correction, outputs
-from slowdust.archive.insert.slices import StepOfRun, slice_of
-from slowdust.archive.problems import recorded
-from slowdust.benchmarks.archived import IIBENCH
-from slowdust.formats.insert.names import in_order, main_role, rate_of, without_size
-from slowdust.formats.insert.tables import MERGED_TABLES, RUN_TABLE, SEPARATOR, Row
-from slowdust.formats.sysbench.names import by_version, order_of_runs
+from slowdust.archive.classic import ClassicTable
+from slowdust.archive.files import recorded
+from slowdust.archive.insert.archive import ArchivedStep, InsertArchive
+from slowdust.archive.insert.names import in_order, main_role, rate_of, without_size
+from slowdust.archive.insert.steps import StepOfRun, correction, outputs, slice_of
+from slowdust.archive.insert.tables import MERGED_TABLES, RUN_TABLE, SEPARATOR, Row
+from slowdust.archive.runs import by_version, facts_of, order_of_runs, titles_of, undecoded
+from slowdust.exchange import MARGIN, ImportedExperiment, Mode
 from slowdust.formats.text import readable
-from slowdust.store.manifest import ArchivedTable, Imported, Manifest, Method
-from slowdust.store.slice import SCHEMA, Slice
+from slowdust.store.manifest import Imported, Manifest, Method
+from slowdust.store.printed import PRINTED_SCHEMA
+from slowdust.store.slice import Slice
 from slowdust.wording import counted
 
+KIND = "iibench"
 _US_PER_S = 1_000_000
 _LEAST_CPU_US = 20
 """Time per operation below which its rounding hides the number of CPUs."""
@@ -34,66 +36,77 @@ _CPU_AS_IT_IS = (
 
 def experiment_of(
     archive: InsertArchive, name: str, mode: Mode, clients: int | None
-) -> ArchivedExperiment | None:
+) -> ImportedExperiment | None:
     """Make the experiment; return None where nothing in it has a rate.
 
     `clients` is how many there were, None where the archive has to tell.
     """
-    titles = titles_of(_runs_in_order(archive))
-    warnings = []
+    # By version; those of one version as in the widest table.
+    widest = max((tables.runs for tables in archive.merged_tables), key=len, default=[])
+    titles = titles_of(by_version([*widest, *sorted(archive.runs, key=order_of_runs)]))
     count, source = _clients(archive, clients)
-    if source is not None:
-        warnings.append(source)
-    slices = []
-    for place, step in _places(archive, titles, count):
-        record = slice_of(place, step, mode)
-        if record is None:
-            warnings.append(f"{place.step} of {place.run}: nothing says how fast it was")
-        else:
+    warnings = [] if source is None else [source]
+    slices: list[Slice] = []
+    slots: Counter[tuple[str, int]] = Counter()
+    for step_name in in_order({step for steps in archive.runs.values() for step in steps}):
+        for run, title in titles.items():
+            if (step := archive.runs[run].get(step_name)) is None:
+                continue
+            place = StepOfRun(run, archive.tags[run], step_name, title, step.clients or count)
+            if (record := slice_of(place, step, mode)) is None:
+                warnings.append(f"{step_name} of {run}: nothing says how fast it was")
+                continue
+            at = (record.place.test, record.place.clients)
+            record.place.slot = slots[at]
+            slots[at] += 1
             slices.append(record)
-    if any(record.archived and record.archived.per_operation.get("host_cs") for record in slices):
+    if any(record.printed and record.printed.per_operation.get("host_cs") for record in slices):
         warnings.append(_CPU_AS_IT_IS)
     if not slices:
         return None
-    tests = list(dict.fromkeys(record.place.test for record in slices))
     contenders = [facts_of(run, title) for run, title in titles.items()]
+    cpus = [
+        cpus
+        for run in archive.runs.values()
+        for step_name, step in run.items()
+        if step.row and (cpus := _cpus(step_name, step.row)) is not None
+    ]
     manifest = Manifest(
-        schema=SCHEMA,
+        schema=PRINTED_SCHEMA,
         experiment=name,
         slowdust=slowdust.__version__,
-        base=next(iter(titles.values())),
+        base=contenders[0].name,
         contenders=contenders,
-        tests=tests,
+        tests=list(dict.fromkeys(record.place.test for record in slices)),
         clients=sorted({record.place.clients for record in slices}),
         method=Method(margin=MARGIN, incarnations=1),
-        host=_host(archive),
+        host={"CPUs": f"{median(cpus):.0f}"} if cpus else {},
         warnings=warnings,
-        imported=_imported(archive, list(titles), mode),
+        imported=Imported(
+            kind=KIND,
+            mode=mode.value,
+            source=readable(archive.path.name),
+            path=readable(str(archive.path.resolve())),
+            used=archive.used,
+            by_products=dict(archive.by_products),
+            skipped=recorded(archive.problems, archive.path),
+            tables=msgspec.to_builtins([*_of_runs(archive, titles), *_merged(archive, titles)]),
+            differences=_differences(archive) if mode is Mode.CLEAN else [],
+        ),
     )
-    _number_the_slots(slices)
-    return ArchivedExperiment(manifest, slices, [*undecoded(contenders), *warnings])
+    return ImportedExperiment(manifest, slices, [*undecoded(contenders), *warnings])
 
 
-def _places(
-    archive: InsertArchive, titles: Mapping[str, str], clients: int
-) -> Iterator[tuple[StepOfRun, ArchivedStep]]:
-    """Return the steps, contender by contender; `clients` is for those that do not tell."""
-    for name in in_order({step for steps in archive.runs.values() for step in steps}):
-        for run, title in titles.items():
-            step = archive.runs[run].get(name)
-            if step is not None:
-                count = step.clients or clients
-                yield StepOfRun(run, archive.tags[run], name, title, count), step
-
-
-def _runs_in_order(archive: InsertArchive) -> list[str]:
-    """Return the runs by version; those of one version as in the widest table."""
-    widest = max((tables.runs for tables in archive.merged_tables), key=len, default=[])
-    return by_version([*widest, *sorted(archive.runs, key=order_of_runs)])
+def _cpus(name: str, row: Row) -> float | None:
+    """Derive the CPUs from CPU time per second, in percent of all, and per operation."""
+    speed = row.number("qps" if main_role(name) == "query" else "ips")
+    per_operation, percent = row.number("cpupq"), row.number("cpups")
+    if not speed or not percent or not per_operation or per_operation < _LEAST_CPU_US:
+        return None
+    return per_operation * speed / _US_PER_S / (percent / 100)
 
 
 def _clients(archive: InsertArchive, given: int | None) -> tuple[int, str | None]:
-    """Return the number of clients, and a sentence on its source."""
     if given is not None:
         return given, None
     steps = [(name, step) for run in archive.runs.values() for name, step in run.items()]
@@ -113,39 +126,6 @@ def _clients(archive: InsertArchive, given: int | None) -> tuple[int, str | None
         "(--clients overrides it)"
     )
     return count, source
-
-
-def _host(archive: InsertArchive) -> dict[str, str]:
-    """Derive the CPUs from CPU time per second, in percent of all, and per operation."""
-    counts = [
-        cpus
-        for run in archive.runs.values()
-        for name, step in run.items()
-        if step.row and (cpus := _cpus(name, step.row)) is not None
-    ]
-    return {"CPUs": f"{median(counts):.0f}"} if counts else {}
-
-
-def _cpus(name: str, row: Row) -> float | None:
-    speed = row.number("qps" if main_role(name) == "query" else "ips")
-    per_operation, percent = row.number("cpupq"), row.number("cpups")
-    if not speed or not percent or not per_operation or per_operation < _LEAST_CPU_US:
-        return None
-    return per_operation * speed / _US_PER_S / (percent / 100)
-
-
-def _imported(archive: InsertArchive, runs: Sequence[str], mode: Mode) -> Imported:
-    return Imported(
-        kind=IIBENCH,
-        mode=mode.value,
-        source=readable(archive.path.name),
-        path=readable(str(archive.path.resolve())),
-        used=archive.used,
-        by_products=dict(archive.by_products),
-        skipped=recorded(archive.problems, archive.path),
-        tables=_classic_tables(archive, runs),
-        differences=_differences(archive) if mode is Mode.CLEAN else [],
-    )
 
 
 def _differences(archive: InsertArchive) -> list[str]:
@@ -168,24 +148,11 @@ def _differences(archive: InsertArchive) -> list[str]:
     return sentences
 
 
-def _number_the_slots(slices: list[Slice]) -> None:
-    placed: Counter[tuple[str, int]] = Counter()
-    for record in slices:
-        record.place.slot = placed[record.place.test, record.place.clients]
-        placed[record.place.test, record.place.clients] += 1
+def _of_runs(archive: InsertArchive, runs: Iterable[str]) -> Iterator[ClassicTable]:
+    """Yield the tables o.sum that were whole, and those of which all sources are there.
 
-
-def _classic_tables(archive: InsertArchive, runs: Sequence[str]) -> list[ArchivedTable]:
-    """Return the tables that can be written, of which `runs` has the runs in their order.
-
-    They are those that the archive has, and those that can be made of what it has: o.sum of a
-    run's o.res and o.ib, mrg and all that follows of o.sum.
+    These are o.res and o.ib.
     """
-    return [*_of_runs(archive, runs), *_merged(archive, runs)]
-
-
-def _of_runs(archive: InsertArchive, runs: Sequence[str]) -> Iterator[ArchivedTable]:
-    """Yield the tables that were whole, and those of which all sources are there."""
     tables = [(table.tag, table.steps) for table in archive.run_tables]
     whole = {without_size(tag) for tag, _ in tables}
     tables += [
@@ -194,7 +161,7 @@ def _of_runs(archive: InsertArchive, runs: Sequence[str]) -> Iterator[ArchivedTa
         if run not in whole and _can_be_made(archive, run)
     ]
     for tag, names in tables:
-        yield ArchivedTable(kind=RUN_TABLE, tag=tag, runs=[tag], rows=list(names))
+        yield ClassicTable(kind=RUN_TABLE, tag=tag, runs=[tag], rows=list(names))
 
 
 def _can_be_made(archive: InsertArchive, run: str) -> bool:
@@ -210,36 +177,23 @@ def _has_sources(step: ArchivedStep) -> bool:
     return step.result is not None or bool(outputs(step))
 
 
-def _merged(archive: InsertArchive, runs: Sequence[str]) -> Iterator[ArchivedTable]:
+def _merged(archive: InsertArchive, runs: Iterable[str]) -> Iterator[ClassicTable]:
     """Yield those of each directory, with the steps missing in it; without any, one of all."""
     all_steps = in_order({step for run in archive.runs.values() for step in run})
     if not archive.merged_tables:
-        yield ArchivedTable(kind=MERGED_TABLES, tag="", runs=list(runs), rows=all_steps)
+        yield ClassicTable(kind=MERGED_TABLES, tag="", runs=list(runs), rows=all_steps)
     for tables in archive.merged_tables:
         of_folder = [other for other in archive.merged_tables if other.folder == tables.folder]
         steps = tables.steps
         if tables is max(of_folder, key=lambda other: len(other.steps)):
             there = {step for other in of_folder for step in other.steps}
-            missing = [step for step in all_steps if step not in there]
-            steps = [*steps, *(step for step in missing if _has_source(archive, tables, step))]
-        yield ArchivedTable(
-            kind=MERGED_TABLES,
-            tag="",
-            runs=_joined(tables.groups),
-            rows=in_order(steps),
-            folder=tables.folder,
+            for name in (name for name in all_steps if name not in there):
+                sources = archive.steps_of(tables.runs, name)
+                if any(step.row_source == RUN_TABLE or _has_sources(step) for step in sources):
+                    steps = [*steps, name]
+        lines: list[str] = []
+        for group in tables.groups:
+            lines += [*([SEPARATOR] if lines else []), *group]
+        yield ClassicTable(
+            kind=MERGED_TABLES, tag="", runs=lines, rows=in_order(steps), folder=tables.folder
         )
-
-
-def _has_source(archive: InsertArchive, tables: MergedTables, name: str) -> bool:
-    steps = archive.steps_of(tables.runs, name)
-    return any(step.row_source == RUN_TABLE or _has_sources(step) for step in steps)
-
-
-def _joined(groups: Iterable[Iterable[str]]) -> list[str]:
-    """Join groups as the lines of a file have them: with a lone `-` between them."""
-    joined: list[str] = []
-    for group in groups:
-        joined += [SEPARATOR] if joined else []
-        joined += group
-    return joined

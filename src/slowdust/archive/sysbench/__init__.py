@@ -1,1 +1,0 @@
-"""Sysbench runs in directories, made into experiments."""

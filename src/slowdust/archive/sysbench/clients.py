@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from slowdust.archive.sysbench.directories import Directory
+from slowdust.archive.sysbench.names import clients_in_name, parse_file
 from slowdust.archive.sysbench.run_directory import ArchivedTest, RunDirectory
-from slowdust.archive.sysbench.scanning import Directory
-from slowdust.benchmarks.archived import LOAD
-from slowdust.formats.sysbench.names import clients_in_name, parse_file
-from slowdust.formats.sysbench.rate_tables import usual_clients
+from slowdust.archive.sysbench.tables import usual_clients
+from slowdust.benchmarks.sysbench import LOAD
 from slowdust.formats.text import beginning, readable
 from slowdust.wording import counted
 
@@ -46,7 +46,6 @@ def of_directories(directories: Iterable[Path]) -> NamedClients | None:
 
 
 def of_table(path: Path) -> NamedClients | None:
-    """Return the number in the name of a table's file."""
     count = clients_in_name(path.name)
     return None if count is None else NamedClients(count, readable(path.name))
 
@@ -69,7 +68,6 @@ class RunClients:
     def __init__(
         self, directory: Directory, runs: Sequence[RunDirectory], given: int | None
     ) -> None:
-        """Count the clients of the tests that have a number; `given` is the user's."""
         self.named: set[NamedClients] = set()
         """Numbers that only names told."""
         self._assumed: dict[str, None] = {}
@@ -86,7 +84,6 @@ class RunClients:
 
     @property
     def assumed(self) -> list[str]:
-        """Sentences on the numbers that were assumed."""
         return list(self._assumed)
 
     def of(self, run: RunDirectory, test: ArchivedTest) -> int | None:
@@ -124,7 +121,6 @@ class TableClients:
     def __init__(
         self, known: Iterable[TestRun], given: int | None, of_place: NamedClients | None
     ) -> None:
-        """Count the clients of the `known` tests and loads; `given` is the user's number."""
         self.named: set[NamedClients] = set()
         """Numbers that only names told."""
         self._given = given

@@ -8,19 +8,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slowdust.archive.importing import ArchivedExperiment, ForeignKind, Mode, Option
-from slowdust.archive.packed import place_for_packed
-from slowdust.archive.problems import Problem
-from slowdust.archive.sysbench.conditions import by_condition
-from slowdust.archive.sysbench.copies import leave_out_copies
-from slowdust.archive.sysbench.experiment import Choices, make_experiment
-from slowdust.archive.sysbench.reading import reads
-from slowdust.archive.sysbench.run_directory import RunDirectory, read_runs
-from slowdust.archive.sysbench.scanning import Directory, scan
-from slowdust.archive.sysbench.tables.summary_tables import is_table
-from slowdust.benchmarks.archived import SYSBENCH
-from slowdust.formats.sysbench.names import parse_file
-from slowdust.formats.sysbench.rates import ScanRule
+from slowdust.analysis.model import Report
+from slowdust.archive.files import Packed
+from slowdust.archive.sysbench.arrangement import arrange
+from slowdust.archive.sysbench.classic import measured_files, published_files
+from slowdust.archive.sysbench.directories import Directory, scan
+from slowdust.archive.sysbench.experiment import make_experiment
+from slowdust.archive.sysbench.names import parse_file
+from slowdust.archive.sysbench.output import ScanRule
+from slowdust.archive.sysbench.run_directory import RunDirectory, read_runs, reads
+from slowdust.archive.sysbench.summary_tables import is_table
+from slowdust.benchmarks import measured_in_steps
+from slowdust.benchmarks.sysbench import SYSBENCH
+from slowdust.exchange import ForeignKind, ImportedExperiment, Mode, Option, Problem
+from slowdust.store.manifest import Manifest
+from slowdust.store.slice import Slice
+from slowdust.temporary import temporary_folder
 
 _NOTHING_BESIDE = "there are neither runs nor rates beside it"
 _OWN = re.compile(
@@ -58,31 +61,36 @@ slowdust import sysbench archive --compat --device md2
     )
 
     def owns(self, file: str) -> bool:
-        """Return whether a file of that name is of sysbench."""
         return _OWN.fullmatch(file) is not None
 
     def reads(self, file: str) -> bool:
-        """Return whether it is a summary table, or a file of a test that is read."""
         name = parse_file(file)
         return is_table(file) if name is None else reads(name)
 
     def find(
         self, roots: Sequence[Path], mode: Mode, options: Mapping[str, Any], foreign: ForeignKind
     ) -> list[_Candidate]:
-        """Find the directories of experiments, and read the files of their runs."""
         scan_rule = _SCAN_RULES[options["scan"]] if options["scan"] else None
-        choices = Choices(mode, scan_rule, options["clients"])
-        with place_for_packed() as packed:
-            directories = scan(roots, foreign, packed)
+        with temporary_folder() as place:
+            directories = scan(roots, foreign, Packed(place))
             # All files are read at once, so that two processes share them.
             names = {path: names for home in directories for path, names in home.runs.items()}
             runs = {run.path: run for run in read_runs(names, options["device"])}
-        parts = [
-            part
-            for home in leave_out_copies(directories, runs)
-            for part in by_condition(home, [runs[path] for path in home.runs])
+        parts = arrange(directories, runs)
+        return [
+            _Candidate(
+                part, [runs[path] for path in part.runs], mode, scan_rule, options["clients"]
+            )
+            for part in parts
         ]
-        return [_Candidate(part, [runs[path] for path in part.runs], choices) for part in parts]
+
+    def writes(self, slices: Sequence[Slice]) -> bool:
+        return not any(measured_in_steps(record.place.benchmark) for record in slices)
+
+    def files(self, manifest: Manifest, report: Report, slices: Sequence[Slice]) -> dict[Path, str]:
+        if manifest.imported is None:
+            return measured_files(report, slices)
+        return published_files(manifest, slices)
 
 
 @dataclass(frozen=True)
@@ -91,7 +99,9 @@ class _Candidate:
 
     directory: Directory
     runs: list[RunDirectory]
-    choices: Choices
+    mode: Mode
+    scan_rule: ScanRule | None
+    clients: int | None
 
     @property
     def title(self) -> str | None:
@@ -107,5 +117,12 @@ class _Candidate:
     def by_products(self) -> Mapping[str, int]:
         return self.directory.tables.by_products
 
-    def experiment(self, name: str) -> ArchivedExperiment | None:
-        return make_experiment(name, self.directory, self.runs, self.choices)
+    def experiment(self, name: str) -> ImportedExperiment | None:
+        return make_experiment(
+            name,
+            self.directory,
+            self.runs,
+            mode=self.mode,
+            scan_rule=self.scan_rule,
+            given_clients=self.clients,
+        )

@@ -1,7 +1,4 @@
-"""Run directories of sysbench, test by test: the content of their files, raw or summarised.
-
-Nothing that is broken stops the reading: each such file is one `Problem`.
-"""
+"""Reading the files of sysbench's runs one by one: the content of each, or why it has none."""
 
 from __future__ import annotations
 
@@ -9,34 +6,152 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from slowdust.archive.problems import TWICE, Problem
-from slowdust.archive.reading import Unusable, size_of
-from slowdust.archive.sysbench.reading import (
-    INCOMPLETE,
-    PREPARE,
-    Content,
-    Cpu,
-    Extraction,
-    LastIteration,
-    PrintedRates,
-    Runs,
-    busiest_device,
-    is_read,
-    read_all,
-    reads,
+from slowdust.archive.files import TWICE, Unusable, read_shared, size_of
+from slowdust.archive.sysbench import counters
+from slowdust.archive.sysbench.hardware import (
+    Iostat,
+    Met,
+    Peaks,
+    Vmstat,
+    busiest,
+    read_clean_vmstat,
+    read_iostat,
+    read_met,
+    read_ps,
+    read_published_vmstat,
+    read_traffic,
 )
-from slowdust.benchmarks.archived import LOAD
-from slowdust.formats.sysbench.iostat import Iostat
-from slowdust.formats.sysbench.met import Met
-from slowdust.formats.sysbench.names import FileName, parse_file, why_no_file
-from slowdust.formats.sysbench.output import LoadOutput, Output
-from slowdust.formats.sysbench.ps import Peaks
-from slowdust.formats.text import readable
+from slowdust.archive.sysbench.names import FileName, parse_file, why_no_file
+from slowdust.archive.sysbench.output import LoadOutput, Output, read_load, read_output, why_unread
+from slowdust.benchmarks.sysbench import LOAD
+from slowdust.exchange import Problem
+from slowdust.formats.text import (
+    DamagedError,
+    ends_whole,
+    is_number,
+    lines_of,
+    read_content,
+    readable,
+)
 from slowdust.store.manifest import Fate
+from slowdust.units import Second
 from slowdust.wording import counted, listing
+
+PREPARE = "prepare."
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """Sums over the samples of vmstat, by the published rule and by the clean one."""
+
+    published: Vmstat
+    clean: Vmstat
+
+
+@dataclass(frozen=True)
+class PrintedRates:
+    """A file sb.r.*: a number for each number of clients, and the text behind them."""
+
+    numbers: tuple[str, ...]
+    text: str
+
+
+Extraction = Mapping[str, str]
+"""Counter -> value as printed."""
+Runs = tuple[Output, ...]
+"""The runs in a file sb.o: mostly one, or one for each of several numbers of threads."""
+Content = Runs | LoadOutput | Iostat | Cpu | Met | Peaks | PrintedRates | int | Extraction
+"""The content of a file; that of sb.perf.last is the last completed iteration of the counters."""
+Request = tuple[str, FileName, str | None]
+"""Path of a file, its parsed name, and the part of a device's name that selects iostat's lines."""
+INCOMPLETE = "an iteration that was not completed"
+"""The reason of files that have nothing wrong: the last iteration ends with its test."""
+_READ = frozenset(
+    {"o", "io", "vm", "met", "ps", "r.qps", "r.rtavg", "r.rtmax", "r.rt95", "perf.hw", "perf.last"}
+)
+
+
+def reads(file: FileName) -> bool:
+    """Return whether a file is read; others are by-products."""
+    return _is_read(file.kind) and (file.extraction is None or file.kind == "perf.hw")
+
+
+def _is_read(kind: str) -> bool:
+    return kind.removeprefix(PREPARE) in _READ
+
+
+def read_all(requests: Sequence[Request]) -> list[Content | Unusable]:
+    return read_shared(requests, [path for path, _, _ in requests], _read_some)
+
+
+def _read_some(requests: Sequence[Request]) -> list[Content | Unusable]:
+    contents: list[Content | Unusable] = []
+    for path, file, device in requests:
+        try:
+            contents.append(_parse(read_content(path), file, device))
+        except DamagedError as error:
+            contents.append(Unusable(str(error)))
+        except (ValueError, ArithmeticError, LookupError) as error:
+            contents.append(Unusable(f"not as it should be: {error}"))
+    return contents
+
+
+def _parse(content: bytes, file: FileName, device: str | None) -> Content | Unusable:
+    match file.kind.removeprefix(PREPARE):
+        case "o" if file.kind.startswith(PREPARE):
+            return read_load(content) or Unusable("the load did not end")
+        case "o":
+            return _runs(content)
+        case "io" if device is not None:
+            nothing = Unusable(f"no sample of a device called {device}")
+            return read_iostat(content, device) or nothing
+        case "io":
+            return Unusable("no sample of any device")
+        case "vm":
+            published, clean = read_published_vmstat(content), read_clean_vmstat(content)
+            return Cpu(published, clean) if published and clean else Unusable("no sample")
+        case "ps":
+            return read_ps(content) or Unusable("no process")
+        case "perf.hw" if file.iteration is None:
+            return Unusable("no iteration in its name")
+        case "perf.hw" if file.extraction is None:
+            values = counters.extract(lines_of(content))
+            return values if counters.LAST in values else Unusable(INCOMPLETE)
+        case "perf.last":
+            return int(content)
+        case kind:
+            return (
+                _parse_lines(lines_of(content), kind) if ends_whole(content) else Unusable("torn")
+            )
+
+
+def _parse_lines(lines: Sequence[str], kind: str) -> Content | Unusable:
+    if kind == "met":
+        return read_met(lines) or Unusable("torn")
+    if kind == "perf.hw":
+        return counters.read_raw(lines)
+    *rates, text = lines[0].split("\t")
+    if not rates or not all(map(is_number, rates)):
+        return Unusable(f"no rate: {lines[0][:40]!r}")
+    return PrintedRates(tuple(rates), text)
+
+
+def _runs(content: bytes) -> Runs | Unusable:
+    outputs = read_output(content)
+    if not outputs:
+        return Unusable(why_unread(content))
+    threads = Counter(output.threads for output in outputs)
+    if len(threads) < len(outputs) or (len(outputs) > 1 and None in threads):
+        return Unusable(
+            f"{len(outputs)} runs in it, and not each at a number of threads of its own: which one "
+            "counts is not known"
+        )
+    return tuple(outputs)
+
 
 _CUT_OFF = "sb.perf.hw cut off by the end of its test"
 _STORAGE = re.compile(r"sb\.(?:prepare\.)?io\.")
@@ -83,13 +198,20 @@ class ArchivedTest:
 
     @property
     def is_load(self) -> bool:
-        """Whether it is the load of the tables, before the tests."""
         return self.load is not None or self.file.kind.startswith(PREPARE)
 
     @property
     def dop(self) -> int | None:
-        """Client threads, as in the names of files."""
         return self.file.dop
+
+    @property
+    def seconds(self) -> Second | None:
+        """The length of the test; by the published number of samples where nothing else tells."""
+        if self.load is not None:
+            return self.load.seconds
+        if self.output is not None:
+            return self.output.elapsed
+        return self.met.seconds if self.met is not None else None
 
 
 TestKey = tuple[str, int | None]
@@ -116,28 +238,23 @@ class RunDirectory:
 
     @property
     def name(self) -> str:
-        """The directory's name."""
         return readable(self.path.name)
 
     @property
     def cpus(self) -> int | None:
-        """CPUs of the host, as most of its tests have them."""
         return _most_common(test.output.cpus for test in self.tests.values() if test.output)
 
     @property
     def dop(self) -> int | None:
-        """Client threads of most of its tests."""
         return _most_common(test.dop for test in self.tests.values())
 
     @property
     def tables(self) -> int | None:
-        """Number of tables, as most of its tests and its load have it."""
         outputs = [output for test in self.tests.values() for output in (test.output, test.load)]
         return _most_common(output.tables for output in outputs if output is not None)
 
     @property
     def probes(self) -> list[Iostat]:
-        """Samples of storage of the tests that have them."""
         return [test.storage for test in self.tests.values() if test.storage]
 
 
@@ -157,23 +274,29 @@ def read_runs(directories: Mapping[Path, Sequence[str]], device: str | None) -> 
     for run in runs:
         run.device = device or _busiest_device(run.path, directories[run.path])
         for name in sorted(directories[run.path]):
-            file = parse_file(name)
-            if file is not None and reads(file):
+            if (file := parse_file(name)) is not None and reads(file):
                 places.append((run, name, file))
-            elif kind := _by_product(name):
-                run.by_products[kind] += 1
             else:
-                run.problems.append(Problem(run.path / name, why_no_file(name)))
+                _set_aside(run, name)
     requests = [(f"{run.path}{os.sep}{name}", file, run.device) for run, name, file in places]
     answers = list(zip(places, read_all(requests), strict=True))
+
+    def several(content: Content | Unusable) -> int:
+        return len(content) if isinstance(content, tuple) else 1
+
     # Names without threads belong to the tests that the others have, as do files of several runs.
-    answers.sort(key=lambda answer: (answer[0][2].dop is None, _number_of_runs(answer[1])))
+    answers.sort(key=lambda answer: (answer[0][2].dop is None, several(answer[1])))
     for (run, name, file), content in answers:
+        if isinstance(content, tuple):
+            _give_runs(run, name, file, content)
+            continue
         if isinstance(content, Unusable):
-            _set_aside(run, name, file, content)
-        elif isinstance(content, Runs):
-            _give_runs(run, name, file, content.outputs)
-        elif wrong := _give(_tests_of(run, file), name, file, content):
+            wrong: str | None = content.reason
+        else:
+            wrong = _give(_tests_of(run, file), name, file, content)
+        if wrong == INCOMPLETE and (file.iteration or 0) > 1:
+            run.by_products[_CUT_OFF] += 1
+        elif wrong:
             run.problems.append(Problem(run.path / name, wrong))
         else:
             run.used += 1
@@ -185,12 +308,7 @@ def read_runs(directories: Mapping[Path, Sequence[str]], device: str | None) -> 
     return runs
 
 
-def _number_of_runs(content: Content | Unusable) -> int:
-    return len(content.outputs) if isinstance(content, Runs) else 1
-
-
 def _give_runs(run: RunDirectory, name: str, file: FileName, outputs: Sequence[Output]) -> None:
-    """Give each run in a file to the test at its number of threads."""
     several = len(outputs) > 1
     given = 0
     for output in outputs:
@@ -254,7 +372,7 @@ def _leave_out_cut(run: RunDirectory) -> None:
             path = run.path / test.names[f"{prefix}vm"]
             reason = f"{counted(impossible, 'sample')} with impossible numbers, which are left out"
             run.problems.append(Problem(path, reason, Fate.PARTLY))
-        seconds = _length(test)
+        seconds = test.seconds
         if not seconds:
             continue
         sampled = {"vm": test.cpu.clean if test.cpu else None, "io": test.storage}
@@ -274,15 +392,6 @@ def _leave_out_cut(run: RunDirectory) -> None:
                 test.storage = None
 
 
-def _length(test: ArchivedTest) -> float | None:
-    """Return the seconds of a test; by the published number of samples where nothing else tells."""
-    if test.load is not None:
-        return test.load.seconds
-    if test.output is not None:
-        return test.output.elapsed
-    return test.met.seconds if test.met is not None else None
-
-
 def _leave_out_incomplete(run: RunDirectory) -> None:
     """Leave out the counters of an iteration that was not completed, as another file has it."""
     for test in run.tests.values():
@@ -299,14 +408,18 @@ def _busiest_device(path: Path, names: Sequence[str]) -> str | None:
     """Choose by the largest files of iostat: where there is traffic, numbers are long."""
     files = [f"{path}{os.sep}{name}" for name in names if _STORAGE.match(name)]
     files.sort(key=size_of, reverse=True)
-    return busiest_device(files[:_TELLING])
+    total: Counter[str] = Counter()
+    for file in files[:_TELLING]:
+        with suppress(DamagedError):
+            total.update(read_traffic(read_content(file)))
+    return busiest(total)
 
 
-def _set_aside(run: RunDirectory, name: str, file: FileName, unusable: Unusable) -> None:
-    if unusable.reason == INCOMPLETE and file.iteration is not None and file.iteration > 1:
-        run.by_products[_CUT_OFF] += 1
+def _set_aside(run: RunDirectory, name: str) -> None:
+    if kind := _by_product(name):
+        run.by_products[kind] += 1
     else:
-        run.problems.append(Problem(run.path / name, unusable.reason))
+        run.problems.append(Problem(run.path / name, why_no_file(name)))
 
 
 def _by_product(name: str) -> str | None:
@@ -314,12 +427,11 @@ def _by_product(name: str) -> str | None:
 
     Foreign are those, too, that would be read if their names were right.
     """
-    if match := _BY_PRODUCT.fullmatch(name):
-        if is_read(match["kind"]) and _OF_A_TEST in name and parse_file(name) is None:
-            return None
-        unusual = is_read(match["kind"]) and parse_file(name) is None
-        return name if unusual else f"sb.{match['kind']}"
-    return "configuration" if _CONFIGURATION.fullmatch(name) else None
+    if (match := _BY_PRODUCT.fullmatch(name)) is None:
+        return "configuration" if _CONFIGURATION.fullmatch(name) else None
+    if not _is_read(match["kind"]) or parse_file(name) is not None:
+        return f"sb.{match['kind']}"
+    return None if _OF_A_TEST in name else name
 
 
 def _tests_of(run: RunDirectory, file: FileName) -> list[ArchivedTest]:
@@ -344,40 +456,27 @@ def _give(
         if len(content.numbers) != len(tests):
             rates, levels = counted(len(content.numbers), "rate"), counted(len(tests), "number")
             return f"{rates} for {levels} of clients: which is of which is not known"
-        if wrong := _twice(tests[0], name, file):
-            return wrong
-        for test, number in zip(tests, content.numbers, strict=True):
-            test.rates[file.kind] = PrintedRate(number, content.text)
-            test.names[file.kind] = name
-        return None
-    if len(tests) > 1:
+    elif len(tests) > 1:
         return f"of which of {len(tests)} numbers of clients it is, is not known"
-    if wrong := _twice(tests[0], name, file):
-        return wrong
-    _add(tests[0], file, content)
-    tests[0].names[_kind(file)] = name
-    return None
-
-
-def _twice(test: ArchivedTest, name: str, file: FileName) -> str | None:
-    """Return in words that the test has that kind; plain files come before compressed ones."""
-    there = test.names.get(_kind(file))
-    if there is None:
-        return None
-    if name == f"{there}.gz":
-        return TWICE
-    return f"twice: {there} is used"
-
-
-def _kind(file: FileName) -> str:
+    kind = file.kind if file.iteration is None else f"{file.kind}.{file.iteration}"
     if file.extraction is not None:
-        return extraction_kind(file.iteration or 0, file.extraction)
-    return file.kind if file.iteration is None else f"{file.kind}.{file.iteration}"
-
-
-def extraction_kind(iteration: int, form: str) -> str:
-    """Return the key of a file of counters in `ArchivedTest.names`."""
-    return f"perf.hw.{iteration}.{form}"
+        kind = extraction_kind(file.iteration or 0, file.extraction)
+    if (there := tests[0].names.get(kind)) is not None:
+        # Plain files come before compressed ones.
+        return TWICE if name == f"{there}.gz" else f"twice: {there} is used"
+    for place, test in enumerate(tests):
+        test.names[kind] = name
+        if isinstance(content, PrintedRates):
+            test.rates[file.kind] = PrintedRate(content.numbers[place], content.text)
+        elif isinstance(content, int):
+            test.last_iteration = content
+        elif not isinstance(content, Mapping):
+            setattr(test, _FIELDS[type(content)], content)
+        elif file.extraction is not None:
+            test.extracted[file.iteration or 0, file.extraction] = content
+        else:
+            test.counters[file.iteration or 0] = content
+    return None
 
 
 _FIELDS: dict[type, str] = {
@@ -391,12 +490,9 @@ _FIELDS: dict[type, str] = {
 """Fields of `ArchivedTest` by the type of their content."""
 
 
-def _add(test: ArchivedTest, file: FileName, content: Content | Output) -> None:
-    if isinstance(content, LastIteration):
-        test.last_iteration = content.number
-    elif not isinstance(content, Mapping):
-        setattr(test, _FIELDS[type(content)], content)
-    elif file.extraction is not None:
-        test.extracted[file.iteration or 0, file.extraction] = content
-    else:
-        test.counters[file.iteration or 0] = content
+def extraction_kind(iteration: int, form: str) -> str:
+    """Return the key of a file of counters in `ArchivedTest.names`."""
+    return f"perf.hw.{iteration}.{form}"
+
+
+"""Fields of `ArchivedTest` by the type of their content."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowdust.archive.sysbench.run_directory import ArchivedTest, RunDirectory
-from slowdust.formats.sysbench.rates import (
+from slowdust.archive.classic import run_of
+from slowdust.archive.sysbench.output import (
     SCAN,
     ScanRule,
     doubted,
@@ -16,6 +16,7 @@ from slowdust.formats.sysbench.rates import (
     rule_of_day,
     rule_that_reproduces,
 )
+from slowdust.archive.sysbench.run_directory import ArchivedTest, RunDirectory
 from slowdust.formats.text import readable
 from slowdust.store.slice import Slice
 
@@ -43,11 +44,9 @@ class ScanRules:
     """The rule of runs that say nothing."""
 
     def of(self, run: str) -> ScanChoice:
-        """Return the choice for a run, by its name."""
         return self.by_run.get(run, self.otherwise)
 
     def rule(self, run: str) -> ScanRule:
-        """Return the rule without its reason."""
         return self.of(run).rule
 
 
@@ -113,24 +112,20 @@ def part_units(records: Sequence[Slice], order: Sequence[str], rules: ScanRules)
         by_test.setdefault((place.test, place.clients, record.unit), []).append(record)
     sentences: dict[str, str] = {}
     for (test, _, unit), several in by_test.items():
-        known = [record for record in several if rules.of(_run(record)).sure] or several[:1]
+        known = [record for record in several if rules.of(run_of(record)).sure] or several[:1]
         for record in several:
             if record not in known and not any(_is_near(record.qps, other.qps) for other in known):
-                run, sure = _run(record), known[0]
+                run, sure = run_of(record), known[0]
                 sentences.setdefault(
                     run,
-                    f"{test}: {record.qps:g} of {run} and {sure.qps:g} of {_run(sure)} "
+                    f"{test}: {record.qps:g} of {run} and {sure.qps:g} of {run_of(sure)} "
                     f"cannot both be {unit}: not compared (--scan says what they are)",
                 )
     for record in scans:
-        if _run(record) in sentences:
+        if run_of(record) in sentences:
             record.unit = doubted(record.unit)
     return list(sentences.values())
 
 
 def _is_near(rate: float, other: float) -> bool:
     return max(rate, other) <= _FAR * min(rate, other)
-
-
-def _run(record: Slice) -> str:
-    return record.archived.classic.run if record.archived is not None else record.place.contender

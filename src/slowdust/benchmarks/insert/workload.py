@@ -23,6 +23,14 @@ _LOG = 2.0
 """The logs of changes: so many times the size of the tables, up to `_MOST_LOG`."""
 _MOST_LOG = 10 << 30
 _GB = 1 << 30
+_MOST_ROWS = 40_000
+"""Rows of the table, at most: valgrind runs a server at a fiftieth of its speed."""
+_WINDOWS_OF_TABLE = 40
+"""Windows of inserts that the table's rows would fill."""
+_QUERIES = 500
+"""Queries of a window."""
+_LONGEST: Second = 86_400.0
+"""Time that ends a step with queries, whose windows have ended long before."""
 
 
 @dataclass(frozen=True)
@@ -180,16 +188,6 @@ class InsertWorkload(Workload):
 
 def _bytes_of_server(tables: int) -> float:
     return tables * (1 + _BESIDE_THE_TABLES) + min(tables * _LOG, _MOST_LOG)
-
-
-_MOST_ROWS = 40_000
-"""Rows of the table, at most: valgrind runs a server at a fiftieth of its speed."""
-_WINDOWS_OF_TABLE = 40
-"""Windows of inserts that the table's rows would fill."""
-_QUERIES = 500
-"""Queries of a window."""
-_LONGEST: Second = 86_400.0
-"""Time that ends a step with queries, whose windows have ended long before."""
 
 
 def fewer_rows(timed: int) -> int | None:

@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from slowdust.benchmarks.answers import Answered, Questions
 from slowdust.benchmarks.described import (
+    Answered,
     Call,
     Column,
     Cycle,
     Int,
+    Questions,
     Serial,
     Table,
     Tables,

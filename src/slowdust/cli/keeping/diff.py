@@ -32,7 +32,7 @@ def command(*, before: str, after: str, html: Path | None, form: str | None, res
     """
     from slowdust.analysis.diff.diff import diff_of
     from slowdust.analysis.stored import read_stored
-    from slowdust.report.diff.markdown import brief
+    from slowdust.report.diff import brief
     from slowdust.store.keeping.experiments import kept_experiment
 
     first, second = (read_stored(kept_experiment(results, name)) for name in (before, after))

@@ -68,7 +68,7 @@ def command(
     from slowdust.analysis.stored import read_stored
     from slowdust.errors import UsageError
     from slowdust.merge.merge import merge
-    from slowdust.report import hosts as in_words
+    from slowdust.report import tables as in_words
     from slowdust.store.folder import Folder
     from slowdust.store.keeping.experiments import check_name
     from slowdust.temporary import temporary_folder

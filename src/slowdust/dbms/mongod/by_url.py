@@ -16,47 +16,36 @@ _OF_THE_SERVER = "system."
 _UNAUTHORIZED, _AUTHENTICATION_FAILED = "mongodb/13", "mongodb/18"
 
 
-class CommandDialect(Dialect):
-    """Commands, whose replies are documents. A database comes into being with its collections."""
+def _introduction(database: str) -> Query[Introduction]:
+    """Ask what a server is, which it tells anybody, and for the user's collections."""
 
-    table = "collection"
-    schema_is_database = True
-
-    def __init__(self, engine_names: Mapping[str, str]) -> None:
-        """Take the names that servers have for the engines."""
-        self._engines = {name: engine for engine, name in engine_names.items()}
-        self.engine = Query((status.STATUS,), self._read_engine)
-
-    def introduction(self, database: str) -> Query[Introduction]:
-        """Ask what a server is, which it tells anybody, and for the user's collections."""
-        collections = command("listCollections", nameOnly=True, authorizedCollections=True)
-        statements = (command("buildInfo", ADMIN), collections)
-        return Query(statements, lambda answers: self._introduced(answers, database))
-
-    def _introduced(self, answers: Sequence[Sequence[Row]], database: str) -> Introduction:
+    def read(answers: Sequence[Sequence[Row]]) -> Introduction:
         build, collections = map(reply, answers)
-        names = [str(each["name"]) for each in collections["cursor"]["firstBatch"]]
-        foreign = [name for name in names if not name.startswith(_OF_THE_SERVER)]
+        names = sorted(str(each["name"]) for each in collections["cursor"]["firstBatch"])
+        foreign = [f"{database}.{name}" for name in names if not name.startswith(_OF_THE_SERVER)]
         return Introduction(
             version=str(build["version"]),
             product=_product(build),
-            foreign_tables=[]
-            if database.startswith(PREFIX)
-            else [f"{database}.{name}" for name in sorted(foreign)],
+            foreign_tables=[] if database.startswith(PREFIX) else foreign,
         )
 
-    def _read_engine(self, answers: Sequence[Sequence[Row]]) -> str | None:
-        """Read the status, which has the engine's name; None for one that is not known."""
+    collections = command("listCollections", nameOnly=True, authorizedCollections=True)
+    return Query((command("buildInfo", ADMIN), collections), read)
+
+
+def _engine(engine_names: Mapping[str, str]) -> Query[str | None]:
+    """Ask for the status, which has the engine's name; None for one that is not known."""
+    engines = {name: engine for engine, name in engine_names.items()}
+
+    def read(answers: Sequence[Sequence[Row]]) -> str | None:
         engine = reply(answers[0]).get("storageEngine")
-        name = engine.get("name") if isinstance(engine, dict) else None
-        return self._engines.get(str(name))
+        return engines.get(str(engine.get("name"))) if isinstance(engine, dict) else None
 
-    def create(self, schema: str) -> list[str]:
-        """Drop what is there: the first collection makes the database."""
-        return self.drop(schema)
+    return Query((status.STATUS,), read)
 
-    def drop(self, schema: str) -> list[str]:
-        return [command("dropDatabase", schema)]
+
+def _drop(schema: str) -> list[str]:
+    return [command("dropDatabase", schema)]
 
 
 def _product(build: Mapping[str, Any]) -> str:
@@ -113,5 +102,12 @@ def by_url(engine_names: Mapping[str, str]) -> ByUrl:
         ),
         # A replica set has a default of its own for what writes wait for.
         settings_tell_commits=False,
-        dialect=CommandDialect(engine_names),
+        dialect=Dialect(
+            introduction=_introduction,
+            create=_drop,  # a database comes into being with its collections
+            drop=_drop,
+            schema_is_database=True,
+            table="collection",
+            engine=_engine(engine_names),
+        ),
     )

@@ -92,6 +92,19 @@ _NAME = re.compile(r"[A-Za-z]\w*(\.\w+)+", re.ASCII)
 _PLAIN = re.compile(r"[A-Za-z0-9_.+-]+", re.ASCII)
 
 _Tree = dict[str, "str | _Tree"]
+_SOCKETS = "s"
+_PORT = 27017
+"""A part of the socket's name: the server does not listen on it."""
+_PARAMETERS = "setParameter."
+_UNKNOWN_OPTION = re.compile(r"[Uu]nrecognized option: ([\w.]+)")
+_UNKNOWN_PARAMETER = re.compile(r'Illegal --setParameter parameter: "?([\w.]+)')
+_MISSING = re.compile(r"Data directory .* not found")
+_SEVERE = ("E", "F")
+_LOG_LINE = re.compile(r"\d{4}-\d\d-\d\dT\S+ ([A-Z]\d?) +\S+ +\[[^\]]*\] (.*)")
+"""A line of text: its time, severity, component and thread, then what it says."""
+_LAST_WORDS = "exception in initAndListen"
+"""The beginning of a line that says why the server ends, with the severity of information."""
+_HINT = re.compile(r"try '.*' for more information", re.IGNORECASE)
 
 
 def of_server(values: Mapping[str, str]) -> dict[str, str]:
@@ -149,15 +162,6 @@ def _lines(tree: _Tree, indent: str) -> list[str]:
         else:
             lines += [f"{indent}{key}:\n", *_lines(value, f"{indent}  ")]
     return lines
-
-
-_SOCKETS = "s"
-_PORT = 27017
-"""A part of the socket's name: the server does not listen on it."""
-_PARAMETERS = "setParameter."
-_UNKNOWN_OPTION = re.compile(r"[Uu]nrecognized option: ([\w.]+)")
-_UNKNOWN_PARAMETER = re.compile(r'Illegal --setParameter parameter: "?([\w.]+)')
-_MISSING = re.compile(r"Data directory .* not found")
 
 
 def listening(sockets: Path, port: int, address: str | None = None) -> list[str]:
@@ -219,14 +223,6 @@ def _unknown(complaint: str) -> str:
         return option.group(1)
     parameter = _UNKNOWN_PARAMETER.search(complaint)
     return f"{_PARAMETERS}{parameter.group(1)}" if parameter else ""
-
-
-_SEVERE = ("E", "F")
-_LOG_LINE = re.compile(r"\d{4}-\d\d-\d\dT\S+ ([A-Z]\d?) +\S+ +\[[^\]]*\] (.*)")
-"""A line of text: its time, severity, component and thread, then what it says."""
-_LAST_WORDS = "exception in initAndListen"
-"""The beginning of a line that says why the server ends, with the severity of information."""
-_HINT = re.compile(r"try '.*' for more information", re.IGNORECASE)
 
 
 def first_error(lines: Iterable[str]) -> str | None:

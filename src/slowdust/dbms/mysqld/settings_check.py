@@ -45,6 +45,12 @@ _LOG_PREFIX = re.compile(
 _UNINFORMATIVE = ("Aborting", "Failed to initialize", "Can't open the mysql.plugin")
 HELP = ("--verbose", "--help")
 """Arguments that list the settings; most servers also check the values of given settings."""
+_SHIFTS = {"K": 10, "M": 20, "G": 30, "T": 40, "P": 50, "E": 60}
+_UNITS = {
+    written: 2.0**shift for unit, shift in _SHIFTS.items() for written in (unit, unit.lower())
+}
+_EARLIER_NAMES = {"transaction_isolation": "tx_isolation", "transaction_read_only": "tx_read_only"}
+"""Option -> its variable in MySQL before 5.7.20 and MariaDB before 11.1."""
 
 
 def accepted_settings(
@@ -154,14 +160,6 @@ class _SettingsQuery:
         return query_server(
             self._build, self._account, [defaults, *as_arguments(places), *arguments], text
         )
-
-
-_SHIFTS = {"K": 10, "M": 20, "G": 30, "T": 40, "P": 50, "E": 60}
-_UNITS = {
-    written: 2.0**shift for unit, shift in _SHIFTS.items() for written in (unit, unit.lower())
-}
-_EARLIER_NAMES = {"transaction_isolation": "tx_isolation", "transaction_read_only": "tx_read_only"}
-"""Option -> its variable in MySQL before 5.7.20 and MariaDB before 11.1."""
 
 
 def settings_in_force(given: Mapping[str, str]) -> Query[dict[str, InForce]]:

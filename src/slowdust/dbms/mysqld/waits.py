@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowdust.dbms.stages import Row
+from slowdust.dbms.stages import Query, Row
 from slowdust.dbms.waits import SampledWaits, SessionSample, TotalledWaits
 from slowdust.store.waits import Wait, WaitKind
 
@@ -44,12 +44,12 @@ _OF_SESSIONS = (
     "AND e.count_star > 0 GROUP BY e.event_name"
 )
 _ROW_LOCK_TIME, _ROW_LOCK_WAITS = "innodb_row_lock_time", "innodb_row_lock_waits"
-STATEMENTS = (
+_STATEMENTS = (
     _OF_SESSIONS.format(of="waits"),
     _OF_SESSIONS.format(of="stages"),
     f"SHOW GLOBAL STATUS WHERE Variable_name IN ('{_ROW_LOCK_TIME}', '{_ROW_LOCK_WAITS}')",
 )
-KNOWN = (
+_EVENTS = (
     "SELECT name FROM performance_schema.setup_instruments "
     "WHERE enabled = 'YES' AND (name LIKE 'wait/%' OR name LIKE 'stage/%') ORDER BY name"
 )
@@ -65,13 +65,13 @@ _MS = 1e3
 _ROW_LOCK = "innodb/row lock"
 
 
-def read(answers: Sequence[Sequence[Row]]) -> list[Wait]:
-    """Read the answers to `STATEMENTS`: totals since the sessions began."""
+def _read(answers: Sequence[Sequence[Row]]) -> list[Wait]:
+    """Read totals since the sessions began."""
     *summaries, status = answers
     waits = [
         Wait(
             event=str(name).removeprefix("wait/"),
-            kind=kind_of(str(name)),
+            kind=_kind_of(str(name)),
             us=float(picoseconds or 0) / _PS_PER_US,
             times=int(times or 0),
         )
@@ -85,12 +85,12 @@ def read(answers: Sequence[Sequence[Row]]) -> list[Wait]:
     return waits
 
 
-def read_known(rows: Sequence[Row]) -> list[str]:
-    """Read the rows of `KNOWN`: names of events, with that of InnoDB's status."""
-    return [_ROW_LOCK, *(str(name).removeprefix("wait/") for (name,) in rows)]
+def _read_events(answers: Sequence[Sequence[Row]]) -> list[str]:
+    """Read the names of events, with that of InnoDB's status."""
+    return [_ROW_LOCK, *(str(name).removeprefix("wait/") for (name,) in answers[0])]
 
 
-def kind_of(name: str) -> WaitKind:
+def _kind_of(name: str) -> WaitKind:
     """Return the kind of an instrument, 'wait/io/file/sql/binlog'; `io` has the fsyncs of files."""
     if name.startswith("stage/"):
         return "commit"
@@ -99,10 +99,9 @@ def kind_of(name: str) -> WaitKind:
     return "latch" if name.startswith("wait/synch/") else "lock"
 
 
-def _read_sessions(rows: Sequence[Row]) -> list[SessionSample]:
-    """Read the rows of `_SESSIONS`."""
+def _read_sessions(answers: Sequence[Sequence[Row]]) -> list[SessionSample]:
     samples = []
-    for at, thread, state in rows:
+    for at, thread, state in answers[0]:
         waits = state == _WAITS_FOR_ROW
         samples.append(
             SessionSample(
@@ -115,5 +114,7 @@ def _read_sessions(rows: Sequence[Row]) -> list[SessionSample]:
     return samples
 
 
-WAITS = TotalledWaits("performance_schema", STATEMENTS, read, KNOWN, read_known)
-ROCKSDB_ROW_LOCKS = SampledWaits("processlist", _SESSIONS, _read_sessions)
+WAITS = TotalledWaits(
+    "performance_schema", Query(_STATEMENTS, _read), Query((_EVENTS,), _read_events)
+)
+ROCKSDB_ROW_LOCKS = SampledWaits("processlist", Query((_SESSIONS,), _read_sessions))

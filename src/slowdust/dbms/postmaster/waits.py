@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowdust.dbms.stages import Row
+from slowdust.dbms.stages import Query, Row
 from slowdust.dbms.waits import SampledWaits, SessionSample
 from slowdust.store.waits import WaitKind
 
-STATEMENT = (
+_STATEMENT = (
     "WITH look AS (SELECT random() < 0.05 AS for_blockers) "
     "SELECT extract(epoch FROM clock_timestamp()), pid, state, wait_event_type, wait_event, "
     "CASE WHEN for_blockers AND wait_event_type = 'Lock' "
@@ -34,10 +34,10 @@ _OTHER_KINDS: dict[str, WaitKind] = {
 }
 
 
-def read(rows: Sequence[Row]) -> list[SessionSample]:
-    """Read the rows of `STATEMENT`; a session that has nothing to do waits for its client."""
+def _read(answers: Sequence[Sequence[Row]]) -> list[SessionSample]:
+    """Read the sessions; one that has nothing to do waits for its client."""
     samples = []
-    for at, process, state, kind_of_event, name, blockers in rows:
+    for at, process, state, kind_of_event, name, blockers in answers[0]:
         event = None if kind_of_event is None else name_of(kind_of_event, str(name))
         if state != "active":
             event = _CLIENT
@@ -76,4 +76,4 @@ def kind_of(event: str) -> WaitKind:
     return "sync" if kind == "io" and event.endswith("Sync") else kind
 
 
-WAITS = SampledWaits("pg_stat_activity", STATEMENT, read)
+WAITS = SampledWaits("pg_stat_activity", Query((_STATEMENT,), _read))

@@ -110,7 +110,6 @@ def _refused(output: str, remedy: str) -> Missing:
 
 
 def perf_version() -> str | Missing:
-    """Return the version of perf."""
     done = _run(["perf", "--version"])
     if done is None or done.returncode != 0:
         return Missing("perf is not installed, or not for this kernel.", INSTALL_PERF)

@@ -89,7 +89,6 @@ class PerfWindow:
 
     @property
     def pid(self) -> int:
-        """The id of the process."""
         return self._process.pid
 
     def open(self) -> None:

@@ -6,12 +6,12 @@ The tables are loaded by servers as usual, which are then started again under ca
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 from slowdust.experiment.contender import RunningContender
-from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.counting.procedure import CountedServer, CountStep, Procedure
+from slowdust.experiment.counting.servers import CountedServer, CountedServers, CountedTest
 from slowdust.experiment.counting.session import (
     WINDOWS_AT_MOST,
     CountedSession,
@@ -22,13 +22,10 @@ from slowdust.experiment.counting.starts import counted_steps
 from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.driver.protocol import Stop
-from slowdust.experiment.journal import Journal
+from slowdust.experiment.engine.loop import Allows, Lane, OpenExperiment
+from slowdust.experiment.engine.schedule import Action, Turn, maintenance_after
+from slowdust.experiment.engine.tables import LoadedTables, data_of
 from slowdust.experiment.plan import PlannedStep
-from slowdust.experiment.slices.preparation import Preparations
-from slowdust.experiment.slices.schedule import Action, Turn, maintenance_after
-from slowdust.experiment.slices.tables import LoadedTables, data_of
-from slowdust.experiment.spec.spec import Spec
-from slowdust.experiment.view import View
 from slowdust.store.measured import Measured
 from slowdust.units import Second, known
 
@@ -46,30 +43,29 @@ _OPENING: Second = 1.0
 """Time beside that for a step's session, its orders and its records."""
 
 
-class SliceProcedure(Procedure):
+class SlicesUnderCallgrind(CountedServers):
     """Counts tests on tables that are loaded, and aged as in the timed part."""
 
-    def __init__(self, spec: Spec, contenders: Contenders, journal: Journal, view: View) -> None:
+    def __init__(self, experiment: OpenExperiment, options: Sequence[str] = ()) -> None:
+        """`options` are more of callgrind's."""
+        super().__init__(experiment, options)
+        spec, view = experiment.spec, experiment.view
         self.steps = counted_steps(spec)
-        preparations = Preparations(contenders, journal.manifest.contenders, [], view)
-        self._tables = LoadedTables(contenders, data_of(spec), preparations, view)
+        facts = experiment.journal.manifest.contenders
+        self._tables = LoadedTables(experiment.contenders, data_of(spec), view, facts)
         self._budget = spec.budget
-        self._contenders = contenders
-        self._journal = journal
+        self._journal = experiment.journal
         self._view = view
         self._windows: dict[str, Windows] = {}
         self._time_of_each: Second = math.inf
 
     def repeats(self, step: PlannedStep) -> int:
-        """Return the number of windows: fewer of a test with very slow operations."""
         return self.windows_of(step).repeats
 
     def expected(self, step: PlannedStep) -> Second:
-        """Return how long the windows take that are planned, by what operations took before."""
         return self._time_of(step, self.windows_of(step))
 
     def plan(self, steps: Sequence[PlannedStep], time_of_each: Second) -> None:
-        """Plan as many operations as fit, at least one; contenders do the same ones."""
         self._time_of_each = time_of_each
         for step in steps:
             operations = self._operations(step)
@@ -133,24 +129,21 @@ class SliceProcedure(Procedure):
         ]
         return min(ages, default=0)
 
-    def turns(
-        self, server: CountedServer, steps: Sequence[PlannedStep]
-    ) -> Iterator[tuple[PlannedStep, CountStep]]:
-        """Yield the tests in their order, with maintenance behind those that write."""
+    def turns(self, steps: Sequence[PlannedStep]) -> list[Turn]:
+        return [Turn(step, Action.MEASURE) for step in steps]
+
+    def lane(self, server: CountedServer, turns: Sequence[Turn]) -> Lane[CountedTest]:
+        """Load the tables that the server forgot at its last end."""
         contender, driver = server.contender, server.driver
         if not contender.keeps_tables:
             self._tables.load_one(contender, driver, lambda done, total: None)
             self._age(contender, driver)
             if self._writes:
                 self._tables.maintain_one(contender, driver)
-        todo = [Turn(step, Action.MEASURE) for step in steps]
-        maintained = maintenance_after(todo)
-        for turn in todo:
-            yield turn.step, partial(self._count, server, turn.step)
-            if turn is maintained:
-                self._tables.maintain_one(contender, driver)
+        return _SlicedLane(self, self._tables, server, turns)
 
-    def _count(self, server: CountedServer, step: PlannedStep) -> list[Repeat]:
+    def count(self, server: CountedServer, step: PlannedStep) -> list[Repeat]:
+        """Return the windows of a test on a server under callgrind."""
         session = CountedSession(
             server.driver, server.contender, step, server.start, self._age_of(step)
         )
@@ -185,6 +178,32 @@ class SliceProcedure(Procedure):
                 for record in timed.slices:
                     measured.setdefault(record.place.contender, []).append(record.measured)
         return max(known(map(cpu_us_of, measured.values())), default=None)
+
+
+class _SlicedLane(Lane[CountedTest]):
+    """A server under callgrind: tests in windows, with maintenance behind those that write."""
+
+    def __init__(
+        self,
+        procedure: SlicesUnderCallgrind,
+        tables: LoadedTables,
+        server: CountedServer,
+        turns: Sequence[Turn],
+    ) -> None:
+        self._procedure = procedure
+        self._tables = tables
+        self._server = server
+        self._maintained = maintenance_after(turns)
+
+    @contextmanager
+    def opened(self, step: PlannedStep, allows: Allows) -> Generator[CountedTest, None, None]:
+        del allows
+        yield CountedTest(self._server, step, partial(self._procedure.count, self._server, step))
+
+    def settle(self, turn: Turn) -> None:
+        self._server.done += 1
+        if turn is self._maintained:
+            self._tables.maintain_one(self._server.contender, self._server.driver)
 
 
 def cpu_us_of(measured: Sequence[Measured]) -> float | None:

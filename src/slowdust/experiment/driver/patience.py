@@ -40,7 +40,6 @@ class Patience:
 
     @classmethod
     def of(cls, budget: Second, given: Second | None) -> Patience:
-        """Return the patience of an experiment with a budget."""
         return cls(given or max(LEAST, budget), given)
 
     def maintenance(self, rows: int = 0) -> Second:

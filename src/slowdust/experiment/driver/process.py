@@ -135,6 +135,10 @@ class Driver:
     def __exit__(self, *error: object) -> None:
         self.end()
 
+    def another(self, cpus: Sequence[int] | None = None) -> Driver:
+        """Start a driver beside this one, on `cpus` or on all that this process may use."""
+        return Driver(self._binary, cpus)
+
     @property
     def version(self) -> str:
         """The version that the binary prints."""

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from slowdust.benchmarks.options import read_number, read_numbers, split_list
 from slowdust.errors import UsageError
+from slowdust.experiment.engine.schedule import rounds
 from slowdust.experiment.plan import plan
-from slowdust.experiment.slices.schedule import rounds
 from slowdust.experiment.spec.errors import Options
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from slowdust.units import Second, parse_duration, parse_percentage

@@ -18,12 +18,13 @@ from pydantic import (
 from slowdust import benchmarks
 from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Measuring, Test
 from slowdust.benchmarks.options import AsCount, AsShare, Duration, Table
-from slowdust.builds.revisions.repository import check_repository
+from slowdust.builds.revisions import check_repository
 from slowdust.dbms import dialects, family_if_known
 from slowdust.dbms.family import Family
 from slowdust.errors import UsageError
 from slowdust.experiment.claims.cpus import parse_cpus
 from slowdust.experiment.counting.method import Wanted
+from slowdust.experiment.spec.checks import check_pool, check_running_servers
 from slowdust.experiment.spec.contenders import (
     ContenderTable,
     PlannedContender,
@@ -43,8 +44,6 @@ from slowdust.experiment.spec.errors import (
     read_toml,
 )
 from slowdust.experiment.spec.matrix import Matrix, Settings
-from slowdust.experiment.spec.memory import check_pool
-from slowdust.experiment.spec.running_servers import check_running_servers
 from slowdust.experiment.spec.values import Memory, Pool, RateTable, ShortDuration
 from slowdust.experiment.workload.benchmark import WorkloadKey, check_dialects
 from slowdust.places import named_path

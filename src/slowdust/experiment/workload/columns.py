@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from math import lcm
 
 from slowdust.experiment.spec.errors import AtKeysError, Keys, at
-from slowdust.experiment.workload.draws import ColumnTable, DrawTable
-from slowdust.experiment.workload.file import TableTable
+from slowdust.experiment.workload.file import ColumnTable, DrawTable, TableTable
 from slowdust.experiment.workload.types import SqlType, date_of, seconds_of
 from slowdust.wording import listing, no_such
+
+_BY_CHANCE = ("uniform", "zipf", "text", "choice")
+_WHOLE_REALS = 2**24
+"""The whole numbers up to here differ from one another as numbers of single precision too."""
 
 
 @dataclass(frozen=True)
@@ -188,11 +191,6 @@ def check_literal(value: object, kind: SqlType) -> None:
         raise ValueError(f"values: '{value}' is no number, as {kind} wants")
     if kind.length is not None and len(str(value)) > kind.length:
         raise ValueError(f"values: '{value}' is too long for {kind}")
-
-
-_BY_CHANCE = ("uniform", "zipf", "text", "choice")
-_WHOLE_REALS = 2**24
-"""The whole numbers up to here differ from one another as numbers of single precision too."""
 
 
 @dataclass(frozen=True)

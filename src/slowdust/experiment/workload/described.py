@@ -11,8 +11,14 @@ from sqlglot import Token
 from slowdust.benchmarks import described
 from slowdust.benchmarks.described import Described
 from slowdust.experiment.workload.columns import Columns
-from slowdust.experiment.workload.draws import DrawTable, ParameterTable
-from slowdust.experiment.workload.file import EntryTable, IndexTable, StatementTable, TableTable
+from slowdust.experiment.workload.file import (
+    DrawTable,
+    EntryTable,
+    IndexTable,
+    ParameterTable,
+    StatementTable,
+    TableTable,
+)
 from slowdust.experiment.workload.references import index_name
 from slowdust.experiment.workload.sql import Hole, Parsed, check_single
 from slowdust.experiment.workload.types import CONVERTED, SqlType, for_dialect, seconds_of
@@ -28,6 +34,10 @@ _PLAIN: Mapping[str, described.Type] = {
     "timestamp": described.Timestamp(),
     "text": described.Text(),
 }
+_Use = tuple[str, str, int, str]
+"""Test, transaction, place of the statement (-1 for all of them) and parameter of a new key."""
+_OF_KIND = {"OR", "REPLACE", "UNLOGGED"}
+_BEFORE_NAMES = {"IF", "NOT", "EXISTS", "ONLY"}
 
 
 class DescribedWorkload(Described):
@@ -157,10 +167,6 @@ class _Calls:
         else:
             draw = _draw(parameter, kind, self.workload.columns)
         return described.Value(type=_type(kind, self.dbms), draw=draw), count
-
-
-_Use = tuple[str, str, int, str]
-"""Test, transaction, place of the statement (-1 for all of them) and parameter of a new key."""
 
 
 def _new_keys(workload: Workload) -> dict[_Use, described.Serial]:
@@ -307,10 +313,6 @@ def _expected(statement: StatementTable | None) -> int | None:
         return None
     result = statement.result
     return result.affected if result.rows is None else result.rows
-
-
-_OF_KIND = {"OR", "REPLACE", "UNLOGGED"}
-_BEFORE_NAMES = {"IF", "NOT", "EXISTS", "ONLY"}
 
 
 def tables_made(before: Sequence[str], dialect: str) -> list[str]:

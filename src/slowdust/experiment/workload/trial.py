@@ -48,44 +48,23 @@ class Tried:
     """State of the server's error, or what was wrong with a result -> how often."""
 
 
-class _Whole(Described):
-    """A workload, of which subclasses have a part."""
-
-    def __init__(self, whole: Described) -> None:
-        self._whole = whole
-
-    @property
-    def names(self) -> list[str]:
-        return self._whole.names
-
-    @property
-    def rows(self) -> int:
-        return self._whole.rows
-
-    def tables(self, dbms: Dbms) -> described.Tables:
-        return self._whole.tables(dbms)
-
-    def test(self, name: str, dbms: Dbms, clients: int) -> described.TestOnDbms:
-        return self._whole.test(name, dbms, clients)
-
-
-class _OneTransaction(_Whole):
+class _OneTransaction(DescribedWorkload):
     """A workload whose tests have one of their transactions each."""
 
-    def __init__(self, whole: Described, place: int) -> None:
-        super().__init__(whole)
+    def __init__(self, workload: Workload, place: int) -> None:
+        super().__init__(workload)
         self._place = place
 
     def test(self, name: str, dbms: Dbms, clients: int) -> described.TestOnDbms:
-        whole = self._whole.test(name, dbms, clients)
+        whole = super().test(name, dbms, clients)
         return msgspec.structs.replace(whole, transactions=[whole.transactions[self._place]])
 
 
-class _OneTable(_Whole):
+class _OneTable(DescribedWorkload):
     """A workload with one of its tables and some of its indexes, behind all that is before them."""
 
-    def __init__(self, whole: Described, name: str, indexes: int) -> None:
-        super().__init__(whole)
+    def __init__(self, workload: Workload, name: str, indexes: int) -> None:
+        super().__init__(workload)
         self._name = name
         self._indexes = indexes
 
@@ -94,7 +73,7 @@ class _OneTable(_Whole):
         return [self._name]
 
     def tables(self, dbms: Dbms) -> described.Tables:
-        [table] = [each for each in self._whole.tables(dbms).tables if each.name == self._name]
+        [table] = [each for each in super().tables(dbms).tables if each.name == self._name]
         alone = msgspec.structs.replace(table, after=table.after[: self._indexes])
         return described.Tables(tables=[alone], before=[])
 
@@ -133,13 +112,13 @@ class Trial:
                 contenders.start()
                 [running] = contenders.running()
                 view.phase(f"loading {running.name}")
-                whole = self.benchmark.described(0, 0, self.spec.seed)
+                whole = DescribedWorkload(self.benchmark.workload)
                 try:
                     driver.load(running.target, _data(whole, self.spec.seed), view.progress)
                 except TargetError as error:
                     self._explain(error, driver, running, whole)
                 self._refuse_unprepared(driver, running)
-                yield from self._transactions(driver, running, whole)
+                yield from self._transactions(driver, running)
 
     def _explain(
         self, refused: TargetError, driver: Driver, running: RunningContender, whole: Described
@@ -157,7 +136,7 @@ class Trial:
                     keys = ("before", running.target.dbms, place)
                     wrong.append((keys, error))
         for name in [] if wrong else whole.names:
-            wrong += self._wrong_in(name, driver, running, whole)
+            wrong += self._wrong_in(name, driver, running)
         if not wrong:
             raise refused
         origin = self.benchmark.workload.origin
@@ -165,12 +144,12 @@ class Trial:
         raise UsageError("\n".join(lines)) from refused
 
     def _wrong_in(
-        self, name: str, driver: Driver, running: RunningContender, whole: Described
+        self, name: str, driver: Driver, running: RunningContender
     ) -> list[tuple[Keys, TargetError]]:
         """Return the keys and the error of what the server refuses of a table, if it does."""
 
         def refused(indexes: int) -> TargetError | None:
-            data = _data(_OneTable(whole, name, indexes), self.spec.seed)
+            data = _data(_OneTable(self.benchmark.workload, name, indexes), self.spec.seed)
             try:
                 driver.load(running.target, data, lambda _loaded, _rate: None)
             except TargetError as error:
@@ -205,12 +184,11 @@ class Trial:
             lines = (f"{places[name]}: {' '.join(why.split())}" for name, why in refused.items())
             raise UsageError("\n".join(lines))
 
-    def _transactions(
-        self, driver: Driver, running: RunningContender, whole: Described
-    ) -> Iterator[Tried]:
+    def _transactions(self, driver: Driver, running: RunningContender) -> Iterator[Tried]:
+        workload = self.benchmark.workload
         for test in self.benchmark.tests:
-            for place, transaction in enumerate(self.benchmark.workload.transactions(test.name)):
-                data = _data(_OneTransaction(whole, place), self.spec.seed)
+            for place, transaction in enumerate(workload.transactions(test.name)):
+                data = _data(_OneTransaction(workload, place), self.spec.seed)
                 ran = _executed(driver, running, data, test.name)
                 rows = ran.rows / max(1, ran.operations)
                 (done,) = ran.positions  # those that failed, too

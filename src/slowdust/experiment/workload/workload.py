@@ -17,11 +17,12 @@ from slowdust.dbms import sql_of
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.errors import AtKeysError, File, Keys, at, explain, placed, read_toml
 from slowdust.experiment.workload.columns import Columns, check_literal
-from slowdust.experiment.workload.draws import SEVERAL, ParameterTable
 from slowdust.experiment.workload.file import (
     NAME,
+    SEVERAL,
     TRUTHS,
     EntryTable,
+    ParameterTable,
     StatementTable,
     TestTable,
     WorkloadFile,
@@ -32,6 +33,9 @@ from slowdust.experiment.workload.types import CONVERTED, DIALECTS, SqlType, for
 from slowdust.wording import listing, no_such
 
 _READ_GROUPS = listing([f'"{group}"' for group in ("point", "range", "aggregation")], "or")
+_BEGINS = ("BEGIN",)
+_ENDS = ("COMMIT", "ROLLBACK", "END", "ABORT")
+_TO_SAVEPOINT = re.compile(r"\s*ROLLBACK\b(\s+(WORK|TRANSACTION))?\s+TO\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -402,11 +406,6 @@ def _check_spans(parsed: Parsed) -> None:
 
 def _lack(dialect: str, keys: Keys) -> AtKeysError:
     return AtKeysError(f"there is none for {dialect}", keys)
-
-
-_BEGINS = ("BEGIN",)
-_ENDS = ("COMMIT", "ROLLBACK", "END", "ABORT")
-_TO_SAVEPOINT = re.compile(r"\s*ROLLBACK\b(\s+(WORK|TRANSACTION))?\s+TO\b", re.IGNORECASE)
 
 
 def check_blocks(steps: Iterable[tuple[Keys, Parsed]]) -> None:

@@ -7,8 +7,7 @@ from slowdust.capacity.outcome import Capacity, Outcome
 from slowdust.capacity.sla import format_time
 from slowdust.report.capacity.steps import Rung, rungs
 from slowdust.report.capacity.words import certainty, number, summary
-from slowdust.report.markdown.foreign import escaped
-from slowdust.report.markdown.table import ABSENT, table
+from slowdust.report.markdown.table import ABSENT, escaped, table
 from slowdust.wording import share
 
 

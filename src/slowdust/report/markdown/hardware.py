@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from slowdust.analysis.metrics import HOST, METRICS
 from slowdust.analysis.model import Memory, MetricComparison, Report, Result
+from slowdust.analysis.results.latency import shown_times
 from slowdust.analysis.results.results import by_step
 from slowdust.benchmarks import measured_in_steps
+from slowdust.benchmarks.sysbench import SYSBENCH
 from slowdust.ratios import change, interval, ratio
-from slowdust.report.absent import runs_of
 from slowdust.report.markdown.table import ABSENT, PALE, or_absent, pale, table
 from slowdust.units import known
 from slowdust.wording import TRANSACTION_RATES, listing, operation
@@ -21,7 +22,6 @@ _RATIOS_OF_TIMES = (
 
 
 def memory(report: Report) -> list[str]:
-    """Return the memory of each contender beside its throughput."""
     if not report.memory:
         return []
     header = ["contender", "median rqps", "peak VSZ GB", "peak RSS GB", "RSS / buffer pool"]
@@ -83,7 +83,7 @@ def _columns(report: Report) -> dict[str, str]:
 
 def _what_operations_are(report: Report) -> list[str]:
     """Return the sentence about operations, where they are what the rates count."""
-    if runs_of(report).rates_count_queries:
+    if SYSBENCH.name in report.benchmarks:
         units = {r.test: operation(r.unit) for r in report.results if r.unit != _QUERIES}
         others = [f", in {test} a {unit}" for test, unit in units.items() if unit != "operation"]
         return [f"An operation (o) is a query{''.join(others)}."]
@@ -100,7 +100,6 @@ def _of_base(result: Result, key: str) -> str:
 
 
 def _relative(result: Result, key: str) -> str:
-    """Return the multiple of the base's value, with interval and verdict if it has these."""
     if (compared := result.compared.get(key)) is None:
         return or_absent((result.per_op_relative or {}).get(key), _multiple)
     return _comparison(compared)
@@ -126,7 +125,6 @@ def _multiple(value: float) -> str:
 
 
 def counters(report: Report) -> list[str]:
-    """Return tests by hardware counters, for each contender that has any."""
     tables: list[str] = []
     for name in report.contenders[1:]:
         compared = [r for r in report.results if r.contender == name and r.counters_relative]
@@ -143,9 +141,7 @@ def counters(report: Report) -> list[str]:
 
 
 def latency(report: Report) -> list[str]:
-    """Return the percentiles of the response times."""
-    runs = runs_of(report)
-    columns = runs.columns_of_latency(report.results)
+    columns = shown_times(report, report.results)
     if not columns or all(result.latency_us is None for result in report.results):
         return []
     rows = []
@@ -158,14 +154,13 @@ def latency(report: Report) -> list[str]:
     return [
         "## Response time, microseconds",
         "",
-        *([TRANSACTION_RATES, ""] if runs.rates_count_queries else []),
+        *([TRANSACTION_RATES, ""] if SYSBENCH.name in report.benchmarks else []),
         *([*explained, ""] if explained else []),
         *table(header, rows, left=1),
     ]
 
 
 def _response_time(result: Result, column: str) -> str:
-    """Return a time, and behind it how it compares with the base's."""
     time = or_absent(getattr(result.latency_us, column, None), "{:,.0f}".format)
     compared = result.compared.get(f"{column}_us")
     return time if compared is None else f"{time} {_comparison(compared)}"

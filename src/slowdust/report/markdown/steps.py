@@ -16,7 +16,6 @@ from slowdust.analysis.results.summary import (
     titles_of,
 )
 from slowdust.ratios import ratio
-from slowdust.report.absent import runs_of
 from slowdust.report.markdown.table import ABSENT, or_absent, rate, table
 from slowdust.units import known
 from slowdust.wording import clients, listing
@@ -50,7 +49,6 @@ _OF_OLD_VERSIONS = (
 
 
 def summaries(report: Report) -> list[str]:
-    """Return the tables for each number of clients and hold; none without long steps."""
     all_summaries = summary_tables(report)
     lines: list[str] = []
     for summary, title in zip(all_summaries, titles_of(all_summaries), strict=True):
@@ -95,7 +93,6 @@ def _count(value: float) -> str:
 
 
 def failed_steps(report: Report) -> list[str]:
-    """Return the steps that failed, with the reasons."""
     lines = [
         f"- {step.test}, {clients(step.clients)}, {step.contender}, "
         f"incarnation {step.incarnation}, after {step.after_s:.1f} s: {step.reason}"
@@ -105,7 +102,6 @@ def failed_steps(report: Report) -> list[str]:
 
 
 def writers(report: Report) -> list[str]:
-    """Return how the writers beside the queries kept their rates."""
     rows = [
         [
             result.test,
@@ -134,14 +130,13 @@ def writers(report: Report) -> list[str]:
     return [
         "## Writers beside the queries",
         "",
-        *(repeated if runs_of(report).repeated else [sla]),
+        *(repeated if report.repeated else [sla]),
         "",
         *_step_table(report, header, rows),
     ]
 
 
 def roles(report: Report) -> list[str]:
-    """Return the work of each role in each step, run by run."""
     rows = [
         [
             run.test,
@@ -161,7 +156,7 @@ def roles(report: Report) -> list[str]:
         return []
     header = [*_STEP, _INCARNATION, "seconds", "rate", "p50 us", "p99 us", "max us"]
     header += ["client cpu us", "errors", "retries"]
-    by = "incarnation by incarnation" if runs_of(report).repeated else "role by role"
+    by = "incarnation by incarnation" if report.repeated else "role by role"
     return [
         f"## Steps, {by}",
         "",
@@ -176,15 +171,13 @@ def _step_table(report: Report, header: Sequence[str], rows: Sequence[Sequence[s
     columns = [
         place
         for place, title in enumerate(header)
-        if runs_of(report).repeated
-        or (title != _INCARNATION and any(row[place] != ABSENT for row in rows))
+        if report.repeated or (title != _INCARNATION and any(row[place] != ABSENT for row in rows))
     ]
     rows = [[row[place] for place in columns] for row in rows]
     return table([header[place] for place in columns], rows, left=1)
 
 
 def buckets(report: Report) -> list[str]:
-    """Return response times by the classic bounds, all incarnations of a step together."""
     by_role: dict[tuple[_Key, str], list[RoleReport]] = {}
     for run in report.step_runs:
         for role in run.roles:
@@ -201,7 +194,7 @@ def buckets(report: Report) -> list[str]:
         ]
         for (key, name), roles in by_role.items()
     ]
-    incarnations = ", of all incarnations" if runs_of(report).repeated else ""
+    incarnations = ", of all incarnations" if report.repeated else ""
     header = [*_STEP, "role", *map(_bound, BUCKETS_US), "more", "max us"]
     return [
         "## Response times of statements",
@@ -219,7 +212,6 @@ def _bound(bound_us: int) -> str:
 
 
 def sizes(report: Report) -> list[str]:
-    """Return rows and sizes at the end of each step: medians over the incarnations."""
     by_contender: dict[_Key, list[StepRun]] = {}
     for run in report.step_runs:
         by_contender.setdefault(_key(run), []).append(run)
@@ -246,7 +238,7 @@ def sizes(report: Report) -> list[str]:
         return []
     header = [*_STEP, "rows", "tables GB", "indexes GB", "database GB", "/ base"]
     header += [*(title for _, title in left), "settling s"]
-    lead = [*([_OF_SIZES] if runs_of(report).repeated else []), *(_OF_OLD_VERSIONS if left else [])]
+    lead = [*([_OF_SIZES] if report.repeated else []), *(_OF_OLD_VERSIONS if left else [])]
     return [
         "## Sizes at the end of each step",
         "",
@@ -261,7 +253,6 @@ def _median(values: Iterable[float | None], unit: int, spec: str) -> str:
 
 
 def stalls(report: Report) -> list[str]:
-    """Return the first stalls, with what the probes saw and what the servers logged."""
     all_stalls = [(run, stall) for run in report.step_runs for stall in run.stalls]
     if not all_stalls:
         return []

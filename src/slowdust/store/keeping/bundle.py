@@ -27,6 +27,7 @@ import msgspec
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.places import check_regular, is_plain, within
 from slowdust.store.count import Count
+from slowdust.store.earlier import with_todays_keys
 from slowdust.store.folder import (
     BEGINNING_OF_RECORD,
     COUNTS_FILE,
@@ -188,7 +189,7 @@ def _check_texts(folder: Folder, name: str, record: msgspec.Struct, bundle: Path
     path = folder.path / name
     content = path.read_bytes()
     with naming_damage(path):
-        unknown = next(unknown_keys(record, content), None)
+        unknown = next(unknown_keys(record, with_todays_keys(content)), None)
     _refuse_key(unknown, f"its {name}", bundle)
     if any(_CONTROL.search(text) for text in _texts(msgspec.json.decode(content))):
         raise _no_bundle(bundle, f"its {name} has control characters")
@@ -205,7 +206,8 @@ def _check_keys(path: Path, kind: type[msgspec.Struct], bundle: Path) -> None:
         if not line.strip() or (kind is Slice and not line.startswith(BEGINNING_OF_RECORD)):
             continue  # a slice of an earlier schema was flat
         with naming_damage(path):
-            unknown = next(unknown_keys(decoder.decode(line), line), None)
+            today = with_todays_keys(line)
+            unknown = next(unknown_keys(decoder.decode(today), today), None)
         _refuse_key(unknown, f"line {number} of its {path.name}", bundle)
 
 

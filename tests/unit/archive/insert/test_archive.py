@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from slowdust.analysis.stored import analyse
-from slowdust.archive.importing import Mode
 from slowdust.archive.insert.archive import InsertArchive
+from slowdust.archive.insert.classic import SUMMARY, published_files
 from slowdust.archive.insert.experiment import experiment_of
 from slowdust.archive.insert.kind import scan
 from slowdust.archive.insert.reading import read_archive
-from slowdust.report.classic.insert import SUMMARY, archived_files
-from slowdust.store.archived import ArchivedRole
+from slowdust.exchange import Mode
 from slowdust.store.manifest import Fate, Manifest
+from slowdust.store.printed import PrintedRole
 from slowdust.store.slice import Slice
 from slowdust.store.step import RoleUse
 from tests.unit.archive.insert_files import (
@@ -31,9 +31,9 @@ OLD, NEW = "8m.pg1110_o2.c1", "8m.pg174_o2.c1"
 
 
 def archive_in(folder: Path) -> InsertArchive:
-    [(path, actual)] = scan(folder).items()
-    assert path is not None
-    return read_archive(path, actual.paths, foreign=lambda name: None)
+    [actual] = scan([folder])
+    assert actual.home is not None
+    return read_archive(actual.home, actual.paths, foreign=lambda name: None)
 
 
 def experiment_in(
@@ -50,16 +50,16 @@ def problems(archive: InsertArchive) -> dict[str, str]:
     return {problem.path.name: problem.reason for problem in archive.problems}
 
 
-def printed_role(use: RoleUse) -> ArchivedRole:
-    assert use.archived is not None
-    return use.archived
+def printed_role(use: RoleUse) -> PrintedRole:
+    assert use.printed is not None
+    return use.printed
 
 
 def test_runs_become_slices(tmp_path: Path) -> None:
     write_runs(tmp_path, {OLD: {}, NEW: {"qp500.L4": {"qps": "44000", "cpupq": "45"}}})
     manifest, slices = experiment_in(tmp_path)
     assert manifest.base == "postgres@11.10:c1+o2"
-    assert [result.archived for result in manifest.contenders] == ["pg1110_o2.c1", "pg174_o2.c1"]
+    assert [result.run for result in manifest.contenders] == ["pg1110_o2.c1", "pg174_o2.c1"]
     assert manifest.tests == [
         "l.i0", "l.x", "l.i1", "l.i2", "qr100", "qp100", "qr500", "qp500", "qr1000", "qp1000",
     ]  # fmt: skip
@@ -67,19 +67,19 @@ def test_runs_become_slices(tmp_path: Path) -> None:
     assert "8 clients, by the insert rates" in manifest.warnings[0]
     record = slices["qp500", "postgres@17.4:c1+o2"]
     assert (record.qps, record.unit) == (44000, "point queries/s")
-    assert record.archived is not None
+    assert record.printed is not None
     assert (
-        record.archived.per_operation["host_cpu_us"],
-        record.archived.per_operation["writes"],
+        record.printed.per_operation["host_cpu_us"],
+        record.printed.per_operation["writes"],
     ) == (45, 50.0 / 44000)
     assert record.step is not None
     assert (record.step.target, printed_role(record.step.roles["insert"]).rate) == (4000, 3996)
     assert record.measured.seconds is None
     load = slices["l.i0", "postgres@17.4:c1+o2"]
-    assert load.archived is not None
-    assert (load.qps, load.archived.per_operation["writes"]) == (50000, 0.3)
-    assert load.archived.response is not None
-    assert load.archived.response.max == 125_000
+    assert load.printed is not None
+    assert (load.qps, load.printed.per_operation["writes"]) == (50000, 0.3)
+    assert load.printed.response is not None
+    assert load.printed.response.max == 125_000
 
 
 def test_while_indexes_are_created_the_longest_operation_is_none_of_the_step(
@@ -88,8 +88,8 @@ def test_while_indexes_are_created_the_longest_operation_is_none_of_the_step(
     write_runs(tmp_path, {OLD: {}})
     _, slices = experiment_in(tmp_path)
     record = slices["l.x", "postgres@11.10:c1+o2"]
-    assert record.archived is not None
-    assert (record.unit, record.archived.response) == ("indexed rows/s", None)
+    assert record.printed is not None
+    assert (record.unit, record.printed.response) == ("indexed rows/s", None)
 
 
 def test_a_missed_sla_is_not_compared(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_classic_files_are_written_as_they_were(tmp_path: Path) -> None:
     assert (archive.problems, archive.used) == ([], 2 + 4 * len(STEPS))
     manifest, slices = experiment_in(tmp_path)
     assert manifest.imported is not None
-    written = archived_files(manifest, list(slices.values()))
+    written = published_files(manifest, list(slices.values()))
     for path in tmp_path.glob("**/*.*"):
         if path.is_file():
             assert written.pop(path.relative_to(tmp_path)) == path.read_text()
@@ -146,7 +146,7 @@ def test_merged_tables_alone(tmp_path: Path) -> None:
     manifest, slices = experiment_in(tmp_path)
     assert (manifest.base, manifest.tests) == ("postgres@11.10:c1+o2", ["l.i0", "qr100"])
     assert manifest.imported is not None
-    assert {path.name for path in archived_files(manifest, list(slices.values()))} == {
+    assert {path.name for path in published_files(manifest, list(slices.values()))} == {
         "mrg.l.i0", "mrg.qr100.L1", "rel.l.i0", "rel.qr100.L1", SUMMARY,
     }  # fmt: skip
 
@@ -212,9 +212,9 @@ def test_what_the_clients_printed_is_more_than_the_tables(tmp_path: Path) -> Non
     assert (query.buckets[:2], query.response.max) == ([36000, 4], 900)
     load = slices["l.i0", manifest.base]
     assert load.qps == 10_000_000 / 301, "one of two clients is not all: the counts of o.res"
-    assert load.archived is not None
-    assert "host_cpu_us" not in load.archived.per_operation
-    assert load.archived.per_operation["host_share_us"] == 12.04
+    assert load.printed is not None
+    assert "host_cpu_us" not in load.printed.per_operation
+    assert load.printed.per_operation["host_share_us"] == 12.04
     _, published = experiment_in(tmp_path, Mode.COMPAT)
     assert published["l.i0", manifest.base].qps == 33222.5
     assert manifest.imported is not None
@@ -235,14 +235,14 @@ def test_archives_are_found_below_a_directory(tmp_path: Path) -> None:
     write_runs(tmp_path / "80m" / "sum", {OLD.replace("8m", "80m"): {}})
     write_merged(tmp_path / "tables" / "res.x", "l.i0", [[row(NEW, "l.i0")]])
     (tmp_path / "readme").touch()
-    actual = scan(tmp_path)
-    assert {path: len(there.paths) for path, there in actual.items()} == {
+    assert {there.home: len(there.paths) for there in scan([tmp_path])} == {
         tmp_path / "80m" / "sum": 1,
         tmp_path / "8m": 3,
         tmp_path / "tables": 2,
         None: 1,
     }
-    assert list(scan(tmp_path / "8m" / "res.a")) == [tmp_path / "8m" / "res.a"]
+    [below] = scan([tmp_path / "8m" / "res.a"])
+    assert below.home == tmp_path / "8m" / "res.a"
 
 
 def test_a_client_of_no_step_lies_in_the_directory_that_was_named(
@@ -250,4 +250,5 @@ def test_a_client_of_no_step_lies_in_the_directory_that_was_named(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_client(Path("a"), clients=1, client=1, inserts=[1])
-    assert list(scan(Path("a"))) == [Path("a")]
+    [actual] = scan([Path("a")])
+    assert actual.home == tmp_path / "a"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.formats.insert import tables
-from slowdust.report.classic.insert import SUMMARY
+from slowdust.archive.insert.classic import SUMMARY
+from slowdust.archive.insert.tables import COLUMNS
 from tests.tiers.selection import full
 from tests.unit.archive.command import Slowdust, slowdust
 from tests.unit.archive.insert_files import (
@@ -36,7 +36,7 @@ def classic(slowdust: Slowdust, *arguments: str) -> dict[str, str]:
 def cells(content: str) -> list[dict[str, str]]:
     """Return the cells of each row of a table, by column."""
     lines = content.splitlines()[1:]
-    return [dict(zip(tables.COLUMNS, line.split("\t"), strict=True)) for line in lines]
+    return [dict(zip(COLUMNS, line.split("\t"), strict=True)) for line in lines]
 
 
 def test_tables_of_runs_alone(slowdust: Slowdust) -> None:
@@ -107,9 +107,9 @@ def test_files_of_clients_alone(slowdust: Slowdust) -> None:
         "cpups": "40.0", "cspq": "0.271", "cpupq": "NA", "dbgb1": "7.2", "dbgb2": "9.5",
         "rss": "4.5", "maxop": "0.415", "p50": "16700", "p99": "9100", "tag": OLD,
     }  # fmt: skip
-    assert index == dict.fromkeys(tables.COLUMNS, "NA") | {"tag": OLD}
+    assert index == dict.fromkeys(COLUMNS, "NA") | {"tag": OLD}
     known = {"ips": "192", "qps": "10000", "maxop": "0.000", "p50": "5000", "p99": "4000"}
-    assert queries == dict.fromkeys(tables.COLUMNS, "NA") | known | {"tag": OLD}
+    assert queries == dict.fromkeys(COLUMNS, "NA") | known | {"tag": OLD}
     assert cells(written["mrg.qr100.L1"]) == [
         queries | {"tag": tag.removeprefix("8m.")} for tag in (OLD, NEW)
     ]

@@ -8,12 +8,12 @@ import pytest
 
 from slowdust.analysis.results.summary import summary_tables
 from slowdust.analysis.stored import analyse
-from slowdust.archive.importing import Mode
 from slowdust.archive.insert.archive import InsertArchive
+from slowdust.archive.insert.classic import SUMMARY, published_files
 from slowdust.archive.insert.experiment import experiment_of
 from slowdust.archive.insert.kind import scan
 from slowdust.archive.insert.reading import read_archive
-from slowdust.report.classic.insert import SUMMARY, archived_files
+from slowdust.exchange import Mode
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from tests.unit.archive.published import RUNS, needs_archive
@@ -26,9 +26,9 @@ PUBLISHED = JANUARY / "published" / "21_01_21_ibench_20m.summary_tables.html"
 
 @pytest.fixture(scope="module")
 def archive() -> InsertArchive:
-    [(path, actual)] = scan(SIZE).items()
-    assert path is not None
-    return read_archive(path, actual.paths, foreign=lambda name: None)
+    [actual] = scan([SIZE])
+    assert actual.home is not None
+    return read_archive(actual.home, actual.paths, foreign=lambda name: None)
 
 
 @pytest.fixture(scope="module", params=list(Mode))
@@ -43,12 +43,12 @@ def imported(
 def files(imported: tuple[Manifest, list[Slice]]) -> dict[Path, str]:
     manifest, slices = imported
     assert manifest.imported is not None
-    return archived_files(manifest, slices)
+    return published_files(manifest, slices)
 
 
 def test_an_archive_is_found_from_above() -> None:
-    actual = {path: len(there.paths) for path, there in scan(JANUARY).items()}
-    assert actual == {SIZE: 212, None: 1}
+    actual = {there.home: len(there.paths) for there in scan([JANUARY])}
+    assert actual == {SIZE.resolve(): 212, None: 1}
 
 
 def test_everything_but_the_selections_is_used(archive: InsertArchive) -> None:

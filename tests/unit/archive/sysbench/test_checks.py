@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.formats.sysbench import perf_stat
+from slowdust.archive.sysbench import counters as perf_stat
 from tests.unit.archive.command import Slowdust, report, results, slowdust
 from tests.unit.archive.damage import damage
 from tests.unit.archive.sysbench_files import RUN_A, RUN_B, Written, write_archive

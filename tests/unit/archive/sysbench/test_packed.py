@@ -6,8 +6,7 @@ import tarfile
 from io import BytesIO
 from pathlib import Path
 
-from slowdust.archive.packed import Packed
-from slowdust.archive.walking import walk
+from slowdust.archive.files import Packed, walk
 
 
 def pack(path: Path, content: bytes) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.archive import reading
+from slowdust.archive import files
 from slowdust.store.folder import Folder
 from tests.unit.archive.command import Slowdust, report, results, slowdust
 from tests.unit.archive.sysbench_files import RUN_A, RUN_B, TABLE, Written, write_archive
@@ -249,7 +249,7 @@ def test_two_processes_read_what_one_reads(
     tests = [Written(test=f"test-{letter}", rate=1000.0 + n) for n, letter in enumerate("abcde")]
     archive = write_archive(tmp_path / "a", {RUN_A: tests, RUN_B: tests})
     slowdust("import", "sysbench", archive, "--name", "one")
-    monkeypatch.setattr(reading, "WORTH_A_PROCESS", 0)
+    monkeypatch.setattr(files, "WORTH_A_PROCESS", 0)
     slowdust("import", "sysbench", archive, "--name", "two")
     result, two = (
         Path("results", name, "slices.ndjson").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.formats.sysbench import rate_tables
+from slowdust.archive.sysbench.tables import read_csv, read_tsv
 from tests.unit.archive.command import Slowdust, report, results, slowdust
 from tests.unit.archive.sysbench_files import RUN_A, RUN_B, Written, write_archive
 
@@ -285,10 +285,10 @@ def test_joined_counters_that_nothing_can_be_made_of_are_skipped(
 
 
 def test_rows_that_are_none_are_told_apart_from_rows() -> None:
-    table, strange = rate_tables.read_csv(["a_range=1,5,6", "", "b_range=1,5", "c_range=1,x,6"])
+    table, strange = read_csv(["a_range=1,5,6", "", "b_range=1,5", "c_range=1,x,6"])
     assert (dict(table.rows), table.runs) == ({"a_range=1": ("5", "6")}, ("col-1", "col-2"))
     assert strange == ["b_range=1,5", "c_range=1,x,6"]
     lines = ["col-1 : a", "col-2 : \x00", "1\tx_range=1", "1\tx_range=1", "2\tx_range=1"]
-    table, strange = rate_tables.read_tsv(lines)
+    table, strange = read_tsv(lines)
     assert (table.runs, strange) == (("a",), [lines[1]])
     assert table.repeated == ("x_range=1", "x_range=1")

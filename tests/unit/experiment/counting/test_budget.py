@@ -7,13 +7,11 @@ from typing import cast
 
 import pytest
 
-from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.counting import budget, sliced
-from slowdust.experiment.counting.budget import LEAST, CountBudget, advised, usual_budget
+from slowdust.experiment.counting import sliced
 from slowdust.experiment.counting.session import REPEATS
-from slowdust.experiment.counting.sliced import SliceProcedure, operations_of
-from slowdust.experiment.counting.starts import STARTS
-from slowdust.experiment.journal import Journal
+from slowdust.experiment.counting.sliced import SlicesUnderCallgrind, operations_of
+from slowdust.experiment.counting.starts import LEAST, STARTS, CountBudget, advised, usual_budget
+from slowdust.experiment.engine.loop import OpenExperiment
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.spec.spec import parse_spec
@@ -32,17 +30,13 @@ class Clock:
     def monotonic(self) -> float:
         return self.now
 
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(budget, "time", clock)
-    return clock
+    def sleep(self, seconds: float, /) -> None:
+        self.now += seconds
 
 
 def procedure_of(
     monkeypatch: pytest.MonkeyPatch, cpu_s: dict[str, dict[str, float]]
-) -> SliceProcedure:
+) -> SlicesUnderCallgrind:
     """Return the procedure of tests whose operations took such CPU time: test -> contender."""
     steps = plan(SPEC)
     for step in steps:
@@ -52,15 +46,17 @@ def procedure_of(
             record.measured.uses = {"server": {"cpu_user_s": 10 * seconds}}
             step.slices.append(record)
     manifest = SimpleNamespace(contenders=[])
-    journal = SimpleNamespace(steps=steps, counts=[], manifest=manifest)
-    contenders = SimpleNamespace(running=lambda: NAMES)
-    monkeypatch.setattr(sliced, "usable_cpus", lambda: [0, 1])
-    return SliceProcedure(
-        SPEC, cast("Contenders", contenders), cast("Journal", journal), PlainView()
+    experiment = SimpleNamespace(
+        spec=SPEC,
+        contenders=SimpleNamespace(running=lambda: NAMES),
+        journal=SimpleNamespace(steps=steps, counts=[], manifest=manifest),
+        view=PlainView(),
     )
+    monkeypatch.setattr(sliced, "usable_cpus", lambda: [0, 1])
+    return SlicesUnderCallgrind(cast("OpenExperiment", experiment))
 
 
-def step_of(procedure: SliceProcedure, name: str) -> PlannedStep:
+def step_of(procedure: SlicesUnderCallgrind, name: str) -> PlannedStep:
     return next(step for step in procedure.steps if step.test.name == name)
 
 
@@ -95,25 +91,27 @@ def test_one_operation_is_counted_if_that_is_what_fits(
     assert procedure.expected(step) <= seconds
 
 
-def test_as_many_tests_as_fit_are_counted(clock: Clock) -> None:
+def test_as_many_tests_as_fit_are_counted() -> None:
+    clock = Clock()
     every = plan(SPEC)
     cost = {"point-query": 10.0, "scan": 40.0}
 
     def expected(step: PlannedStep) -> float:
         return cost[step.test.name]
 
-    enough = CountBudget(STARTS * 50.0)
+    enough = CountBudget(STARTS * 50.0, clock)
     assert enough.fitting(every, expected) == every
     assert not enough.exceeded
-    short = CountBudget(STARTS * 49.0)
+    short = CountBudget(STARTS * 49.0, clock)
     assert [step.test.name for step in short.fitting(every, expected)] == ["point-query"]
     assert short.exceeded
     clock.now += 95.0
     assert short.fitting(every, expected) == []
 
 
-def test_what_took_longer_than_expected_does_so_again(clock: Clock) -> None:
-    given = CountBudget(100.0)
+def test_what_took_longer_than_expected_does_so_again() -> None:
+    clock = Clock()
+    given = CountBudget(100.0, clock)
     given.note(expected=10.0, took=30.0)
     assert given.allows(33.0)
     assert not given.allows(34.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from slowdust.experiment.counting.pmu import GROUPS, event_name, read_counts
+from slowdust.experiment.passes.pmu_counts import GROUPS, event_name, read_counts
 
 _MOST_BY_HARDWARE = 4
 _SOFTWARE = {"task-clock", *GROUPS[-1]}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
@@ -12,14 +13,15 @@ import pytest
 from slowdust.benchmarks.insert.workload import InsertWorkload
 from slowdust.benchmarks.steps import CountedWork, Server, StepBenchmark
 from slowdust.errors import SlowdustError
-from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.counting.procedure import CountedServer
+from slowdust.experiment.clock import MACHINE
+from slowdust.experiment.counting.servers import CountedServer, CountedTest
 from slowdust.experiment.counting.session import REPEATS, Repeat
-from slowdust.experiment.counting.step_session import WINDOWS
-from slowdust.experiment.counting.stepped import StepProcedure
+from slowdust.experiment.counting.stepped import WINDOWS, StepsUnderCallgrind
 from slowdust.experiment.driver.patience import Patience
 from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Failed, Prepare, UntilOperations
+from slowdust.experiment.engine.loop import Go, Pass, Starts, Tests, measure
+from slowdust.experiment.engine.schedule import Start
 from slowdust.experiment.run import counting_of
 from slowdust.experiment.spec.spec import Spec, parse_spec
 
@@ -105,15 +107,16 @@ class PretendedCallgrind:
 
 @pytest.fixture(autouse=True)
 def _no_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("slowdust.experiment.counting.step_session.TO_THE_READ", 0.0)
+    monkeypatch.setattr("slowdust.experiment.counting.stepped.TO_THE_READ", 0.0)
 
 
-def procedure_and_server(driver: PretendedDriver) -> tuple[StepProcedure, CountedServer]:
+def procedure_and_server(driver: PretendedDriver) -> tuple[StepsUnderCallgrind, CountedServer]:
     spec = spec_of()
     benchmark = spec.configured_benchmark()
     assert isinstance(benchmark, StepBenchmark)
     workload = benchmark.workload([Server(200, 1 << 30)])
     contenders = SimpleNamespace(maintain=lambda *of: None)
+    experiment = SimpleNamespace(spec=spec, contenders=contenders)
     nothing = SimpleNamespace(
         after_load=lambda *of: [], after_writes=lambda *of: [], after_step=lambda *of: []
     )
@@ -124,17 +127,52 @@ def procedure_and_server(driver: PretendedDriver) -> tuple[StepProcedure, Counte
         server=SimpleNamespace(site=None),
         refuse_fatal_errors=lambda errors, of_what: None,
     )
-    procedure = StepProcedure(spec, workload, cast("Contenders", contenders))
+    procedure = StepsUnderCallgrind(cast("Any", experiment), workload)
     server = CountedServer(
         cast("Any", contender), cast("Any", driver), cast("Any", PretendedCallgrind(driver)), 1
     )
     return procedure, server
 
 
+class OneServer(Tests[CountedTest]):
+    """The lane of one server that runs."""
+
+    def __init__(self, procedure: StepsUnderCallgrind, server: CountedServer) -> None:
+        self._procedure = procedure
+        self._server = server
+
+    def run(self, start: Start, go: Go[CountedTest]) -> None:
+        go(start, self._procedure.lane(self._server, start.turns))
+
+
+class Counting(Pass[CountedTest]):
+    """Counts chosen steps once."""
+
+    def __init__(self, driver: PretendedDriver, chosen: Sequence[str]) -> None:
+        self._procedure, server = procedure_and_server(driver)
+        self.tests = OneServer(self._procedure, server)
+        self._chosen = chosen
+        self.reached: list[str] = []
+        self.counted: dict[str, list[Repeat]] = {}
+
+    def missing(self) -> Starts:
+        steps = [step for step in self._procedure.steps if step.test.name in self._chosen]
+        yield Start(1, self._procedure.turns(steps))
+
+    def observe(self, test: CountedTest) -> None:
+        self.reached.append(test.step.test.name)
+        with suppress(TargetError):
+            self.counted[test.step.test.name] = test.count()
+
+
+def passed(driver: PretendedDriver, *chosen: str) -> Counting:
+    counting = Counting(driver, chosen)
+    measure(cast("Any", SimpleNamespace(clock=MACHINE, timed=0.0)), [counting])
+    return counting
+
+
 def counted(driver: PretendedDriver, *chosen: str) -> dict[str, list[Repeat]]:
-    procedure, server = procedure_and_server(driver)
-    steps = [step for step in procedure.steps if step.test.name in chosen]
-    return {step.test.name: count() for step, count in procedure.turns(server, steps)}
+    return passed(driver, *chosen).counted
 
 
 def test_windows_are_exact_and_per_what_the_rate_counts() -> None:
@@ -177,16 +215,9 @@ def test_steps_that_are_not_counted_write_all_the_same() -> None:
 
 
 def test_what_follows_a_step_that_failed_is_not_counted() -> None:
-    procedure, server = procedure_and_server(PretendedDriver(refused="replace"))
-    reached = []
-    for step, count in procedure.turns(server, list(procedure.steps)):
-        reached.append(step.test.name)
-        if step.test.name == "l.i1":
-            with pytest.raises(TargetError):
-                count()
-        else:
-            count()
-    assert reached == ["l.i0", "l.x", "l.i1"]
+    counting = passed(PretendedDriver(refused="replace"), *STEPS)
+    assert counting.reached == ["l.i0", "l.x", "l.i1"]
+    assert list(counting.counted) == ["l.i0", "l.x"]
 
 
 def test_a_session_whose_thread_is_unknown_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from slowdust.dbms.mysqld.waits import WAITS
 from slowdust.dbms.waits import SessionSample
 from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Failed
-from slowdust.experiment.waits.window import (
+from slowdust.experiment.passes.waits import (
     Observer,
     PlannedWindow,
     seen_in_samples,

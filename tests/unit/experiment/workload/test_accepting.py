@@ -16,7 +16,7 @@ from slowdust.experiment.workload.replay.grouping import grouped
 from slowdust.experiment.workload.replay.replay import Made, accepted, replay, workload_name
 from slowdust.experiment.workload.replay.writing import Replay, file_text
 from slowdust.experiment.workload.workload import read_workload
-from slowdust.formats.statements.records import Digest, Execution, Seen
+from slowdust.formats.statements import Digest, Execution, Seen
 from tests.unit.experiment.workload.files import TABLES
 
 GOOD = "SELECT title FROM books WHERE id = 7"

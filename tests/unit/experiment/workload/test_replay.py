@@ -10,13 +10,10 @@ import pytest
 from slowdust.errors import UsageError
 from slowdust.experiment.workload.replay.catalog import CatalogIndex, CatalogTable, Statistics
 from slowdust.experiment.workload.replay.grouping import grouped
-from slowdust.experiment.workload.replay.guesses import table_lines, unsuitable
 from slowdust.experiment.workload.replay.replay import Made, replay
-from slowdust.experiment.workload.replay.toml import block
+from slowdust.experiment.workload.replay.writing import block, table_lines, unsuitable
 from slowdust.experiment.workload.workload import read_workload
-from slowdust.formats.statements.logs import read_log
-from slowdust.formats.statements.records import Execution, Seen
-from slowdust.formats.statements.statistics import read_export
+from slowdust.formats.statements import Execution, Seen, read_export, read_log
 from tests.unit.experiment.workload.files import TABLES
 
 SLOW_LOG = """\

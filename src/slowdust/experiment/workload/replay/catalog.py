@@ -54,6 +54,11 @@ _OTHERS: Mapping[str, Sequence[str]] = {
     "tstzrange": ["[2025-01-01,2025-02-01)"],
 }
 """Type -> values of it, where nothing is known of those of the column."""
+_FEWEST_ROWS = 1
+_STATEMENT = "CREATE "
+"""The beginning of the definition of an index that is the statement which makes it."""
+_PLAIN = re.compile(r"btree \(([^()]*)\)(.*)")
+"""The columns of an index of Postgres without expressions, and what follows them."""
 
 
 def kind_of(name: str) -> str:
@@ -99,13 +104,6 @@ def has_next(kind: str) -> bool:
     """Return whether a type has numbers, or texts that are numbers, one after the other."""
     usual = (*WHOLE, *FRACTIONS, "timestamp", "varchar", "char", "text", *BYTES)
     return word_of(kind) in usual
-
-
-_FEWEST_ROWS = 1
-_STATEMENT = "CREATE "
-"""The beginning of the definition of an index that is the statement which makes it."""
-_PLAIN = re.compile(r"btree \(([^()]*)\)(.*)")
-"""The columns of an index of Postgres without expressions, and what follows them."""
 
 
 @dataclass(frozen=True)

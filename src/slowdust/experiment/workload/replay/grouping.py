@@ -12,7 +12,7 @@ from sqlglot import Token, TokenType
 
 from slowdust.dbms import sql_of
 from slowdust.experiment.workload.sql import check_single, verb_of
-from slowdust.formats.statements.records import Execution, Seen
+from slowdust.formats.statements import Execution, Seen
 
 MOST_SAMPLES = 200
 """Executions of a statement whose values are kept, by chance."""
@@ -25,6 +25,9 @@ _ON_ROWS = re.compile(rf"\b({'|'.join(_VERBS[:-1])})\b", re.IGNORECASE)
 """A verb in a statement that cannot be read."""
 
 Literal = str | int | float | None
+_TYPED = {"DATE", "TIME", "TIMESTAMP", "TIMESTAMPTZ", "INTERVAL"}
+_UNKNOWN = "\0"
+"""The value of a place whose value is not known."""
 
 
 @dataclass(frozen=True)
@@ -196,11 +199,6 @@ def _on_rows(
         left.others[word] = left.others.get(word, 0) + calls
         return None
     return formed
-
-
-_TYPED = {"DATE", "TIME", "TIMESTAMP", "TIMESTAMPTZ", "INTERVAL"}
-_UNKNOWN = "\0"
-"""The value of a place whose value is not known."""
 
 
 def _formed(

@@ -20,6 +20,11 @@ _ON_CONFLICT = re.compile(
 )
 _ON_DUPLICATE = re.compile(r"\bON\s+DUPLICATE\s+KEY\s+UPDATE\b", re.I)
 _LITERALS = (TokenType.NUMBER, TokenType.STRING)
+_LEADING = ("INSERT", "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO")
+_QUERIES = ("SELECT", "WITH", "VALUES", "TABLE", "(")
+_REPLACE = re.compile(r"^REPLACE(?=\s)", re.IGNORECASE)
+_QUOTED = (TokenType.STRING, TokenType.NATIONAL_STRING, TokenType.IDENTIFIER)
+_DEPTHS = {"(": 1, "[": 1, ")": -1, "]": -1}
 
 
 @dataclass(frozen=True)
@@ -189,13 +194,6 @@ class _Edits:
         for start, end, change in sorted(self._changes, reverse=True):
             text = text[:start] + change + text[end:]
         return text
-
-
-_LEADING = ("INSERT", "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO")
-_QUERIES = ("SELECT", "WITH", "VALUES", "TABLE", "(")
-_REPLACE = re.compile(r"^REPLACE(?=\s)", re.IGNORECASE)
-_QUOTED = (TokenType.STRING, TokenType.NATIONAL_STRING, TokenType.IDENTIFIER)
-_DEPTHS = {"(": 1, "[": 1, ")": -1, "]": -1}
 
 
 @dataclass(frozen=True)

@@ -31,13 +31,10 @@ from slowdust.experiment.spec.errors import (
 from slowdust.experiment.workload.file import WorkloadFile
 from slowdust.experiment.workload.replay.catalog import CatalogTable, read_catalog
 from slowdust.experiment.workload.replay.grouping import Grouped, Replayed, grouped
-from slowdust.experiment.workload.replay.guesses import unsuitable
-from slowdust.experiment.workload.replay.writing import Replay, file_text
+from slowdust.experiment.workload.replay.writing import Replay, file_text, unsuitable
 from slowdust.experiment.workload.sql import syntax_tree
 from slowdust.experiment.workload.workload import check_tables, checked_workload
-from slowdust.formats.statements.logs import read_log
-from slowdust.formats.statements.records import Seen
-from slowdust.formats.statements.statistics import CellError, read_export, seen_in
+from slowdust.formats.statements import CellError, Seen, read_export, read_log, seen_in
 from slowdust.places import check_regular, named_path
 from slowdust.remote.url import is_url, parse_url
 from slowdust.wording import counted
@@ -48,6 +45,8 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST_NAME = 60
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 _MOST_BYTES = 1 << 30
+Refused = tuple[str, float, str]
+"""A statement or a table, its executions, and why it is left out."""
 
 
 @dataclass(frozen=True)
@@ -224,10 +223,6 @@ def _nothing(groups: Grouped, sources: Sequence[str], refused: Sequence[Refused]
     if refused:
         return "\n".join(f"{why}: {' '.join(text.split())}" for text, _, why in refused)
     return f"{', '.join(sources)}: there is no statement on rows"
-
-
-Refused = tuple[str, float, str]
-"""A statement or a table, its executions, and why it is left out."""
 
 
 def accepted(draft: Replay, most: int) -> tuple[Replay, list[Refused]]:

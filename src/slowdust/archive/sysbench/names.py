@@ -1,0 +1,159 @@
+"""Names of files of sysbench: sb.<kind>.<test>[.<phase>].range<R>.pk<0|1>[.dop<N>][.gz]."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_FILE = re.compile(
+    r"sb\.(?P<kind>r\.\w+|perf\.(?:hw|last)|pgs\.\w+|prepare\.\w+|\w+)"
+    r"\.(?P<test>[a-z][a-z-]*|(?:oltp|select|bulk)(?:_[a-z]+)+)(?:\.(?P<phase>pre|warm|warmpre))?"
+    r"\.range(?P<range>\d{1,9})\.pk(?P<pk>[01])"
+    r"(?:\.dop(?P<dop>[1-9]\d{0,8})|\.(?P<iteration>\d{1,9}))?"
+    r"(?:\.(?P<extraction>raw|sorted))?(?:\.gz)?"
+)
+_OWN_TESTS = {
+    "oltp_point_select": "point-query",
+    "oltp_read_only": "read-only",
+    "oltp_read_write": "read-write",
+    "oltp_write_only": "write-only",
+    "oltp_update_index": "update-index",
+    "oltp_update_non_index": "update-nonindex",
+    "oltp_delete": "delete",
+    "oltp_insert": "insert",
+    "select_random_points": "random-points",
+    "select_random_ranges": "random-ranges",
+    "bulk_insert": "bulk-insert",
+}
+"""The tests that sysbench itself has, and how they are called here."""
+_WITHOUT_CLIENTS = re.compile(r"sb\..+\.dop0+(?:\.gz)?")
+_CLIENTS = re.compile(r"(?<![^._-])(?:dop(?P<dop>[1-9]\d*)|(?P<users>[1-9]\d*)u)(?![^._-])")
+"""A number of clients in other names: `dop40`, or of whole sets `40u` (users).
+
+Others look like it and are not: `c48` are CPUs, `10m` rows in millions.
+"""
+_LABEL = re.compile(
+    r"(?P<test>[a-z][a-z-]*|(?:oltp|select|bulk)(?:_[a-z]+)+)(?P<phase>\.(?:pre|warm|warmpre))?"
+    r"_range=(?P<range>\d{1,9})"
+)
+_OF_RUNS = "sb."
+LOAD_BLOCK = "sb.prepare.met."
+"""The beginning of the name of a block of the load, in a table of hardware."""
+_WITH_KEY, _WITHOUT_KEY = ".pk1", ".pk0"
+
+
+@dataclass(frozen=True)
+class FileName:
+    """The parts of the name of a run's file."""
+
+    kind: str
+    """One of o, met, vm, io, ps, r.qps, perf.hw, prepare.met, ..."""
+    test: str
+    phase: str | None
+    """One of pre, warm, warmpre."""
+    range: int
+    dop: int | None
+    """Client threads; None where the kind has no such suffix."""
+    iteration: int | None
+    """Iteration of the counters of a file `perf.hw`."""
+    extraction: str | None
+    """Form of an extraction of `perf.hw`: raw, sorted."""
+    pk: int = 1
+    """1 if the tables have a primary key, else 0."""
+
+    @property
+    def suffix(self) -> str:
+        """The test: `hot-points.pre.range100`; behind it `.pk0`, if the tables have no key."""
+        return test_of(self.common)
+
+    @property
+    def common(self) -> str:
+        """The test as the names of files of any kind have it: `hot-points.pre.range100.pk1`."""
+        phase = f".{self.phase}" if self.phase else ""
+        return f"{self.test}{phase}.range{self.range}.pk{self.pk}"
+
+    @property
+    def label(self) -> str:
+        """The test as the published tables have it: `scan.warm_range=100`."""
+        phase = f".{self.phase}" if self.phase else ""
+        return f"{self.test}{phase}_range={self.range}"
+
+
+def parse_file(name: str) -> FileName | None:
+    """Parse the name; return None for a file that is none of a run's.
+
+    A test of sysbench's own name is called as the same test is here: `read-write` for
+    `oltp_read_write`.
+    """
+    match = _FILE.fullmatch(name)
+    if match is None or not _is_known(match["test"]):
+        return None
+    return FileName(
+        kind=match["kind"],
+        test=_our_test(match["test"]),
+        phase=match["phase"],
+        range=int(match["range"]),
+        dop=int(match["dop"]) if match["dop"] else None,
+        iteration=int(match["iteration"]) if match["iteration"] else None,
+        extraction=match["extraction"],
+        pk=int(match["pk"]),
+    )
+
+
+def why_no_file(name: str) -> str:
+    """Say what is wrong with the name of a file that `parse_file` does not parse, in words."""
+    if _WITHOUT_CLIENTS.fullmatch(name):
+        return "0 clients by its name: it counts as no result"
+    if name.startswith(_OF_RUNS):
+        return "its name is not sb.KIND.TEST.rangeN.pk1[.dopN] with a known kind and test"
+    return "not a file of a run of sysbench"
+
+
+def parse_label(label: str) -> str | None:
+    """Return the test of a row of a published table, without `.pk1` or `.pk0`; None if it is none.
+
+    Rows do not say which of the two it is.
+    """
+    match = _LABEL.fullmatch(label)
+    if match is None or not _is_known(match["test"]):
+        return None
+    return f"{_our_test(match['test'])}{match['phase'] or ''}.range{match['range']}"
+
+
+def _is_known(test: str) -> bool:
+    return "_" not in test or test in _OWN_TESTS
+
+
+def _our_test(test: str) -> str:
+    return _OWN_TESTS.get(test, test)
+
+
+def clients_in_name(name: str) -> int | None:
+    """Return the number of clients in the name of a directory or a table; None without one."""
+    match = _CLIENTS.search(name)
+    return int(match["dop"] or match["users"]) if match else None
+
+
+def block_name(common: str, dop: int | None) -> str:
+    return f"sb.met.{common}{f'.dop{dop}' if dop else ''}"
+
+
+def load_block_name(common: str) -> str:
+    return f"{LOAD_BLOCK}{common}"
+
+
+def test_of(common: str) -> str:
+    """Return the `FileName.suffix` of a `FileName.common`."""
+    return common.removesuffix(_WITH_KEY)
+
+
+def common_of_test(test: str) -> str:
+    """Return the `FileName.common` of a `FileName.suffix`."""
+    return test if test.endswith(_WITHOUT_KEY) else f"{test}{_WITH_KEY}"
+
+
+def common_of(label: str, run: str) -> str | None:
+    """Return the `FileName.common` of a row's test in the column of `run`; None if it is none."""
+    test = parse_label(label)
+    key = _WITHOUT_KEY if run.endswith(_WITHOUT_KEY) else _WITH_KEY
+    return None if test is None else f"{test}{key}"

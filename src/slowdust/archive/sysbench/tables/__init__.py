@@ -1,1 +1,0 @@
-"""Summary tables of sysbench's runs: reading them, and what is made of them."""

@@ -1,0 +1,42 @@
+"""Sysbench, whose results are imported, and never run here: its tests are known by name alone.
+
+A test has the name of its files: `read-only.range10000`, `hot-points.pre.range100`, without a
+primary key `hot-points.range100.pk0`; the load of its tables is `load`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slowdust.benchmarks.model import Benchmark, Group, Phase, Test
+
+LOAD = "load"
+"""The name of the test that loads the tables."""
+_WRITES = ("delete", "insert", "update", "write")
+_WARM = "warm"
+
+
+@dataclass(frozen=True)
+class _Sysbench(Benchmark):
+    def test(self, name: str) -> Test:
+        return Test(self.name, name, _group(name), _phase(name))
+
+
+def _group(name: str) -> Group:
+    test, _, phase = name.partition(".")
+    if test == LOAD or phase.startswith(_WARM):
+        return Group.LOAD
+    if phase.startswith(f"{Phase.PRE}."):
+        return Group.PRE
+    if any(word in test for word in _WRITES):
+        return Group.WRITE
+    if test.startswith("read-only"):
+        return Group.AGGREGATION
+    return Group.POINT if "point" in test else Group.RANGE
+
+
+def _phase(name: str) -> Phase:
+    return Phase.PRE if f".{Phase.PRE}." in name else Phase.AGED
+
+
+SYSBENCH = _Sysbench(name="sysbench", tests=(), suites={})

@@ -1,0 +1,347 @@
+"""Results of other programs: importing them as experiments, and writing files of their formats."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+from slowdust.analysis.model import Report
+from slowdust.errors import UsageError
+from slowdust.formats.text import readable
+from slowdust.places import stays_below
+from slowdust.store.bounds import MOST_CONTENDERS
+from slowdust.store.checking import too_many_contenders
+from slowdust.store.folder import Folder, writing
+from slowdust.store.keeping.arriving import aside, put_in_place
+from slowdust.store.keeping.experiments import check_name
+from slowdust.store.manifest import Fate, Imported, Manifest
+from slowdust.store.slice import Slice
+from slowdust.store.storage import replace_file
+from slowdust.wording import shortened
+
+MARGIN = 0.03
+"""Relative difference that counts as none in an imported experiment."""
+OF_OTHER_KIND = "of the other kind: "
+"""The beginning of the by-products that the import of another kind reads."""
+_LONGEST_TITLE = 190
+"""Characters of a title: with a number behind it, it can be an experiment's name."""
+ForeignKind = Callable[[str], str | None]
+"""Name of a file -> the by-product that it is, if it belongs to another kind."""
+
+
+class Mode(StrEnum):
+    """The numbers that an import takes from the files."""
+
+    CLEAN = "clean"
+    """Numbers without the known errors of the published ones."""
+    COMPAT = "compat"
+    """The published numbers, to the last digit."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of the import of one kind."""
+
+    flag: str
+    """The option as it is typed: `--device`."""
+    help: str
+    values: tuple[str, ...] = ()
+    """The possible values; empty where any text or number is possible."""
+    least: int | None = None
+    """The smallest possible value of an option that is a number."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A file, and what is wrong with it."""
+
+    path: Path
+    reason: str
+    fate: Fate = Fate.SKIPPED
+
+
+@dataclass
+class ImportedExperiment:
+    """An experiment for the store, and the notes of the import's summary."""
+
+    manifest: Manifest
+    slices: list[Slice]
+    notes: list[str] = field(default_factory=list)
+    """Sentences about tests whose files are not all there."""
+
+
+class Candidate(Protocol):
+    """A directory, and the files in and below it that may be an experiment."""
+
+    @property
+    def title(self) -> str | None:
+        """The directory's name for an experiment; None where there is nothing to make one of."""
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """Problems of its files."""
+
+    @property
+    def by_products(self) -> Mapping[str, int]:
+        """Number of files that are known and not needed, by kind."""
+
+    def experiment(self, name: str) -> ImportedExperiment | None:
+        """Make the experiment; return None where no file has a result."""
+
+
+class Kind(Protocol):
+    """A kind of results: it knows its files, the experiments in them, and how to write them."""
+
+    name: str
+    """The kind's name on the command line and in manifests."""
+    summary: str
+    """One line of help."""
+    help: str
+    options: Sequence[Option]
+    """Options of its import that other kinds do not have."""
+
+    def owns(self, file: str) -> bool:
+        """Return whether a file of that name is of this kind."""
+
+    def reads(self, file: str) -> bool:
+        """Return whether its import may take a result from a file of that name, which it owns."""
+
+    def find(
+        self, roots: Sequence[Path], mode: Mode, options: Mapping[str, Any], foreign: ForeignKind
+    ) -> Sequence[Candidate]:
+        """Find the directories below `roots` that may be experiments.
+
+        `options` has a value or None for each of the kind's own.
+        """
+
+    def writes(self, slices: Sequence[Slice]) -> bool:
+        """Return whether measured slices can be written as files of this kind."""
+
+    def files(
+        self, manifest: Manifest, report: Report, slices: Sequence[Slice]
+    ) -> Mapping[Path, str]:
+        """Return path and content of each file of an experiment.
+
+        It was imported as this kind, or measured in slices that the kind `writes`.
+        """
+
+
+@dataclass
+class Import:
+    """The experiments of an import, and the files outside of them."""
+
+    experiments: list[ImportedExperiment] = field(default_factory=list)
+    by_products: Counter[str] = field(default_factory=Counter)
+    """Number of known files outside of all experiments, by kind."""
+    problems: list[Problem] = field(default_factory=list)
+    """Files outside of all experiments, or of one that has no result."""
+
+
+def import_results(
+    kind: Kind,
+    others: Sequence[Kind],
+    roots: Sequence[Path],
+    results: Path,
+    *,
+    name: str | None,
+    mode: Mode,
+    options: Mapping[str, Any],
+) -> Import:
+    """Make an experiment of each directory below `roots` that has results, and store it.
+
+    An experiment that was imported from the same directory under the same name is replaced. A file
+    that two kinds own is of the first of `others`.
+
+    Raises:
+        UsageError: `name` is none, or is that of another experiment or of one that has more of the
+            same directory.
+    """
+
+    def foreign(file: str) -> str | None:
+        owner = next((other for other in others if other.owns(file)), kind)
+        if owner is kind:
+            return None
+        if owner.reads(file):
+            return f"{OF_OTHER_KIND}`slowdust import {owner.name}` reads them"
+        return f"of {owner.name}"
+
+    if name is not None:
+        check_name(name)
+    outcome = Import()
+    experiments: dict[str, ImportedExperiment] = {}
+    candidates = kind.find(roots, mode, options, foreign)
+    titles = _titles([each.title for each in candidates if each.title is not None], name)
+    for candidate in candidates:
+        experiment = None
+        if candidate.title is not None:
+            title = _unique(next(titles), experiments)
+            experiment = candidate.experiment(title)
+        if experiment is not None:
+            experiments[title] = experiment
+        else:
+            outcome.problems += candidate.problems
+            outcome.by_products.update(candidate.by_products)
+    _store(experiments, results)
+    outcome.experiments = list(experiments.values())
+    return outcome
+
+
+def _unique(title: str, taken: Collection[str]) -> str:
+    copies = [title, *(f"{title}-{copy}" for copy in range(2, len(taken) + 2))]
+    return next(copy for copy in copies if copy not in taken)
+
+
+def _titles(places: Sequence[str], name: str | None) -> Iterator[str]:
+    """Name the experiments of directories called `places`; `name` is given by the user."""
+    for place in places:
+        title = re.sub(r"[^A-Za-z0-9._@+-]+", "-", readable(place)).lstrip("._@+-") or "archive"
+        whole = title if name is None else name if len(places) == 1 else f"{name}-{title}"
+        yield whole[:_LONGEST_TITLE]
+
+
+def _store(experiments: Mapping[str, ImportedExperiment], results: Path) -> None:
+    """Write experiments, by name; an earlier import stays until the new one is complete.
+
+    Raises:
+        UsageError: an experiment of that name is no import of the same kind and directory, or has
+            more of it, or one has too many contenders; then none is written.
+        SlowdustError: they cannot be written.
+    """
+    for title, experiment in experiments.items():
+        if (count := len(experiment.manifest.contenders)) > MOST_CONTENDERS:
+            raise UsageError(
+                f"{too_many_contenders(title, count)}: import its run directories in parts"
+            )
+        folder = Folder.of(results, title)
+        if folder.path.exists():
+            _refuse_other(folder, experiment.manifest.imported)
+            _refuse_larger(folder, experiment)
+    with aside(results) as place:
+        for title, experiment in experiments.items():
+            with writing(Folder.of(place, title)) as writer:
+                writer.write_manifest(experiment.manifest)
+                writer.append(*experiment.slices)
+        for title in experiments:
+            put_in_place(Folder.of(place, title), results)
+
+
+def _refuse_other(folder: Folder, new: Imported | None) -> None:
+    assert new is not None
+    there = folder.read_manifest().imported if folder.is_imported() else None
+    if there is None:
+        what = "not an import"
+    elif (there.kind, there.path or new.path) != (new.kind, new.path):
+        what = f"the import of {there.path or there.source} as {there.kind}"
+    else:
+        return
+    raise UsageError(
+        f"'{folder.name}' in {folder.path.parent} is {what}, and is not replaced by that of "
+        f"{new.path} as {new.kind}: choose another --name"
+    )
+
+
+def _refuse_larger(folder: Folder, new: ImportedExperiment) -> None:
+    """Keep an import that has contenders or tests which some runs of its directory have not."""
+    if new.manifest.imported is None or new.manifest.imported.whole:
+        return
+    there = folder.read_manifest()
+    runs = {contender.run for contender in new.manifest.contenders}
+    lost = [contender.name for contender in there.contenders if contender.run not in runs]
+    lost += [test for test in there.tests if test not in new.manifest.tests]
+    if lost:
+        raise UsageError(
+            f"'{folder.name}' in {folder.path.parent} is not replaced by an import of only a part "
+            f"of its directory, which has no {shortened(lost)}: choose another --name, or import "
+            f"all of {there.imported.path if there.imported else ''}"
+        )
+
+
+def write_classic(
+    kinds: Iterable[Kind],
+    manifest: Manifest,
+    report: Report,
+    slices: Sequence[Slice],
+    directory: Path,
+) -> list[Path]:
+    """Write the classic files below `directory`; return their paths, none if no kind has any.
+
+    Raises:
+        UsageError: the experiment was imported from there, a file is there with other content, or
+            a run's name leads elsewhere; then none is written.
+    """
+    _refuse_source(manifest, directory)
+    imported = manifest.imported
+    fitting = (
+        kind for kind in kinds if (kind.name == imported.kind if imported else kind.writes(slices))
+    )
+    kind = next(fitting, None)
+    files = {} if kind is None else kind.files(manifest, report, slices)
+    for path in files:
+        if not stays_below(path):
+            raise UsageError(
+                f"no classic files: that of a run would be {readable(str(path))}, which is not "
+                "below the directory: import the runs under other names"
+            )
+    for path, text in files.items():
+        _refuse_content(directory / path, text)
+    for path, text in files.items():
+        (directory / path).parent.mkdir(parents=True, exist_ok=True)
+        replace_file(directory / path, text.encode())
+    return [directory / path for path in files]
+
+
+def _refuse_source(manifest: Manifest, directory: Path) -> None:
+    """Keep classic files out of the directory that they were imported from, and of its runs."""
+    if manifest.imported is None or manifest.imported.path is None:
+        return
+    wanted, source = Path(readable(str(directory.resolve()))), Path(manifest.imported.path)
+    runs = [source / facts.run for facts in manifest.contenders if facts.run]
+    whole = manifest.imported.whole or wanted == source
+    for path in [source] if whole else runs:
+        if wanted.is_relative_to(path):
+            where = "was" if wanted == source else f"is in {path}, which was"
+            raise UsageError(
+                f"{directory} {where} imported from: classic files go into another directory"
+            )
+
+
+def _refuse_content(path: Path, text: str) -> None:
+    if not path.exists():
+        above = next((parent for parent in path.parents if parent.exists()), path)
+        if above.is_file():
+            raise UsageError(f"{above} is a file: choose another directory")
+        return
+    if not path.is_file() or path.read_bytes() != text.encode():
+        raise UsageError(f"{path} is there with other content: choose another directory")
+
+
+def name_of(directory: Path, root: Path) -> str:
+    """Name an experiment after its directory, and those above it below the one that was given.
+
+    A name such as `dop40` says too little to stand alone or first. Both paths are resolved.
+    """
+    parts = directory.relative_to(root).parts if root in directory.parents else (directory.name,)
+    if _is_generic(parts[0]):
+        parts = (directory.parents[len(parts) - 1].name, *parts)
+    return "-".join(part for part in parts if part) or "archive"
+
+
+def _is_generic(directory: str) -> bool:
+    return re.fullmatch(r"dop\d+", directory) is not None
+
+
+def around(directory: Path, root: Path) -> list[Path]:
+    """Return the directories whose names may tell something of an experiment, its own first.
+
+    They end with `root`, the one that was given; nothing is known of what is around that. Only the
+    one that an experiment is called by after `name_of` counts, too.
+    """
+    found = [directory]
+    while root in found[-1].parents:
+        found.append(found[-1].parent)
+    return [*found, found[-1].parent] if _is_generic(found[-1].name) else found

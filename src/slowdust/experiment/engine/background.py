@@ -1,0 +1,181 @@
+"""What is at work beside a step: sessions in its slices, and a transaction that is held open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+
+from slowdust.benchmarks.model import Beside
+from slowdust.experiment.clock import Clock
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.driver import protocol
+from slowdust.experiment.driver.process import Data
+from slowdust.experiment.driver.protocol import Ran, Rate, Stop
+from slowdust.experiment.engine.positions import Positions, catch_up
+from slowdust.experiment.plan import PlannedStep
+from slowdust.store.beside import BesideSlice
+from slowdust.units import Second
+
+HOLD = "hold"
+"""The driver's test whose one operation ends the transaction that is open, and begins another."""
+
+
+class BackgroundSessions:
+    """The sessions that run in the slices of a step, on every contender."""
+
+    def __init__(
+        self,
+        contenders: Contenders,
+        step: PlannedStep,
+        beside: Beside,
+        *,
+        incarnation: int,
+        data: Data,
+        first: int,
+    ) -> None:
+        """Begin the sequence of their operations with the one whose index is `first`."""
+        self._contenders = contenders
+        self._driver = contenders.driver
+        self._step = step
+        self._beside = beside
+        self._clients = beside.clients_beside(step.clients)
+        self._incarnation = incarnation
+        self._data = data
+        self._first = first
+        self._positions = Positions()
+        self._begin: list[int] | None = None
+
+    @property
+    def test(self) -> str:
+        return self._beside.test
+
+    @property
+    def next_operation(self) -> int:
+        """Index of the first operation that no contender has done."""
+        return self._first + max(self._positions.furthest, default=0) * self._clients
+
+    def open(self, contender: RunningContender) -> None:
+        self._driver.open(
+            self._session(contender),
+            contender.target,
+            self._data,
+            test=self._beside.test,
+            clients=self._clients,
+            first=self._first,
+            beside=self._step.clients,
+        )
+
+    def close(self, contender: RunningContender) -> None:
+        self._driver.close(self._session(contender))
+
+    def begin_together(self) -> None:
+        """Let the next slices of all contenders begin with the same operation, if paired."""
+        if self._beside.paired:
+            self._begin = self._positions.furthest or None
+
+    def command(self, contender: RunningContender, seconds: Second) -> protocol.Beside:
+        beside = self._beside
+        endless = not beside.writes or beside.rate is not None
+        if self._begin is not None:
+            self._positions.go_to(contender.name, self._begin)
+        return protocol.Beside(
+            session=self._session(contender),
+            begin=self._begin,
+            rate=None if beside.rate is None else Rate(beside.rate, "uniform"),
+            positions=None if endless else self._positions.limit(contender.name, seconds),
+        )
+
+    def record(self, contender: RunningContender, ran: Ran) -> BesideSlice:
+        (beside,) = ran.beside
+        contender.refuse_fatal_errors(beside.errors, "operations beside a slice")
+        schedule = beside.schedule
+        return BesideSlice(
+            test=self._beside.test,
+            clients=self._clients,
+            rate=self._beside.rate,
+            seconds=beside.seconds or None,
+            qps=beside.qps,
+            operations=beside.operations,
+            latency=beside.latency,
+            errors=beside.errors,
+            error_texts=beside.error_texts,
+            retries=beside.retries,
+            late_operations=schedule.late_operations if schedule else None,
+            freshness=ran.freshness,
+        )
+
+    def note(self, contender: RunningContender, ran: Ran) -> None:
+        for beside in ran.beside:
+            self._positions.note(contender.name, beside)
+
+    def age_equally(
+        self,
+        guard: Callable[[RunningContender], AbstractContextManager[None]],
+        running: Sequence[RunningContender],
+    ) -> None:
+        if self._beside.writes and self._positions.totals:
+            catch_up(guard, running, self._positions, self._run)
+
+    def _run(self, contender: RunningContender, stop: Stop) -> None:
+        assert stop.positions is not None
+        ran = self._driver.advance(self._session(contender), stop.positions)
+        self._positions.note(contender.name, ran)
+
+    def _session(self, contender: RunningContender) -> str:
+        return f"{self._step.session(contender.name, self._incarnation)}|beside"
+
+
+class HeldTransactions:
+    """A transaction of each contender that has read something, and is held open beside a step.
+
+    All contenders' are begun anew at the same moments, between two blocks.
+    """
+
+    def __init__(
+        self,
+        contenders: Contenders,
+        step: PlannedStep,
+        held: Second,
+        *,
+        incarnation: int,
+        data: Data,
+        clock: Clock,
+    ) -> None:
+        self._clock = clock
+        self._contenders = contenders
+        self._driver = contenders.driver
+        self._step = step
+        self._held = held
+        self._incarnation = incarnation
+        self._data = data
+        self._begun = 0
+        self._since = 0.0
+
+    def open(self) -> None:
+        self._contenders.for_each(self._open)
+        self._begin()
+
+    def renew(self) -> None:
+        """End transactions that were open for their time, and begin others."""
+        if self._clock.monotonic() - self._since >= self._held:
+            self._begin()
+
+    def close(self) -> None:
+        self._contenders.for_each(lambda contender: self._driver.close(self._session(contender)))
+
+    def _open(self, contender: RunningContender) -> None:
+        self._driver.open(
+            self._session(contender), contender.target, self._data, test=HOLD, clients=1
+        )
+
+    def _begin(self) -> None:
+        self._begun += 1
+        stop = Stop(positions=[self._begun])
+        self._contenders.for_each(
+            lambda contender: self._driver.run(self._session(contender), stop)
+        )
+        self._since = self._clock.monotonic()
+
+    def _session(self, contender: RunningContender) -> str:
+        return f"{self._step.session(contender.name, self._incarnation)}|{HOLD}"

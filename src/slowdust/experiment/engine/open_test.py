@@ -1,0 +1,566 @@
+"""A test that is open: its sessions on all contenders, in one start of their servers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from functools import partial
+from statistics import median
+from types import MappingProxyType
+from typing import Protocol
+
+import numpy as np
+
+from slowdust.analysis.comparison.verdict import MINIMUM_BLOCKS
+from slowdust.errors import SlowdustError
+from slowdust.experiment.clock import MACHINE, Clock
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.driver.process import Data, TargetError
+from slowdust.experiment.driver.protocol import Beside, PlanText, Ran, Rate, Stop
+from slowdust.experiment.engine.background import BackgroundSessions, HeldTransactions
+from slowdust.experiment.engine.cold_cache import ColdCache
+from slowdust.experiment.engine.positions import LEAD, Positions, catch_up
+from slowdust.experiment.engine.schedule import block_order, in_turn
+from slowdust.experiment.engine.slice_length import RUN, SpeedRecord
+from slowdust.experiment.plan import PlannedStep
+from slowdust.experiment.record import slice_of
+from slowdust.store.slice import Slice
+from slowdust.units import Second
+
+_OVERHEADS = 5
+"""Runs between two readings of the probes that show what the readings cost."""
+_UNMOVED_BY_DISCARD = 100
+"""Length of an operation, as a multiple of what is discarded, from which nothing is discarded: what
+happens right after a switch is too little of it, and the operation would double the slice."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """The lengths of what surrounds a step's slices, and the rate of an open loop."""
+
+    discard: Second
+    warmup: Second
+    rate: Rate | None
+
+
+_OPERATIONS_OF_PLANS = 10
+"""Operations whose work is counted when plans are read: the driver executes fewer slow ones."""
+
+
+def _operations_of(plans: Sequence[PlanText]) -> int:
+    return max((plan.executed.operations for plan in plans if plan.executed), default=0)
+
+
+GiveUp = Callable[[RunningContender, str], None]
+
+
+class RunAtRate(Protocol):
+    """Runs the sessions of one contender."""
+
+    def __call__(self, stop: Stop, rate: Rate | None = None) -> Ran:
+        """Run until `stop`, at a rate; None: at that of the step, if it has one."""
+        ...
+
+
+_FASTEST = 2.0
+"""How much faster than in its warm-up a test that consumes rows may be, so that rows are left."""
+
+
+class OpenTest:
+    """A step's sessions on every contender, open for one incarnation."""
+
+    def __init__(
+        self,
+        contenders: Contenders,
+        step: PlannedStep,
+        incarnation: int,
+        pace: Pace,
+        *,
+        data: Data,
+        first: Mapping[str, int] = MappingProxyType({}),
+        clock: Clock = MACHINE,
+    ) -> None:
+        """Begin the sequence of each test of the driver with the operation of index `first`."""
+        self.per_second = 0.0
+        """Operations per second of the slowest contender in the warm-up."""
+        self.is_warm = False
+        self.ended: Second = 0.0
+        """The moment from which on its sessions are closed."""
+        self.cold: ColdCache | None = None
+        """Looks after the servers' files; None leaves them to the kernel."""
+        self.give_up: GiveUp | None = None
+        """Is told of a contender that does not execute an operation in time, and of the reason;
+        without it the contender drops out."""
+        self._clock = clock
+        self._given_up: set[str] = set()
+        self._contenders = contenders
+        self._driver = contenders.driver
+        self.step = step
+        self.start = incarnation
+        self._pace = pace
+        self._data = data
+        self._first = first.get(step.test.driver_test, 0)
+        self._positions = Positions()
+        self._begin: list[int] | None = None
+        """The positions at which each run of a time begins; None: where its contender is."""
+        self._beside: BackgroundSessions | None = None
+        if (beside := step.test.beside) is not None:
+            self._beside = BackgroundSessions(
+                contenders,
+                step,
+                beside,
+                incarnation=incarnation,
+                data=data,
+                first=first.get(beside.test, 0),
+            )
+        self._held: HeldTransactions | None = None
+        if step.test.hold is not None:
+            self._held = HeldTransactions(
+                contenders,
+                step,
+                step.test.hold,
+                incarnation=incarnation,
+                data=data,
+                clock=clock,
+            )
+        self._operations_of_last_block = 0
+        self._serving: dict[str, list[int]] = {}
+
+    def open(self) -> None:
+        self._for_each(self._open)
+        if self._held is not None:
+            self._held.open()
+
+    def _open(self, contender: RunningContender) -> None:
+        opened = self._driver.open(
+            self._session(contender),
+            contender.target_of(self.step.test),
+            self._data,
+            test=self.step.test.driver_test,
+            clients=self.step.clients,
+            first=self._first,
+        )
+        self._serving[contender.name] = opened.server_processes
+        if self._beside is not None:
+            self._beside.open(contender)
+
+    def read_plans(self, keep: Callable[[str, list[PlanText]], None]) -> None:
+        """Ask every server how it executes the test's statements, and how much work they are.
+
+        The work is that of the same operations on all contenders.
+        """
+        plans: dict[str, list[PlanText]] = {}
+
+        def read(contender: RunningContender, operations: int) -> None:
+            plans[contender.name] = self._driver.explain(self._session(contender), operations)
+
+        def reduce(contender: RunningContender) -> None:
+            if _operations_of(plans.get(contender.name, ())) > fewest:
+                read(contender, fewest)
+
+        self._for_each(partial(read, operations=_OPERATIONS_OF_PLANS))
+        counts = [_operations_of(texts) for texts in plans.values()]
+        fewest = min(filter(None, counts), default=0)
+        self._for_each(reduce)
+        weights = self._weights_of_statements()
+        for name, texts in plans.items():
+            for text in texts:
+                if text.executed is not None:
+                    text.executed.weight = weights.get(text.statement, 1.0)
+            keep(name, texts)
+
+    def _weights_of_statements(self) -> dict[str, float]:
+        """Return the weights of described statements, on all DBMS; one operation has all others."""
+        described, test = self._data.described, self.step.test.driver_test
+        if described is None:
+            return {}
+        weights: dict[str, float] = {}
+        for dbms in {each.family for each in self._running()}:
+            weights |= described.test(test, dbms, 1).weights_of_statements()
+        return weights
+
+    def warm_up(self, has_time: Callable[[Second], bool] = lambda _: True) -> None:
+        """Run without recording, so that caches and plans are those of a server at work.
+
+        It is not warm afterwards where there is no time for one operation.
+        """
+        speed = self._speed_in_warm_up(has_time)
+        self.is_warm, self.per_second = speed is not None, speed or 0.0
+
+    def _speed_in_warm_up(self, has_time: Callable[[Second], bool]) -> float | None:
+        """Return the operations per second of the slowest contender, or of its slower side.
+
+        0 where nobody is left, None where there is no time.
+        """
+        speeds: list[float] = []
+        ended = False
+
+        def run(contender: RunningContender, seconds: Second) -> None:
+            nonlocal ended
+            ended = ended or not has_time(self.slowest_operation)
+            if ended:
+                return
+            # The first operation of a writer shows how long it takes.
+            one = Stop(seconds=RUN, positions=[1] * self.step.clients)
+            ran = (
+                self._run_for(contender, seconds) if seconds else self._run_with_all(contender, one)
+            )
+            speeds.append(ran.operations / ran.seconds if ran.seconds else 0.0)
+            speeds.extend(beside.qps for beside in ran.beside if beside.schedule is None)
+
+        lengths: tuple[Second, ...] = (self._pace.warmup,)
+        if self.step.test.changes_data:
+            self._for_each(partial(run, seconds=0.0))
+            slowest = self.slowest_operation
+            if ended:
+                return None
+            if slowest >= self._pace.warmup:
+                return min(speeds, default=0.0)
+            # In a moment no writer gets so far that the slowest could not catch up; where a moment
+            # is less than an operation, the first one told how far they may get.
+            if slowest <= RUN:
+                lengths = (RUN, self._pace.warmup)
+        for seconds in lengths:
+            speeds.clear()
+            self._for_each(partial(run, seconds=seconds))
+            if ended:
+                return None
+            self._age_equally()
+        return min(speeds, default=0.0)
+
+    @property
+    def slowest_operation(self) -> Second:
+        """How long an operation takes one client of the slowest contender; 0 if unknown."""
+        return max(map(self._operation_time, self._running()), default=0.0)
+
+    @property
+    def slowest(self) -> str:
+        """The name of the contender with the longest operations; one of them has not failed."""
+        return max(self._running(), key=self._operation_time).name
+
+    def _operation_time(self, contender: RunningContender) -> Second:
+        """Return how long an operation takes one client; at a given rate that is not known."""
+        if self._pace.rate is not None:
+            return 0.0
+        return self._positions.operation_time(contender.name)
+
+    def expected_block(self, length: Second) -> Second:
+        """Return how long a block of slices of `length` takes, from what operations took so far."""
+        parts = 2 if self._beside is None else 4  # each with one beside which nothing runs
+        slices = sum(
+            self._discard(contender) + max(length, self._operation_time(contender))
+            for contender in self._running()
+        )
+        return parts * slices + 2 * self._expected_catching_up(length)
+
+    def _expected_catching_up(self, length: Second) -> Second:
+        times = [time for each in self._running() if (time := self._operation_time(each))]
+        if not self.step.test.writes or not times:
+            return 0.0
+        done, most = length / max(times), length / min(times)
+        return max(0.0, min(most, max(1.0, LEAD * done)) - max(1.0, done)) * max(times)
+
+    def fewest_blocks(self, length: Second) -> int:
+        """Return the blocks that the step gets in any case: one, if operations outlast slices."""
+        return MINIMUM_BLOCKS if self.slowest_operation <= length else 1
+
+    def _discard(self, contender: RunningContender) -> Second:
+        """Return how long a contender runs before each slice: no shorter than an operation."""
+        writes = self.step.test.writes  # of which one that is slower has to do as many
+        operation = self.slowest_operation if writes else self._operation_time(contender)
+        if operation > _UNMOVED_BY_DISCARD * self._pace.discard:
+            return 0.0
+        return max(self._pace.discard, operation)
+
+    def record_speed(self, seconds: Second) -> SpeedRecord | None:
+        """Run the first contender in short runs; None if it fails, or writes too fast for another.
+
+        The others run as long, so that it is no warmer than they are.
+        """
+        if self._expected_catching_up(seconds) > seconds:
+            return None
+        contender, *others = self._running()
+        for other in others:
+            with self._guard(other):
+                self._run_for(other, seconds)
+        with self._guard(contender):
+            end = self._clock.monotonic() + seconds
+            runs = []
+            while self._clock.monotonic() < end:
+                runs.append(self._run_for(contender, RUN))
+            record = SpeedRecord(
+                operations=np.array([float(ran.operations) for ran in runs]),
+                seconds=np.array([ran.seconds for ran in runs]),
+                overhead=median(self._overhead(contender) for _ in range(_OVERHEADS)),
+            )
+            self._age_equally()
+            return record
+        return None
+
+    def _overhead(self, contender: RunningContender) -> Second:
+        begun = self._clock.monotonic()
+        with nullcontext() if self.cold is None else self.cold.around(contender):
+            window = contender.window(self._contenders.running())
+            window.open()
+            ran = self._run_for(contender, RUN)
+            window.close()
+        return self._clock.monotonic() - begun - ran.seconds
+
+    def close(self) -> None:
+        if self._held is not None:
+            self._held.close()
+        if self.cold is not None:
+            self.cold.let_all_run()
+        self._for_each(self._close)
+
+    def _close(self, contender: RunningContender) -> None:
+        self._driver.close(self._session(contender))
+        if self._beside is not None:
+            self._beside.close(contender)
+
+    @property
+    def next_operations(self) -> dict[str, int]:
+        """Test of the driver that writes -> index of the first operation that none has done."""
+        following = {}
+        if self.step.test.writes:
+            following[self.step.test.driver_test] = self.next_operation
+        if self._beside is not None and self.step.test.changes_data:
+            following[self._beside.test] = self._beside.next_operation
+        return following
+
+    @property
+    def next_operation(self) -> int:
+        """Index of the first operation that no contender has done."""
+        return self._first + max(self._positions.furthest, default=0) * self.step.clients
+
+    @property
+    def positions(self) -> list[int]:
+        """Operations per client of the contender that has done most."""
+        return self._positions.furthest
+
+    @property
+    def operations(self) -> dict[str, int]:
+        return self._positions.totals
+
+    @property
+    def has_given_up(self) -> bool:
+        return bool(self._given_up)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether operations did not end in time, and too few contenders are left to compare."""
+        having = [contender.name for contender in self._running()]
+        base = self._contenders.names[0]
+        return self.has_given_up and (base not in having or len(having) == 1)
+
+    def used_up(self) -> bool:
+        """Return whether one more block would want to delete more rows than there are."""
+        if not self.step.test.consumes:
+            return False
+        # The machine may be twice as fast in the next block as it was in the last.
+        return self.next_operation + 2 * self._operations_of_last_block >= self._data.all_rows
+
+    def age(self, positions: list[int]) -> None:
+        """Run every contender up to `positions`, measuring nothing."""
+        stop = Stop(positions=positions)
+        self._for_each(lambda contender: self._run(contender, stop))
+
+    @property
+    def operations_left(self) -> int | None:
+        """How many operations there are rows for; None where operations consume none."""
+        if not self.step.test.consumes:
+            return None
+        return max(0, self._data.all_rows - self.next_operation)
+
+    def window(self, most: Second, windows: int = 1) -> Second:
+        """Return how long each of so many windows may be, so that rows are left for all of them.
+
+        0 where none are left.
+        """
+        left = self.operations_left
+        if left is None:
+            return most
+        return min(most, left / (windows * _FASTEST * max(self.per_second, 1.0)))
+
+    def each(self, observe: Callable[[RunningContender, RunAtRate], None], turn: int = 0) -> None:
+        """Let `observe` run one contender after the other; it gets what runs the contender.
+
+        In turns of odd numbers they have the reverse order.
+        """
+        for contender in in_turn(self._running(), turn):
+            with self._guard(contender):
+                observe(contender, partial(self._run_with_all, contender))
+        self._age_equally()
+
+    def serving(self, contender: RunningContender) -> list[int]:
+        """Return the processes, or threads, that serve a contender's clients; empty if unknown."""
+        return self._serving.get(contender.name, [])
+
+    def blocks(
+        self,
+        length: Second,
+        share: Second,
+        rng: random.Random,
+        *,
+        keep: Callable[[Slice], None],
+        enough: Callable[[int], bool],
+    ) -> None:
+        """Measure blocks of slices of `length` until the share is used or `enough(blocks done)`.
+
+        The share is exceeded only where it does not suffice for the fewest blocks.
+        """
+        fewest = self.fewest_blocks(length)
+        begun = self._clock.monotonic()
+        done = 0
+        longest: Second = 0.0
+        while True:
+            block_begun = self._clock.monotonic()
+            self.block(done, length, rng, keep)
+            done += 1
+            now = self._clock.monotonic()
+            longest = max(longest, now - block_begun)
+            if enough(done):
+                return
+            if done >= fewest and now - begun + longest > share:
+                return
+
+    def block(
+        self, number: int, length: Second, rng: random.Random, keep: Callable[[Slice], None]
+    ) -> None:
+        """Measure one block of slices of `length`: every contender twice, in balanced order."""
+        begun_at = self.next_operation
+        if self._held is not None:
+            self._held.renew()
+        running = self._running()
+        for slot, place in enumerate(block_order(len(running), rng)):
+            if slot % len(running) == 0:
+                self._begin_together()
+            contender = running[place]
+            if contender.failed is None and contender.name not in self._given_up:
+                with self._guard(contender):
+                    keep(self._slice(contender, length, number, slot, half=slot // len(running)))
+        self._begin = None
+        self._age_equally()
+        self._operations_of_last_block = self.next_operation - begun_at
+
+    def _begin_together(self) -> None:
+        """Let the slices of a half block begin with the same operation, where those are unlike."""
+        if self.step.test.paired:
+            self._begin = self._positions.furthest or None
+        if self._beside is not None:
+            self._beside.begin_together()
+
+    def _slice(
+        self, contender: RunningContender, length: Second, block: int, slot: int, *, half: int
+    ) -> Slice:
+        """Measure a slice, and next to it what the disk gives and the rate without what else runs.
+
+        Both come behind the slices of a block's first half, and before those of its second: so a
+        drift of the machine cancels, as that of two contenders does.
+        """
+        slices: list[Slice] = []
+        with (
+            nullcontext()
+            if self.cold is None
+            else self.cold.beside(contender, length, half, slices)
+        ):
+            alone = self._alone(contender, length) if self._beside is not None and half else None
+            record = self._window(contender, length, block, slot)
+            if record.beside is not None:
+                record.beside.alone_qps = self._alone(contender, length) if alone is None else alone
+            slices.append(record)
+        return record
+
+    def _window(self, contender: RunningContender, length: Second, block: int, slot: int) -> Slice:
+        # The first moments after a switch refill caches that the other contender emptied.
+        if self._discard(contender):
+            self._run_for(contender, self._pace.discard)
+        window = contender.window(self._contenders.running())
+        window.open()
+        ran = self._run_for(contender, length)
+        use = window.close()
+        contender.refuse_fatal_errors(ran.errors, "operations of a slice")
+        place = self.step.place(contender.name, self.start, slot, block)
+        beside = self._beside.record(contender, ran) if self._beside is not None else None
+        return slice_of(place, ran, ran, use, beside=beside)
+
+    def _alone(self, contender: RunningContender, length: Second) -> float:
+        if self._discard(contender):
+            self._run(contender, self._stop(contender, self._pace.discard))
+        return self._run(contender, self._stop(contender, length)).qps
+
+    def _run_for(self, contender: RunningContender, seconds: Second) -> Ran:
+        return self._run_with_all(contender, self._stop(contender, seconds))
+
+    def _stop(self, contender: RunningContender, seconds: Second) -> Stop:
+        writes = self.step.test.writes
+        limit = self._positions.limit(contender.name, seconds) if writes else None
+        return Stop(seconds=seconds, positions=limit)
+
+    def _run_with_all(
+        self, contender: RunningContender, stop: Stop, rate: Rate | None = None
+    ) -> Ran:
+        """Run a contender, for a time with what is at work beside it; None: at the usual rate."""
+        if self._beside is None or stop.seconds is None:
+            return self._run(contender, stop, rate=rate)
+        beside = self._beside.command(contender, stop.seconds)
+        ran = self._run(contender, stop, beside, rate=rate)
+        self._beside.note(contender, ran)
+        return ran
+
+    def _run(
+        self, contender: RunningContender, stop: Stop, *beside: Beside, rate: Rate | None = None
+    ) -> Ran:
+        if self.cold is not None:
+            self.cold.let_run(contender)
+        timed = stop.seconds is not None
+        rate, begin = (rate or self._pace.rate, self._begin) if timed else (None, None)
+        if begin is not None:
+            self._positions.go_to(contender.name, begin)
+        session = self._session(contender)
+        if timed or stop.positions is None:
+            ran = self._driver.run(session, stop, rate, beside, begin=begin)
+        else:
+            ran = self._driver.advance(session, stop.positions)
+        self._positions.note(contender.name, ran)
+        return ran
+
+    def _age_equally(self) -> None:
+        """Let the contenders that did fewer writes catch up, so that all data ages alike."""
+        if self._beside is not None:
+            self._beside.age_equally(self._guard, self._running())
+        if self.step.test.writes:
+            catch_up(self._guard, self._running(), self._positions, self._run)
+
+    def _running(self) -> list[RunningContender]:
+        return self._contenders.having(self.step.test)
+
+    def _for_each(self, action: Callable[[RunningContender], object]) -> None:
+        for contender in self._running():
+            with self._guard(contender):
+                action(contender)
+
+    @contextmanager
+    def _guard(self, contender: RunningContender) -> Iterator[None]:
+        """Let a contender drop out when its server fails; of this test alone when it is too slow.
+
+        Raises:
+            SlowdustError: nobody is left.
+        """
+        with self._contenders.guard(contender):
+            self._driver.waits.subject = f"{self.step.test.name} on {contender.name}"
+            try:
+                yield
+            except TargetError as error:
+                if self.give_up is None or not error.is_timeout:
+                    raise
+                self._given_up.add(contender.name)
+                with suppress(SlowdustError):  # which a process may have taken with it
+                    self._close(contender)
+                self.give_up(contender, str(error))
+
+    def _session(self, contender: RunningContender) -> str:
+        return self.step.session(contender.name, self.start)

@@ -1,0 +1,1 @@
+"""The passes: a module for each way of observing tests."""

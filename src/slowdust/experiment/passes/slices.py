@@ -1,0 +1,393 @@
+"""Timed slices: each test in blocks of short slices, in starts until all is settled.
+
+Incarnations go on until every test is settled or the budget is spent.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from slowdust.analysis.comparison.verdict import FEWEST_INCARNATIONS, MINIMUM_BLOCKS
+from slowdust.analysis.results.storage import small_data
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.driver.protocol import Rate
+from slowdust.experiment.engine import schedule
+from slowdust.experiment.engine.cold_cache import ColdCache
+from slowdust.experiment.engine.loop import OpenExperiment, Pass, Starts
+from slowdust.experiment.engine.open_test import OpenTest, Pace
+from slowdust.experiment.engine.schedule import Start
+from slowdust.experiment.engine.slice_length import (
+    LENGTHS,
+    USUAL,
+    choose_length,
+    lengths_with_enough,
+    record_seconds,
+    usual_length,
+)
+from slowdust.experiment.engine.sliced import SlicedTests
+from slowdust.experiment.judging import Judge, all_far, all_settled
+from slowdust.experiment.passes.companions import Counters, Recalls, RoundTrips
+from slowdust.experiment.passes.delays import Delays
+from slowdust.experiment.passes.eta import Remaining, TurnsToCome
+from slowdust.experiment.plan import PlannedStep, plan
+from slowdust.experiment.spec.spec import Spec
+from slowdust.experiment.unsupported_tests import leave_out_what_is_lacking
+from slowdust.experiment.view import Status
+from slowdust.store.bounds import MOST_SLICES
+from slowdust.store.manifest import Method
+from slowdust.units import Second, format_duration
+from slowdust.wording import counted
+
+_BLOCKS_BEFORE_STOP = 5
+"""Blocks of an incarnation before its test may be settled: fewer say little about this restart."""
+
+_LOOK_EVERY: Second = 0.5
+"""Time between two looks at the verdicts: judging all tests takes longer than a short slice."""
+
+
+def method_of_slices(spec: Spec) -> Method:
+    benchmark = spec.configured_benchmark()
+    unused = {"tables", "rows"} if spec.workload else benchmark.unused_keys
+    return Method(
+        seed=spec.seed,
+        tables=None if "tables" in unused else spec.tables,
+        rows=None if "rows" in unused else spec.rows,
+        data=benchmark.loaded(spec.rows),
+        slice_s=spec.slice,
+        discard_s=spec.discard,
+        warmup_s=spec.warmup,
+        budget_s=spec.budget,
+        margin=spec.margin,
+        memory_bytes=spec.memory,
+        pool_bytes=spec.pool,
+        incarnations=schedule.incarnations(spec, len(plan(spec))),
+        rate=spec.rate.per_second if spec.rate else None,
+        arrivals=spec.rate.arrivals if spec.rate else None,
+        trial=spec.trial,
+    )
+
+
+class TimedTests(SlicedTests):
+    """The tests as they are timed: with cold caches where data are to be beyond them, and without
+    contenders whose operations do not end.
+    """
+
+    def __init__(self, experiment: OpenExperiment, pace: Pace) -> None:
+        super().__init__(experiment, pace, experiment.journal.manifest.preparations)
+
+    def sessions(self, step: PlannedStep, start: int) -> OpenTest:
+        test = super().sessions(step, start)
+        if self._experiment.spec.pool is not None or step.test.beyond_pool:
+            test.cold = ColdCache(self._experiment.contenders, step)
+        test.give_up = partial(self._give_up, step, start, self._experiment.clock.monotonic())
+        return test
+
+    def read_plans(self, step: PlannedStep) -> None:
+        """Read the plans of a step that the journal lacks, in sessions of their own.
+
+        These are closed then: what was executed in them is no part of the servers' totals.
+        """
+        journal = self._experiment.journal
+        having = self._experiment.contenders.having(step.test)
+        if not all(journal.has_plans(step, contender.name) for contender in having):
+            test = self.sessions(step, self._start.number)
+            test.open()
+            test.read_plans(partial(journal.add_plans, step))
+            test.close()
+            step.given_up = test.is_over
+
+    def _give_up(
+        self,
+        step: PlannedStep,
+        start: int,
+        begun: Second,
+        contender: RunningContender,
+        reason: str,
+    ) -> None:
+        """Keep that a contender does not execute a test in time, which it is not asked again."""
+        contender.given_up[step.test.name] = reason
+        after = self._experiment.clock.monotonic() - begun
+        self._experiment.journal.fail(step, contender.name, start, reason, after)
+        self._experiment.view.warning(f"{step.test.name} on {contender.name} failed: {reason}")
+        self.tables.revive(contender)
+
+
+class TimedSlices(Pass[OpenTest]):
+    """Measures the rates of all tests."""
+
+    def __init__(self, experiment: OpenExperiment) -> None:
+        super().__init__(experiment)
+        spec, contenders, view = experiment.spec, experiment.contenders, experiment.view
+        rate = Rate(spec.rate.per_second, spec.rate.arrivals) if spec.rate else None
+        self._pace = Pace(spec.discard, spec.warmup, rate)
+        self.tests: TimedTests = TimedTests(experiment, self._pace)
+        self._clock = experiment.clock
+        self.companions = [
+            Counters(contenders, self.journal),
+            Recalls(contenders, self.journal, self.tests.tables.data, view),
+        ]
+        self._round_trips = RoundTrips(contenders, self.journal)
+        self._delays = Delays(contenders) if spec.is_calibration else None
+        self._budget = schedule.Budget(spec.budget, self.journal.spent)
+        self._judge = Judge(contenders.names, spec.margin, self.journal)
+        self._seed = spec.seed
+        self._remaining = Remaining(self._clock)
+        self._round = 0
+        """Number of the incarnation that runs, among those that are planned."""
+        self._far: set[str] = set()
+        """Steps whose contenders are so far apart that few operations decide."""
+        self._due = 0
+        """Turns of this incarnation that are to come."""
+        self._begun = self._looked = self._clock.monotonic()
+        self._share: Second = 0.0
+        """The part of the budget that the turn has that runs."""
+
+    def missing(self) -> Starts:
+        """Yield the planned incarnations, then more for the unsure while the budget lasts."""
+        for sentence in leave_out_what_is_lacking(self.journal.steps, self.contenders.all):
+            self.contenders.warn(sentence)
+        self._warn_of_short_budget()
+        self._judge_all()  # of a resumed experiment, whose verdicts may have been others
+        self._round = 1
+        while self._wanted():
+            if todo := schedule.turns(self.journal.steps, self._round):
+                if self._delays is not None:  # data laid out once is one layout in all readings
+                    self.tests.tables.note_writes()
+                self._remaining.begin_incarnation()
+                yield Start(self.journal.last_incarnation + 1, todo)
+            self._round += 1
+
+    def begin(self, start: Start) -> None:
+        self.journal.record_servers(self.contenders)
+        took = format_duration(round(self._remaining.beside_start(0.0)))
+        self.announced.correct(self._needed(0.0), f"starting and loading the servers takes {took}")
+        self._warn_of_small_data()
+        self._due = sum(turn.action is schedule.Action.MEASURE for turn in start.turns)
+
+    def begins(self, step: PlannedStep) -> bool:
+        """Return whether there is time for the shortest turn of a step; it gets a share of it."""
+        if not self.announced.allows(self._least(step)):
+            return False
+        rounds_after = max(0, self._planned - self._round)
+        turns = schedule.turns_left(self._due, self._unsettled(), rounds_after)
+        self._share = self._budget.share(turns)
+        self._due -= 1
+        self._begun = self._looked = self._clock.monotonic()
+        return True
+
+    def before(self, step: PlannedStep) -> bool:
+        """Measure round trips and read plans, in which a step may be given up."""
+        self._round_trips.measure()
+        self.tests.read_plans(step)
+        return not step.given_up
+
+    def allows(self, seconds: Second) -> bool:
+        return self.announced.allows(seconds)
+
+    def observe(self, test: OpenTest) -> None:
+        """Measure blocks until the share is used or the step is settled."""
+        step = test.step
+        rng = random.Random(f"{self._seed}/{step.key}/{test.start}")
+        length = usual_length(test.per_second) if test.is_over else self._length(test)
+        if self._delays is not None:
+            self._delays.choose(test, step, length, rng)
+        if not test.is_over:
+            least = test.fewest_blocks(length) * test.expected_block(length)
+            left = self._share - self._under_way
+            self._remaining.needs(step.key, self._under_way + least)
+            self._correct(test)
+            if self.announced.allows(least):
+                keep = partial(self.journal.add, step)
+                enough = partial(self._enough, test, length)
+                test.blocks(length, left, rng, keep=keep, enough=enough)
+        if step.test.writes and not test.is_over:
+            self.journal.age(step, test.positions)
+        if self._delays is not None:
+            self._delays.clear()
+
+    def after(self, test: OpenTest) -> None:
+        step = test.step
+        step.given_up = test.is_over
+        took = test.ended - self._begun
+        self._budget.spent += took
+        self._remaining.measured(took)
+        self._judge_all()
+        if self.announced.ended_early:  # perhaps without all of the turn
+            return
+        self.journal.end_turn(step, self._budget.spent)
+        self.view.step_done(self._status(step, test.start, under_way=0.0))
+
+    def _enough(self, test: OpenTest, length: Second, blocks: int) -> bool:
+        """Return whether a step needs no block more than those that it has in this turn."""
+        if test.used_up() or test.is_over:
+            return True
+        if self._clock.monotonic() - self._looked < _LOOK_EVERY:
+            return False
+        self._looked = self._clock.monotonic()
+        status = self._status(test.step, test.start, self._under_way)
+        self.view.block(status)
+        if not self.announced.allows(test.expected_block(length)):
+            return True
+        may_end = test.slowest_operation > length or blocks >= _BLOCKS_BEFORE_STOP
+        return may_end and (self._settled(test.step, status) or test.step.key in self._far)
+
+    @property
+    def _planned(self) -> int:
+        return self.journal.manifest.method.incarnations
+
+    @property
+    def _under_way(self) -> Second:
+        return self._clock.monotonic() - self._begun
+
+    def _wanted(self) -> bool:
+        """Return whether another incarnation is planned, or afforded, and there is time for it."""
+        wanting = [step for step in self.journal.steps if step.is_open]
+        alone = len(self.contenders.names) > 1 and not self.contenders.comparable
+        if self.announced.ended_early or not wanting:
+            return False
+        if self._round > (1 if alone else self._planned):
+            least = sum(self._least(step, _BLOCKS_BEFORE_STOP) for step in wanting)
+            fits = self._remaining.beside_start(0.0) + least <= self.announced.room
+            return not alone and self._budget.left > least > 0 and fits
+        turns = (self._least(step) for step in wanting if step.turns_done < self._round)
+        return self._round == 1 or self.announced.allows(
+            self._remaining.beside_start(0.0) + sum(turns)
+        )
+
+    def _least(self, step: PlannedStep, blocks: int = MINIMUM_BLOCKS) -> Second:
+        """Return what a turn of a step with so many blocks takes, or the shortest it can have."""
+        usual = self._shortest_turn(blocks)
+        return max(usual, self._remaining.shortest_turn(step.key, usual))
+
+    def _unsettled(self) -> int:
+        return sum(step.is_open for step in self.journal.steps)
+
+    def _warn_of_short_budget(self) -> None:
+        turn = self._shortest_turn(MINIMUM_BLOCKS)
+        lacking = [self._planned - step.turns_done for step in self.journal.steps if step.is_open]
+        least = sum(max(0, lack) for lack in lacking) * turn
+        if least > self._budget.left:
+            tests, starts = counted(len(lacking), "test"), counted(max(lacking), "incarnation")
+            self.experiment.warn_of_short_budget(
+                self._budget.total, f"{tests} in {starts} take at least", least
+            )
+
+    def _shortest_turn(self, blocks: int) -> Second:
+        """Return the length of a turn with so many blocks: warm-up, and slices with discards."""
+        contenders = len(self.contenders.running())
+        slices = 2 * contenders * blocks
+        method = self.journal.manifest.method
+        length = method.slice_s or max(method.slice_lengths.values(), default=USUAL)
+        return contenders * self._pace.warmup + slices * (length + self._pace.discard)
+
+    def _warn_of_small_data(self) -> None:
+        """Say now, not only in the report, that data to be beyond the page caches are not."""
+        if any(step.test.beyond_pool for step in self.journal.steps):
+            for facts in self.journal.manifest.contenders:
+                if (small := small_data(facts)) is not None:
+                    self.view.warning(f"{facts.name}: {small}")
+
+    def _judge_all(self) -> None:
+        """Settle each test whose verdict holds now; measure again those that have lost theirs."""
+        if not self._may_settle:
+            return
+        for step in self.journal.keep_settled(self._judge.settled(self._others(), self._lacking)):
+            self.view.phase(f"{step.test.name} is open again: its verdict no longer holds")
+
+    def _length(self, test: OpenTest) -> Second:
+        """Return the length of the step's slices: as given, as chosen before, or chosen now."""
+        method, step = self.journal.manifest.method, test.step
+        if method.slice_s is not None:
+            return method.slice_s
+        if step.key not in method.slice_lengths:
+            chosen = self._chosen_length(test)
+            self.journal.keep_length(step, max(chosen, self._budget.total / MOST_SLICES))
+        return method.slice_lengths[step.key]
+
+    def _chosen_length(self, test: OpenTest) -> Second:
+        step, per_second = test.step, test.per_second
+        share = self._budget.total / len(self.journal.steps)
+        seconds = record_seconds(share, len(self.contenders.running()))
+        if lengths_with_enough(per_second) == [LENGTHS[-1]]:
+            seconds = 0.0  # there is nothing to choose, and a record of slow operations takes long
+        if self._pace.rate is not None:
+            seconds, per_second = 0.0, self._pace.rate.per_second
+        if step.test.beside is not None:
+            seconds = 0.0  # the side that is slower decides, of which no record is made
+        # What consumes rows has none to spare.
+        record = test.record_speed(seconds) if seconds and not step.test.consumes else None
+        return choose_length(record, self._pace.discard) if record else usual_length(per_second)
+
+    @property
+    def _may_settle(self) -> bool:
+        """Whether tests can be settled: not at a given rate, whose QPS is given, not found.
+
+        Nor in a calibration: its trials are all as long, so that half-widths can be compared.
+        """
+        found = self._pace.rate is None and self._delays is None
+        return found and self.contenders.comparable
+
+    def _others(self) -> list[str]:
+        running = (contender.name for contender in self.contenders.running())
+        return [name for name in running if name != self.contenders.names[0]]
+
+    def _lacking(self, step: PlannedStep) -> list[str]:
+        having = self.contenders.having(step.test)
+        return [each.name for each in self.contenders.running() if each not in having]
+
+    def _settled(self, step: PlannedStep, status: Status) -> bool:
+        others = {*self._others()}.difference(self._lacking(step))
+        return self._may_settle and all_settled(status.verdicts, others)
+
+    def _correct(self, test: OpenTest) -> None:
+        """Announce the end anew where operations are not as fast as was thought."""
+        name = test.step.test.name
+        why = f"{name} in start {self._round} of {max(self._round, self._planned)}"
+        if test.slowest_operation > LENGTHS[-1]:
+            takes = format_duration(test.slowest_operation)
+            why = f"{name}: an operation takes {takes} on {test.slowest}"
+        self.announced.correct(self._needed(self._under_way), why)
+
+    def _needed(self, under_way: Second) -> Second:
+        """Return the wall time to come if it is granted, when the turn that runs has gone on for
+        `under_way`.
+        """
+        wanting = [step for step in self.journal.steps if step.is_open]
+        to_come = [
+            TurnsToCome(
+                key=step.key,
+                turns=max(0, self._wanted_turns([step]) - step.turns_done),
+                decided=step.key in self._far,
+            )
+            for step in wanting
+        ]
+        starts_after = max(0, self._wanted_turns(wanting) - self._round)
+        budget_left = max(0.0, self._budget.left - under_way)
+        usual = self._shortest_turn(MINIMUM_BLOCKS)
+        left = self._remaining.left(budget_left, starts_after, under_way, to_come, usual)
+        return left + self.announced.following.together
+
+    def _wanted_turns(self, steps: Sequence[PlannedStep]) -> int:
+        far = all(step.key in self._far for step in steps)
+        return min(FEWEST_INCARNATIONS, self._planned) if far else self._planned
+
+    def _status(self, step: PlannedStep, incarnation: int, under_way: Second) -> Status:
+        after = max(0, self._planned - self._round)
+        start = f"start {incarnation} of {incarnation + after}"
+        status = self._judge.status(
+            step,
+            extent=f"{len(step.slices)} slices, {start}",
+            measured=self._budget.spent + under_way,
+            budget=self._budget.total,
+            settled=sum(step.settled for step in self.journal.steps),
+        )
+        others = {*self._others()}.difference(self._lacking(step))
+        if self._may_settle and all_far(status.verdicts, others):
+            self._far.add(step.key)
+        else:
+            self._far.discard(step.key)
+        left = min(self.announced.room, self._needed(under_way))
+        return replace(status, left=left, following=self.announced.following.together)

@@ -1,0 +1,356 @@
+"""Waits: servers with their instruments on, in short windows, apart from all timing.
+
+What tells of waits costs, so it is on in incarnations of its own, whose speed is no result. The
+contenders' windows take turns, A B B A, so that windows of one number are neighbours in time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+from slowdust.dbms.stages import Query, T
+from slowdust.dbms.waits import SampledWaits, SessionSample, TotalledWaits
+from slowdust.errors import SlowdustError
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.driver.process import Driver, TargetError
+from slowdust.experiment.driver.protocol import Ran, ResultSet, Stop
+from slowdust.experiment.engine.loop import OpenExperiment, Pass, Starts
+from slowdust.experiment.engine.open_test import OpenTest, RunAtRate
+from slowdust.experiment.engine.schedule import Start, turns_of
+from slowdust.experiment.engine.sliced import SlicedTests
+from slowdust.experiment.plan import PlannedStep, with_lasting_sessions
+from slowdust.probes.server.sessions import RUNNING, SessionSampler
+from slowdust.store.waits import NOT_SEEN, Syncs, Wait, WaitPlace, WaitSource, WaitWindow
+from slowdust.units import Second, known
+
+_EVERY: Second = 0.005
+"""Time between two samples of all sessions' wait events."""
+_CONNECTING: Second = 0.05
+"""Time from the order to sample to the beginning of the window, in which the sampler connects."""
+_US_PER_S = 1e6
+
+_Answer = TypeVar("_Answer")
+
+RunSessions = Callable[[Stop], Ran]
+"""A function that runs the operations of a contender's sessions."""
+
+
+@dataclass(frozen=True)
+class PlannedWindow:
+    """A window that is to be observed."""
+
+    place: WaitPlace
+    contender: RunningContender
+    serving: Sequence[int]
+    """The processes or threads that serve its sessions; empty if unknown."""
+    seconds: Second
+
+
+@dataclass
+class SeenWaits:
+    """The part of a record that the server tells."""
+
+    source: WaitSource
+    samples: int | None = None
+    waits: list[Wait] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
+    blockers: dict[str, int] = field(default_factory=dict)
+
+
+class Observer:
+    """Observes windows, by the driver that runs the operations and another one that samples."""
+
+    def __init__(self, driver: Driver, sampling: Driver, warn: Callable[[str], None]) -> None:
+        """`warn` gets a sentence where a server does not tell its waits."""
+        self._driver = driver
+        self._sampling = sampling
+        self._warn = warn
+
+    def observe(self, window: PlannedWindow, run: RunSessions) -> WaitWindow:
+        """Observe a contender's sessions while `run` lets them carry out operations.
+
+        Raises:
+            TargetError: the server fails.
+        """
+        contender, sessions = window.contender, SessionSampler(window.serving)
+
+        def observed() -> Ran:
+            with sessions:
+                return run(Stop(seconds=window.seconds))
+
+        seen: list[SeenWaits] = []
+        for told in contender.family.waits(contender.server.site):
+            if isinstance(told, SampledWaits):
+                observed = self._sampled(window, told, observed, seen)
+            else:
+                observed = self._totalled(window, told, observed, seen)
+        syncs = _sync_totals(contender)
+        ran = observed()
+        contender.refuse_fatal_errors(ran.errors, "operations that were observed")
+        return WaitWindow(
+            place=window.place,
+            operations=ran.operations,
+            seconds=ran.seconds,
+            sources=[each.source for each in seen],
+            samples=next(iter(known(each.samples for each in seen)), None),
+            waits=sorted((w for each in seen for w in each.waits), key=lambda wait: -wait.us),
+            known=[event for each in seen for event in each.known],
+            blockers={event: n for each in seen for event, n in each.blockers.items()},
+            syncs=_syncs_between(syncs, _sync_totals(contender)),
+            sessions=sessions.time() if window.serving else None,
+        )
+
+    def _totalled(
+        self,
+        window: PlannedWindow,
+        told: TotalledWaits,
+        run: Callable[[], Ran],
+        seen: list[SeenWaits],
+    ) -> Callable[[], Ran]:
+        """Return `run` between two readings of the totals."""
+
+        def totals() -> list[Wait]:
+            return self._asked(window, told.totals)
+
+        def known_events() -> list[str]:
+            return [] if window.place.repeat else self._asked(window, told.events)
+
+        def observed() -> Ran:
+            before = self._if_told(window, totals)
+            ran = run()
+            after = self._if_told(window, totals)
+            if before is not None and after is not None:
+                waits = waits_between(before, after)
+                seen.append(SeenWaits(told.source, waits=waits, known=known_events()))
+            return ran
+
+        return observed
+
+    def _sampled(
+        self,
+        window: PlannedWindow,
+        told: SampledWaits,
+        run: Callable[[], Ran],
+        seen: list[SeenWaits],
+    ) -> Callable[[], Ran]:
+        """Return `run` with samples beside it."""
+
+        def sample() -> list[ResultSet]:
+            target, length = window.contender.target, window.seconds + _CONNECTING
+            (statement,) = told.sessions.statements
+            return self._sampling.sample(target, statement, _EVERY, length)
+
+        def observed() -> Ran:
+            with ThreadPoolExecutor(1) as pool:
+                sampling = pool.submit(sample)
+                time.sleep(_CONNECTING)
+                ran = run()
+                results = self._if_told(window, sampling.result)
+            if results is None:
+                return ran
+            samples = [told.sessions.read([result.rows]) for result in results]
+            end = ran.started + ran.seconds
+            in_window = [[x for x in sample if ran.started <= x.at <= end] for sample in samples]
+            seen.append(seen_in_samples(told.source, in_window, window.serving, ran.seconds))
+            return ran
+
+        return observed
+
+    def _asked(self, window: PlannedWindow, query: Query[T]) -> T:
+        answers = self._driver.sql(window.contender.target, query.statements)
+        return query.read([answer.rows for answer in answers])
+
+    def _if_told(self, window: PlannedWindow, ask: Callable[[], _Answer]) -> _Answer | None:
+        """Return what a server answers; None, and a warning, where it does not know the question.
+
+        Raises:
+            TargetError: it cannot be asked.
+        """
+        try:
+            return ask()
+        except TargetError as error:
+            if error.kind == "connection":
+                raise
+            name = window.contender.name
+            self._warn(f"{name} does not tell all that its sessions wait for: {error}")
+            return None
+
+
+def waits_between(before: Iterable[Wait], after: Iterable[Wait]) -> list[Wait]:
+    """Return what was added to the totals; without events of which there were none."""
+    earlier = {wait.event: wait for wait in before}
+    waits = []
+    for wait in after:
+        first = earlier.get(wait.event, Wait(event=wait.event, kind=wait.kind, us=0.0, times=0))
+        us, times = wait.us - first.us, (wait.times or 0) - (first.times or 0)
+        if us > 0 or times > 0:
+            waits.append(Wait(event=wait.event, kind=wait.kind, us=us, times=times))
+    return waits
+
+
+def seen_in_samples(
+    source: WaitSource,
+    samples: Sequence[Sequence[SessionSample]],
+    serving: Sequence[int],
+    seconds: Second,
+) -> SeenWaits:
+    """Return the time of each event: its share of the samples, of the time of all sessions.
+
+    Each sample has all sessions; those of processes that are not `serving` are left out, unless
+    these are unknown.
+    """
+    own = set(serving)
+    kept = [
+        {each.process: each for each in sample if not own or each.process in own}
+        for sample in samples
+    ]
+    looks = sum(len(sample) for sample in kept)
+    if not looks:
+        return SeenWaits(source, samples=0)
+    us_of_a_look = _US_PER_S * seconds / sum(1 for sample in kept if sample)
+    events = Counter(
+        (each.event, each.kind)
+        for sample in kept
+        for each in sample.values()
+        if each.event is not None and each.kind is not None
+    )
+    return SeenWaits(
+        source,
+        samples=looks,
+        waits=[
+            Wait(event=event, kind=kind, us=number * us_of_a_look)
+            for (event, kind), number in events.items()
+        ],
+        blockers=dict(Counter(map(str, _blockers(kept))).most_common()),
+    )
+
+
+def _blockers(samples: Iterable[Mapping[int, SessionSample]]) -> Iterable[str]:
+    """Yield what the session did that each waiting one waited for in the end."""
+    for sample in samples:
+        for each in sample.values():
+            if each.blockers:
+                first = _head_of_queue(each, sample)
+                if first is None:
+                    yield NOT_SEEN
+                else:
+                    yield RUNNING if first.event is None else first.event
+
+
+def _head_of_queue(
+    waiting: SessionSample, sample: Mapping[int, SessionSample]
+) -> SessionSample | None:
+    """Return the session that holds up the others; None where the sample lacks it."""
+    seen: set[int] = set()
+    current: SessionSample | None = waiting
+    while current is not None and current.blockers and current.process not in seen:
+        seen.add(current.process)
+        current = sample.get(current.blockers[0])
+    return current
+
+
+def _sync_totals(contender: RunningContender) -> dict[str, Syncs] | None:
+    """Return the totals of the waits for the disk; None where nothing counts them."""
+    syncs = contender.instance.syncs
+    try:
+        return None if syncs is None or not syncs.attached else syncs.totals()
+    except OSError:
+        return None
+
+
+def _syncs_between(
+    before: Mapping[str, Syncs] | None, after: Mapping[str, Syncs] | None
+) -> dict[str, Syncs] | None:
+    if before is None or after is None:
+        return None
+    return {
+        call: Syncs(calls=total.calls - before[call].calls, us=total.us - before[call].us)
+        for call, total in after.items()
+        if total.calls > before[call].calls
+    }
+
+
+INCARNATIONS = 2
+"""Starts of each server."""
+REPEATS = 6
+"""Windows of a step on one contender in one incarnation."""
+_SECONDS: Second = 0.5
+"""Length of a window."""
+
+
+class Waits(Pass[OpenTest]):
+    """Observes the waits of every contender in every step."""
+
+    subject = "observing the waits"
+
+    def __init__(
+        self, experiment: OpenExperiment, starts: int = INCARNATIONS, repeats: int = REPEATS
+    ) -> None:
+        """Observe `repeats` windows in each of so many starts of the servers."""
+        super().__init__(experiment)
+        self.tests = SlicedTests(experiment)
+        self._starts = starts
+        self._repeats = repeats
+        self._observer: Observer
+
+    def missing(self) -> Starts:
+        """Yield the starts in which a step lacks its last window."""
+        if not self.announced.allows(self.announced.following.waits):
+            return
+        observed = with_lasting_sessions(self.journal.steps, "waits", self.contenders.warn)
+        for number in range(1, self._starts + 1):
+            due = [step.key for step in observed if self._is_missing(step, number)]
+            if due:
+                self.contenders.for_each(self._prepare)
+                driver = self.contenders.driver
+                with driver.another() as sampling:
+                    self._observer = Observer(driver, sampling, self.contenders.warn)
+                    yield Start(number, turns_of(self.journal.steps, due))
+
+    def observe(self, test: OpenTest) -> None:
+        self.view.phase(f"observing the waits of {test.step.test.name}")
+        seconds = test.window(_SECONDS, self._repeats)
+        if seconds > 0:
+            for repeat in range(self._repeats):
+                test.each(partial(self._window, test, repeat, seconds), turn=repeat)
+
+    def _prepare(self, contender: RunningContender) -> None:
+        contender.server.stop()
+        try:
+            contender.instance.observe_waits()
+        except SlowdustError as error:
+            self.contenders.warn(f"The calls of fsync are not timed: {error}")
+
+    def _is_missing(self, step: PlannedStep, start: int) -> bool:
+        done = {
+            window.place.contender
+            for window in self.journal.waits
+            if (window.place.test, window.place.clients) == (step.test.name, step.clients)
+            and (window.place.incarnation, window.place.repeat) == (start, self._repeats - 1)
+        }
+        return not done.issuperset(each.name for each in self.contenders.running())
+
+    def _window(
+        self,
+        test: OpenTest,
+        repeat: int,
+        seconds: Second,
+        contender: RunningContender,
+        run: RunAtRate,
+    ) -> None:
+        place = WaitPlace(
+            benchmark=test.step.test.benchmark,
+            test=test.step.test.name,
+            clients=test.step.clients,
+            contender=contender.name,
+            incarnation=test.start,
+            repeat=repeat,
+        )
+        planned = PlannedWindow(place, contender, test.serving(contender), seconds)
+        self.journal.add_waits(self._observer.observe(planned, run))

@@ -1,1 +1,0 @@
-"""The loop of benchmarks that are measured in long steps."""

@@ -1,1 +1,0 @@
-"""Observation of what servers wait for, apart from all timing."""

@@ -1,1 +1,0 @@
-"""The Insert Benchmark's files and those of the scripts around it."""

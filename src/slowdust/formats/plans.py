@@ -1,0 +1,462 @@
+"""Plans as servers print them, read as trees of operators.
+
+Plans of Postgres are JSON documents and the text of EXPLAIN. A document is written as the text
+first, in the words of `EXPLAIN (COSTS OFF)`, so that there is one reader; of MySQL and MariaDB the
+driver's line for each table of the tabular EXPLAIN; of SQLite, and of FerretDB over it, EXPLAIN
+QUERY PLAN's steps, a line each; of MongoDB the driver's line for each stage, its inputs indented.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+
+@dataclass(frozen=True)
+class PlanNode:
+    """An operator with its inputs, and the words that its server has for it.
+
+    The root of a plan that is a list of steps has neither an operator nor lines.
+    """
+
+    operator: str
+    """The server's word: 'Index Scan', 'Hash Join', 'ref', 'SEARCH', 'IXSCAN'."""
+    lines: tuple[str, ...] = ()
+    """The node's own lines as the server prints them, indented; those of its inputs follow."""
+    relation: str = ""
+    """The table, function or CTE that it reads or changes, where the server prints that."""
+    alias: str = ""
+    """The name that it has in the statement."""
+    index: str = ""
+    join: str = ""
+    """The kind of a join, but for inner ones: 'Left', 'Semi'; of MySQL the algorithm of its join
+    buffer."""
+    role: str = ""
+    """What it is to the node above, unless an input: 'SubPlan 1', 'CTE c', 'dependent subquery'."""
+    conditions: tuple[tuple[str, str], ...] = ()
+    """Conditions and keys with their placement: ('Index Cond', '(id = 5)')."""
+    remarks: tuple[str, ...] = ()
+    """All else that tells how it works: 'Using filesort', 'COVERING'."""
+    workers: int = 0
+    """Parallel workers that are planned."""
+    children: tuple[PlanNode, ...] = ()
+
+    def walk(self) -> Iterator[PlanNode]:
+        """Yield the node and all beneath it, in the order in which a server prints them."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+@dataclass
+class Outline:
+    """Nodes with the column at which each begins; they become a tree.
+
+    A node belongs to the last one before it that begins further to the left.
+    """
+
+    nodes: list[tuple[int, PlanNode]]
+
+    def tree(self) -> PlanNode:
+        """Return the tree, below a root without an operator if several nodes are leftmost."""
+        place = 0
+
+        def siblings(beyond: int) -> tuple[PlanNode, ...]:
+            """Take the nodes from the next one on that begin further to the right than `beyond`."""
+            nonlocal place
+            taken: list[PlanNode] = []
+            while place < len(self.nodes) and self.nodes[place][0] > beyond:
+                column, node = self.nodes[place]
+                place += 1
+                children = siblings(column)
+                taken.append(replace(node, children=(*node.children, *children)))
+            return tuple(taken)
+
+        roots = siblings(-1)
+        return roots[0] if len(roots) == 1 else PlanNode("", children=roots)
+
+
+_Document = Mapping[str, Any]
+
+_STRATEGIES = {
+    "Sorted": "GroupAggregate",
+    "Hashed": "HashAggregate",
+    "Mixed": "MixedAggregate",
+}
+_IN_HEADING = frozenset(
+    {
+        *("Node Type", "Strategy", "Partial Mode", "Operation", "Command", "Join Type"),
+        *("Parallel Aware", "Async Capable", "Scan Direction", "Custom Plan Provider"),
+        *("Index Name", "Relation Name", "Schema", "Alias", "Function Name", "CTE Name"),
+        *("Table Function Name", "Tuplestore Name", "Parent Relationship", "Subplan Name"),
+    }
+)
+_NOT_PRINTED = frozenset(
+    {"Startup Cost", "Total Cost", "Plan Rows", "Plan Width", "Inner Unique", "Output"}
+)
+"""Costs and estimates, and what the text tells only when it is asked for more."""
+_NAMES = ("Relation Name", "Function Name", "CTE Name", "Table Function Name", "Tuplestore Name")
+_PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_$]*")
+
+_COSTS = re.compile(r" *\((?:cost|actual|never)\b.*\)$")
+_LABEL = re.compile(r"(?:InitPlan|SubPlan|CTE) .*")
+_TARGET = re.compile(r"(?:Insert|Update|Delete|Merge) on .*")
+"""A partition that a node changes: it stands below the node's first line, and is no node."""
+_NAME = r'(?:"(?:[^"]|"")*"|[^\s"]+)'
+_HEADING = re.compile(
+    rf"(?P<operator>.*?)(?: using (?P<index>{_NAME}))?"
+    rf"(?: on (?P<relation>{_NAME})(?: (?P<alias>{_NAME}))?)?"
+)
+_JOIN = re.compile(
+    r"(?P<parallel>Parallel )?(?:(?P<loop>Nested Loop)|(?P<how>Merge|Hash))"
+    r"(?: (?P<kind>[A-Z].*?))? Join"
+)
+_PLACEMENTS = re.compile(r"(?!Rows Removed)(?:.* )?(?:Cond|Condition|Filter|Key|Keys|By)")
+_WORKERS = "Workers Planned"
+_JIT = "JIT"
+_OPTION = re.compile(r"(\w+) true")
+_EVERY_JIT = ("Expressions", "Deforming")
+
+
+def _parse_postgres(text: str) -> PlanNode:
+    """Return the tree of a JSON document, or of EXPLAIN's text."""
+    lines = text.splitlines()
+    if text.lstrip().startswith("["):
+        try:
+            document = msgspec.json.decode(text, type=list[dict[str, Any]])[0]
+            lines = [*_written(document["Plan"], 0, ""), *_jit_lines(document.get(_JIT))]
+        except (msgspec.MsgspecError, LookupError, TypeError, AttributeError):
+            pass  # a text as any other
+    return _read(lines)
+
+
+def _written(node: _Document, indent: int, arrow: str) -> Iterator[str]:
+    """Yield the lines of a node and all beneath it."""
+    yield " " * indent + arrow + _heading(node)
+    below = indent + len(arrow) + 2
+    for key, value in node.items():
+        for line in _property(key, value):
+            yield " " * below + line
+    for child in node.get("Plans", ()):
+        label = child.get("Subplan Name")
+        if label:
+            yield " " * below + label
+        yield from _written(child, below + (2 if label else 0), "->  ")
+
+
+def _heading(node: _Document) -> str:
+    kind = str(node["Node Type"])
+    if kind == "ModifyTable":
+        kind = node["Operation"]
+    elif kind == "Aggregate":
+        kind = _STRATEGIES.get(node.get("Strategy", ""), kind)
+        mode = node.get("Partial Mode", "Simple")
+        kind = kind if mode == "Simple" else f"{mode} {kind}"
+    elif kind == "SetOp":
+        hashed = "Hash" if node.get("Strategy") == "Hashed" else ""
+        kind = f"{hashed}{kind} {node.get('Command', '')}".rstrip()
+    elif "Join Type" in node and node["Join Type"] != "Inner":
+        kind = f"{kind.removesuffix(' Join')} {node['Join Type']} Join"
+    elif "Custom Plan Provider" in node:
+        kind = f"{kind} ({node['Custom Plan Provider']})"
+    if node.get("Scan Direction") == "Backward":
+        kind += " Backward"
+    parallel = "Parallel " if node.get("Parallel Aware") else ""
+    return f"{parallel}{kind}{_place(node)}"
+
+
+def _place(node: _Document) -> str:
+    """Return what a node works on: ' using index on table alias'."""
+    index = node.get("Index Name")
+    relation = next((node[name] for name in _NAMES if name in node), None)
+    alias = node.get("Alias")
+    if relation is None:
+        relation, alias = alias, None
+    if node["Node Type"] == "Bitmap Index Scan":
+        relation, index = index, None
+    words = f" using {_quoted(index)}" if index else ""
+    if relation:
+        words += f" on {_quoted(relation)}"
+    return words + (f" {_quoted(alias)}" if alias and alias != relation else "")
+
+
+def _quoted(name: str) -> str:
+    if _PLAIN_NAME.fullmatch(name):
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _property(key: str, value: object) -> Iterator[str]:
+    """Yield the lines that the text has for a key of a document."""
+    if key in _IN_HEADING or key in _NOT_PRINTED or value in (False, 0):
+        return
+    if key == "Grouping Sets" and isinstance(value, list):
+        for each in value:
+            for name, sets in each.items():
+                if name.endswith("Keys"):
+                    yield from (f"{name[:-1]}: {', '.join(keys) or '()'}" for keys in sets)
+    elif isinstance(value, list) and all(isinstance(each, str) for each in value):
+        yield f"{key}: {_on_one_line(', '.join(value))}"
+    elif isinstance(value, (str, int, float)):
+        yield f"{key}: {_on_one_line(str(value).lower() if value is True else str(value))}"
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split("\n"))
+
+
+def _jit_lines(jit: _Document | None) -> list[str]:
+    if not jit:
+        return []
+    options = [name for name, is_on in jit.get("Options", {}).items() if is_on]
+    return ["JIT:", f"  Options: {', '.join(f'{name} true' for name in options)}"]
+
+
+@dataclass
+class _Open:
+    """A node that is being read."""
+
+    column: int
+    heading: str
+    role: str
+    lines: list[str]
+    properties: list[tuple[str, str]] = field(default_factory=list)
+
+    def node(self) -> PlanNode:
+        if self.heading == "JIT:":
+            return self._jit()
+        found = _HEADING.fullmatch(self.heading)
+        operator, index, relation, alias = (
+            (found["operator"], found["index"], found["relation"], found["alias"])
+            if found
+            else (self.heading, None, None, None)
+        )
+        if operator == "Bitmap Index Scan":
+            index, relation = relation, None
+        join = _JOIN.fullmatch(operator)
+        if join is not None:
+            operator = (join["parallel"] or "") + (join["loop"] or f"{join['how']} Join")
+        workers = next((value for key, value in self.properties if key == _WORKERS), "0")
+        return PlanNode(
+            operator=operator,
+            lines=tuple(self.lines),
+            relation=_unquoted(relation),
+            alias=_unquoted(alias or relation),
+            index=_unquoted(index),
+            join=(join["kind"] or "") if join is not None else "",
+            role=self.role,
+            conditions=tuple(
+                (key, value) for key, value in self.properties if _PLACEMENTS.fullmatch(key)
+            ),
+            workers=int(workers) if workers.isdigit() else 0,
+        )
+
+    def _jit(self) -> PlanNode:
+        """Return JIT as a node; the size of what it compiles is an estimate as costs are."""
+        options = (value for key, value in self.properties if key == "Options")
+        used = {name for value in options for name in _OPTION.findall(value)}
+        remarks = tuple(sorted(used.difference(_EVERY_JIT)))
+        return PlanNode(_JIT, tuple(self.lines), remarks=remarks)
+
+
+def _unquoted(name: str | None) -> str:
+    if name is None:
+        return ""
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name
+
+
+def _read(lines: Sequence[str]) -> PlanNode:
+    opened: list[_Open] = []
+    role, label = "", []
+    for line in lines:
+        text = line.strip()
+        indent = len(line) - len(line.lstrip())
+        is_node = text.startswith("->") or not opened or text == "JIT:"
+        if not is_node and _LABEL.fullmatch(text):
+            role, label = text, [line]
+            continue
+        if not is_node and opened[-1].heading == "JIT:":
+            indent = 0
+        if is_node:
+            heading = _COSTS.sub("", text.removeprefix("->").strip())
+            column = indent + 1 if opened else 0  # a root of one line has its inputs beneath it
+            shown = [*label, _COSTS.sub("", line)]
+            opened.append(_Open(column, heading, role, shown))
+            role, label = "", []
+            continue
+        opened[-1].lines.append(line)
+        key, colon, value = text.partition(": ")
+        if colon and not _TARGET.fullmatch(text):
+            opened[-1].properties.append((key, value))
+    return Outline([(each.column, each.node()) for each in opened]).tree()
+
+
+_LINE = re.compile(
+    r"(?P<table>\S.*?): (?P<access>\S+)(?: (?P<key>[^;(][^;]*?))?(?: \((?P<ref>[^;]*)\))?"
+)
+_ROLE = re.compile(
+    r"(?P<role>primary|(?:dependent |uncacheable )?(?:subquery|derived|union)|union result"
+    r"|materialized|lateral derived|recursive union)(?: \d+)?"
+)
+_JOIN_BUFFER = re.compile(r"Using join buffer(?: \((?P<how>.*)\))?")
+_ALGORITHMS = (
+    ("BNLH", "hash join"),
+    ("hash join", "hash join"),
+    ("BKA", "batched key access"),
+    ("Batched Key Access", "batched key access"),
+)
+"""Words of versions for the algorithm of a join buffer, and its name; else a block nested loop."""
+
+
+def _parse_mysql(text: str) -> PlanNode:
+    """Return a root whose children are the tables, in the order in which they are joined."""
+    return PlanNode("", children=tuple(_table(line) for line in text.splitlines()))
+
+
+def _table(line: str) -> PlanNode:
+    head, *words = line.split("; ")
+    found = _LINE.fullmatch(head)
+    if found is None:
+        return PlanNode(head, (line,), remarks=tuple(words))
+    role = join = ""
+    remarks = []
+    for word in words:
+        if part := _ROLE.fullmatch(word):
+            role = part["role"]
+        elif buffer := _JOIN_BUFFER.fullmatch(word):
+            join = _algorithm(buffer["how"] or "")
+        else:
+            remarks.append(word)
+    return PlanNode(
+        operator=found["access"],
+        lines=(line,),
+        alias=found["table"],
+        index=found["key"] or "",
+        join=join,
+        role=role,
+        conditions=(("ref", found["ref"]),) if found["ref"] else (),
+        remarks=tuple(remarks),
+    )
+
+
+def _algorithm(how: str) -> str:
+    return next((name for word, name in _ALGORITHMS if word in how), "block nested loop")
+
+
+_CONSTRAINTS = r"(?: \((?P<constraints>[^()]*(?:\([^()]*\)[^()]*)*)\))?"
+_STEP = re.compile(
+    r"(?P<verb>SCAN|SEARCH) (?:TABLE )?(?:(?P<subquery>SUBQUERY )(?=\S))?(?P<table>.+?)"
+    r"(?: AS (?P<alias>\S+))?"
+    r"(?: USING (?P<how>(?:AUTOMATIC |PARTIAL |COVERING )*)"
+    r"(?:INDEX(?: (?!\()(?P<index>.+?))?|(?P<key>(?:INTEGER )?PRIMARY KEY))"
+    rf"(?: FOR IN-OPERATOR)?{_CONSTRAINTS})?"
+    r"(?: VIRTUAL TABLE INDEX (?P<virtual>.*?))?"
+    r"(?: (?:LEFT|RIGHT|FULL|EXISTS)(?:-JOIN)?)?(?: \(~\d+ rows?\))?"
+)
+_CONSTANTS = re.compile(r"SCAN (?:\d+ )?CONSTANT ROWS?")
+_FILTER = re.compile(rf"(?P<operator>BLOOM FILTER) ON (?P<table>.+?){_CONSTRAINTS}")
+_NUMBERED = re.compile(
+    r"(?P<operator>(?:EXECUTE )?(?:CORRELATED |REUSE )?(?:LIST |SCALAR )?SUBQUERY"
+    r"|CO-ROUTINE|MATERIALIZE|INDEX)(?: (?P<name>.*))?"
+)
+"""A step whose name or number its version has chosen."""
+_GENERATED = re.compile(r"\(?subquery-?\w*\)?|\d+|0x[0-9a-f]+", re.IGNORECASE)
+SUBQUERY = "(subquery)"
+"""The name of all subqueries that a version has numbered: newer ones have the statement's names."""
+_PART_OF_ORDER = re.compile(r"(?:RIGHT PART|LAST (?:\d+ )?TERMS?) OF ")
+_INDENT = "  "
+
+
+def _parse_sqlite(text: str) -> PlanNode:
+    """Return a root whose children are the steps at the left."""
+    nodes = [
+        ((len(line) - len(line.lstrip())) // len(_INDENT), _step(line))
+        for line in text.splitlines()
+    ]
+    tree = Outline(nodes).tree()
+    return tree if not tree.operator else PlanNode("", children=(tree,))
+
+
+def _step(line: str) -> PlanNode:
+    text = line.strip()
+    if _CONSTANTS.fullmatch(text):
+        return PlanNode("SCAN CONSTANT ROW", (line,))
+    if found := _STEP.fullmatch(text):
+        name = found["alias"] or found["table"].strip('"')
+        remarks = (found["how"] or "").split()
+        if found["virtual"]:
+            remarks.append(f"VIRTUAL TABLE INDEX {found['virtual']}")
+        return PlanNode(
+            operator=found["verb"],
+            lines=(line,),
+            alias=SUBQUERY if _GENERATED.fullmatch(name) else name,
+            index=found["index"] or found["key"] or "",
+            conditions=_constraints(found["constraints"]),
+            remarks=tuple(remarks),
+        )
+    if found := _FILTER.fullmatch(text):
+        return PlanNode(
+            operator=found["operator"],
+            lines=(line,),
+            alias=found["table"],
+            conditions=_constraints(found["constraints"]),
+        )
+    if found := _NUMBERED.fullmatch(text):
+        return PlanNode(found["operator"], (line,), relation=found["name"] or "")
+    return PlanNode(_PART_OF_ORDER.sub("PART OF ", text), (line,))
+
+
+def _constraints(text: str | None) -> tuple[tuple[str, str], ...]:
+    return (("constraints", text),) if text else ()
+
+
+_DIRECTIONS = ("forward", "backward")
+_INDENT_OF_MONGODB = "  "
+
+
+def _parse_mongodb(text: str) -> PlanNode:
+    """Return the stages as a tree."""
+    nodes = [
+        ((len(line) - len(line.lstrip())) // len(_INDENT_OF_MONGODB), _stage(line))
+        for line in text.splitlines()
+    ]
+    return Outline(nodes).tree()
+
+
+def _stage(line: str) -> PlanNode:
+    """Return a stage of `STAGE index direction`, of which an index's name may have blanks."""
+    stage, _, rest = line.strip().partition(" ")
+    words = rest.split(" ")
+    remarks = tuple(word for word in words[-1:] if word in _DIRECTIONS)
+    index = " ".join(words[:-1] if remarks else words)
+    return PlanNode(stage, (line,), index=index, remarks=remarks)
+
+
+__all__ = ["PlanNode", "parse_plan"]
+
+_READERS: dict[str, Callable[[str], PlanNode]] = {
+    "mysql": _parse_mysql,
+    "mariadb": _parse_mysql,
+    "sqlite": _parse_sqlite,
+    "ferretdb": _parse_sqlite,
+    "mongodb": _parse_mongodb,
+}
+_MOST_KEPT = 4096
+"""Plans of an experiment are compared by its report, its reasons and its explanations."""
+
+
+@lru_cache(_MOST_KEPT)
+def parse_plan(text: str, dbms: str) -> PlanNode:
+    """Return the tree of a plan that the driver has read.
+
+    Postgres' plans are JSON documents or, of earlier experiments, EXPLAIN's text; MySQL's and
+    MariaDB's a line for each table; SQLite's and FerretDB's a line for each step, indented or, of
+    earlier experiments and versions, flat; MongoDB's a line for each stage. A line in none of these
+    forms is an operator of its own.
+    """
+    return _READERS.get(dbms, _parse_postgres)(text)

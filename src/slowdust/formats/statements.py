@@ -1,0 +1,250 @@
+"""Statements that servers have seen: logs and exports of statistics.
+
+Logs are the slow log of MySQL and MariaDB, and Postgres' log as text or as CSV; statistics are
+pg_stat_statements, and the digests of the Performance Schema.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Execution:
+    """A statement that was executed, as a log has it."""
+
+    text: str
+    parameters: tuple[str | None, ...] = ()
+    """The values of `$1` and so on, None for NULL; empty where they stand in the text."""
+
+
+@dataclass(frozen=True)
+class Digest:
+    """A statement without its values, and how often it was executed, as statistics have it."""
+
+    text: str
+    calls: int
+    example: str | None = None
+    """One execution with its values."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """All that a file tells of statements."""
+
+    dialect: str
+    """The DBMS that wrote it: `postgres` or `mysql`, which stands for MariaDB too."""
+    what: str
+    """The kind of file, in words."""
+    executions: tuple[Execution, ...] = ()
+    digests: tuple[Digest, ...] = ()
+
+
+_SLOW = re.compile(r"^# (Time: +\d|User@Host: .*\[.*\] @ |Query_time: [\d.]+)", re.MULTILINE)
+"""What an entry of the slow log begins with; other lines with # behind it may be its own."""
+_STARTED = re.compile(r", Version: .* started with:$")
+"""The first line of what a server writes into its slow log when it starts."""
+_ITS_OWN = re.compile(r"(use [^;]*|SET (?:\w+=\d+,)*timestamp=\d+);$", re.IGNORECASE)
+_ADMINISTRATOR = "# administrator command: "
+_MESSAGE = re.compile(
+    r"(?:duration: [\d.]+ ms\s+)?(?:statement|execute [^:]*): (?P<statement>.*)", re.DOTALL
+)
+_ENTRY = re.compile(rf"LOG:  {_MESSAGE.pattern}")
+_VALUES = re.compile(r"parameters: (?P<values>.*)", re.IGNORECASE | re.DOTALL)
+_PARAMETER = re.compile(r"\$\d+ = (NULL|'(?:[^']|'')*')")
+_KIND = re.compile(
+    r"(?P<kind>LOG|ERROR|WARNING|DETAIL|STATEMENT|HINT|CONTEXT|FATAL|PANIC|NOTICE|INFO|DEBUG[1-5]"
+    r"|QUERY|LOCATION):  "
+)
+_COLUMNS_OF_CSV = 14
+_MESSAGE_COLUMN, _DETAIL_COLUMN, _SEVERITY_COLUMN = 13, 14, 11
+
+
+def read_log(text: str) -> Seen | None:
+    """Return the statements of a log; None if the text is no log that is known."""
+    if _SLOW.search(text):
+        return Seen("mysql", "slow log", executions=tuple(_slow_log(text)))
+    rows = _csv_log(text)
+    if rows is not None:
+        return Seen("postgres", "log of Postgres (CSV)", executions=tuple(rows))
+    if _ENTRY.search(text):
+        return Seen("postgres", "log of Postgres", executions=tuple(_postgres_log(text)))
+    return None
+
+
+def _slow_log(text: str) -> Iterator[Execution]:
+    lines: list[str] | None = None
+    header = False
+    for line in text.split("\n"):
+        begins = _SLOW.match(line)
+        if begins or _STARTED.search(line):
+            yield from _executed(lines or [])
+            lines, header = ([], True) if begins else (None, False)
+        elif lines is not None and not (header and line.startswith("#")):
+            header = False
+            lines.append(line)
+    yield from _executed(lines or [])
+
+
+def _executed(lines: Sequence[str]) -> Iterator[Execution]:
+    """Yield the execution of an entry, behind the lines that the server has written by itself."""
+    own = itertools.dropwhile(_ITS_OWN.match, lines)
+    statement = "\n".join(own).strip().removesuffix(";").strip()
+    if statement and not statement.startswith(_ADMINISTRATOR):
+        yield Execution(statement)
+
+
+def _postgres_log(text: str) -> Iterator[Execution]:
+    statement: str | None = None
+    for message in _messages(text):
+        kind = _KIND.search(message)
+        if kind is None:
+            continue
+        if statement is not None:
+            yield Execution(statement, _parameters(message[kind.end() :]))
+        entry = _MESSAGE.match(message, kind.end()) if kind["kind"] == "LOG" else None
+        statement = entry["statement"] if entry else None
+    if statement is not None:
+        yield Execution(statement)
+
+
+def _messages(text: str) -> Iterator[str]:
+    """Yield the messages of a log, whose further lines begin with a tab."""
+    lines: list[str] = []
+    for line in text.rstrip("\n").split("\n"):
+        if lines and not line.startswith("\t") and _KIND.search(line):
+            yield "\n".join(lines)
+            lines = []
+        lines.append(line.removeprefix("\t"))
+    yield "\n".join(lines)
+
+
+def _csv_log(text: str) -> list[Execution] | None:
+    found: list[Execution] = []
+    is_log = False
+    try:
+        for row in csv.reader(text.splitlines(keepends=True)):
+            if len(row) <= _COLUMNS_OF_CSV or not row[3].isdecimal():
+                return found if is_log else None
+            is_log = True
+            message = _MESSAGE.match(row[_MESSAGE_COLUMN])
+            if row[_SEVERITY_COLUMN] != "LOG" or message is None:
+                continue
+            parameters = _parameters(row[_DETAIL_COLUMN])
+            found.append(Execution(message["statement"], parameters))
+    except csv.Error:
+        return None
+    return found if is_log else None
+
+
+def _parameters(detail: str) -> tuple[str | None, ...]:
+    """Return the values of a detail; none where it is of another kind."""
+    values = _VALUES.match(detail)
+    if values is None:
+        return ()
+    return tuple(
+        None if value == "NULL" else value[1:-1].replace("''", "'")
+        for value in _PARAMETER.findall(values["values"])
+    )
+
+
+_ESCAPE = re.compile(r"\\([ntr0\\])")
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "", "\\": "\\"}
+_END_OF_PSQL = re.compile(r"\(\d+ rows?\)$")
+_OWN = ("pg_stat_statements", "events_statements_summary_by_digest", "slowdust_")
+"""Words of statements that ask for statistics, and of Slowdust's."""
+
+_Row = tuple[int, Sequence[str | None]]
+"""The number of a row, the line in a file, and its cells."""
+
+
+class CellError(ValueError):
+    """A cell of an export is wrong: the number of its row, its column, and why."""
+
+    def __init__(self, row: int, column: str, why: str) -> None:
+        super().__init__(f"{row}: {column}: {why}")
+
+
+def read_export(text: str) -> Seen | None:
+    """Return the statements of an export with a line of names; None if it is of another kind.
+
+    Raises:
+        CellError: a row has fewer cells than there are names, or calls that are no number.
+    """
+    head = text.partition("\n")[0]
+    tabs = "\t" in head
+    dialect: type[csv.Dialect] = csv.excel_tab if tabs else csv.excel
+    try:
+        rows = list(_numbered(text, dialect))
+    except csv.Error:
+        return None
+    if not rows:
+        return None
+    names = [name.strip().lower() for name in rows[0][1]]
+    plain = (
+        (line, [_unescaped(cell) for cell in row] if tabs else row)
+        for line, row in rows[1:]
+        if row and not (len(row) == 1 and _END_OF_PSQL.match(row[0]))
+    )
+    return seen_in(names, plain)
+
+
+def _numbered(text: str, dialect: type[csv.Dialect]) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row with the number of the line where it begins."""
+    reader = csv.reader(io.StringIO(text, newline=""), dialect)
+    before = 0
+    for row in reader:
+        yield before + 1, row
+        before = reader.line_num
+
+
+def seen_in(names: Sequence[str], rows: Iterator[_Row]) -> Seen | None:
+    """Return the statements of a table with these columns; None if it lacks what is needed.
+
+    Raises:
+        CellError: a row has fewer cells than there are names, or calls that are no number.
+    """
+    place = {name: number for number, name in enumerate(names)}
+    if {"query", "calls"} <= place.keys():
+        return Seen(
+            "postgres",
+            "export of pg_stat_statements",
+            digests=tuple(_digests(rows, place, "query", "calls", None)),
+        )
+    if {"digest_text", "count_star"} <= place.keys():
+        return Seen(
+            "mysql",
+            "export of statement digests",
+            digests=tuple(
+                _digests(rows, place, "digest_text", "count_star", place.get("query_sample_text"))
+            ),
+        )
+    return None
+
+
+def _digests(
+    rows: Iterator[_Row],
+    place: Mapping[str, int],
+    text: str,
+    calls: str,
+    example: int | None,
+) -> Iterator[Digest]:
+    for line, row in rows:
+        if len(row) < len(place):
+            raise CellError(line, list(place)[len(row)], "the row has no such cell")
+        statement, count = row[place[text]], row[place[calls]]
+        if not statement or any(own in statement.lower() for own in _OWN):
+            continue
+        if not count or not count.strip().isdecimal():
+            raise CellError(line, calls, f"{count!r} is no number of executions")
+        seen = None if example is None else row[example]
+        yield Digest(statement, int(count), None if seen in (None, "", "NULL") else seen)
+
+
+def _unescaped(cell: str) -> str:
+    return _ESCAPE.sub(lambda found: _ESCAPED[found[1]], cell)

@@ -1,1 +1,0 @@
-"""Sysbench's files and those of the scripts around it."""

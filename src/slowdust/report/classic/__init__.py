@@ -1,1 +1,0 @@
-"""Classic files written from the store, for imported and for measured experiments."""
