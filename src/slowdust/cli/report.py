@@ -69,7 +69,7 @@ def command(
     folder = _find_folder(name, results)
     stored = read_stored(folder)
     if group is not None:
-        from slowdust.analysis.grouped import of_group
+        from slowdust.analysis.stored import of_group
 
         stored = of_group(stored, group)
     slices, profiles = stored.slices, stored.profiles

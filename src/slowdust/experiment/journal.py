@@ -24,7 +24,7 @@ from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.spec.work_options import work_options
 from slowdust.experiment.view import View
-from slowdust.probes.host import advice
+from slowdust.probes.host.machine import describe_machine
 from slowdust.store.count import Count, latest_counts
 from slowdust.store.folder import WORKLOAD_FILE, Folder, Writer
 from slowdust.store.manifest import (
@@ -304,7 +304,7 @@ def open_journal(
     facts = [_facts(contender) for contender in contenders.all]
     cpus = usable_cpus()
     host = {
-        **advice.facts(state.machine),
+        **describe_machine(state.machine),
         "CPUs used": format_cpus(cpus),
         **host_calibrations.host_fact(facts[0], spec.rows),
     }

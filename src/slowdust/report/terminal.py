@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from slowdust.analysis.model import Report, Result, StorageUse, Verdict
 from slowdust.analysis.results.results import by_step
-from slowdust.analysis.work.results import has_work
+from slowdust.analysis.work import has_work
 from slowdust.ratios import ratio, work_ratio
 from slowdust.report import answer, calibration
 from slowdust.report.answer import beginning, list_of_changes, passages

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.results.main_effects import main_effects
+from slowdust.analysis.stored import analyse
 from slowdust.report.markdown.results import effects
 from tests.unit.synthetic import Noise, synthetic_experiment
 

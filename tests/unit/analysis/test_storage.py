@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report, StorageUse
+from slowdust.analysis.stored import analyse
 from slowdust.report.tables import tables_of_storage
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice

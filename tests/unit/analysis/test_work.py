@@ -9,17 +9,19 @@ import pytest
 from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model import Report, Result, Work
-from slowdust.analysis.work.cost import (
+from slowdust.analysis.stored import analyse
+from slowdust.analysis.work import (
+    ONE_START,
+    TIME_BESIDE_WORK,
     background_per_operation,
+    counts_by_step,
     differing_events,
     events_per_operation,
     instructions_per_operation,
+    undecided_steps,
 )
-from slowdust.analysis.work.estimate import counts_by_step, undecided_steps
-from slowdust.analysis.work.results import ONE_START, TIME_BESIDE_WORK
 from slowdust.store.count import INSTRUCTIONS, SYSTEM_CALLS, Count, CountedRun
 from slowdust.store.manifest import Counting
 from tests.unit.synthetic import QUIET, Noise, Shifts, synthetic_experiment

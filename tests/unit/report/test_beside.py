@@ -9,8 +9,8 @@ import re
 
 import jsonschema
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import FrontierPoint, Report
+from slowdust.analysis.stored import analyse
 from slowdust.report import csv as report_csv
 from slowdust.report import json as report_json
 from slowdust.report.beside import envelope

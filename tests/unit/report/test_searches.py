@@ -9,8 +9,8 @@ import re
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
+from slowdust.analysis.stored import analyse
 from slowdust.report import html
 from slowdust.report.csv import render as csv_of
 from slowdust.report.html.charts.trade_offs import RecallAxis

@@ -7,8 +7,8 @@ import re
 import msgspec
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
+from slowdust.analysis.stored import analyse
 from slowdust.report import answer, junit
 from slowdust.report.markdown.report import MOST, render_short
 from tests.unit.synthetic import Noise, synthetic_experiment

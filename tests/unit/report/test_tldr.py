@@ -6,8 +6,8 @@ import re
 
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
+from slowdust.analysis.stored import analyse
 from slowdust.report import answer, html, json, terminal
 from slowdust.report.markdown import report as markdown
 from tests.unit import synthetic

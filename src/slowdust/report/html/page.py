@@ -26,8 +26,7 @@ from slowdust.analysis.model import Amount, Report, Result, Verdict
 from slowdust.analysis.results.latency import shown_times
 from slowdust.analysis.results.results import by_step
 from slowdust.analysis.story.bands import has_no_interval
-from slowdust.analysis.work.estimate import WORK_MARGIN
-from slowdust.analysis.work.results import has_work
+from slowdust.analysis.work import WORK_MARGIN, has_work
 from slowdust.benchmarks import BENCHMARKS, measured_in_steps
 from slowdust.benchmarks.steps import StepBenchmark
 from slowdust.benchmarks.sysbench import SYSBENCH

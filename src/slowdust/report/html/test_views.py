@@ -10,7 +10,7 @@ from slowdust.analysis.metrics import Metric
 from slowdust.analysis.model import ContenderWaits, FunctionChanges, PlanDifference
 from slowdust.analysis.results.latency import shown_times
 from slowdust.analysis.results.notes import ONE_RUN
-from slowdust.analysis.work.results import has_work
+from slowdust.analysis.work import has_work
 from slowdust.report.evidence import differences_in_words, marked_lines
 from slowdust.report.html.charts.blocks import layout, rate_chart, ratio_chart, static_ratio_chart
 from slowdust.report.html.charts.scale import Ratio

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.results import by_step
 from slowdust.analysis.story.changes import changes_beside_tldr
-from slowdust.analysis.work.results import has_work
+from slowdust.analysis.work import has_work
 from slowdust.ratios import interval, ratio, work_ratio
 from slowdust.report import answer, calibration
 from slowdust.report.answer import beginning, list_of_changes, passages

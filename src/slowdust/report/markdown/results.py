@@ -15,7 +15,7 @@ from slowdust.analysis.model import (
 from slowdust.analysis.results.main_effects import main_effects
 from slowdust.analysis.results.results import by_step
 from slowdust.analysis.sla import missed_its_sla
-from slowdust.analysis.work.results import has_work
+from slowdust.analysis.work import has_work
 from slowdust.benchmarks import measured_in_steps
 from slowdust.ratios import ratio
 from slowdust.report.beside import FRONTIER, INTRODUCTION, BesideRow, rows_of
