@@ -322,8 +322,8 @@ class Work(msgspec.Struct, kw_only=True, omit_defaults=True):
     events: PerOperation = {}
     """Other events per operation: `system_calls`, `kernel_instructions`, ..."""
     differing: list[str] = []
-    """Those of `events` of which all counts lie above, or all below, those of the base, by more
-    than the counts of either differ among themselves; empty for the base."""
+    """Names in `events` whose counts all lie above, or all below, the base's, by more than the
+    counts of either differ among themselves; empty for the base."""
     repeats: int
     """Number of counts, over all incarnations."""
     incarnations: int
