@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from slowdust.analysis.explanation.times import log_mean
+from slowdust.analysis.explanation.parts import log_mean
 from slowdust.analysis.model import Explanation, PartName
 from slowdust.units import known
 from tests.unit.synthetic_parts import BASE, OTHER, Spent, explained, parts_experiment

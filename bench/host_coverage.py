@@ -25,11 +25,11 @@ from bench.coverage.experiments import (
     print_header,
     print_row,
 )
-from slowdust.analysis.comparison.disagreement import Disagreement, disagreements
 from slowdust.analysis.comparison.estimate import estimate_all
 from slowdust.analysis.comparison.hosts import Hosts
 from slowdust.analysis.comparison.ratio import Estimate
 from slowdust.analysis.comparison.relative import BlockRatios
+from slowdust.analysis.comparison.together import Disagreement, disagreements
 from slowdust.analysis.comparison.verdict import DIFFERENT, judge_estimates
 from tests.unit.synthetic import Noise, synthetic_rates, synthetic_ratios
 

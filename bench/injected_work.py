@@ -22,8 +22,7 @@ from statistics import median
 
 from bench.clients.process import check_programs
 from slowdust.analysis.comparison.verdict import AMOUNTS, Judgement
-from slowdust.analysis.work.cost import instructions_per_operation
-from slowdust.analysis.work.estimate import counts_by_step, judge_work
+from slowdust.analysis.work import counts_by_step, instructions_per_operation, judge_work
 from slowdust.dbms.environment import Environment
 from slowdust.experiment.claims.claim import WhenBusy, claimed
 from slowdust.experiment.contender import RunningContender

@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.forecast import forecast_all
 from slowdust.analysis.comparison.relative import BlockRatios
 from slowdust.analysis.comparison.verdict import DIFFERENT, Judgement, judge_estimates
 from slowdust.analysis.model import Verdict
+from slowdust.analysis.results.needed import forecast_all
 from tests.unit.synthetic import Noise, shortened, synthetic_rates, synthetic_ratios
 
 SMALLEST = ("--experiments", "1")

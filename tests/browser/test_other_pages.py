@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from selenium.webdriver import Chrome
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.blame.blame import blame_of
-from slowdust.analysis.stored import Stored, read_stored
+from slowdust.analysis.stored import Stored, analyse, read_stored
 from slowdust.report import html
 from slowdust.report.blame import html as blame
 from slowdust.studies.bisect import page as bisection

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from slowdust.builds import staging
-from slowdust.builds.sources.apt import PrivateApt
 from slowdust.builds.sources.client import SourceUnavailable
+from slowdust.builds.sources.debian import PrivateApt
 from slowdust.places import cache_root
 from slowdust.unpacking import unpack
 from tests.integration.made_history import add_commits, turns_of

@@ -155,7 +155,7 @@ def test_debian_is_believed_by_its_signature_alone(
     own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "keyring.gpg").touch()
-    monkeypatch.setattr("slowdust.builds.sources.apt.KEYRINGS", (tmp_path / "keyring.gpg",))
+    monkeypatch.setattr("slowdust.builds.sources.debian.KEYRINGS", (tmp_path / "keyring.gpg",))
     with pytest.raises(SlowdustError, match=r"NO_PUBKEY|not signed"):
         allocators.library("tcmalloc", print)
     assert [p.name for p in (own_cache / "allocators").iterdir()] == [".tcmalloc.lock"]

@@ -11,7 +11,7 @@ import pytest
 from slowdust.dbms.environment import Environment
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import Stop
-from slowdust.instances.delays import delay_library
+from slowdust.instances.preloads import delay_library
 from slowdust.instances.programs import InstanceError
 from slowdust.probes.server.delay import DelayProbe
 from tests.integration.conftest import GetBuildOf, MakeInstance

@@ -8,10 +8,9 @@ import pytest
 
 from slowdust.dbms import family
 from slowdust.errors import SlowdustError
-from slowdust.instances.control_groups import remove_group
+from slowdust.instances.control_groups import MemoryLimit, remove_group
 from slowdust.instances.instance import Instance
 from slowdust.instances.leftovers import sweep
-from slowdust.instances.memory_limits import MemoryLimit
 from slowdust.instances.programs import InstanceError
 from slowdust.instances.rundir import RunDirectory
 from tests.integration.conftest import GetBuildOf, Query

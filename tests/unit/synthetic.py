@@ -139,8 +139,6 @@ def synthetic_ratios(rates: Rates, contenders: int) -> list[BlockRatios]:
             step=Step("micro", f"t{test}", 1),
             contender=f"c{index}",
             by_incarnation=tuple(by_contender[index][test] - by_contender[0][test]),
-            incomplete=0,
-            with_zero=0,
             numbers=tuple(range(1, 1 + rates.log_qps.shape[1])),
             totals={
                 number: _totals(log_qps[[index, 0]])

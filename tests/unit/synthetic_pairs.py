@@ -49,10 +49,7 @@ def synthetic_pairs(
             step=Step("insert", f"s{step}", 1),
             contender=f"c{contender}",
             by_incarnation=tuple((of_step[:, contender] - of_step[:, 0])[:, None, None]),
-            incomplete=0,
-            with_zero=0,
             numbers=tuple(range(1, 1 + incarnations)),
-            totals={},
             parts="steps",
         )
         for step, of_step in enumerate(rates)

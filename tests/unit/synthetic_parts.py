@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.explanation.parts import add_explanations
 from slowdust.analysis.model import FunctionChanges, Report, Result, Work
+from slowdust.analysis.stored import analyse
 from slowdust.analysis.story.reasons import add_reasons
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from slowdust.analysis.analyse import analyse
+from slowdust.analysis.stored import analyse
 from slowdust.benchmarks import known_test
 from slowdust.benchmarks.described import Call, Distinct, Draw, Same, Span
 from slowdust.benchmarks.htap import HTAP, HtapTable, HtapTest

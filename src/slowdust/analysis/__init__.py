@@ -1,1 +1,0 @@
-"""Pure functions from records to relative throughput, verdicts and words."""

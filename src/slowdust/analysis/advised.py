@@ -19,7 +19,6 @@ _OF_BISECT = {"benchmark", "clients", "rows", "cpus", "seed", "set"}
 
 
 def typed_name(report: Report) -> str:
-    """Return what names the experiment on a command line."""
     return report.typed or report.experiment
 
 

@@ -65,11 +65,9 @@ class Metric:
     """Title of its column in Markdown; None if only the page and the data formats show it."""
 
     def total(self, measured: Measured) -> float | None:
-        """Return the sum of its quantities in one slice; None where one was not measured."""
         return measured.used(self.probe, *self.quantities) if self.quantities else None
 
     def meaning_per(self, operation: str) -> str:
-        """Return its meaning where an operation is a row, a query, ..."""
         return f"{self.meaning} per {operation}"
 
 
@@ -150,7 +148,6 @@ class Percentile:
 
     @property
     def meaning(self) -> str:
-        """The words for it, as a metric has them."""
         return f"Response time that {self.share:.0%} of the operations do not exceed"
 
 
@@ -184,12 +181,10 @@ class BesidePercentile:
 
     @property
     def label(self) -> str:
-        """Title of its column on the page."""
         return f"beside {self.percentile.field}"
 
     @property
     def meaning(self) -> str:
-        """The words for it, as a metric has them."""
         return f"{self.percentile.meaning} of the work beside the test"
 
 

@@ -40,7 +40,6 @@ class SizesReport(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 def report_of(builds: Sequence[BuildSizes], trees: Sequence[TreeSizes] = ()) -> SizesReport:
-    """Return the report of builds in the order of their versions, and of build trees."""
     latest: dict[str, BuildSizes] = {}
     sized = []
     for sizes in builds:

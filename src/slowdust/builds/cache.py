@@ -17,8 +17,7 @@ import msgspec
 from slowdust.builds import sources, staging
 from slowdust.builds.catalog import Catalog, Entry, catalog_of
 from slowdust.builds.compiling.flags import with_flags
-from slowdust.builds.detection import find_server, hosted
-from slowdust.builds.fingerprint import fingerprint, programs_in, sha256_of
+from slowdust.builds.fingerprint import find_server, fingerprint, hosted, programs_in, sha256_of
 from slowdust.builds.model import Build, Progress, Runtime, Unpacked
 from slowdust.errors import SlowdustError
 from slowdust.places import cache_root, within
@@ -65,20 +64,17 @@ def _read(folder: Path) -> Record | None:
 
 
 def damaged(dbms: str) -> list[Path]:
-    """Return the folders of builds, fetched or compiled, without a description to be read."""
     places = (within(cache_root(), kind, dbms) for kind in ("builds", "compiled"))
     folders = sorted(path for place in places for path in place.glob("[!.]*"))
     return [path for path in folders if path.is_dir() and _read(path) is None]
 
 
 def versions(dbms: str) -> list[str]:
-    """Return the versions of a DBMS that are in the cache."""
     folders = within(cache_root(), "builds", dbms).glob("[!.]*")
     return [path.name for path in folders if _read(path) is not None]
 
 
 def binaries(folder: Path) -> Path:
-    """Return the directory of the binaries in a build's folder of the cache."""
     return folder / _BINARIES
 
 
@@ -121,14 +117,12 @@ def compiled_folder(dbms: str, key: str) -> Path:
 
 
 def compiled_records(dbms: str) -> dict[Path, Record]:
-    """Return the records of all compiled builds of a DBMS, by folder."""
     folders = within(cache_root(), "compiled", dbms).glob("[!.]*")
     records = {path: _read(path) for path in sorted(folders)}
     return {folder: record for folder, record in records.items() if record is not None}
 
 
 def load_folder(folder: Path) -> Build | None:
-    """Load the build of a folder and check its server; None when it is not in the cache."""
     record = _read(folder)
     return _checked(record, folder) if record else None
 
@@ -151,7 +145,6 @@ def fill_compiled(
 
 
 def remove_compiled(folder: Path) -> None:
-    """Delete a compiled build from the cache."""
     with staging.lock(folder):
         staging.delete(folder)
 
@@ -180,7 +173,6 @@ def _folder(entry: Entry) -> Path:
 
 
 def _kept(catalog: Catalog, version: str, unpacked: Unpacked, folder: Path) -> Record:
-    """Move binaries to their place in a folder of the cache, and return their record."""
     open_to_all(unpacked.binaries)
     return _recorded(catalog, version, _moved(unpacked, folder / _BINARIES))
 

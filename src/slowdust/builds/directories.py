@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from slowdust.builds.detection import from_directory
+from slowdust.builds.fingerprint import from_directory
 from slowdust.builds.model import Build
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.locks import waiting_lock

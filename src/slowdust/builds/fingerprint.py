@@ -1,15 +1,18 @@
-"""The identity of a set of binaries: the server's hash, its sizes, and the version it prints."""
+"""The server in a set of binaries: where it is, its hash, its sizes, and the version it prints."""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import os
 import subprocess
 from pathlib import Path
 
 from slowdust.accounts import server_account
-from slowdust.builds.catalog import ServerBinary
-from slowdust.builds.model import Runtime, Unpacked
-from slowdust.errors import SlowdustError
+from slowdust.builds.catalog import Catalog, ServerBinary, catalog_of, known_dbms
+from slowdust.builds.model import Build, Runtime, Unpacked
+from slowdust.driver_program import runnable_driver
+from slowdust.errors import SlowdustError, UsageError
 from slowdust.formats.elf import read_sizes
 from slowdust.store.manifest import BuildFacts
 
@@ -50,13 +53,11 @@ def printed_version(server: Path, kind: ServerBinary, runtime: Runtime) -> str:
 
 
 def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def programs_in(folder: Path) -> list[Path]:
-    """Return the files below a folder that are executed or loaded: programs, scripts, libraries."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
     return [path for path in files if _is_program(path)]
 
@@ -72,3 +73,64 @@ def _stripped_bytes(binary: Path) -> int | None:
         return read_sizes(binary).stripped_bytes
     except ValueError:
         return None
+
+
+DIRECTORY_SOURCE = "directory"
+
+
+def from_directory(directory: Path) -> Build:
+    """Return the build in a user's directory, used in place; its version is what it prints.
+
+    Raises UsageError when the directory holds no server, or several.
+    """
+    directory = directory.absolute()
+    if not directory.is_dir():
+        raise UsageError(f"{directory} is not a directory of binaries: it does not exist")
+    candidates = [
+        (catalog, server)
+        for catalog in map(catalog_of, known_dbms())
+        if (server := find_server(directory, catalog.server))
+    ]
+    if not candidates:
+        expected = sorted({catalog_of(dbms).server.paths[0] for dbms in known_dbms()})
+        raise UsageError(
+            f"{directory} is not a directory of binaries: it has no {' or '.join(expected)}"
+        )
+    # Servers of two DBMS may have the same name: the version that they print decides.
+    builds, refusals = [], []
+    for catalog, server in candidates:
+        try:
+            builds.append(_build(directory, catalog, server))
+        except SlowdustError as refusal:
+            refusals.append(refusal)
+    if not builds:
+        raise refusals[0]
+    if len(builds) > 1:
+        kinds = " and ".join(build.dbms for build in builds)
+        raise UsageError(f"{directory} contains {kinds}: name a directory with only one server")
+    return builds[0]
+
+
+def find_server(directory: Path, kind: ServerBinary) -> Path | None:
+    """Find the server's binary below a directory; raise UsageError when there are several."""
+    for pattern in kind.paths:
+        servers = sorted(
+            path for path in directory.glob(pattern) if path.is_file() and os.access(path, os.X_OK)
+        )
+        if len(servers) > 1:
+            names = ", ".join(str(path.parent) for path in servers)
+            raise UsageError(f"{directory} contains several servers: name one of {names}")
+        if servers:
+            return servers[0]
+    return None
+
+
+def hosted(kind: ServerBinary, runtime: Runtime) -> Runtime:
+    """Complete the runtime of a library by the program that loads it; return others as they are."""
+    return dataclasses.replace(runtime, host=runnable_driver()) if kind.is_library else runtime
+
+
+def _build(directory: Path, catalog: Catalog, server: Path) -> Build:
+    runtime = hosted(catalog.server, Runtime())
+    facts = fingerprint(server, catalog.server, Unpacked(directory, DIRECTORY_SOURCE, runtime))
+    return Build(catalog.dbms, facts.version, directory, DIRECTORY_SOURCE, server, facts, runtime)

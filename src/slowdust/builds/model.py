@@ -44,7 +44,6 @@ class Unpacked:
     """The unpacked binaries of a build, as a source leaves them."""
 
     binaries: Path
-    """The directory of the binaries."""
     source: str
     """The origin of the binaries, as in `BuildFacts.source`."""
     runtime: Runtime = Runtime()
@@ -60,7 +59,6 @@ class Build:
     version: str
     """The catalog's version ('17.6'), a registered directory's name, or what the server prints."""
     root: Path
-    """The directory of the binaries."""
     source: str
     """The origin of the binaries, as in `BuildFacts.source`."""
     server: Path
@@ -69,9 +67,7 @@ class Build:
     runtime: Runtime = Runtime()
 
     def command(self, program: Path) -> list[str]:
-        """Return the command that runs a program of this build."""
         return self.runtime.command(program)
 
     def program(self, name: str) -> Path:
-        """Return a program in the directory of the server's binary."""
         return self.server.parent / name

@@ -11,7 +11,7 @@ import msgspec
 
 from slowdust.analysis.comparison.ratio import CONFIDENCE, EQUIVALENCE, Interval
 from slowdust.analysis.comparison.verdict import verdict_of
-from slowdust.analysis.story.conditions import conditions_of
+from slowdust.analysis.story.answer import conditions_of
 from slowdust.capacity.curve import SHARE, Curve, Mixed
 from slowdust.capacity.record import Record, Trial
 from slowdust.capacity.search import Search

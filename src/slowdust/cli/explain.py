@@ -11,7 +11,7 @@ from slowdust.analysis.explanation.one_result import explain_results
 from slowdust.analysis.stored import read_stored
 from slowdust.cli import completion
 from slowdust.cli.options import WORDS, formats, options
-from slowdust.report.explanation import terminal
+from slowdust.report import explanation
 from slowdust.report.formats import EXPLANATIONS, render_as
 from slowdust.store.keeping.experiments import kept_experiment
 
@@ -52,6 +52,6 @@ def command(
     stored = read_stored(folder)
     explained = explain_results(stored, test, contender, base, clients)
     if form is None:
-        terminal.show(explained)
+        explanation.show(explained)
     else:
         sys.stdout.write(render_as(form, EXPLANATIONS, explained))

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from slowdust.analysis.grouped import of_group
 from slowdust.analysis.results.gate import Gate
-from slowdust.analysis.stored import read_stored
+from slowdust.analysis.stored import of_group, read_stored
 from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
 from slowdust.analysis.story.changes import changes_beside_tldr
 from slowdust.cli import completion
@@ -20,7 +19,7 @@ from slowdust.errors import UsageError
 from slowdust.exchange import write_classic
 from slowdust.kinds import KINDS
 from slowdust.places import check_regular
-from slowdust.report import terminal, tldr
+from slowdust.report import answer, terminal
 from slowdust.report.files import page_name
 from slowdust.report.formats import REPORTS, SHORT_REPORTS, render_as
 from slowdust.store.folder import Folder, experiments
@@ -87,7 +86,7 @@ def command(
         destination = html or folder.path / page_name(report, stored.manifest.base, group)
         write_page(destination, render_as("html", REPORTS, report, slices, profiles))
         if form is None:
-            more = tldr.list_of_changes(changes_beside_tldr(report)) if bands is not None else []
+            more = answer.list_of_changes(changes_beside_tldr(report)) if bands is not None else []
             terminal.show(report, more)
         click.echo(f"report: {destination}", err=form is not None)
     return exit_code_of(gates, report)

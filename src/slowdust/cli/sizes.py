@@ -12,14 +12,12 @@ from pathlib import Path
 import click
 
 from slowdust.analysis.sizes import report_of
-from slowdust.builds.sizes.build import sizes_of
-from slowdust.builds.sizes.selection import Choice, chosen_builds, expected_bytes
-from slowdust.builds.sizes.tree import sizes_of_tree
+from slowdust.builds.sizes import Choice, chosen_builds, expected_bytes, sizes_of, sizes_of_tree
 from slowdust.cli.options import formats, options
 from slowdust.cli.pages import write_page
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.report.formats import SIZES, render_as
-from slowdust.report.sizes.markdown import brief
+from slowdust.report.sizes import brief
 from slowdust.store.sizes import BuildSizes
 from slowdust.wording import counted
 

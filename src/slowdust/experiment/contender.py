@@ -24,10 +24,9 @@ from slowdust.experiment.remote_server import RemoteServer
 from slowdust.instances.instance import Instance
 from slowdust.instances.programs import InstanceError
 from slowdust.probes import probes_of
-from slowdust.probes.probe import AnyProbe, Subject, attempt
+from slowdust.probes.probe import AnyProbe, Subject, Window, attempt
 from slowdust.probes.server.delay import DelayProbe
 from slowdust.probes.server.process import IdleServer, ServerProbe
-from slowdust.probes.window import Window
 from slowdust.remote.url import ServerUrl
 from slowdust.store.manifest import BuildFacts
 from slowdust.units import Second

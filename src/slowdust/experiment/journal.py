@@ -24,7 +24,7 @@ from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.spec.work_options import work_options
 from slowdust.experiment.view import View
-from slowdust.probes.host import advice
+from slowdust.probes.host.machine import describe_machine
 from slowdust.store.count import Count, latest_counts
 from slowdust.store.folder import WORKLOAD_FILE, Folder, Writer
 from slowdust.store.manifest import (
@@ -52,7 +52,7 @@ class StartMode(Enum):
 
 
 def check_start(folder: Folder, mode: StartMode) -> None:
-    """Refuse a fresh experiment whose name is taken, and to resume what was never begun.
+    """Refuse a fresh experiment whose name is taken, and to resume what was not begun here.
 
     Raises:
         UsageError: in both cases, and where a newer Slowdust wrote the results.
@@ -64,6 +64,7 @@ def check_start(folder: Folder, mode: StartMode) -> None:
                 f"there is an experiment named '{folder.name}' already: choose another --name, or "
                 f"go on with it by `slowdust run {folder.spec_file} --resume`"
             )
+        folder.refuse_if_joined()
     elif mode is StartMode.FRESH and is_of_fleet(folder.path):
         raise UsageError(
             f"a fleet measures '{folder.name}': choose another --name, or go on with it by "
@@ -303,7 +304,7 @@ def open_journal(
     facts = [_facts(contender) for contender in contenders.all]
     cpus = usable_cpus()
     host = {
-        **advice.facts(state.machine),
+        **describe_machine(state.machine),
         "CPUs used": format_cpus(cpus),
         **host_calibrations.host_fact(facts[0], spec.rows),
     }

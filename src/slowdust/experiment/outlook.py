@@ -23,8 +23,7 @@ import msgspec
 from slowdust import builds
 from slowdust.analysis.comparison.verdict import MINIMUM_BLOCKS
 from slowdust.benchmarks.model import Measuring
-from slowdust.builds import Choices
-from slowdust.builds.effort import usual_time
+from slowdust.builds import Choices, usual_time
 from slowdust.dbms import Family, family_if_known
 from slowdust.errors import SlowdustError
 from slowdust.experiment.announced import Following

@@ -9,7 +9,7 @@ import msgspec
 
 from slowdust.experiment.driver.protocol import Performed, Ran
 from slowdust.experiment.plan import PlannedStep
-from slowdust.probes.window import WindowUse
+from slowdust.probes.probe import WindowUse
 from slowdust.store.beside import BesideSlice
 from slowdust.store.count import Count, CountedRun, CountPlace, Source
 from slowdust.store.latency import Histogram

@@ -18,7 +18,7 @@ from slowdust import __version__
 from slowdust.builds import Choices, resolve, staging
 from slowdust.builds.model import Build, Progress
 from slowdust.builds.pushed import PushedBuild, content_of, known, name_of
-from slowdust.builds.revisions.revision import is_source
+from slowdust.builds.revisions import is_source
 from slowdust.dbms import family
 from slowdust.errors import HostError, SlowdustError
 from slowdust.experiment.contender import ResolvedContender

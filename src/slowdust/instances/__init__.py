@@ -1,1 +1,0 @@
-"""Running servers: their directories, their processes and the process that owns them."""

@@ -97,7 +97,6 @@ class Callgrind:
         self._last = 0
 
     def command(self, server: Sequence[str]) -> list[str]:
-        """Return the command that runs the server under callgrind."""
         trace = f"--trace-children={'yes' if self._children else 'no'}"
         output = f"--callgrind-out-file={self._output}/%p"
         log = f"--log-file={self._output}/log.%p"
@@ -154,7 +153,6 @@ class Callgrind:
         return self._read(self._order(_FINISH, close, thread))
 
     def _read(self, process: int) -> str:
-        """Return what callgrind wrote of the thread that carried out an order."""
         texts = [text for text in self._texts(process) if _TRIGGER in text[:_HEADER_BYTES]]
         own = [text for text in texts if _MARK in text]
         if len(own) != 1:
@@ -162,7 +160,6 @@ class Callgrind:
         return own[0]
 
     def close(self) -> None:
-        """Close the shared file."""
         self._shared.close()
 
     def _order(self, kind: int, operation: Callable[[], object], thread: int) -> int:
@@ -197,7 +194,6 @@ class Callgrind:
 
 
 def _counts(output: AccountDirectory) -> list[str]:
-    """Return the names of what callgrind wrote, but for its logs."""
     return [name for name in output.names() if not name.startswith("log.")]
 
 

@@ -28,7 +28,7 @@ struct slot {
     uint64_t unused[6];
 };
 
-/* The layout that delays.py reads and writes. */
+/* The layout that preloads.py reads and writes. */
 struct shared {
     uint64_t delay_ns;
     uint64_t attached;

@@ -44,8 +44,7 @@ class Freezable(Protocol):
             SlowdustError: they do not stop.
         """
 
-    def thaw(self) -> None:
-        """Let all processes go on."""
+    def thaw(self) -> None: ...
 
 
 class FrozenGroup:
@@ -87,7 +86,6 @@ class FrozenGroup:
             raise SlowdustError(f"a server cannot be stopped: {error.strerror}") from error
 
     def thaw(self) -> None:
-        """Let all processes of the group go on."""
         thaw_group(self._folder)
 
 

@@ -14,7 +14,7 @@ from slowdust.accounts import Account, server_account
 from slowdust.builds.model import Build
 from slowdust.dbms import family as family_of
 from slowdust.dbms.access import Access, Target
-from slowdust.dbms.environment import SYNC_DELAY, Environment, check_loadable, preloading
+from slowdust.dbms.environment import SYNC_DELAY, Environment, check_loadable
 from slowdust.dbms.family import Shutdown
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.site import Site
@@ -29,17 +29,20 @@ from slowdust.instances.allocators import (
 )
 from slowdust.instances.callgrind import Callgrind
 from slowdust.instances.certificate import make_certificate
-from slowdust.instances.delays import DelayFile
+from slowdust.instances.control_groups import MemoryLimit
 from slowdust.instances.freezing import Freezable, freezable
 from slowdust.instances.leftovers import remove_tree
-from slowdust.instances.memory_limits import MemoryLimit
-from slowdust.instances.preloads import check_preloadable
+from slowdust.instances.preloads import DelayFile, SyncFile, check_preloadable, sync_library
 from slowdust.instances.processes import ProcessMark
-from slowdust.instances.programs import LOG_TAIL_LINES, InstanceError, Programs
+from slowdust.instances.programs import (
+    LOG_TAIL_LINES,
+    InstanceError,
+    Programs,
+    ServerLog,
+    ending_of,
+)
 from slowdust.instances.rundir import RunDirectory
-from slowdust.instances.server_log import ServerLog, ending_of
 from slowdust.instances.shared_memory import remove_shared_memory
-from slowdust.instances.syncs import SyncFile, sync_library
 from slowdust.places import DATA_VARIABLE
 from slowdust.probes.probe import Subject
 from slowdust.units import known
@@ -236,7 +239,6 @@ class Instance:
             self._processes.freeze()
 
     def thaw(self) -> None:
-        """Let the server go on if it stands still."""
         if self._processes is not None:
             self._processes.thaw()
 
@@ -246,11 +248,9 @@ class Instance:
         return None if self._processes is None else self._processes.way
 
     def alive(self) -> bool:
-        """Return whether the server runs."""
         return self._process is not None and self._process.poll() is None
 
     def check_alive(self) -> None:
-        """Raise InstanceError, with the end of its log, when the server is not running."""
         if not self.alive():
             raise self._error(f"is not running: {self._exit_reason()}")
 
@@ -272,29 +272,24 @@ class Instance:
             self._run.remove_socket_directory(self.socket_dir, self.account)
 
     def log_tail(self, lines: int) -> list[str]:
-        """Return the last lines of the log since the last start."""
         return self._log.tail(lines)
 
     @property
     def log_path(self) -> Path:
-        """The file of the log."""
         return self._log.path
 
     @property
     def pid(self) -> int:
-        """The process id of the server; InstanceError when it was never started."""
         if self._process is None:
             raise self._error("was not started")
         return self._process.pid
 
     @property
     def subject(self) -> Subject:
-        """The processes and files of the running server, for the probes."""
         return Subject(self.pid, self.data_dir)
 
     @property
     def site(self) -> Site:
-        """The facts about the instance that its family needs."""
         return self._site
 
     @property
@@ -304,12 +299,10 @@ class Instance:
 
     @property
     def build(self) -> Build:
-        """The build that the instance runs."""
         return self._site.build
 
     @property
     def account(self) -> Account:
-        """The account that the server runs as."""
         return self._site.account
 
     @property
@@ -371,9 +364,7 @@ class Instance:
         }
         if self.syncs is not None:
             variables = self.syncs.variables(variables)
-        if self.delay is None:
-            return variables
-        return preloading(variables, self.delay.library) | self.delay.variables
+        return variables if self.delay is None else self.delay.variables(variables)
 
     def _check_delay(self) -> None:
         if self.delay is not None and self.delay.attached == self._attached_before:
@@ -424,7 +415,6 @@ class Instance:
 
 
 def _free_loopback_port() -> int:
-    """Return a TCP port on which nobody listens now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -72,7 +72,6 @@ def new_run_directory(name: str) -> Path:
 
 
 def is_run_directory(path: Path) -> bool:
-    """Return whether a path is a run directory of this user."""
     if path.is_symlink() or not (path / _LOCK_FILE).is_file():
         return False
     return path.stat().st_uid == os.geteuid()
@@ -113,7 +112,6 @@ def read_record(directory: Path) -> OwnerRecord:
 
 
 def write_record(directory: Path, record: OwnerRecord) -> None:
-    """Replace the whole record."""
     new = directory / f"{_RECORD_FILE}.new"
     try:
         new.write_bytes(msgspec.json.encode(record))

@@ -23,7 +23,6 @@ class ProcessMark(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, pid: int) -> ProcessMark | None:
-        """Return the mark of a process; None when no such process exists."""
         ticks = _start_ticks(pid)
         return None if ticks is None else cls(pid, ticks, boot_id())
 

@@ -15,9 +15,9 @@ from typing import Protocol
 from slowdust.accounts import Account
 from slowdust.directories import ReplacedError
 from slowdust.errors import SlowdustError
+from slowdust.instances.control_groups import MemoryLimit
 from slowdust.instances.freezing import can_freeze, make_frozen_group
 from slowdust.instances.leftovers import SOCKET_DIR_PREFIX, kill_programs, remove_socket_dir, sweep
-from slowdust.instances.memory_limits import MemoryLimit
 from slowdust.instances.owner import (
     OwnerRecord,
     Server,
@@ -38,8 +38,7 @@ _WATCHDOG_END_S = 10.0
 class Removable(Protocol):
     """An object that a run directory removes when it is closed."""
 
-    def remove(self) -> None:
-        """Stop and delete the object."""
+    def remove(self) -> None: ...
 
 
 class RunDirectory:
@@ -77,11 +76,9 @@ class RunDirectory:
         self.close()
 
     def remove_on_close(self, removable: Removable) -> None:
-        """Remove an object together with this directory."""
         self._removables.append(removable)
 
     def make_contender_directory(self, name: str) -> Path:
-        """Make a directory for an instance, readable by all."""
         base = self.path / _file_name(name)
         path, number = base, 1
         while path.exists():
@@ -154,12 +151,10 @@ class RunDirectory:
         kill_programs(programs, directory, sessions)
 
     def record_session(self, leader: int) -> None:
-        """Record the session of a process that leads one, at its start."""
         with self._changed_record() as record:
             record.sessions.append(leader)
 
     def record_server(self, mark: ProcessMark, stop_signal: int) -> None:
-        """Record a started server, and drop the servers that have ended."""
         with self._changed_record() as record:
             alive = [server for server in record.servers if server.mark.is_alive()]
             record.servers = [*alive, Server(mark, stop_signal)]

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The layout that syncs.py reads, a cache line for each call. */
+/* The layout that preloads.py reads, a cache line for each call. */
 struct total {
     uint64_t calls;
     uint64_t waited_ns;

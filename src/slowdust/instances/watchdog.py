@@ -35,7 +35,6 @@ def start_watchdog(directory: Path, claim: Sequence[int] = ()) -> subprocess.Pop
 
 
 def main() -> None:
-    """Wait until the owner ends, then remove what it left."""
     directory = Path(sys.argv[1])
     sys.stdin.buffer.read()
     # The kernel may close the owner's pipe a moment before it frees the owner's lock.

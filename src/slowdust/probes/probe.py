@@ -7,12 +7,14 @@ A new probe is a module of a room here with a class of this shape and a function
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from slowdust.store.measured import Use
+from slowdust.units import Second, known
 
 _log = logging.getLogger(__name__)
 
@@ -20,6 +22,8 @@ Reading = TypeVar("Reading")
 
 FAILURES = (OSError, ValueError, LookupError)
 """Exceptions that a probe may raise: files that vanish, are forbidden, or have another form."""
+STATES = {"vsz_bytes", "rss_bytes", "processes", "cpus", "threads"}
+"""Quantities that are a state at the end of a window, and not an amount."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,6 @@ class ClosedProbe:
 
 
 def attempt(probe: Probe[Reading]) -> Reading | None:
-    """Read a probe; None where it cannot be read."""
     try:
         return probe.read()
     except FAILURES as failure:
@@ -98,3 +101,87 @@ def use_between(probe: Probe[Reading], before: Reading | None, after: Reading | 
     except FAILURES as failure:
         _log.debug("probe %s skipped: %s", probe.name, failure)
         return None
+
+
+@dataclass(kw_only=True)
+class WindowUse:
+    """Quantities used in one window; the fields of `Measured` of the same meaning."""
+
+    uses: dict[str, Use]
+    seconds: Second
+    """Time from before the first probe's first reading to after its last: it contains the slice."""
+    skipped: list[str]
+    """Probes that could not be read, and parts of uses (`server.io`) that are absent."""
+
+    def __add__(self, later: WindowUse) -> WindowUse:
+        """Return the use of two windows of the same probes; what one of them lacks is absent."""
+        return WindowUse(
+            uses={
+                name: _added(use, later.uses[name])
+                for name, use in self.uses.items()
+                if name in later.uses
+            },
+            seconds=self.seconds + later.seconds,
+            skipped=sorted({*self.skipped, *later.skipped}),
+        )
+
+    def take_switches(self, samples: Sequence[float | None]) -> None:
+        """Take the server's context switches from samples if a process ended and lost its own.
+
+        In a window of many seconds some processes always end: autovacuum's, parallel workers of an
+        index. The sum of the samples lacks only their last second. None is a sample that failed.
+        """
+        server = self.uses.get("server")
+        if server is None or "context_switches" in server or None in samples:
+            return
+        server["context_switches"] = sum(known(samples))
+        self.skipped.remove("server.switches")
+
+
+def _added(use: Use, later: Use) -> Use:
+    return {
+        quantity: later[quantity] if quantity in STATES else amount + later[quantity]
+        for quantity, amount in use.items()
+        if quantity in later
+    }
+
+
+class Window:
+    """The probes of one contender's slices; used again for each slice.
+
+    Probes are read in their order at the opening and in reverse at the closing. One that fails is
+    skipped and named.
+    """
+
+    def __init__(self, probes: Sequence[AnyProbe]) -> None:
+        self._probes = list(probes)
+        self._first: list[Any] = []
+        self._opened: float | None = None
+
+    def open(self) -> None:
+        """Take the first readings. The load must be at rest."""
+        self._opened = time.monotonic()
+        self._first = [attempt(probe) for probe in self._probes]
+
+    def close(self) -> WindowUse:
+        """Take the last readings and return what was used. The load must be at rest.
+
+        Raises:
+            RuntimeError: the window was not opened.
+        """
+        if self._opened is None:
+            raise RuntimeError("a window is opened before it is closed")
+        last = [attempt(probe) for probe in reversed(self._probes)]
+        seconds = time.monotonic() - self._opened
+        self._opened = None
+        uses: dict[str, Use] = {}
+        skipped = []
+        for probe, first, reading in zip(self._probes, self._first, reversed(last), strict=True):
+            use = use_between(probe, first, reading)
+            if use is None:
+                skipped.append(probe.name)
+                continue
+            uses[probe.name] = use
+            parts = [part for quantity, part in probe.parts.items() if quantity not in use]
+            skipped += [f"{probe.name}.{part}" for part in parts]
+        return WindowUse(uses=uses, seconds=seconds, skipped=skipped)

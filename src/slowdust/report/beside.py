@@ -37,13 +37,11 @@ class BesideRow:
 
 
 def rows_of(report: Report) -> list[BesideRow]:
-    """Return a row for each result beside which others were at work."""
     return [
         BesideRow(result, result.beside) for result in report.results if result.beside is not None
     ]
 
 
 def envelope(points: Sequence[FrontierPoint], contender: str) -> list[FrontierPoint]:
-    """Return the points of a contender's frontier, by their rates of transactions."""
     own = [point for point in points if point.contender == contender and point.on_frontier]
     return sorted(own, key=lambda point: (point.transactions_per_s, -point.queries_per_s))

@@ -34,7 +34,6 @@ class Table:
 
 
 def lines(calibrations: Sequence[Calibration]) -> list[str]:
-    """Return calibrations as paragraphs and padded tables."""
     return [
         *sentences(calibrations),
         "",
@@ -58,14 +57,12 @@ EXPLANATIONS = (
 
 
 def explanations(calibrations: Sequence[Calibration]) -> list[str]:
-    """Return sentences on how to read the tables, and on what is missing in them."""
     tallies = _tallies(calibrations)
     unknown = sum(tally.results - tally.known for tally in tallies)
     return [*EXPLANATIONS, *([f"{counted(unknown, 'result')} {_NOT_KNOWN}"] if unknown else [])]
 
 
 def sentences(calibrations: Sequence[Calibration]) -> list[str]:
-    """Return a sentence on the extent of each calibration, and one on what it resolves."""
     texts = []
     for calibration in calibrations:
         levels = {test.clients for test in calibration.tests}
@@ -90,7 +87,6 @@ def sentences(calibrations: Sequence[Calibration]) -> list[str]:
 
 
 def tally_table(calibrations: Sequence[Calibration]) -> Table:
-    """Return the counts over all tests of all calibrations, by the share that the delay takes."""
     header = ["slowed by", "results", "false verdicts", "found slower", "intervals with the truth"]
     return Table(header, [_tally_row(tally) for tally in _tallies(calibrations)])
 

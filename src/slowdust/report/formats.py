@@ -1,7 +1,7 @@
 """The formats of reports, of histories and of sizes, one line each.
 
-A format is a module of this package that has `render`. It is loaded when something is rendered, so
-that the command line can list all formats without loading any.
+A format is `render`, or another function, of a module of this package. It is loaded when something
+is rendered, so that the command line can list all formats without loading any.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ class Destination(Enum):
 
 @dataclass(frozen=True)
 class Format(Generic[*_Content]):
-    """A format: its option of the command line, and the module that renders it."""
+    """A format: its option of the command line, and what renders it."""
 
     name: str
     help: str
-    module: str
-    """The module's name within this package."""
+    renderer: str
+    """A module of this package that has `render`, or MODULE:FUNCTION."""
     destination: Destination = Destination.OUTPUT
 
     def render(self, *content: *_Content) -> str:
-        """Return the content in this format."""
-        module = importlib.import_module(f"slowdust.report.{self.module}")
-        text: str = module.render(*content)
+        module, _, function = self.renderer.partition(":")
+        loaded = importlib.import_module(f"slowdust.report.{module}")
+        text: str = getattr(loaded, function or "render")(*content)
         return text
 
 
@@ -59,7 +59,7 @@ REPORTS: tuple[Format[Report, Sequence[Slice], Sequence[Profile]], ...] = (
 """The formats of a report; each gets it, and the slices and profiles that it was computed from."""
 
 SHORT_REPORTS: tuple[Format[Report, Sequence[Slice], Sequence[Profile]], ...] = (
-    Format("md", "Print Markdown that fits a comment.", "markdown.short"),
+    Format("md", "Print Markdown that fits a comment.", "markdown.report:render_short"),
 )
 """The format of `slowdust report --md --short`."""
 
@@ -80,15 +80,15 @@ BLAMES: tuple[Format[Blame], ...] = (
 )
 
 DIFFS: tuple[Format[Diff], ...] = (
-    Format("html", "Write the page to FILE.", "diff.html", Destination.FILE),
-    Format("md", "Print Markdown.", "diff.markdown"),
+    Format("html", "Write the page to FILE.", "diff:render_page", Destination.FILE),
+    Format("md", "Print Markdown.", "diff:render_markdown"),
     Format("json", "Print JSON (docs/diff.schema.json).", "json"),
 )
 
 SIZES: tuple[Format[SizesReport], ...] = (
-    Format("html", "Write a page with charts to FILE.", "sizes.html", Destination.FILE),
-    Format("md", "Print Markdown with all columns.", "sizes.markdown"),
-    Format("csv", "Print CSV, one row per build.", "sizes.csv"),
+    Format("html", "Write a page with charts to FILE.", "sizes:render_page", Destination.FILE),
+    Format("md", "Print Markdown with all columns.", "sizes:render_markdown"),
+    Format("csv", "Print CSV, one row per build.", "sizes:render_csv"),
     Format("json", "Print JSON.", "json"),
 )
 

@@ -18,7 +18,6 @@ MEAN_AND_MEDIAN = (
 
 
 def several_clients(line: LineHistory) -> bool:
-    """Return whether tests have several numbers of clients."""
     return len({series.clients for series in line.tests}) > 1
 
 
@@ -31,12 +30,10 @@ def label_of(series: Series) -> str:
 
 
 def point_at(series: Series, version: str) -> Point | None:
-    """Return the point of a version."""
     return next((point for point in series.points if point.version == version), None)
 
 
 def change_at(series: Series, version: str) -> ChangePoint | None:
-    """Return the change of level that begins at a version."""
     return next((change for change in series.change_points if change.version == version), None)
 
 

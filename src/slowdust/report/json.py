@@ -45,7 +45,6 @@ def render(
 
 
 def report_schema() -> str:
-    """Return the JSON Schema of a report, in the same layout."""
     described = _described(Report)
     for field, meaning in _MEANINGS.items():
         described["$defs"]["Result"]["properties"][field]["description"] = meaning
@@ -70,25 +69,21 @@ def report_schema() -> str:
 
 
 def history_schema() -> str:
-    """Return the JSON Schema of a history, in the same layout."""
     described = _described(History)
     return _schema("slowdust-history-1", "Throughput from version to version", described)
 
 
 def diff_schema() -> str:
-    """Return the JSON Schema of a difference of two experiments, in the same layout."""
     described = _described(Diff)
     return _schema("slowdust-diff-1", "What changed from one experiment to another", described)
 
 
 def explain_schema() -> str:
-    """Return the JSON Schema of what `slowdust explain` shows, in the same layout."""
     described = _described(Explained)
     return _schema("slowdust-explain-1", "One test of an experiment, explained", described)
 
 
 def blame_schema() -> str:
-    """Return the JSON Schema of what releases cost, in the same layout."""
     return _schema("slowdust-blame-1", "What each release cost", _described(Blame))
 
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.failures import fails, sentence_about
-from slowdust.ratios import interval, ratio, work_ratio
+from slowdust.ratios import with_interval, work_ratio
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 from slowdust.wording import step_label
@@ -69,4 +69,4 @@ def _rate(result: Result) -> str:
     """Return 'rqps 0.93 [0.90, 0.96]'; nothing where there is no ratio."""
     if result.judged_rqps is None:
         return ""
-    return f"rqps {ratio(result.judged_rqps)}{interval(*result.judged_interval)}"
+    return f"rqps {with_interval(result.judged_rqps, *result.judged_interval)}"

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from slowdust.analysis.model import Report, Result, StorageUse, Verdict
 from slowdust.analysis.results.results import by_step
-from slowdust.analysis.work.results import has_work
+from slowdust.analysis.work import has_work
 from slowdust.ratios import ratio, work_ratio
 from slowdust.report import answer, calibration
+from slowdust.report.answer import beginning, list_of_changes, passages
 from slowdust.report.markdown.table import ABSENT, or_absent, rate
-from slowdust.report.tldr import beginning, list_of_changes, passages
 from slowdust.units import known
 from slowdust.wording import short_names
 
@@ -40,21 +40,18 @@ _MARKS = {"faster": "+", "slower": "-", "same": "=", "unsure": "?"}
 
 
 def width() -> int:
-    """Return the width of standard output in characters, within what reports are laid out for."""
     if not sys.stdout.isatty():
         return WITHOUT_TERMINAL
     return min(max(shutil.get_terminal_size().columns, NARROWEST), WIDEST)
 
 
 def standard_output() -> Console:
-    """Return the console that is standard output, as wide as reports are laid out for."""
     from rich.console import Console
 
     return Console(width=width(), highlight=False, markup=False, emoji=False)
 
 
 def print_head(console: Console, text: str) -> None:
-    """Print the head of a section."""
     from rich.text import Text
 
     for line in wrapped([text], console.width):
@@ -62,7 +59,6 @@ def print_head(console: Console, text: str) -> None:
 
 
 def print_lines(console: Console, texts: Sequence[str]) -> None:
-    """Print lines, broken between words."""
     from rich.text import Text
 
     for line in wrapped(texts, console.width):
@@ -195,7 +191,6 @@ def plain_table(*heads: str, left: int) -> Table:
 
 
 def _tests(report: Report, columns: Collection[_Column]) -> Table:
-    """Return a row for each test; `columns` are those to spare that it has."""
     others = report.contenders[1:]
     names = short_names(report.contenders)
     several = len({result.clients for result in report.results}) > 1
@@ -257,7 +252,6 @@ def _styled(text: str, verdict: str | None) -> Text:
 
 
 def _tallies(report: Report, *, with_spread: bool) -> Table:
-    """Return a row for each contender: its verdicts, the median rqps, and the ends of its span."""
     names = short_names(report.contenders)
     verdicts_of: tuple[Verdict, ...] = ("slower", "faster", "same", "unsure")
     spread = ("lowest", "highest") if with_spread else ()
@@ -274,7 +268,6 @@ def _tallies(report: Report, *, with_spread: bool) -> Table:
 
 
 def _storage(report: Report) -> tuple[Table, str] | None:
-    """Return what each test beyond the page caches took of the storage, and the legend."""
     used = [result for result in report.results if result.storage is not None]
     if not used:
         return None

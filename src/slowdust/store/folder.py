@@ -109,7 +109,6 @@ class Folder:
 
     @property
     def name(self) -> str:
-        """The experiment's name."""
         return self.path.name
 
     @property
@@ -120,11 +119,9 @@ class Folder:
 
     @property
     def spec_file(self) -> Path:
-        """The specification as run."""
         return self.path / SPEC_FILE
 
     def has_manifest(self) -> bool:
-        """Return whether the experiment has been started."""
         return (self.path / MANIFEST_FILE).is_file()
 
     def is_imported(self) -> bool:
@@ -133,7 +130,6 @@ class Folder:
 
     @property
     def logs(self) -> Path:
-        """The folder of the servers' logs."""
         return self.path / LOGS
 
     def refuse_if_running(self) -> None:
@@ -272,7 +268,6 @@ class Writer:
         self._slices = slices
 
     def write_spec(self, toml: str) -> None:
-        """Write the specification as run."""
         replace_file(self.folder.spec_file, toml.encode())
 
     def write_workload(self, toml: str) -> None:
@@ -280,7 +275,6 @@ class Writer:
         replace_file(self.folder.path / WORKLOAD_FILE, toml.encode())
 
     def write_manifest(self, manifest: Manifest) -> None:
-        """Replace the manifest."""
         content = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
         replace_file(self.folder.path / MANIFEST_FILE, content)
 

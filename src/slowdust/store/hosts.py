@@ -49,5 +49,4 @@ class HostFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def incarnations(self) -> list[int]:
-        """The numbers of all incarnations that ran on it."""
         return [number for part in self.parts for number in part.incarnations]

@@ -105,7 +105,7 @@ class Executed(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Executions in a mean operation of the test / those in one of these operations, which carry
     out every transaction of the test once."""
     amounts: dict[str, Amount] = {}
-    """Name -> the total of all executions; analysis/evidence/rows_and_pages.py has the names."""
+    """Name -> the total of all executions; analysis/evidence.py has the names."""
 
 
 class Plan(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -8,7 +8,7 @@ import msgspec
 
 from slowdust.builds.catalog import catalog_of, version_parts
 from slowdust.builds.model import Progress
-from slowdust.builds.revisions.history import Commit, commits_between
+from slowdust.builds.revisions import Commit, commits_between
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.contender_name import parse_contender
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report, Result
+from slowdust.analysis.stored import analyse
 from slowdust.errors import UsageError
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice

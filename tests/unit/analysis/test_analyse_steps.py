@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.notes import PLAN_OF_WRITERS_DIFFERS
+from slowdust.analysis.stored import analyse
 from slowdust.store.manifest import Plan
 from tests.unit.synthetic_steps import Break, Overload, Standstill, insert_experiment
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Answer, Report
+from slowdust.analysis.stored import analyse
 from slowdust.ratios import at_most
 from tests.unit.synthetic import QUIET, Noise, synthetic_experiment
 

@@ -1,8 +1,8 @@
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import GroupChanges, Verdict
+from slowdust.analysis.stored import analyse
 from slowdust.analysis.story.bands import (
     DEFAULT_BANDS,
     Bands,

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.beside import frontier_of
+from slowdust.analysis.stored import analyse
 from slowdust.store.beside import BesideSlice
 from slowdust.store.latency import Histogram
 from slowdust.store.slice import Slice

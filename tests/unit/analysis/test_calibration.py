@@ -5,7 +5,6 @@ import math
 import msgspec
 import pytest
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.calibration.calibration import (
     calibration_of,
     resolution,
@@ -24,6 +23,7 @@ from slowdust.analysis.calibration.trials import (
 from slowdust.analysis.comparison.ratio import Interval
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model import Verdict
+from slowdust.analysis.stored import analyse
 from tests.unit.synthetic import SLICE_S, synthetic_experiment
 from tests.unit.synthetic_calibration import AGAIN, BASE, SLOWED, synthetic_calibration
 

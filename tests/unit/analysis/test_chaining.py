@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.history import chaining
 from slowdust.analysis.history.chaining import Experiment, Member, ratios_to
 from slowdust.analysis.model import PlanDifference, Result
 from slowdust.analysis.results.results import Summarise, results_of
+from slowdust.analysis.stored import analyse
 from slowdust.analysis.versions import Release
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice

@@ -251,16 +251,14 @@ def test_the_library_is_loaded_without_what_takes_a_second() -> None:
 def first_use() -> Iterator[ModuleType]:
     """The module of change points before it has loaded the library."""
     history = "slowdust.analysis.history"
-    modules = [import_module(f"{history}.{name}") for name in ("partition", "change_points")]
+    module = import_module(f"{history}.change_points")
     with patch.dict(sys.modules):
         for name in [*sys.modules]:
             if name.partition(".")[0] == "ruptures":
                 del sys.modules[name]
-        for module in modules:
-            del sys.modules[module.__name__]
-        yield import_module(modules[-1].__name__)
-    for module in modules:
-        setattr(sys.modules[history], module.__name__.rpartition(".")[2], module)
+        del sys.modules[module.__name__]
+        yield import_module(module.__name__)
+    sys.modules[history].change_points = module  # type: ignore[attr-defined]
 
 
 def test_a_library_of_other_modules_is_loaded_whole(
@@ -286,7 +284,6 @@ def test_without_the_library_it_says_so(
     monkeypatch: pytest.MonkeyPatch, first_use: ModuleType
 ) -> None:
     monkeypatch.setitem(sys.modules, "ruptures", None)
-    unavailable = sys.modules["slowdust.analysis.history.partition"].ChangePointsUnavailableError
 
-    with pytest.raises(unavailable):
+    with pytest.raises(first_use.ChangePointsUnavailableError):
         first_use.find_changes([0.0, 1.0], known(0.1, 2), 1)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.metrics import BESIDE, COMPARED, PERCENTILES, Metric
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.compared import judge_quantity, pairs_of
+from slowdust.analysis.stored import analyse
 from slowdust.store.measured import STORAGE, Schedule
 from slowdust.store.printed import Printed
 from slowdust.store.slice import Slice

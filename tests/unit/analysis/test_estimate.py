@@ -22,10 +22,7 @@ def cell(*by_incarnation: list[float]) -> BlockRatios:
         step=Step("micro", "t", 1),
         contender="b",
         by_incarnation=tuple(np.array(ratios)[:, None] for ratios in by_incarnation),
-        incomplete=0,
-        with_zero=0,
         numbers=tuple(range(1, 1 + len(by_incarnation))),
-        totals={},
     )
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
-from slowdust.analysis.evidence.exact import add_evidence, leading
+from slowdust.analysis.evidence import add_evidence, leading
 from slowdust.analysis.explanation.parts import add_explanations
 from slowdust.analysis.model import Result, Work
+from slowdust.analysis.stored import analyse
 from slowdust.analysis.story.reasons import add_reasons
 from slowdust.ratios import instructions
 from slowdust.store.manifest import Executed, Manifest, Plan

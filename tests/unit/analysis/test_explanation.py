@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
-from slowdust.analysis.explanation.parts import add_explanations
-from slowdust.analysis.explanation.times import log_mean
+from slowdust.analysis.explanation.parts import add_explanations, log_mean
 from slowdust.analysis.model import Explanation, FunctionChange, FunctionChanges, PartName, Result
 from slowdust.analysis.model.functions import Fate, FunctionPart
+from slowdust.analysis.stored import analyse
 from slowdust.store.manifest import Plan
 from tests.unit.synthetic import SLICE_S
 from tests.unit.synthetic_parts import BASE, OTHER, TEST, Spent, explained, parts_experiment

@@ -8,10 +8,10 @@ from xml.etree import ElementTree as ET
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.failures import failed_wholly, failures_of
 from slowdust.analysis.results.gate import parse_gate
+from slowdust.analysis.stored import analyse
 from slowdust.cli.gates import exit_code_of
 from slowdust.report import answer, html, terminal
 from slowdust.report.formats import REPORTS, SHORT_REPORTS, render_as

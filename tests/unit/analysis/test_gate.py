@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
 from slowdust.analysis.results.gate import Gate, Kind, caught_by, parse_gate
+from slowdust.analysis.stored import analyse
 from slowdust.errors import UsageError
 from tests.unit.report.sample import counted_experiment
 from tests.unit.synthetic import QUIET, synthetic_experiment

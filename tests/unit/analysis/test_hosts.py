@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.comparison.disagreement import disagreements
 from slowdust.analysis.comparison.estimate import estimate_all, relate
 from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts, Students, hosts_of
 from slowdust.analysis.comparison.location import Location
 from slowdust.analysis.comparison.mixture import Mixture
 from slowdust.analysis.comparison.ratio import Relative
 from slowdust.analysis.comparison.relative import BlockRatios
+from slowdust.analysis.comparison.together import disagreements
 from slowdust.analysis.comparison.verdict import judge, judge_cells
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.stored import read_stored
-from slowdust.analysis.work.estimate import counts_by_step, judge_work
+from slowdust.analysis.work import counts_by_step, judge_work
 from slowdust.merge.merge import merge
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import Counting

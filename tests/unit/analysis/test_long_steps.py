@@ -25,10 +25,7 @@ def pairs(*values: float, test: str = "l.i0") -> BlockRatios:
         step=Step("insert", test, 1),
         contender="b",
         by_incarnation=tuple(np.array([[value]]) for value in values),
-        incomplete=0,
-        with_zero=0,
         numbers=tuple(range(1, 1 + len(values))),
-        totals={},
         parts="steps",
     )
 

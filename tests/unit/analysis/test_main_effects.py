@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.results.main_effects import main_effects
-from slowdust.report.markdown.effects import effects
+from slowdust.analysis.stored import analyse
+from slowdust.report.markdown.results import effects
 from tests.unit.synthetic import Noise, synthetic_experiment
 
 QUIET = Noise(slice=0.001, stolen_share=0.0, drift=0.0, restart=0.0)

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Memory
+from slowdust.analysis.stored import analyse
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from tests.unit.synthetic import QUIET, synthetic_experiment

@@ -4,11 +4,11 @@ import msgspec
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import ContenderInfo, Report
 from slowdust.analysis.results.contenders import contender_info
+from slowdust.analysis.results.noise import writes_of_others
 from slowdust.analysis.results.notes import notes_about_others, notes_about_writes_of_others
-from slowdust.analysis.results.others import writes_of_others
+from slowdust.analysis.stored import analyse
 from slowdust.analysis.story.notes import (
     notes_about_contenders,
     notes_about_report,

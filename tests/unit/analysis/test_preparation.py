@@ -6,15 +6,15 @@ import msgspec
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.preparation.facts import Difference, differences
-from slowdust.analysis.preparation.notes import UNKNOWN_START
-from slowdust.analysis.preparation.quantities import ALIKE, FACTS, WORK, WORK_OF_READS, Kind
-from slowdust.analysis.preparation.work import (
+from slowdust.analysis.preparation.notes import (
     OTHER_BUILD,
+    UNKNOWN_START,
     work_differences,
     worst_work_difference,
 )
+from slowdust.analysis.preparation.quantities import ALIKE, FACTS, WORK, WORK_OF_READS, Kind
+from slowdust.analysis.stored import analyse
 from slowdust.store.manifest import BuildFacts, ContenderFacts
 from slowdust.store.preparation import Preparation, ServerCounters
 from tests.unit.synthetic import synthetic_experiment

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report, Result
+from slowdust.analysis.stored import analyse
 from slowdust.store.measured import Schedule
 from slowdust.store.slice import Slice
 from tests.unit.synthetic import QUIET, synthetic_experiment

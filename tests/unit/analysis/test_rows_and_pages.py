@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from slowdust.analysis.analyse import analyse
-from slowdust.analysis.evidence.rows_and_pages import (
+from slowdust.analysis.evidence import (
     AMOUNTS,
     amounts_per_operation,
     statement_work,
 )
+from slowdust.analysis.stored import analyse
 from slowdust.store.manifest import Executed, Plan
 from tests.unit.synthetic import synthetic_experiment
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.metrics import PerOperation
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.notes import notes_about_clock
 from slowdust.analysis.results.per_op import per_operation, relative_counters
+from slowdust.analysis.stored import analyse
 from slowdust.store.latency import LatencyUs
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Manifest, Method
 from slowdust.store.printed import Counters, Printed

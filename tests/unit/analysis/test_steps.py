@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import RoleReport, StepRun
 from slowdust.analysis.results.steps import classic_buckets
+from slowdust.analysis.stored import analyse
 from slowdust.store.latency import Histogram
 from tests.unit.synthetic import synthetic_experiment
 from tests.unit.synthetic_steps import Break, Overload, insert_experiment

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report, StorageUse
-from slowdust.report.storage import tables_of_storage
+from slowdust.analysis.stored import analyse
+from slowdust.report.tables import tables_of_storage
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from tests.unit.disks import (

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report, Result, Verdict, Writers
 from slowdust.analysis.results.summary import (
     Shade,
@@ -11,6 +10,7 @@ from slowdust.analysis.results.summary import (
     summary_tables,
     titles_of,
 )
+from slowdust.analysis.stored import analyse
 from tests.unit.analysis.results import a_result
 from tests.unit.synthetic import synthetic_experiment
 from tests.unit.synthetic_steps import Break, Overload, insert_experiment

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.comparison.relative import BlockRatios, Step
 from slowdust.analysis.comparison.together import (
     CommonMove,
@@ -17,6 +16,7 @@ from slowdust.analysis.comparison.together import (
     moves_of,
 )
 from slowdust.analysis.results.notes import notes_about_restarts
+from slowdust.analysis.stored import analyse
 from tests.unit.synthetic import QUIET, FloatArray, synthetic_experiment
 
 MARGIN = 0.03
@@ -30,10 +30,7 @@ def cells(means: FloatArray, contender: str = "b") -> list[BlockRatios]:
             step=Step("micro", f"t{test}", 1),
             contender=contender,
             by_incarnation=tuple(np.full((6, 2), mean) for mean in of_test),
-            incomplete=0,
-            with_zero=0,
             numbers=tuple(range(1, 1 + len(of_test))),
-            totals={},
         )
         for test, of_test in enumerate(means)
     ]

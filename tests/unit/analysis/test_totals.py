@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.comparison.estimate import estimate_all
 from slowdust.analysis.comparison.location import (
     BlockTotals,
@@ -25,7 +24,8 @@ from slowdust.analysis.comparison.relative import (
 )
 from slowdust.analysis.comparison.verdict import DIFFERENT, Judgement, judge, judge_estimates
 from slowdust.analysis.results.notes import notes_about_totals
-from slowdust.analysis.results.rates import rate_of
+from slowdust.analysis.results.per_op import rate_of
+from slowdust.analysis.stored import analyse
 from slowdust.store.slice import Slice
 from tests.unit.synthetic import (
     QUIET,

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Needed, Noise, Report, Result
 from slowdust.analysis.results.needed import time_to_decide
 from slowdust.analysis.results.noise import noise_of
+from slowdust.analysis.stored import analyse
 from slowdust.analysis.story.unsure import sentence_about_unsure, what_decides, why_so_little
 from tests.unit import synthetic
 from tests.unit.analysis.results import a_result

@@ -9,17 +9,20 @@ import pytest
 from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model import Report, Result, Work
-from slowdust.analysis.work.cost import (
+from slowdust.analysis.stored import analyse
+from slowdust.analysis.work import (
+    ONE_START,
+    TIME_BESIDE_WORK,
     background_per_operation,
+    counts_by_step,
+    differing_events,
     events_per_operation,
     instructions_per_operation,
+    undecided_steps,
 )
-from slowdust.analysis.work.estimate import counts_by_step, undecided_steps
-from slowdust.analysis.work.results import ONE_START, TIME_BESIDE_WORK
-from slowdust.store.count import INSTRUCTIONS, Count, CountedRun
+from slowdust.store.count import INSTRUCTIONS, SYSTEM_CALLS, Count, CountedRun
 from slowdust.store.manifest import Counting
 from tests.unit.synthetic import QUIET, Noise, Shifts, synthetic_experiment
 from tests.unit.synthetic_counts import CountNoise, synthetic_counts
@@ -353,3 +356,30 @@ def test_what_has_no_verdict_needs_another_start() -> None:
     noise = CountNoise(repeat=0.002, restart=0.06)
     counts = synthetic_counts(["a", "b"], ["insert"], noise=noise, incarnations=3, seed=2)
     assert undecided_steps(counts_by_step(counts), ["a", "b"]) == {Step("micro", "insert", 1)}
+
+
+def with_calls(*calls: int) -> list[Count]:
+    """Return counts of ten operations each, with these system calls in all."""
+    [count] = synthetic_counts([A], ["scan"], incarnations=1, repeats=1)
+    return [
+        replace(count, run=CountedRun(operations=10, own={INSTRUCTIONS: 1_000, SYSTEM_CALLS: each}))
+        for each in calls
+    ]
+
+
+@pytest.mark.parametrize(
+    ("base", "other", "found"),
+    [
+        ((40, 40), (50, 50), [SYSTEM_CALLS]),
+        ((40, 42, 41), (50, 49, 51), [SYSTEM_CALLS]),
+        ((50, 51), (40, 40), [SYSTEM_CALLS]),
+        ((40, 41), (41, 41), []),
+        # Reads of rows that were not cached differ between equal builds, by chance all one way.
+        ((80, 170), (240, 720), []),
+        ((), (40, 40), []),
+    ],
+)
+def test_system_calls_differ_if_their_ranges_are_farther_apart_than_wide(
+    base: Sequence[int], other: Sequence[int], found: list[str]
+) -> None:
+    assert differing_events(with_calls(*base), with_calls(*other)) == found

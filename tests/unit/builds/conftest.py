@@ -201,7 +201,7 @@ def registry(open_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Registry:
     monkeypatch.setenv("PATH", str(registry.bin))
     keyring = home / "keyring.gpg"
     keyring.touch()
-    monkeypatch.setattr("slowdust.builds.sources.apt.KEYRINGS", (keyring,))
+    monkeypatch.setattr("slowdust.builds.sources.debian.KEYRINGS", (keyring,))
     monkeypatch.delenv("SLOWDUST_DEBIAN_MIRROR", raising=False)
     return registry
 

@@ -17,8 +17,7 @@ from syrupy.assertion import SnapshotAssertion
 from slowdust.builds import Build, Choices, cache, resolve
 from slowdust.builds.compiling.compile import LOG
 from slowdust.builds.compiling.flags import FLAG_SETS
-from slowdust.builds.sizes.build import sizes_of
-from slowdust.builds.sizes.selection import chosen_builds
+from slowdust.builds.sizes import chosen_builds, sizes_of
 from slowdust.errors import SlowdustError, UsageError
 from tests.tiers.selection import ends_first, full, needs
 from tests.unit.builds.source_projects import (

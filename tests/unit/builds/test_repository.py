@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.builds.revisions.directory import sources_at
-from slowdust.builds.revisions.repository import commit_of
-from slowdust.builds.revisions.revision import Revision
-from slowdust.builds.revisions.tree import update
+from slowdust.builds.revisions import Revision, commit_of, sources_at, update_tree
 from slowdust.errors import SlowdustError, UsageError
 from tests.tiers.selection import needs
 from tests.unit.builds.source_projects import commit, git, write
@@ -115,11 +112,11 @@ def test_submodules_are_exported(repository: Path, open_dir: Path) -> None:
 def test_tree_follows_a_repository(repository: Path, open_dir: Path) -> None:
     tree = open_dir / "tree"
     tree.mkdir()
-    update(tree, at(repository, "one"))
+    update_tree(tree, at(repository, "one"))
     source = tree / "source"
     before = {name: (source / name).lstat().st_mtime_ns for name in names(source)}
     assert len(set(before.values())) == 1, "what is made of another file is not older than it"
-    update(tree, at(repository, "two"))
+    update_tree(tree, at(repository, "two"))
     assert names(source) == {"b", "c", "bin/run", "link"}
     after = {name: (source / name).lstat().st_mtime_ns for name in names(source)}
     assert {name for name in after if after[name] == before.get(name)} == {"b", "bin/run", "link"}

@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 
 from slowdust.analysis.sizes import report_of
-from slowdust.builds.sizes.selection import chosen_builds
-from slowdust.builds.sizes.tree import sizes_of_tree
+from slowdust.builds.sizes import chosen_builds, sizes_of_tree
 from slowdust.errors import UsageError
 from slowdust.formats.elf import is_static, read_sizes
 from slowdust.report.formats import SIZES, render_as
-from slowdust.report.sizes.markdown import brief
+from slowdust.report.sizes import brief
 from slowdust.store.sizes import BuildSizes, ServerSizes
 from tests.tiers.selection import needs, require
 

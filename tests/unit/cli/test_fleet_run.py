@@ -153,6 +153,8 @@ def test_what_a_fleet_measured_goes_on_where_it_can(
     run(run.spec, *PULL, after=30.0)
     outcome = slowdust("run", "ci", "--resume", "--results", run.results)
     assert outcome.complaint == snapshot
+    outcome = slowdust("run", run.results / "ci/experiment.toml", "--resume", "--yes")
+    assert (outcome.code, "--resume --fleet" in outcome.complaint) == (2, True)
     assert run("ci", "--resume")[0] == 0
     outcome = slowdust("more", "ci", "--results", run.results)
     assert outcome.complaint == snapshot

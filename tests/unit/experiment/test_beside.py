@@ -13,7 +13,7 @@ from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import Beside, Ran, RanBeside, Rate, Stop
 from slowdust.experiment.engine.open_test import OpenTest, Pace
 from slowdust.experiment.plan import PlannedStep
-from slowdust.probes.window import WindowUse
+from slowdust.probes.probe import WindowUse
 from slowdust.store.latency import Histogram
 from slowdust.store.slice import Slice
 

@@ -6,7 +6,7 @@ import pytest
 
 from slowdust.experiment.driver.protocol import UntilOperations, UntilSeconds
 from slowdust.experiment.passes.step_turns import chunk_turns, counted_ends, pilot_end, timed_ends
-from slowdust.probes.window import WindowUse
+from slowdust.probes.probe import WindowUse
 
 
 @pytest.mark.parametrize(

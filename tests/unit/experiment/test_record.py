@@ -7,7 +7,7 @@ import pytest
 
 from slowdust.experiment.driver.protocol import Ran
 from slowdust.experiment.record import slice_of
-from slowdust.probes.window import WindowUse
+from slowdust.probes.probe import WindowUse
 from slowdust.store.slice import Place, Slice
 
 LATENCY = {"values_ns": [], "counts": [], "max_ns": 0, "mean_ns": 0.0}

@@ -13,7 +13,7 @@ from slowdust.accounts import server_account
 from slowdust.dbms.environment import preloading
 from slowdust.errors import SlowdustError
 from slowdust.instances import preloads
-from slowdust.instances.delays import DelayFile, delay_library
+from slowdust.instances.preloads import DelayFile, delay_library
 from slowdust.probes.probe import attempt
 from slowdust.probes.server.delay import DelayProbe
 
@@ -42,7 +42,7 @@ def file(open_dir: Path, monkeypatch: pytest.MonkeyPatch) -> DelayFile:
 
 
 def send(file: DelayFile) -> str:
-    variables = preloading({}, file.library) | file.variables
+    variables = file.variables({})
     command = [sys.executable, "-c", SENDER]
     environment = {**os.environ, **variables}
     return subprocess.check_output(command, env=environment, text=True)

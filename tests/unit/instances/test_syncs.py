@@ -12,7 +12,7 @@ import pytest
 from slowdust.accounts import server_account
 from slowdust.dbms.environment import SYNC_DELAY, parse_environment
 from slowdust.errors import UsageError
-from slowdust.instances.syncs import SyncFile, sync_library
+from slowdust.instances.preloads import SyncFile, sync_library
 
 DELAY_US = 20_000
 SYNCS = """

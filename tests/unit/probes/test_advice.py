@@ -3,23 +3,22 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from slowdust.probes.host.advice import facts
-from slowdust.probes.host.machine import BusyProcess, chosen, read_machine
+from slowdust.probes.host.machine import BusyProcess, chosen, describe_machine, read_machine
 from tests.unit.synthetic_host import GOOD
 
 
 def test_a_hardly_busy_process_is_a_fact() -> None:
     machine = dataclasses.replace(GOOD, busy=(BusyProcess(7, "make", 0.03),))
-    assert facts(machine)["Other busy processes"] == "make 3%"
+    assert describe_machine(machine)["Other busy processes"] == "make 3%"
 
 
 def test_what_is_unknown_is_left_out_of_the_facts() -> None:
-    known = facts(GOOD)
+    known = describe_machine(GOOD)
     assert known["Turbo"] == "off"
     assert known["Mounted"] == "/data (rw,noatime)"
     assert "Steal since start" not in known
     blind = dataclasses.replace(GOOD, turbo=None, governors=(), cpu_model=None, huge_pages=None)
-    assert known.keys() - facts(blind).keys() == {
+    assert known.keys() - describe_machine(blind).keys() == {
         "Turbo",
         "Frequency governor",
         "CPU",
@@ -39,4 +38,4 @@ def test_this_machine_can_be_read(tmp_path: Path) -> None:
     assert machine.memory_bytes > machine.available_bytes > 0
     assert machine.storage.total_bytes >= machine.storage.free_bytes > 0
     assert machine.usable_cpus >= 1
-    assert all(facts(machine).values())
+    assert all(describe_machine(machine).values())

@@ -5,8 +5,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from slowdust.probes.server.reading import Memory, parse_memory, parse_stat, parse_switches
-from slowdust.probes.server.use import cpu_seconds, resident_bytes, server_use, virtual_bytes
+from slowdust.probes.server.reading import (
+    Memory,
+    cpu_seconds,
+    parse_memory,
+    parse_stat,
+    parse_switches,
+    resident_bytes,
+    server_use,
+    virtual_bytes,
+)
 
 if TYPE_CHECKING:
     from tests.unit.probes.conftest import FakeProc

@@ -9,9 +9,8 @@ import pytest
 from slowdust import probes
 from slowdust.probes.host import others
 from slowdust.probes.host.use import HostProbe, HostReadings
-from slowdust.probes.probe import Subject
+from slowdust.probes.probe import Subject, Window, WindowUse
 from slowdust.probes.server.process import IdleServer
-from slowdust.probes.window import Window, WindowUse
 
 if TYPE_CHECKING:
     from tests.unit.probes.conftest import FakeProc

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
+from slowdust.analysis.stored import analyse
 from slowdust.store.manifest import Plan
 from slowdust.store.measured import PerSecond, Schedule
 from slowdust.store.profile import Calls, FunctionCost, Profile

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.comparison.verdict import judge
 from slowdust.analysis.model import Report, Result
+from slowdust.analysis.stored import analyse
 from slowdust.experiment.live import describe
 from slowdust.experiment.view import InterimVerdict
 from slowdust.report import html, terminal

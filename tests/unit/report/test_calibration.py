@@ -5,8 +5,8 @@ import json
 import msgspec
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.calibration.model import Calibration
+from slowdust.analysis.stored import analyse
 from slowdust.report import html, terminal
 from slowdust.report.calibration import (
     explanations,

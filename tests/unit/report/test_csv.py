@@ -7,8 +7,8 @@ from pathlib import Path
 
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
+from slowdust.analysis.stored import analyse
 from slowdust.report import csv
 from tests.unit.report.sample import counted_experiment
 from tests.unit.synthetic import synthetic_experiment

@@ -16,9 +16,14 @@ from slowdust.analysis.history.history import history_of
 from slowdust.analysis.history.model import History
 from slowdust.report import json as data
 from slowdust.report.html import history as page
-from slowdust.report.html.charts.history import HEIGHT, Sign, history_chart
 from slowdust.report.html.charts.marks import marks_of
-from slowdust.report.html.charts.ratio_lines import RatioLine, RatioPoint
+from slowdust.report.html.charts.ratio_lines import (
+    HEIGHT,
+    RatioLine,
+    RatioPoint,
+    Sign,
+    history_chart,
+)
 from slowdust.report.markdown import history as markdown
 from tests.unit.report.outline import words
 from tests.unit.synthetic_history import as_build, choice, experiments, measured, single_runs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
+from slowdust.analysis.stored import analyse
 from slowdust.report import html
 from slowdust.report.formats import REPORTS
 from slowdust.report.markdown import report as markdown

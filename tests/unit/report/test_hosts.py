@@ -9,8 +9,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.model import Report
 from slowdust.analysis.stored import read_stored
-from slowdust.report.hosts import MOST_COLUMNS, overview, rows_of_hosts, table_by_host
-from slowdust.report.markdown.hosts import by_host
+from slowdust.report.markdown.contenders import by_host
+from slowdust.report.tables import MOST_COLUMNS, overview, rows_of_hosts, table_by_host
 from slowdust.store.folder import Folder
 from tests.unit.synthetic_hosts import NEW, TESTS, joined_of
 

@@ -7,8 +7,8 @@ import re
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
+from slowdust.analysis.stored import analyse
 from slowdust.report import html
 from slowdust.store.slice import Slice
 from tests.unit.report.outline import outline_of, row_of, words

@@ -5,8 +5,8 @@ import re
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import MetricComparison, Report, Result
+from slowdust.analysis.stored import analyse
 from slowdust.benchmarks.micro import MICRO
 from slowdust.report import html
 from slowdust.report.html.numbers import TO

@@ -6,8 +6,8 @@ from typing import Any
 
 import jsonschema
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
+from slowdust.analysis.stored import analyse
 from slowdust.report import json
 from tests.unit.synthetic import synthetic_experiment
 from tests.unit.synthetic_steps import Break, Overload, Standstill, insert_experiment

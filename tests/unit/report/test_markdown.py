@@ -6,9 +6,9 @@ import pytest
 from markdown_it import MarkdownIt
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.metrics import PerOperation
 from slowdust.analysis.model import MetricComparison, Report
+from slowdust.analysis.stored import analyse
 from slowdust.report.markdown import report as markdown
 from tests.unit.report.sample import (
     SWEEP,

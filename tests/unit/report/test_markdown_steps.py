@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from markdown_it import MarkdownIt
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
+from slowdust.analysis.stored import analyse
 from slowdust.report.markdown import report as markdown
 from slowdust.report.markdown.steps import MOST_STALLS
 from tests.unit.report.outline import headings

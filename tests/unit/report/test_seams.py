@@ -94,14 +94,16 @@ def test_a_section_is_three_files_and_a_line_in_each_list(copy: Copy) -> None:
         header,
         "\nfrom slowdust.report.markdown import slowest\n",
     )
-    copy.add_line("report/markdown/report.py", "    rates.throughput,\n", "    slowest.section,\n")
     copy.add_line(
-        "report/html/sections/__init__.py",
+        "report/markdown/report.py", "    results.throughput,\n", "    slowest.section,\n"
+    )
+    copy.add_line(
+        "report/html/sections.py",
         header,
         "\nfrom slowdust.analysis.story.slowest import slowest\n",
     )
     copy.add_line(
-        "report/html/sections/__init__.py",
+        "report/html/sections.py",
         '        Section("results", "Results", page),\n',
         '        Section("slowest", "Slowest", slowest(page.report)),\n',
     )

@@ -9,11 +9,11 @@ import re
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
+from slowdust.analysis.stored import analyse
 from slowdust.report import html
 from slowdust.report.csv import render as csv_of
-from slowdust.report.html.charts.recall import RecallAxis
+from slowdust.report.html.charts.trade_offs import RecallAxis
 from slowdust.report.markdown.report import render as markdown_of
 from tests.unit.searches import BASE, OTHER, measured
 

@@ -7,10 +7,10 @@ import re
 import msgspec
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
+from slowdust.analysis.stored import analyse
 from slowdust.report import answer, junit
-from slowdust.report.markdown import short
+from slowdust.report.markdown.report import MOST, render_short
 from tests.unit.synthetic import Noise, synthetic_experiment
 
 
@@ -30,7 +30,7 @@ def large(contenders: int, tests: int) -> Report:
 
 def test_it_begins_with_the_answer_and_folds_the_rest(snapshot: SnapshotAssertion) -> None:
     report = analyse(*synthetic_experiment(["a@1", "a@2"], ["scan"], shifts={"a@2": 0.5}))
-    text = short.render(report)
+    text = render_short(report)
 
     head = text.partition("<details>")[0]
     assert head == snapshot
@@ -46,9 +46,9 @@ def test_the_comment_about_14_contenders_and_53_tests_fits() -> None:
         for copy in range(14)
         for result in report.results
     ][: 14 * 53]
-    text = short.render(report)
+    text = render_short(report)
 
-    assert len(text.encode()) < short.MOST
+    assert len(text.encode()) < MOST
     assert "All 53 tests" in text
     assert sum(line.startswith("| range-") for line in text.splitlines()) == 53
     assert len(text.partition("<details>")[0].splitlines()) < 40
@@ -57,9 +57,9 @@ def test_the_comment_about_14_contenders_and_53_tests_fits() -> None:
 def test_what_does_not_fit_is_left_out_and_said() -> None:
     report = large(contenders=4, tests=20)
     report.warnings = [f"warning {number} " + "x" * 200 for number in range(400)]
-    text = short.render(report)
+    text = render_short(report)
 
-    assert len(text.encode()) <= short.MOST
+    assert len(text.encode()) <= MOST
     assert "left out" in text
     assert "All 20 tests" in text
     assert text.count("<details>") == text.count("</details>")
@@ -87,7 +87,7 @@ def test_junit_has_a_case_for_each_result_beside_the_base() -> None:
 def test_a_contender_alone_has_its_numbers_and_no_table_of_verdicts(
     snapshot: SnapshotAssertion,
 ) -> None:
-    text = short.render(analyse(*synthetic_experiment(["a@1"], ["scan"])))
+    text = render_short(analyse(*synthetic_experiment(["a@1"], ["scan"])))
 
     assert text == snapshot
     assert "\n- scan: " in text

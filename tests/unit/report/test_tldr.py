@@ -6,9 +6,9 @@ import re
 
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
-from slowdust.report import html, json, terminal, tldr
+from slowdust.analysis.stored import analyse
+from slowdust.report import answer, html, json, terminal
 from slowdust.report.markdown import report as markdown
 from tests.unit import synthetic
 from tests.unit.report.outline import words
@@ -31,9 +31,9 @@ def single_runs() -> Report:
 def test_groups_that_follow_each_other_are_one_passage() -> None:
     report = single_runs()
 
-    first, groups, *rest = tldr.passages(report)
+    first, groups, *rest = answer.passages(report)
 
-    assert tldr.beginning(report) == report.tldr[:1]
+    assert answer.beginning(report) == report.tldr[:1]
     assert first == report.tldr[1]
     assert groups == report.group_changes
     assert len(report.group_changes) == 2

@@ -10,7 +10,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust import benchmarks
-from slowdust.analysis.analyse import analyse
+from slowdust.analysis.stored import analyse
 from slowdust.benchmarks.insert import INSERT
 from slowdust.exchange import write_classic
 from slowdust.kinds import KINDS

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.history.chaining import Ratio
 from slowdust.analysis.history.history import history_of
 from slowdust.analysis.history.series import Details, series_of
 from slowdust.analysis.model import Report
+from slowdust.analysis.stored import analyse
 from slowdust.analysis.versions import Release
 from slowdust.exchange import write_classic
 from slowdust.kinds import KINDS

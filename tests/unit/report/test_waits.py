@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
+from slowdust.analysis.stored import analyse
 from slowdust.report import csv, html, json
 from slowdust.report.markdown import report as markdown
 from slowdust.store.slice import Slice

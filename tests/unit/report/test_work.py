@@ -11,8 +11,8 @@ from collections import Counter
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import Report
+from slowdust.analysis.stored import analyse
 from slowdust.report import csv, html, json
 from slowdust.report.markdown import report as markdown
 from slowdust.store.slice import Slice

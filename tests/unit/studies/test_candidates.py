@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.builds.revisions.history import diff_stat
+from slowdust.builds.revisions import diff_stat
 from slowdust.errors import UsageError
 from slowdust.studies.candidates import committed, released
 from tests.tiers.selection import needs

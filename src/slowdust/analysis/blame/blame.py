@@ -20,7 +20,7 @@ from slowdust.analysis.history.series import verdict_between
 from slowdust.analysis.results.failures import sentences_about_failures
 from slowdust.analysis.stored import Stored
 from slowdust.analysis.story.answer import unfinished
-from slowdust.analysis.work.estimate import WORK_MARGIN
+from slowdust.analysis.work import WORK_MARGIN
 
 
 def blame_of(stored: Sequence[Stored], choice: Choice) -> Blame:

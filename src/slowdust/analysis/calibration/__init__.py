@@ -1,1 +1,0 @@
-"""What a host can tell: a build against itself, and against itself slowed by a known time."""

@@ -15,7 +15,6 @@ truth of a slowed contender is not known.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
@@ -57,19 +56,15 @@ class Trial:
     @property
     def half_width(self) -> float | None:
         """Half of the interval, in ln rqps."""
-        if self.interval is None:
-            return None
-        return math.log(self.interval.high / self.interval.low) / 2
+        return self.interval.half_width if self.interval else None
 
     @property
     def covers_truth(self) -> bool | None:
-        """Whether the interval covers the truth; None where there is no interval, or no truth."""
         if self.interval is None or self.truth is None:
             return None
         return self.interval.low <= self.truth <= self.interval.high
 
     def is_false(self, margin: float) -> bool | None:
-        """Return whether the verdict contradicts the truth; None where that is not known."""
         if self.truth is None:
             return None
         if self.slowed == 0:

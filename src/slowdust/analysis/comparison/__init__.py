@@ -1,1 +1,0 @@
-"""Contenders compared with the base: ratios, intervals and verdicts."""

@@ -49,7 +49,6 @@ class Hosts:
     """Name of the host -> its group, the model of its CPU; in the experiment's order."""
 
     def numbers(self, *hosts: str) -> frozenset[int]:
-        """Return the incarnations of some hosts."""
         return frozenset(number for number, host in self.of.items() if host in hosts)
 
     def names(self, numbers: Iterable[int]) -> list[str]:
@@ -58,11 +57,9 @@ class Hosts:
         return [host for host in ("", *self.groups) if host in named]
 
     def group_names(self, numbers: Iterable[int]) -> list[str]:
-        """Return the groups of the hosts of some incarnations."""
         return list(dict.fromkeys(self.groups[host] for host in self.names(numbers) if host))
 
     def in_group(self, group: str) -> list[str]:
-        """Return the hosts of a group."""
         return [host for host, own in self.groups.items() if own == group]
 
 
@@ -71,7 +68,6 @@ ONE_HOST = Hosts({}, {})
 
 
 def hosts_of(manifest: Manifest) -> Hosts:
-    """Return the hosts of an experiment."""
     return Hosts(
         {number: host.name for host in manifest.hosts for number in host.incarnations},
         {host.name: host.group for host in manifest.hosts},
@@ -234,7 +230,6 @@ def _taken(mixture: Mixture, rows: Sequence[int]) -> Mixture:
 
 
 def by_host(cells: Sequence[BlockRatios], hosts: Hosts) -> list[list[BlockRatios]]:
-    """Return for each host the cells that it measured, with its incarnations alone."""
     if len(hosts.groups) < 2:
         return [list(cells)]
     return [

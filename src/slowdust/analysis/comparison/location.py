@@ -75,7 +75,6 @@ class BlockTotals:
 
     @property
     def one_is_silent(self) -> bool:
-        """Whether one of the two did nothing in all these blocks."""
         return bool(self.amount.sum(axis=0).min() <= 0)
 
 

@@ -41,7 +41,6 @@ class Symmetric:
 
     @classmethod
     def about_mean(cls, mixture: Mixture) -> Symmetric:
-        """Return the mixture about its mean."""
         matters = mixture.weight.max(axis=0) > _SMALLEST_WEIGHT
         distance = mixture.center - mixture.mean()[:, None]
         return cls(
@@ -60,7 +59,6 @@ class Symmetric:
         return errors
 
     def tail(self, reach: FloatArray) -> FloatArray:
-        """Return P(more than `reach` above the mean), of shape (cells, reaches) as `reach` is."""
         from scipy.special import stdtr
 
         scaled = reach[:, :, None] / self.scale[:, None, :]

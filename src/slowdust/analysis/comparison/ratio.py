@@ -30,6 +30,11 @@ class Interval:
     low: float
     high: float
 
+    @property
+    def half_width(self) -> float:
+        """Half of its width, in ln rqps."""
+        return math.log(self.high / self.low) / 2
+
     def lies_inside(self, margin: float) -> bool:
         """Return whether all of it is within `margin` of 1, seen from either contender."""
         return self.low >= 1 / (1 + margin) and self.high <= 1 + margin
@@ -63,6 +68,11 @@ class Relative:
     """Standard error of ln `ratio` with restarts of the most likely size. Of an interval it is the
     part that a longer experiment narrows as a square root; the rest, that restarts may be larger,
     goes sooner."""
+
+    @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        """Bounds of the interval at `CONFIDENCE`; None without one."""
+        return (self.interval.low, self.interval.high) if self.interval else (None, None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +110,11 @@ class Estimate(Relative):
     hosts: tuple[HostRatio, ...] = ()
     """The ratio on each host; empty unless it was measured on several."""
 
+    @property
+    def place(self) -> tuple[Step, str]:
+        """The step and the contender."""
+        return self.step, self.contender
+
 
 @dataclass(frozen=True, kw_only=True)
 class HostRatio:
@@ -116,7 +131,6 @@ class HostRatio:
 
 
 def related(mixture: Mixture) -> list[Relative]:
-    """Return the ratio of each cell with its intervals and p-value."""
     center = mixture.mean()
     symmetric = Symmetric.about_mean(mixture)
     reach = symmetric.reach((1 - np.array(_LEVELS)) / 2)

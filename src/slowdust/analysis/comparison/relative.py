@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -34,6 +34,19 @@ ROWS_PER_SECOND = "rows/s"
 """Unit of the rate of tests that count rows instead of operations."""
 
 
+class OfStep(Protocol):
+    """A record of one step."""
+
+    @property
+    def benchmark(self) -> str: ...
+
+    @property
+    def test(self) -> str: ...
+
+    @property
+    def clients(self) -> int: ...
+
+
 class Step(NamedTuple):
     """A test of a benchmark at a number of clients: the unit that is measured and compared."""
 
@@ -41,10 +54,21 @@ class Step(NamedTuple):
     test: str
     clients: int
 
+    @classmethod
+    def of(cls, record: OfStep) -> Step:
+        return cls(record.benchmark, record.test, record.clients)
+
 
 def step_of(record: Slice) -> Step:
-    """Return the step that a slice belongs to."""
-    return Step(record.place.benchmark, record.place.test, record.place.clients)
+    return Step.of(record.place)
+
+
+def slices_by_place(slices: Iterable[Slice]) -> defaultdict[tuple[Step, str], list[Slice]]:
+    """Return step and contender -> its slices."""
+    places: defaultdict[tuple[Step, str], list[Slice]] = defaultdict(list)
+    for record in slices:
+        places[step_of(record), record.place.contender].append(record)
+    return places
 
 
 Parts = Literal["slices", "chunks", "steps"]
@@ -61,25 +85,23 @@ class BlockRatios:
     by_incarnation: tuple[FloatArray, ...]
     """One array for each incarnation that has such a block, in order; shape (blocks, halves).
     A half is a slice of each contender; a block has two, a pair of long steps is one."""
-    incomplete: int
-    """Blocks left out because one of the two has fewer slices in it (a killed experiment)."""
-    with_zero: int
-    """Blocks left out because one of the two has a slice in which the quantity is 0."""
     numbers: tuple[int, ...]
     """Numbers of the incarnations of `by_incarnation`."""
-    totals: dict[int, BlockTotals]
+    incomplete: int = 0
+    """Blocks left out because one of the two has fewer slices in it (a killed experiment)."""
+    with_zero: int = 0
+    """Blocks left out because one of the two has a slice in which the quantity is 0."""
+    totals: dict[int, BlockTotals] = field(default_factory=dict)
     """Totals of the blocks by number of the incarnation, with those left out because of a 0;
     empty for long steps, single runs and every quantity but the throughput."""
     parts: Parts = "slices"
 
     @property
     def blocks(self) -> int:
-        """Number of complete blocks over all incarnations."""
         return sum(len(ratios) for ratios in self.by_incarnation)
 
     @cached_property
     def typical(self) -> dict[int, Location]:
-        """Trimmed means by number of the incarnation."""
         locations = map(trimmed_mean, self.by_incarnation)
         return dict(zip(self.numbers, locations, strict=True))
 
@@ -91,7 +113,6 @@ class BlockRatios:
         return totals_by_incarnation(self.totals)
 
     def on(self, numbers: Collection[int]) -> BlockRatios:
-        """Return the same of some incarnations alone."""
         kept = [
             (n, r) for n, r in zip(self.numbers, self.by_incarnation, strict=True) if n in numbers
         ]
@@ -109,7 +130,6 @@ class BlockRatios:
 
     @property
     def silent(self) -> tuple[int, ...]:
-        """Numbers of the incarnations in which one of the two did nothing."""
         return tuple(number for number, totals in self.totals.items() if totals.one_is_silent)
 
 
@@ -142,7 +162,6 @@ class _Blocks:
 
 
 def throughput(record: Slice) -> float:
-    """Return the QPS of a slice."""
     return record.qps
 
 
@@ -209,7 +228,6 @@ def _kind(record: Slice, quantity: Callable[[Slice], float]) -> Parts:
 
 
 def _parts(record: Slice, quantity: Callable[[Slice], float]) -> Iterator[tuple[_Place, _Part]]:
-    """Yield the parts of a record that are compared, each with its place."""
     incarnation = record.place.incarnation
     if record.step is not None and _kind(record, quantity) == "chunks":
         for chunk in record.step.chunks:

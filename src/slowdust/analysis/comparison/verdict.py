@@ -46,6 +46,8 @@ AMOUNTS: dict[Verdict, Amount] = {
     "unsure": "unsure",
 }
 """Verdict on a ratio as if it were one of rates -> on one of amounts."""
+Estimator = Callable[[Sequence[BlockRatios], Hosts], list[Estimate]]
+"""Function that estimates cells, which were measured on some hosts."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +68,7 @@ class Judgement:
     """Why it is unsure although the interval excludes 1; else empty."""
 
 
-Estimator = Callable[[Sequence[BlockRatios], Hosts], list[Estimate]]
-"""Function that estimates cells, which were measured on some hosts."""
-
-
 def estimated(cells: Sequence[BlockRatios], hosts: Hosts) -> list[Estimate]:
-    """Estimate cells with what is expected of restarts in general."""
     return estimate_all(cells, hosts=hosts)
 
 
@@ -130,7 +127,6 @@ def _of_groups(judgement: Judgement, groups: Mapping[str, Judgement]) -> Judgeme
 
 
 def judge_estimates(estimates: Sequence[Estimate], margin: float) -> list[Judgement]:
-    """Judge the estimates of one experiment together, in their order."""
     alone = [verdict_alone(estimate, margin) for estimate in estimates]
     judged = [relative_of(estimate, margin) for estimate in estimates]
     candidates = [
@@ -195,7 +191,7 @@ def chance_of_not_same(relative: Relative, margin: float) -> float:
     interval = relative.equivalence_interval
     if interval is None:
         return 0.0
-    return tail_beyond(relative, math.log1p(margin) - _half_width(interval))
+    return tail_beyond(relative, math.log1p(margin) - interval.half_width)
 
 
 def tail_beyond(relative: Relative, distance: float) -> float:
@@ -212,7 +208,7 @@ def tail_beyond(relative: Relative, distance: float) -> float:
         (SETTLED_SAME, relative.sameness_interval),
         (SETTLED_DIFFERENT, relative.difference_interval),
     )
-    reaches = np.log([_half_width(interval) for _, interval in intervals if interval])
+    reaches = np.log([interval.half_width for _, interval in intervals if interval])
     tails = np.log([1 - confidence for confidence, interval in intervals if interval])
     if distance <= 0:
         return 1.0
@@ -223,10 +219,6 @@ def tail_beyond(relative: Relative, distance: float) -> float:
         slope = (tails[-1] - tails[-2]) / (reaches[-1] - reaches[-2])
         return float(np.exp(tails[-1] + slope * (log_distance - reaches[-1])))
     return float(np.exp(np.interp(log_distance, reaches, tails)))
-
-
-def _half_width(interval: Interval) -> float:
-    return math.log(interval.high / interval.low) / 2
 
 
 def basis_of(estimate: Estimate, margin: float) -> Basis:
@@ -245,7 +237,6 @@ def basis_of(estimate: Estimate, margin: float) -> Basis:
 
 
 def relative_of(estimate: Estimate, margin: float) -> Relative:
-    """Return the ratio that decides, with its intervals."""
     if estimate.all_time is not None and basis_of(estimate, margin) == "all time":
         return estimate.all_time
     return estimate
@@ -334,3 +325,31 @@ def verdict_of(difference: Interval | None, equivalence: Interval | None, margin
     if difference.excludes_one():
         return "faster" if difference.low > 1 else "slower"
     return "unsure"
+
+
+class PairVerdicts:
+    """Judges contenders beside any of them; the verdicts beside one are kept for the next pair."""
+
+    def __init__(
+        self, slices: Sequence[Slice], contenders: Sequence[str], margin: float, hosts: Hosts
+    ) -> None:
+        # A single run says nothing of how far another would be from it.
+        self._slices = [record for record in slices if record.printed is None]
+        self._contenders = contenders
+        self._margin = margin
+        self._hosts = hosts
+        self._verdicts: dict[str, dict[str, dict[Step, Verdict]]] = {}
+
+    def verdicts(self, base: str, contender: str) -> Mapping[Step, Verdict]:
+        """Return the verdict of each step on how `contender` differs from `base`."""
+        if base not in self._verdicts:
+            self._verdicts[base] = self._beside(base)
+        return self._verdicts[base].get(contender, {})
+
+    def _beside(self, base: str) -> dict[str, dict[Step, Verdict]]:
+        verdicts: dict[str, dict[Step, Verdict]] = {}
+        for judgement in judge(self._slices, self._contenders, self._margin, base, self._hosts):
+            estimate = judgement.estimate
+            if relative_of(estimate, self._margin).interval is not None:
+                verdicts.setdefault(estimate.contender, {})[estimate.step] = judgement.verdict
+        return verdicts

@@ -2,24 +2,48 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from slowdust.analysis.comparison.hosts import hosts_of
+from slowdust.analysis.comparison.ratio import Estimate, Interval, Relative
 from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.comparison.verdict import AMOUNTS, Judgement, judge
-from slowdust.analysis.diff.conditions import changed_conditions
-from slowdust.analysis.diff.model import Diff, Relation, Side, TestDifference, WorkDifference
-from slowdust.analysis.diff.ratios import Judgements, judge_changes
+from slowdust.analysis.comparison.verdict import (
+    AMOUNTS,
+    Judgement,
+    judge,
+    judge_estimates,
+    relative_of,
+    stalls,
+    tail_beyond,
+    verdict_of,
+)
+from slowdust.analysis.diff.model import (
+    Condition,
+    Diff,
+    Relation,
+    Side,
+    TestDifference,
+    WorkDifference,
+)
 from slowdust.analysis.diff.words import notes_about, summary_of
+from slowdust.analysis.history.circumstances import hosts_in_words, normalised_fact
 from slowdust.analysis.model import Report, Result
+from slowdust.analysis.results.contenders import describe_method
 from slowdust.analysis.stored import Stored
-from slowdust.analysis.work.cost import place_of
-from slowdust.analysis.work.estimate import WORK_MARGIN, counts_by_step, judge_work
+from slowdust.analysis.work import WORK_MARGIN, counts_by_step, judge_work, place_of
 from slowdust.errors import UsageError
-from slowdust.store.manifest import Manifest
+from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.wording import shortened
 
 _Results = Mapping[tuple[Step, str], Result]
+Judgements = Mapping[tuple[Step, str], Judgement]
+"""Step and contender -> how the contender was judged beside the base."""
+_RESULTS_OF_MEASURING = ("slice",)
+"""Facts of the method that an experiment finds out by itself, unless they were given."""
+_NEVER_TWICE = ("Load average", "Free disk", "Steal since start")
+"""Facts of the host that are of one moment, and never twice the same."""
 
 
 def diff_of(before: Stored, after: Stored) -> Diff:
@@ -80,7 +104,6 @@ def _common_base(before: Manifest, after: Manifest) -> str | None:
 
 
 def _differences(before: Stored, after: Stored, base: str, margin: float) -> list[TestDifference]:
-    """Return the tests that both have, in the order of the later report."""
     reports = before.report(base), after.report(base)
     earlier, later = map(_results, reports)
     changes = judge_changes(_judgements(before, reports[0]), _judgements(after, reports[1]), margin)
@@ -93,11 +116,7 @@ def _differences(before: Stored, after: Stored, base: str, margin: float) -> lis
 
 
 def _results(report: Report) -> _Results:
-    return {(_step(result), result.contender): result for result in report.results}
-
-
-def _step(result: Result) -> Step:
-    return Step(result.benchmark, result.test, result.clients)
+    return {(Step.of(result), result.contender): result for result in report.results}
 
 
 def _judgements(stored: Stored, report: Report) -> Judgements:
@@ -122,10 +141,9 @@ def _difference(
         after=_relation(after),
         work=work,
     )
-    if (change := changes.get((_step(after), after.contender))) is not None:
+    if (change := changes.get((Step.of(after), after.contender))) is not None:
         difference.ratio, difference.verdict = change.estimate.ratio, change.verdict
-        if (interval := change.estimate.interval) is not None:
-            difference.low, difference.high = interval.low, interval.high
+        difference.low, difference.high = change.estimate.bounds
     return difference
 
 
@@ -139,7 +157,6 @@ def _relation(result: Result) -> Relation | None:
 def _work_differences(
     before: Stored, after: Stored, earlier: Report, later: Report
 ) -> dict[tuple[Step, str], WorkDifference]:
-    """Return the changes of work where both were counted by the same kind of counter."""
     of_both = [dict(_judged_work(*each)) for each in ((before, earlier), (after, later))]
     same_source = {
         place
@@ -152,15 +169,15 @@ def _work_differences(
     )
     differences = {}
     for place, change in judge_changes(first, second, WORK_MARGIN).items():
-        ratio, interval = change.estimate.ratio, change.estimate.interval
+        ratio, (low, high) = change.estimate.ratio, change.estimate.bounds
         earlier_ratio, later_ratio = (each[place].estimate.ratio for each in (first, second))
         if ratio is not None and earlier_ratio is not None and later_ratio is not None:
             differences[place] = WorkDifference(
                 before=earlier_ratio,
                 after=later_ratio,
                 ratio=ratio,
-                low=None if interval is None else interval.low,
-                high=None if interval is None else interval.high,
+                low=low,
+                high=high,
                 verdict=AMOUNTS[change.verdict],
             )
     return differences
@@ -171,8 +188,7 @@ def _source(result: Result | None) -> str | None:
 
 
 def _judged_work(stored: Stored, report: Report) -> Iterator[tuple[tuple[Step, str], Judgement]]:
-    """Yield the work of each step at the place where the report shows it."""
-    timed: Sequence[Step] = [_step(result) for result in report.results]
+    timed: Sequence[Step] = [Step.of(result) for result in report.results]
     for judgement in judge_work(
         counts_by_step(stored.counts),
         report.contenders,
@@ -182,3 +198,165 @@ def _judged_work(stored: Stored, report: Report) -> Iterator[tuple[tuple[Step, s
         place = place_of(judgement.estimate.step, timed)
         if place is not None:
             yield (place, judgement.estimate.contender), judgement
+
+
+def judge_changes(before: Judgements, after: Judgements, margin: float) -> Judgements:
+    """Judge how ratios to the base changed from one experiment to another, all together.
+
+    The ratio of a judgement is that of the ratios, after / before. Steps and contenders that only
+    one has, or for which one has no ratio, are left out.
+    """
+    estimates = []
+    for place, earlier in before.items():
+        later = after.get(place)
+        relative = None if later is None else _change(earlier, later, margin)
+        if later is not None and relative is not None:
+            estimates.append(_estimate(place, relative, earlier, later))
+    judgements = {each.estimate.place: each for each in judge_estimates(estimates, margin)}
+    return {
+        place: _doubted(judgement, before[place], after[place], margin)
+        for place, judgement in judgements.items()
+    }
+
+
+def ratio_of(before: Relative, after: Relative) -> Relative | None:
+    """Return `after` / `before` of two independent ratios; None where one has no ratio."""
+    if before.ratio is None or after.ratio is None:
+        return None
+    center = math.log(after.ratio / before.ratio)
+    relative = Relative(
+        ratio=math.exp(center),
+        interval=_joined(center, before.interval, after.interval),
+        equivalence_interval=_joined(
+            center, before.equivalence_interval, after.equivalence_interval
+        ),
+        sameness_interval=_joined(center, before.sameness_interval, after.sameness_interval),
+        difference_interval=_joined(center, before.difference_interval, after.difference_interval),
+    )
+    if relative.interval is None:
+        return relative
+    return replace(relative, p_value=tail_beyond(relative, abs(center)))
+
+
+def _joined(center: float, before: Interval | None, after: Interval | None) -> Interval | None:
+    if before is None or after is None:
+        return None
+    reach = math.hypot(before.half_width, after.half_width)
+    return Interval(math.exp(center - reach), math.exp(center + reach))
+
+
+def _change(before: Judgement, after: Judgement, margin: float) -> Relative | None:
+    """Return the ratio of ratios; where the verdicts are about different ones, that of totals."""
+    if before.basis == after.basis:
+        return ratio_of(relative_of(before.estimate, margin), relative_of(after.estimate, margin))
+    return _change_of_totals(before, after)
+
+
+def _change_of_totals(before: Judgement, after: Judgement) -> Relative | None:
+    earlier, later = before.estimate.all_time, after.estimate.all_time
+    return None if earlier is None or later is None else ratio_of(earlier, later)
+
+
+def _estimate(
+    place: tuple[Step, str], relative: Relative, before: Judgement, after: Judgement
+) -> Estimate:
+    step, contender = place
+    both: Sequence[Estimate] = (before.estimate, after.estimate)
+    return Estimate(
+        **vars(relative),
+        step=step,
+        contender=contender,
+        blocks=min(each.blocks for each in both),
+        incarnations=min(each.incarnations for each in both),
+        incomplete=sum(each.incomplete for each in both),
+        with_zero=sum(each.with_zero for each in both),
+    )
+
+
+def _doubted(change: Judgement, before: Judgement, after: Judgement, margin: float) -> Judgement:
+    """Return the judgement, unsure where one experiment may have stalls and totals disagree."""
+    totals = _change_of_totals(before, after)
+    may_stall = any(
+        each.estimate.all_time is not None and stalls(each.estimate.all_time, margin)
+        for each in (before, after)
+    )
+    if totals is None or not may_stall or change.verdict == "unsure":
+        return change
+    of_totals = verdict_of(totals.interval, totals.equivalence_interval, margin)
+    return change if of_totals == change.verdict else replace(change, verdict="unsure")
+
+
+def changed_conditions(before: Manifest, after: Manifest) -> list[Condition]:
+    return [
+        *_changed("method", _method(before), _method(after)),
+        *_changed("host", _host(before), _host(after)),
+        *_changed_contenders(before, after),
+    ]
+
+
+def _method(manifest: Manifest) -> dict[str, str]:
+    found_out = _RESULTS_OF_MEASURING if manifest.method.slice_s is None else ()
+    facts = describe_method(manifest)
+    return {
+        **{label: value for label, value in facts.items() if label not in found_out},
+        **({"CPUs to measure on": ", ".join(map(str, manifest.cpus))} if manifest.cpus else {}),
+    }
+
+
+def _host(manifest: Manifest) -> dict[str, str]:
+    hosts = {"Hosts": hosts_in_words(manifest)} if manifest.hosts else {}
+    return hosts | {
+        label: normalised_fact(label, value)
+        for label, value in manifest.host.items()
+        if label not in _NEVER_TWICE
+    }
+
+
+def _changed_contenders(before: Manifest, after: Manifest) -> Iterator[Condition]:
+    later = {facts.name: facts for facts in after.contenders}
+    for facts in before.contenders:
+        if facts.name in later:
+            other = later[facts.name]
+            yield from _changed(facts.name, _contender(facts), _contender(other))
+            yield from _changed(facts.name, *_in_force(facts, other))
+
+
+def _in_force(before: ContenderFacts, after: ContenderFacts) -> list[dict[str, str]]:
+    """Return what both servers answered, of settings that both were given alike."""
+    asked = before.settings_in_force.keys() & after.settings_in_force.keys()
+    alike = [
+        name for name in sorted(asked) if before.settings.get(name) == after.settings.get(name)
+    ]
+    return [
+        {f"{name}, in force": facts.settings_in_force[name] for name in alike}
+        for facts in (before, after)
+    ]
+
+
+def _contender(facts: ContenderFacts) -> dict[str, str]:
+    """Return label -> value of all that makes a contender what it is, as it was given."""
+    build = facts.build
+    compiled = build.compiled
+    named = {
+        "version": build.version,
+        "source": build.source,
+        "sha256": build.sha256,
+        "commit": compiled and compiled.commit,
+        "compiler": compiled and compiled.compiler,
+        "engine": facts.engine,
+        "config": facts.config,
+        "environment": " ".join(facts.environment),
+        "allocator": facts.allocator,
+        "failed": facts.failed,
+        **facts.settings,
+    }
+    return {label: value for label, value in named.items() if value}
+
+
+def _changed(
+    subject: str, before: Mapping[str, str], after: Mapping[str, str]
+) -> Iterator[Condition]:
+    for label in dict.fromkeys((*before, *after)):
+        earlier, later = before.get(label), after.get(label)
+        if earlier != later:
+            yield Condition(subject=subject, label=label, before=earlier, after=later)

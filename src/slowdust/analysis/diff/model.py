@@ -86,7 +86,6 @@ class TestDifference(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def verdict_changed(self) -> bool:
-        """Whether the two reports have different verdicts, which alone shows no change."""
         if self.before is None or self.after is None:
             return False
         return self.before.verdict != self.after.verdict

@@ -17,7 +17,6 @@ _MOST_NAMED = 8
 
 
 def summary_of(diff: Diff) -> list[str]:
-    """Return sentences on what changed: tests, what else may have, verdicts, work, conditions."""
     compared = [test for test in diff.tests if test.verdict is not None]
     if not compared:
         return [
@@ -35,7 +34,6 @@ def summary_of(diff: Diff) -> list[str]:
 
 
 def notes_about(diff: Diff) -> list[str]:
-    """Return sentences on what cannot be compared."""
     before, after = diff.before, diff.after
     notes = [
         f"{side.experiment} is not finished: what it has is compared."
@@ -64,7 +62,6 @@ def notes_about(diff: Diff) -> list[str]:
 
 
 def label_of(diff: Diff, test: TestDifference) -> str:
-    """Name a test, with its contender and clients where there are several."""
     levels = {each.clients for each in diff.tests}
     label = step_label(test.test, test.clients, levels)
     several = len({each.contender for each in diff.tests}) > 1
@@ -131,7 +128,6 @@ def _ratios(test: TestDifference) -> str:
 
 
 def _rest(compared: Sequence[TestDifference]) -> list[str]:
-    """Return how much the others can have lost, and still look like this."""
     rest = [test for test in compared if test.verdict in ("same", "unsure")]
     bounds = known(test.low for test in rest)
     if not bounds or len(bounds) < len(rest) or min(bounds) >= 1:
@@ -141,7 +137,6 @@ def _rest(compared: Sequence[TestDifference]) -> list[str]:
 
 
 def _changed_verdicts(diff: Diff, compared: Sequence[TestDifference]) -> list[str]:
-    """Return the tests whose verdicts differ although no change is sure."""
     only_words = [
         f"{label_of(diff, test)} ({test.before.verdict}, then {test.after.verdict})"
         for test in compared

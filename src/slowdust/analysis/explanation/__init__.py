@@ -1,1 +1,0 @@
-"""The change of the time per operation as a sum of parts."""

@@ -144,7 +144,6 @@ def explain_results(
 
 
 def _candidates(stored: Stored, report: Report, test: str) -> list[Result]:
-    """Return the results of a test that are compared with the base."""
     names = list(dict.fromkeys(result.test for result in report.results))
     if not names:
         raise UsageError(f"'{report.experiment}' has no result yet")
@@ -193,7 +192,7 @@ def _one(
     candidates: Sequence[Result],
     chosen: Sequence[Result],
 ) -> OneResult:
-    step = Step(result.benchmark, result.test, result.clients)
+    step = Step.of(result)
     functions = _of_step(report.function_changes, step, result.contender)
     if functions is None and result.work is not None:
         counted = step._replace(clients=result.work.clients)
@@ -220,13 +219,12 @@ def _one(
 
 def _of_step(listed: Sequence[_Kind], step: Step, contender: str) -> _Kind | None:
     for each in listed:
-        if Step(each.benchmark, each.test, each.clients) == step and each.contender == contender:
+        if Step.of(each) == step and each.contender == contender:
             return each
     return None
 
 
 def _plans(report: Report, result: Result) -> list[PlanPair]:
-    """Return the statements that the two execute in different ways."""
     return [
         PlanPair(
             statement=each.statement,
@@ -254,7 +252,6 @@ def _settings(report: Report, contender: str) -> list[SettingPair]:
 
 
 def _excluded(result: Result) -> list[str]:
-    """Return what is known of a result that is the same or unsure, in time and in work."""
     sentences = []
     low, high = result.judged_interval
     if result.verdict in ("same", "unsure") and low is not None and high is not None:
@@ -273,7 +270,6 @@ def _excluded(result: Result) -> list[str]:
 
 
 def _other(result: Result) -> str:
-    """Return another result of the test with the options that show it."""
     rqps = "not compared" if result.judged_rqps is None else ratio(result.judged_rqps)
     verdict = f", {result.verdict}" if result.verdict else ""
     return f"--contender '{result.contender}' --clients {result.clients}: rqps {rqps}{verdict}"
@@ -319,7 +315,6 @@ def _absent(stored: Stored, one: OneResult, typed: str) -> list[Absent]:
 def _unobserved(
     manifest: Manifest, one: OneResult, again: Callable[[Mapping[str, object]], str | None]
 ) -> list[Absent]:
-    """Return the passes over a test that were not made: counts, profiles, waits."""
     absent = []
     if one.result.work is None:
         counting = manifest.counting

@@ -24,15 +24,7 @@ from slowdust.analysis.comparison.estimate import relate
 from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
 from slowdust.analysis.comparison.location import FloatArray, Location
 from slowdust.analysis.comparison.ratio import Relative
-from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.explanation.times import (
-    QUANTITIES,
-    Times,
-    block_totals,
-    change_of,
-    log_mean,
-    times_of,
-)
+from slowdust.analysis.comparison.relative import Step, total_of
 from slowdust.analysis.model import Explanation, Part, PartName, Result, Work
 from slowdust.analysis.results.compared import Pair, pairs_of
 from slowdust.benchmarks.model import leaves_rows
@@ -40,6 +32,10 @@ from slowdust.store.measured import OTHERS
 from slowdust.store.slice import Slice
 from slowdust.units import known
 
+QUANTITIES = ("time", "operations", "server", "sampled", "user", "client")
+"""Totals of a block and contender: the clients' time, operations, the server's CPU, that of slices
+which tell user from system mode, the user CPU of these, the client's CPU; in seconds."""
+_CLIENT = ("cpu_user_s", "cpu_system_s")
 GOOD_PART = 0.25
 """Share of the change that a part must have to be named."""
 BESIDE = 0.02
@@ -63,6 +59,79 @@ _OPERATIONS = QUANTITIES.index("operations")
 
 
 @dataclass(frozen=True)
+class Times:
+    """Seconds per operation; arrays whose last axis is the contender and the base."""
+
+    total: FloatArray
+    server: FloatArray
+    """CPU time of all of the server's processes."""
+    user: FloatArray | None
+    """The part of it in user mode; None if nothing tells them apart."""
+    client: FloatArray
+
+    @property
+    def waiting(self) -> FloatArray:
+        """The rest; negative where threads of the server work beside the session."""
+        rest: FloatArray = self.total - self.server - self.client
+        return rest
+
+
+def slice_totals(record: Slice, cpus: int | None) -> list[float] | None:
+    """Return the `QUANTITIES` of a slice; None if the time or a CPU time was not measured."""
+    measured = record.measured
+    server, client = measured.used("server", "cpu_s"), measured.used("client", *_CLIENT)
+    _, seconds = total_of(record)
+    operations = measured.operations
+    if server is None or client is None or seconds is None or operations is None:
+        return None
+    user = measured.used("server", "cpu_user_s")
+    busy = min(record.place.clients, cpus or record.place.clients)
+    sampled = 0.0 if user is None else server
+    return [busy * seconds, operations, server, sampled, user or 0.0, client]
+
+
+def times_of(totals: FloatArray) -> Times:
+    """Return times per operation from totals of shape (..., 2, quantities)."""
+    time, operations, server, sampled, user, client = np.moveaxis(totals, -1, 0)
+    has_modes = bool((sampled > 0).all())
+    return Times(
+        total=time / operations,
+        server=server / operations,
+        user=server / operations * user / sampled if has_modes else None,
+        client=client / operations,
+    )
+
+
+def log_mean(values: FloatArray) -> FloatArray:
+    """Return the logarithmic mean of the pairs along the last axis, both positive."""
+    a, b = values[..., 0], values[..., 1]
+    logs = np.log(a / b)
+    small = np.abs(logs) < 1e-6
+    mean: FloatArray = np.where(small, (a + b) / 2, (a - b) / np.where(small, 1.0, logs))
+    return mean
+
+
+def change_of(part: FloatArray, total: FloatArray) -> FloatArray:
+    """Return what a part adds to ln(total of the contender / of the base)."""
+    change: FloatArray = (part[..., 0] - part[..., 1]) / log_mean(total)
+    return change
+
+
+def block_totals(blocks: Sequence[Sequence[Sequence[Slice]]], cpus: int | None) -> FloatArray:
+    """Return the totals of blocks, each the slices of the contender and of the base.
+
+    The shape is (blocks, 2, quantities); a block of which a slice lacks one is left out.
+    """
+    totals = []
+    for block in blocks:
+        sides = [[slice_totals(record, cpus) for record in side] for side in block]
+        complete = [[row for row in side if row is not None] for side in sides]
+        if all(len(rows) == len(side) for rows, side in zip(complete, sides, strict=True)):
+            totals.append([np.sum(rows, axis=0) for rows in complete])
+    return np.array(totals, dtype=np.float64).reshape(-1, 2, len(QUANTITIES))
+
+
+@dataclass(frozen=True)
 class _Cell:
     """A result to be explained, and the totals of its blocks."""
 
@@ -75,7 +144,6 @@ class _Cell:
 
     @property
     def share(self) -> FloatArray:
-        """The share of each incarnation in the blocks."""
         blocks = np.array([len(blocks) for blocks in self.incarnations], dtype=np.float64)
         shares: FloatArray = blocks / blocks.sum()
         return shares
@@ -115,9 +183,7 @@ def add_explanations(
     ]
     cpus = {int(count) for record in measured if (count := record.measured.used(OTHERS, "cpus"))}
     by_place = {
-        (Step(result.benchmark, result.test, result.clients), result.contender): result
-        for result in results
-        if result.rqps is not None
+        (Step.of(result), result.contender): result for result in results if result.rqps is not None
     }
     cells = known(
         _cell(pair, by_place[pair.step, pair.contender], min(cpus, default=None))
@@ -172,7 +238,6 @@ def _without(totals: FloatArray) -> FloatArray:
 
 
 def _names(whole: Times, every: Sequence[Times], result: Result) -> tuple[PartName, ...]:
-    """Return the parts that the measurements of a result tell apart."""
     if (whole.waiting < -BESIDE * whole.total).any():
         return "server", "client CPU"
     users = known(times.user for times in every)
@@ -201,7 +266,6 @@ def _is_all_user_cpu(result: Result, work: Work) -> bool:
 
 
 def _is_blurred(cell: _Cell, changes: FloatArray, reaches: Sequence[float | None]) -> bool:
-    """Return whether system CPU is known less well than to a good part of the change."""
     if "system CPU" not in cell.names:
         return False
     reach = reaches[1 + cell.names.index("system CPU")]
@@ -209,7 +273,6 @@ def _is_blurred(cell: _Cell, changes: FloatArray, reaches: Sequence[float | None
 
 
 def _coarser(cell: _Cell) -> _Cell:
-    """Return the cell with user and system CPU in one."""
     cpu: tuple[PartName, ...] = ("server CPU",)
     if "instructions" in cell.names:
         cpu = ("instructions", "other server CPU")
@@ -295,7 +358,6 @@ def _reach_of_weight(share: FloatArray, without: Sequence[FloatArray]) -> float:
 
 
 def _jackknife(value: float, without: FloatArray) -> Location:
-    """Return the location of a value, from those without each block."""
     blocks = len(without)
     influence = (without.mean() - without) * (blocks - 1) / blocks
     return Location(mean=value, size=float(blocks), influence=influence)

@@ -1,1 +1,0 @@
-"""Functions: where the work of a contender is that the base has not, and the reverse."""

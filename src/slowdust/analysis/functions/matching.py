@@ -12,13 +12,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from slowdust.analysis.functions.graph import Counts, Graph, Key
-from slowdust.analysis.functions.unmatched import elsewhere, only
 from slowdust.analysis.model.functions import MatchKind
 
+Key = tuple[str, str]
+"""Name and object of a function."""
 REDIRECTED = 0.8
 """Least share of a function's calls that its callers make to its counterpart instead."""
 TAKEN_OVER = 0.5
@@ -36,6 +36,58 @@ _LAST = 0.1
 """Factor to the score of a match by names and callers alone, as where one function replaced many:
 it waits for those that are surer."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+GOOD_CALLER = 0.1
+"""Share of a function's calls from which its caller may have given code to it."""
+
+
+class Counts(NamedTuple):
+    """A profile as a call graph."""
+
+    own: Mapping[Key, float]
+    """Function -> own cost per operation."""
+    calls: Mapping[tuple[Key, Key], float]
+    """(Caller, callee) -> calls per operation."""
+
+
+class Graph:
+    """A call graph; a function that calls itself has no call in it."""
+
+    def __init__(self, counts: Counts) -> None:
+        self.own = dict(counts.own)
+        self.callees: dict[Key, dict[Key, float]] = defaultdict(dict)
+        self.callers: dict[Key, dict[Key, float]] = defaultdict(dict)
+        for (caller, callee), count in counts.calls.items():
+            self._add(caller, callee, count)
+
+    def calls(self, caller: Key, callee: Key) -> float:
+        """Return how often a function calls another per operation."""
+        return self.callees[caller].get(callee, 0.0) if caller in self.callees else 0.0
+
+    def entries(self, key: Key) -> float:
+        """Return how often a function is called per operation."""
+        return sum(self.callers[key].values()) if key in self.callers else 0.0
+
+    def merge(self, key: Key, shares: Mapping[Key, float]) -> None:
+        """Make a function part of others, whether they are there yet or not."""
+        own, callees = self.own.pop(key), self.callees.pop(key, {})
+        callers = self.callers.pop(key, {})
+        for callee in callees:
+            del self.callers[callee][key]
+        for caller in callers:
+            del self.callees[caller][key]
+        for into, share in shares.items():
+            self.own[into] = self.own.get(into, 0.0) + share * own
+            for callee, count in callees.items():
+                self._add(into, callee, share * count)
+        if len(shares) == 1:
+            [into] = shares
+            for caller, count in callers.items():
+                self._add(caller, into, count)
+
+    def _add(self, caller: Key, callee: Key, count: float) -> None:
+        if caller != callee and count:
+            self.callees[caller][callee] = self.callees[caller].get(callee, 0.0) + count
+            self.callers[callee][caller] = self.callers[callee].get(caller, 0.0) + count
 
 
 class Part(NamedTuple):
@@ -225,13 +277,11 @@ class _Matching:
                 yield _Candidate(_LAST * redirected * likeness, kind, {other: 1.0})
 
     def _may_be_nameless(self, function: Key, here: Graph, there: Graph) -> bool:
-        """Return whether functions without names in its object have that much more there."""
         pools = ((name, function[1]) for name in self._nameless)
         gain = sum(there.own.get(each, 0.0) - here.own.get(each, 0.0) for each in pools)
         return gain >= here.own[function]
 
     def _may_be_part(self, function: Key, other: Key, here: Graph, there: Graph) -> bool:
-        """Return whether a function of the contender may do the work of one that the base has."""
         if other in here.own:
             return there.own[other] > here.own[other]
         old, new = here.own[function], there.own[other]
@@ -294,3 +344,81 @@ def _by_name(keys: Sequence[Key]) -> dict[str, list[Key]]:
     for key in keys:
         by_name[key[0]].append(key)
     return by_name
+
+
+def only(here: Graph, there: Graph, nameless: Set[str]) -> list[Key]:
+    """Return the functions with names that only the first of two graphs has, sorted."""
+    return sorted(key for key in here.own if key not in there.own and key[0] not in nameless)
+
+
+def elsewhere(base: Graph, contender: Graph, nameless: Set[str]) -> dict[Key, float]:
+    """Return function whose cost changed -> cost, on the other side, that may be its code.
+
+    It is that of functions without counterpart near it in the call graph, and of `nameless` ones,
+    which stand for many.
+    """
+    went = _Unmatched(base, only(base, contender, nameless))
+    came = _Unmatched(contender, only(contender, base, nameless))
+    costs = {}
+    for key in base.own.keys() | contender.own.keys():
+        change = contender.own.get(key, 0.0) - base.own.get(key, 0.0)
+        here, unmatched = (contender, went) if change > 0 else (base, came)
+        if change:
+            suspects = {each for each in _neighbours(key, base, contender) if each[0] in nameless}
+            callers = here.callers.get(key, {})
+            if key not in base.own or key not in contender.own:
+                # Its code was its callers', or it has no name there.
+                suspects.update(callers, ((name, key[1]) for name in nameless))
+            changes = (contender.own.get(each, 0.0) - base.own.get(each, 0.0) for each in suspects)
+            against = math.fsum(abs(each) for each in changes if each * change < 0)
+            costs[key] = unmatched.near(key, callers) + against
+    return costs
+
+
+def _neighbours(key: Key, *graphs: Graph) -> set[Key]:
+    return {
+        each
+        for graph in graphs
+        for neighbours in (graph.callers, graph.callees)
+        for each in neighbours.get(key, {})
+    }
+
+
+class _Unmatched:
+    """Functions of one profile without counterpart; those that call each other are together."""
+
+    def __init__(self, graph: Graph, functions: Sequence[Key]) -> None:
+        self._graph = graph
+        self._groups = [*_connected(graph, set(functions))]
+        self._by_neighbour: dict[Key, set[int]] = defaultdict(set)
+        self._by_caller: dict[Key, set[int]] = defaultdict(set)
+        for number, group in enumerate(self._groups):
+            for function in group:
+                for caller in graph.callers.get(function, {}):
+                    self._by_neighbour[caller].add(number)
+                    self._by_caller[caller].add(number)
+                for callee, count in graph.callees.get(function, {}).items():
+                    if count >= GOOD_CALLER * graph.entries(callee):
+                        self._by_neighbour[callee].add(number)
+
+    def near(self, key: Key, callers: Iterable[Key]) -> float:
+        """Return the own costs of the groups near a function that has these callers."""
+        near = self._by_neighbour.get(key, set()).union(
+            *(self._by_caller.get(caller, set()) for caller in callers)
+        )
+        return math.fsum(self._graph.own[each] for number in near for each in self._groups[number])
+
+
+def _connected(graph: Graph, functions: set[Key]) -> Iterator[list[Key]]:
+    """Yield the functions in groups that are connected by calls among them."""
+    left = set(functions)
+    while left:
+        group = [left.pop()]
+        for function in group:
+            neighbours = (
+                graph.callers.get(function, {}).keys() | graph.callees.get(function, {}).keys()
+            )
+            found = neighbours & left
+            left -= found
+            group += found
+        yield group

@@ -1,1 +1,0 @@
-"""Versions over time, from any set of experiments."""

@@ -113,7 +113,7 @@ class Experiment:
             contenders = self._with_first(base)
             for result in results_of(self.manifest, self._slices, contenders, [], outline):
                 if (ratio := self._ratio(result)) is not None:
-                    step = Step(result.benchmark, result.test, result.clients)
+                    step = Step.of(result)
                     ratios[step][result.contender] = ratio
             self._ratios[base] = {
                 step: by_contender for step, by_contender in ratios.items() if base in by_contender
@@ -142,8 +142,7 @@ class Compared(Protocol):
         """The experiment's name."""
 
     @property
-    def steps(self) -> Mapping[Step, MeasuredStep]:
-        """The steps that have ratios."""
+    def steps(self) -> Mapping[Step, MeasuredStep]: ...
 
     def against(self, base: str) -> Mapping[Step, Mapping[str, Ratio]]:
         """Return step -> contender -> ratio to `base`, which is one of the contenders."""
@@ -156,7 +155,6 @@ ComparedMember = tuple[Compared, Mapping[Release, str]]
 
 
 def connected_releases(members: Sequence[Member]) -> list[set[Release]]:
-    """Return the sets of releases that ratios can be chained over."""
     groups: list[set[Release]] = []
     for _, contenders in members:
         joined = set(contenders)

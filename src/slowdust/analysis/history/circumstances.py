@@ -44,7 +44,6 @@ class Circumstances:
 
 
 def circumstances_of(manifest: Manifest, benchmark: str) -> Circumstances:
-    """Return the circumstances of an experiment."""
     host = _where(manifest)
     only_experiment = "" if host else manifest.experiment
     return Circumstances(benchmark, host, _data_of(manifest), only_experiment)
@@ -125,7 +124,6 @@ def _workload(method: StepsMethod) -> str:
 
 
 def notes_about_hosts(manifests: Sequence[Manifest]) -> list[str]:
-    """Return sentences on what of the one host was not the same in all experiments."""
     notes = []
     for label in NOTED_IF_DIFFERENT:
         values: dict[str, list[str]] = {}

@@ -36,7 +36,6 @@ class Configs:
 
     @property
     def written(self) -> str:
-        """The patterns as the user wrote them."""
         return ",".join(self.patterns)
 
     def releases(self, contenders: Iterable[ContenderFacts]) -> dict[str, dict[Release, str]]:
@@ -61,7 +60,6 @@ class Configs:
         }
 
     def _rank(self, parts: LineParts) -> int | None:
-        """Return the place of the first pattern that matches; None if none does."""
         subject = parts.config + (parts.additions if self._covers_additions else "")
         ranks = (
             rank for rank, pattern in enumerate(self.patterns) if fnmatchcase(subject, pattern)
@@ -112,7 +110,6 @@ def configs_of(versions: Sequence[Release], members: Iterable[Member]) -> dict[s
 
 
 def notes_about_configs(configs: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return a sentence on which versions (their labels) have which of several configs."""
     parts = [f"{config} ({listing(labels)})" for config, labels in configs.items()]
     return [f"Several configs are taken for one: {listing(parts)}."] if parts else []
 

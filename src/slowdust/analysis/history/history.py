@@ -34,8 +34,13 @@ from slowdust.analysis.history.configs import (
     notes_about_lone_lines,
 )
 from slowdust.analysis.history.model import History, LineHistory, Series, Version
-from slowdust.analysis.history.series import Details, groups_of, series_of
-from slowdust.analysis.history.work import CountedExperiment, add_work
+from slowdust.analysis.history.series import (
+    CountedExperiment,
+    Details,
+    add_work,
+    groups_of,
+    series_of,
+)
 from slowdust.analysis.model import GroupChanges
 from slowdust.analysis.story.bands import Bands, changes_of_group, name_hold
 from slowdust.analysis.versions import Release, labels_of, lines_of, sorted_releases
@@ -96,7 +101,6 @@ def _gathered(experiments: Sequence[Experiment], choice: Choice) -> dict[_Line, 
 
 
 def _measured_contenders(experiment: Experiment, benchmark: str) -> list[ContenderFacts]:
-    """Return the contenders that did not drop out before they were measured."""
     names = {
         name
         for step, measured in experiment.steps.items()
@@ -122,7 +126,6 @@ class _Chained:
     """The experiments that have any of the versions."""
 
     def labelled(self, releases: Iterable[Release]) -> list[str]:
-        """Return the labels of these releases."""
         return [self.labels[release] for release in releases]
 
 
@@ -157,7 +160,6 @@ def _chained(where: Circumstances, members: Sequence[Member], choice: Choice) ->
 
 
 def _names(release: Release, labels: Mapping[Release, str]) -> set[str]:
-    """Return the names by which the user may mean it."""
     return {release.version, release.title, labels[release]}
 
 
@@ -216,7 +218,6 @@ def _notes_about_data(where: Circumstances, members: Sequence[Member]) -> list[s
 
 
 def _add_work(tests: Sequence[Series], chained: _Chained) -> None:
-    """Set the work of the points of all tests, as far as their experiments counted it."""
     members = [
         (CountedExperiment(experiment), contenders)
         for experiment, contenders in chained.members
@@ -267,7 +268,6 @@ def _in_bands(
 def _notes(
     chained: _Chained, tests: Sequence[Series], missing: Sequence[Step], choice: Choice
 ) -> list[str]:
-    """Return notes on what was left out, and over which versions the rest is chained."""
     base = chained.labels[chained.base]
     notes = []
     left_out = [release for release in chained.releases if release not in chained.versions]
@@ -286,7 +286,6 @@ def _notes(
 
 
 def _notes_about_chains(tests: Sequence[Series]) -> list[str]:
-    """Return a note on each path of versions over which others are chained."""
     paths: dict[tuple[str, ...], Counter[str]] = {}
     all_points = [point for test in tests for point in test.points]
     measured = Counter(point.version for point in all_points)

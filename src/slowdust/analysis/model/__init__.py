@@ -4,8 +4,6 @@
 A field that was not measured is `None` and absent from the JSON.
 """
 
-from slowdust.analysis.model.answer import Answer
-from slowdust.analysis.model.beside import BesideResult, FrontierPoint
 from slowdust.analysis.model.courses import (
     ChangeCounts,
     Course,
@@ -13,19 +11,14 @@ from slowdust.analysis.model.courses import (
     GroupChanges,
     TestConcurrency,
 )
-from slowdust.analysis.model.evidence import Evidence, EvidenceKind
-from slowdust.analysis.model.explanation import Explanation, Part, PartName
 from slowdust.analysis.model.functions import Fate, FunctionChange, FunctionChanges
-from slowdust.analysis.model.hosts import (
-    GroupResult,
-    HostDisagreement,
-    HostInfo,
-    HostResult,
-    JoinedExperiment,
-)
 from slowdust.analysis.model.report import (
     SCHEMA,
+    Answer,
     ContenderInfo,
+    HostDisagreement,
+    HostInfo,
+    JoinedExperiment,
     Memory,
     Noise,
     PlanDifference,
@@ -33,12 +26,25 @@ from slowdust.analysis.model.report import (
 )
 from slowdust.analysis.model.result import (
     AllTimeRatio,
+    Amount,
     AmountDifference,
+    Basis,
+    BesideResult,
+    Evidence,
+    EvidenceKind,
+    Explanation,
     Failures,
+    FrontierPoint,
+    GroupResult,
+    HostResult,
     MetricComparison,
     Needed,
+    Part,
+    PartName,
     ResponseTime,
     Result,
+    StorageUse,
+    Verdict,
     Work,
     Writers,
 )
@@ -50,8 +56,6 @@ from slowdust.analysis.model.search import (
     SearchPoint,
 )
 from slowdust.analysis.model.steps import BUCKETS_US, RoleReport, Stall, StepRun
-from slowdust.analysis.model.storage import StorageUse
-from slowdust.analysis.model.verdict import Amount, Basis, Verdict
 from slowdust.analysis.model.waits import (
     ContenderWaits,
     Difference,

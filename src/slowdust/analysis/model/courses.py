@@ -85,5 +85,4 @@ class GroupChanges(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def sentence(self) -> str:
-        """Title and clauses as one sentence."""
         return f"{self.title}: {'; '.join(self.clauses)}."

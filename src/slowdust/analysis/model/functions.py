@@ -41,7 +41,6 @@ class FunctionPart(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def cost(self) -> float:
-        """Own cost on the contender that has the function."""
         return (self.base_own or 0.0) + (self.own or 0.0)
 
 
@@ -92,7 +91,6 @@ class FunctionChange(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def title(self) -> str:
-        """The name, with the remark in parentheses."""
         return f"{self.name} ({self.remark})" if self.remark else self.name
 
 
@@ -154,7 +152,6 @@ class FunctionChanges(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def change(self) -> float:
-        """The whole change per operation."""
         return self.total - self.base_total
 
     @property

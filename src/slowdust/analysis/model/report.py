@@ -5,12 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from slowdust.analysis.calibration.model import Calibration
-from slowdust.analysis.model.answer import Answer
-from slowdust.analysis.model.beside import FrontierPoint
 from slowdust.analysis.model.courses import GroupChanges, TestConcurrency
 from slowdust.analysis.model.functions import FunctionChanges
-from slowdust.analysis.model.hosts import HostDisagreement, HostInfo
-from slowdust.analysis.model.result import Result
+from slowdust.analysis.model.result import FrontierPoint, Result
 from slowdust.analysis.model.search import IndexResult, SearchComparison
 from slowdust.analysis.model.steps import StepRun
 from slowdust.analysis.model.waits import ContenderWaits
@@ -19,6 +16,70 @@ from slowdust.store.manifest import StepFailure
 from slowdust.units import Second
 
 SCHEMA = 2
+
+
+class Answer(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Six lines at most; one that does not apply is empty, and absent from JSON."""
+
+    failures: str = ""
+    """Tests of which 1% of the executions or more failed or had a wrong result, with the error."""
+    conditions: str = ""
+    """What was measured: clients, rows and MB beside the cache, durability, the host."""
+    slower: str = ""
+    """What is slower or more work beyond doubt, by at least how much, in which tests."""
+    faster: str = ""
+    """What is faster or less work beyond doubt."""
+    rest: str = ""
+    """How much slower and how much faster any other test can still be."""
+    next: str = ""
+    """What to type next."""
+
+
+class JoinedExperiment(msgspec.Struct, kw_only=True):
+    """An experiment that was joined with others."""
+
+    experiment: str
+    path: str
+    """The path of its folder, or bundle, when it was joined."""
+
+
+class HostInfo(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A host as the report lists it."""
+
+    name: str
+    group: str
+    """The model of its CPU."""
+    facts: dict[str, str]
+    """Label -> value, of those that are not the same on all hosts."""
+    cpus: int | None = None
+    """CPUs that clients and servers could use."""
+    experiments: list[JoinedExperiment]
+    incarnations: int
+    """Starts of the servers that were timed."""
+    slices: int
+    tests: int
+    started: str | None = None
+    finished: str | None = None
+    """The latest end of its parts; absent while one is not finished."""
+    spent_s: Second
+    """Seconds of its budgets that were spent."""
+
+
+class HostDisagreement(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A host whose ratio is not that of the others."""
+
+    host: str
+    others: list[str]
+    """The hosts that it is compared with; of two hosts either may be the odd one."""
+    contender: str
+    test: str | None = None
+    """The test; absent of a host that moved all tests of the contender."""
+    clients: int | None = None
+    tests: int
+    ratio: float
+    """rqps on the host / on the others; of all tests the mean."""
+    chance: float
+    """Probability, at most, that chance alone puts any host so far from the others."""
 
 
 class Noise(msgspec.Struct, kw_only=True, omit_defaults=True):

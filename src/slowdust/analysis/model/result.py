@@ -2,19 +2,223 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from slowdust.analysis.metrics import PerOperation
-from slowdust.analysis.model.beside import BesideResult
-from slowdust.analysis.model.evidence import Evidence
-from slowdust.analysis.model.explanation import Explanation
-from slowdust.analysis.model.hosts import GroupResult, HostResult
-from slowdust.analysis.model.storage import StorageUse
-from slowdust.analysis.model.verdict import Amount, Basis, Verdict
 from slowdust.store.count import Source
 from slowdust.store.latency import LatencyUs
 from slowdust.store.printed import Counters
 from slowdust.units import Microsecond, Second
+
+Verdict = Literal["faster", "slower", "same", "unsure"]
+Amount = Literal["less", "more", "same", "unsure"]
+"""Verdict on a metric of which no amount is good or bad in itself."""
+Basis = Literal["typical", "all time"]
+"""The ratio that a verdict is about: that of typical blocks, or that of totals."""
+EvidenceKind = Literal[
+    "plan", "rows", "pages", "planning", "instructions", "system calls", "settings"
+]
+"""The kinds, in the order in which reasons name those that explain as much."""
+PartName = Literal[
+    "instructions",
+    "time per instruction",
+    "user CPU",
+    "system CPU",
+    "server CPU",
+    "other server CPU",
+    "client CPU",
+    "waiting",
+    "server",
+]
+"""`server CPU` is user and system CPU in one, and `other server CPU` what it has beside the
+instructions, where ticks of the clock cannot tell user from system mode well enough; `server` is
+all of the time outside the client, where CPU time and waiting cannot be told apart."""
+
+
+class BesideResult(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The work beside a test, and the test's own relative to what it does alone."""
+
+    test: str
+    """The work: `transactions` or `queries`."""
+    clients: int
+    rate: float | None = None
+    """Operations per second that were wanted of it; absent for a closed loop."""
+    qps: float
+    """Operations per second that it did."""
+    alone_qps: float | None = None
+    """The test's own rate without it, in slices next to those with it."""
+    relative: float | None = None
+    """The test's own rate with it / without it, of typical slices."""
+    low: float | None = None
+    high: float | None = None
+    """95% interval of `relative`."""
+    p50_us: float | None = None
+    p95_us: float | None = None
+    p99_us: float | None = None
+    """Response times of the work beside the test, from when it was due."""
+    errors: int
+    retries: int
+    late_operations: int | None = None
+    """Operations that were due while their predecessor was under way; absent for a closed loop."""
+    freshness_queries: int | None = None
+    """Operations of queries whose freshness was measured, that of the last query of each; absent,
+    as below, where that of none was."""
+    stale_queries: int | None = None
+    """Operations whose last query did not see a transaction that was committed before it began."""
+    freshness_p50_us: float | None = None
+    freshness_p99_us: float | None = None
+    """The 99th percentile; absent where fewer than a hundred were measured."""
+    freshness_max_us: float | None = None
+    """Ages of the data that these queries saw; 0 where all that was committed is seen."""
+
+
+class FrontierPoint(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The rates of both sides on one contender, with so many clients of each."""
+
+    contender: str
+    transaction_clients: int
+    query_clients: int
+    transactions_per_s: float
+    queries_per_s: float
+    freshness_max_us: float | None = None
+    on_frontier: bool
+    """Whether no other point of the contender has more of both, or more of one and as much of
+    the other."""
+
+
+class Evidence(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A plan, an amount per operation or a setting in which a contender differs from the base."""
+
+    kind: EvidenceKind
+    words: str
+    """The amount before 'per operation', such as 'rows read by the engine'; of a plan or a setting,
+    the difference."""
+    base: float | None = None
+    """Amount per operation; absent, as the next two, where the evidence is no number."""
+    contender: float | None = None
+    ratio: float | None = None
+    """Contender / base; absent where the base's amount is 0."""
+    explains: float | None = None
+    """ln(`ratio`) / ln(time per operation / the base's), at most 1: the share of the change that it
+    can explain. 0 where it moved the other way; absent without a number, and where the verdict is
+    `same`."""
+    nearness: float = 0.0
+    """How near its share of the change is to all of it, from 0 to 1: a ratio of amounts that is far
+    above that of the time explains too much."""
+    leads: bool = False
+    """Whether it is the reason of a faster or slower result, which has what leads first."""
+
+
+class Part(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A part of the change of the time per operation."""
+
+    name: PartName
+    base_us: Microsecond | None = None
+    """The base's time per operation that is this; absent, as the next, for factors of CPU
+    time: instructions and what is beside them."""
+    us: Microsecond | None = None
+    change: float
+    """What it adds to ln(time per operation / the base's): above 0 it makes the contender slower.
+    The parts add up to the change of the whole."""
+    low: float | None = None
+    high: float | None = None
+    """95% interval of `change`; absent with fewer than two blocks."""
+
+    @property
+    def is_certain(self) -> bool:
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+
+class Explanation(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The time per operation of a contender beside the base's, and what its change consists of."""
+
+    base_us: Microsecond
+    """Time of the clients, but of no more of them than there are CPUs, / operations: the time of an
+    operation where no client waits for a CPU."""
+    us: Microsecond
+    change: float
+    """ln(`us` / `base_us`), the mean over the incarnations; above 0 if slower. It is of totals, but
+    without blocks that lie far from the others, unless the verdict is about all time."""
+    low: float | None = None
+    high: float | None = None
+    parts: list[Part]
+    main: list[PartName] = []
+    """Parts that are a good part of the change of a result that is faster or slower: at least a
+    quarter of it, with an interval that excludes 0. The largest first."""
+    words: str = ""
+    """The same in a sentence's end; empty unless the result is faster or slower."""
+
+    def part(self, name: PartName) -> Part | None:
+        return next((part for part in self.parts if part.name == name), None)
+
+
+class StorageUse(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Use of the storage by one test on one contender."""
+
+    data_per_pool: float | None = None
+    """Size of tables and indexes after their load / that of the server's page cache."""
+    from_device: float | None = None
+    """Share of the bytes that the server's reading calls returned which came from storage; the rest
+    was in the kernel's memory."""
+    reads_per_s: float | None = None
+    """Pages per second that the server read from storage."""
+    disk_reads_per_s: float | None = None
+    """Pages per second that the driver read directly from the same file, with as many threads as
+    there are clients, beside the slices; absent for tests that write."""
+    of_disk: float | None = None
+    """The first of these two / the second, paired slice by slice."""
+    of_disk_low: float | None = None
+    of_disk_high: float | None = None
+    """95% interval of `of_disk`, which the moments of the incarnations have a part in: whether two
+    contenders differ is told by `share_ratio`."""
+    share_ratio: float | None = None
+    """`of_disk` / the base's, paired block by block; absent for the base."""
+    share_low: float | None = None
+    share_high: float | None = None
+    """95% interval of `share_ratio`."""
+    share_verdict: Literal["less", "more", "same", "unsure"] | None = None
+    """Verdict on `share_ratio`; absent for the base."""
+    written_kb: float | None = None
+    """KB written per operation from the beginning of the step until nothing was left to be written,
+    all operations of the step included; absent for tests that only read."""
+    log_kb: float | None = None
+    """KB of the server's log among these, by its own count; absent where it does not count them."""
+    written_ratio: float | None = None
+    """`written_kb` / the base's, paired by incarnation; 1 for the base."""
+    written_low: float | None = None
+    written_high: float | None = None
+    """95% interval of `written_ratio`."""
+    written_verdict: Literal["less", "more", "same", "unsure"] | None = None
+    """Verdict on `written_ratio`; absent for the base."""
+
+
+class HostResult(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A result on one host, by the ratio that the verdict is about."""
+
+    host: str
+    qps: float
+    """Total over total time of the host's own slices."""
+    rqps: float | None = None
+    """1 for the base; absent if no block of the host could be paired."""
+    low: float | None = None
+    high: float | None = None
+    """95% interval of what the host itself would show with more starts of its servers."""
+    blocks: int | None = None
+    """Blocks that were compared; absent for the base."""
+    incarnations: int
+
+
+class GroupResult(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A result on the hosts of one model of CPU, judged without all others."""
+
+    group: str
+    hosts: list[str]
+    rqps: float | None = None
+    low: float | None = None
+    high: float | None = None
+    verdict: Verdict
 
 
 def bound_nearer_1(low: float | None, high: float | None) -> float | None:
@@ -117,6 +321,9 @@ class Work(msgspec.Struct, kw_only=True, omit_defaults=True):
     were not counted apart."""
     events: PerOperation = {}
     """Other events per operation: `system_calls`, `kernel_instructions`, ..."""
+    differing: list[str] = []
+    """Names in `events` whose counts all lie above, or all below, the base's, by more than the
+    counts of either differ among themselves; empty for the base."""
     repeats: int
     """Number of counts, over all incarnations."""
     incarnations: int
@@ -147,7 +354,6 @@ class Failures(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def wholly(self) -> bool:
-        """Whether no execution succeeded."""
         return self.failed >= self.executions
 
 
@@ -157,7 +363,7 @@ class AmountDifference(msgspec.Struct, kw_only=True, omit_defaults=True):
     statement: str | None = None
     """The statement to which it belongs; absent for the sum over all statements of the test."""
     amount: str
-    """`rows_read`, `pages`, ...: analysis/evidence/rows_and_pages.py has the names."""
+    """`rows_read`, `pages`, ...: analysis/evidence.py has the names."""
     base: float
     contender: float
     ratio: float | None = None
@@ -286,7 +492,6 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def has_other_plan(self) -> bool:
-        """Whether it executes a statement in another way than the base."""
         return any(each.kind == "plan" for each in self.evidence)
 
     @property

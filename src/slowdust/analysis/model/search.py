@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from slowdust.analysis.model.verdict import Verdict
+from slowdust.analysis.model.result import Verdict
 from slowdust.units import Second
 
 

@@ -21,7 +21,6 @@ class Difference(msgspec.Struct, kw_only=True):
 
     @property
     def is_certain(self) -> bool:
-        """Whether its interval excludes 0."""
         return self.low > 0 or self.high < 0
 
 

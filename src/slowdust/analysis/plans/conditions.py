@@ -26,7 +26,6 @@ _KEYWORDS = frozenset({"AND", "OR", "NOT", "ANY", "ALL", "IS", "NULL", "SUBPLAN"
 
 
 def hashed_subplans(text: str) -> Iterator[str]:
-    """Yield the numbers of the subplans that a condition looks up in a hash table."""
     for found in _OF_SUBPLAN.finditer(text):
         if found["hashed"]:
             yield found["number"]
@@ -56,7 +55,6 @@ def keys(text: str) -> tuple[str, ...]:
 
 
 def columns(conjunct: str) -> list[str]:
-    """Return the names in a part of a condition, for words about it."""
     names = (word for word in conjunct.split(" ") if re.match(r'["\w]', word))
     return [name for name in dict.fromkeys(names) if name.upper() not in _KEYWORDS]
 
@@ -72,7 +70,6 @@ def _without_tests(text: str) -> str:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Yield the parts that AND joins at the outermost level."""
     text = _without_parentheses(text)
     pieces = _split(text, " AND ")
     if len(pieces) == 1:
@@ -83,7 +80,6 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _without_parentheses(text: str) -> str:
-    """Return a text without the parentheses around all of it."""
     text = text.strip()
     while text.startswith("(") and _closing(text, 0) == len(text) - 1:
         text = text[1:-1].strip()

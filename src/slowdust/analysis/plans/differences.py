@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from slowdust.analysis.plans import words
 from slowdust.analysis.plans.conditions import columns
 from slowdust.analysis.plans.normalise import Node
 from slowdust.wording import counted
@@ -34,6 +33,20 @@ _ROW_BY_ROW = "row-by-row join"
 _TOLD_ALWAYS = ("Using filesort", "Using temporary")
 """Remarks of MySQL that do not follow from the access to a table."""
 _IN_ACCESS = ("Recheck Cond", "constraints", "key parts")
+_JOINS = ("Nested Loop", "Hash Join", "Merge Join")
+_SCANS = {
+    "Seq Scan": "sequential scan",
+    "Index Scan": "index scan on {index}",
+    "Index Only Scan": "index-only scan on {index}",
+    "Bitmap Heap Scan": "bitmap scan on {index}",
+    "Tid Scan": "scan by row address",
+    "ALL": "full scan (ALL)",
+    "index": "full index scan on {index}",
+    "index_merge": "index merge of {index}",
+    "COLLSCAN": "full scan (COLLSCAN)",
+    "IXSCAN": "index scan on {index}",
+}
+_VOWELS = "aeiouAEIOU"
 
 
 def differences_in_words(base: Node, other: Node) -> tuple[str, ...]:
@@ -47,7 +60,6 @@ def differences_in_words(base: Node, other: Node) -> tuple[str, ...]:
 
 
 def relations(node: Node) -> list[str]:
-    """Return the relations below a node, in the order in which they are read."""
     return [each.name for each in node.walk() if each.name and each.operator not in _CHANGING]
 
 
@@ -55,19 +67,18 @@ def _scans(plan: Node) -> dict[str, list[Node]]:
     """Return relation -> the nodes that read it."""
     scans: dict[str, list[Node]] = {}
     for node in plan.walk():
-        if words.is_scan(node) and node.operator not in (*_CHANGING, "BLOOM FILTER"):
+        if is_scan(node) and node.operator not in (*_CHANGING, "BLOOM FILTER"):
             scans.setdefault(node.name, []).append(node)
     return scans
 
 
 def _only_in_one(nodes: Sequence[Node], others: Sequence[Node]) -> tuple[str, str]:
-    """Return the accesses to a relation that one of two plans has alone."""
-    ours, theirs = (Counter(map(words.access, each)) for each in (nodes, others))
+    ours, theirs = (Counter(map(access, each)) for each in (nodes, others))
     return " and ".join(ours - theirs), " and ".join(theirs - ours)
 
 
 def _access(nodes: Sequence[Node]) -> str:
-    return " and ".join(dict.fromkeys(map(words.access, nodes)))
+    return " and ".join(dict.fromkeys(map(access, nodes)))
 
 
 def _labelled(name: str, sentence: str) -> str:
@@ -75,7 +86,6 @@ def _labelled(name: str, sentence: str) -> str:
 
 
 def _accesses(base: Node, other: Node) -> Iterator[str]:
-    """Tell which relations are read in another way."""
     ours, theirs = _scans(base), _scans(other)
     changes: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for name in ours:
@@ -88,7 +98,7 @@ def _accesses(base: Node, other: Node) -> Iterator[str]:
             continue
         kinds = ours[name][0].operator, theirs[name][0].operator
         was, now = _joined_by(ours[name], theirs[name])
-        sentence = f"{before}{was and f' {was}'} became {words.article(after)}{now and f', {now}'}"
+        sentence = f"{before}{was and f' {was}'} became {article(after)}{now and f', {now}'}"
         changes.setdefault(kinds, []).append((name, sentence))
     for group in changes.values():
         (name, sentence), *others = group
@@ -103,13 +113,12 @@ def _accesses(base: Node, other: Node) -> Iterator[str]:
             yield _labelled(name, f"the {_access(present[name])} {how}")
         elif alone:
             those = "are gone" if how == "is gone" else "were added"
-            yield f"the accesses to {words.few(alone)} {those}"
+            yield f"the accesses to {few(alone)} {those}"
 
 
 def _joined_by(before: Sequence[Node], after: Sequence[Node]) -> tuple[str, str]:
-    """Return by which algorithms a table of MySQL is joined, if that has changed."""
     joins = before[0].join, after[0].join
-    if joins[0] == joins[1] or words.is_join(before[0]) or words.is_join(after[0]):
+    if joins[0] == joins[1] or is_join(before[0]) or is_join(after[0]):
         return "", ""
     was, now = (join and f"joined by a {join}" for join in joins)
     return was, now
@@ -120,7 +129,7 @@ def _join_buffers(base: Node, other: Node) -> Iterator[str]:
     ours, theirs = _scans(base), _scans(other)
     for name, nodes in ours.items():
         others = theirs.get(name)
-        if others is None or words.is_join(nodes[0]) or nodes[0].join == others[0].join:
+        if others is None or is_join(nodes[0]) or nodes[0].join == others[0].join:
             continue
         if _access(nodes) == _access(others):
             before = nodes[0].join or _ROW_BY_ROW
@@ -133,10 +142,10 @@ def _joins(base: Node, other: Node) -> Iterator[str]:
     for names in ours:
         if names not in theirs:
             continue
-        before, after = words.join(ours[names]), words.join(theirs[names])
+        before, after = join(ours[names]), join(theirs[names])
         if before != after:
-            pair = words.few(relations(ours[names]))
-            yield f"{pair}: the {before} became {words.article(after)}"
+            pair = few(relations(ours[names]))
+            yield f"{pair}: the {before} became {article(after)}"
     before_order, after_order = (list(dict.fromkeys(relations(plan))) for plan in (base, other))
     if before_order != after_order and set(before_order) == set(after_order):
         yield _changed("join order", before_order, after_order)
@@ -144,7 +153,7 @@ def _joins(base: Node, other: Node) -> Iterator[str]:
 
 def _joined(plan: Node) -> dict[frozenset[str], Node]:
     """Return the relations of each join -> the join."""
-    return {frozenset(relations(node)): node for node in plan.walk() if words.is_join(node)}
+    return {frozenset(relations(node)): node for node in plan.walk() if is_join(node)}
 
 
 def _subplans(base: Node, other: Node) -> Iterator[str]:
@@ -154,9 +163,7 @@ def _subplans(base: Node, other: Node) -> Iterator[str]:
     for names in ours:
         if ours[names] != theirs.get(names, ours[names]):
             before, after = kinds[ours[names]], kinds[theirs[names]]
-            yield _labelled(
-                words.few(names) if names else "", f"the {before} became {words.article(after)}"
-            )
+            yield _labelled(few(names) if names else "", f"the {before} became {article(after)}")
 
 
 def _roles(plan: Node, kinds: Mapping[str, str]) -> dict[tuple[str, ...], str]:
@@ -164,7 +171,6 @@ def _roles(plan: Node, kinds: Mapping[str, str]) -> dict[tuple[str, ...], str]:
 
 
 def _parallel(base: Node, other: Node) -> Iterator[str]:
-    """Tell whether workers take part."""
     before, after = _workers(base), _workers(other)
     if before == after:
         return
@@ -181,7 +187,6 @@ def _workers(plan: Node) -> int:
 
 
 def _operators(base: Node, other: Node) -> Iterator[str]:
-    """Tell the operators that only one of the plans has."""
     ours, theirs = _other_operators(base), _other_operators(other)
     gone, added = [*(ours - theirs).elements()], [*(theirs - ours).elements()]
     for family in _FAMILIES:
@@ -194,10 +199,10 @@ def _operators(base: Node, other: Node) -> Iterator[str]:
     # Operators are walked from the outermost to the innermost: rows pass them the other way round.
     gone, added = ([*dict.fromkeys(reversed(each))] for each in (gone, added))
     if gone and added:
-        yield f"{words.few(added)} replaced {words.few(gone)}"
+        yield f"{few(added)} replaced {few(gone)}"
     elif gone or added:
         operators = gone or added
-        yield _gone_or_added(words.few(operators), len(operators), len(gone))
+        yield _gone_or_added(few(operators), len(operators), len(gone))
 
 
 def _gone_or_added(what: str, number: int, gone: int) -> str:
@@ -213,9 +218,9 @@ def _changed(what: str, before: Sequence[str], after: Sequence[str]) -> str:
 def _other_operators(plan: Node) -> Counter[str]:
     scans = set(map(id, chain.from_iterable(_scans(plan).values())))
     return Counter(
-        words.operator(node)
+        operator(node)
         for node in plan.walk()
-        if node.operator and id(node) not in scans and not words.is_join(node)
+        if node.operator and id(node) not in scans and not is_join(node)
         if node.operator.removeprefix("Parallel ") not in _PART_OF_OTHERS
         if not node.operator.startswith("Partial ")
     )
@@ -300,7 +305,7 @@ def _conditions(base: Node, other: Node) -> Iterator[str]:
         elif was:
             yield _labelled(was[0], f"the {_place(was[1])} on {names} is gone")
         elif now:
-            yield _labelled(now[0], f"{words.article(_place(now[1]))} on {names} was added")
+            yield _labelled(now[0], f"{article(_place(now[1]))} on {names} was added")
 
 
 def _place(placement: str) -> str:
@@ -321,7 +326,6 @@ def _places(plan: Node) -> dict[str, Counter[tuple[str, str]]]:
 
 
 def _keys(base: Node, other: Node) -> Iterator[str]:
-    """Tell the keys of sorts and groups that are others."""
     ours, theirs = _keys_of(base), _keys_of(other)
     for placement in ours:
         if ours[placement] != theirs.get(placement, ours[placement]):
@@ -339,7 +343,6 @@ def _keys_of(plan: Node) -> dict[str, list[str]]:
 
 
 def _jit(base: Node, other: Node) -> Iterator[str]:
-    """Tell whether expressions are compiled."""
     before, after = _options(base), _options(other)
     if before == after:
         return
@@ -366,3 +369,97 @@ _TELLERS: tuple[Callable[[Node, Node], Iterator[str]], ...] = (
     _jit,
 )
 """The kinds of differences, in the order of importance."""
+
+
+def article(words: str) -> str:
+    """Return words with 'a' or 'an'."""
+    is_vowel = words[:1] in _VOWELS and not words.startswith(("uni", "one"))
+    return f"an {words}" if is_vowel else f"a {words}"
+
+
+def is_scan(node: Node) -> bool:
+    """Return whether a node reads a relation, or would if its server named one."""
+    return bool(node.name) or node.operator.removeprefix("Parallel ") in _SCANS
+
+
+def is_join(node: Node) -> bool:
+    return node.operator.removeprefix("Parallel ") in _JOINS
+
+
+def access(node: Node) -> str:
+    """Return how a node reads its relation: 'index scan on orders_date'."""
+    kind = node.operator.removeprefix("Parallel ")
+    backward = kind.endswith(" Backward")
+    kind = kind.removesuffix(" Backward")
+    if kind in ("SCAN", "SEARCH"):
+        return _step(node)
+    index = node.index or " and ".join(_bitmaps(node))
+    words = _SCANS.get(kind)
+    if kind == "index_merge":
+        index = few(index.split(","))
+    if words is None:
+        is_type = kind[:1].islower()  # of MySQL: range, ref, const
+        words = f"{kind} access" if is_type else _in_small_letters(kind)
+        words += " on {index}"
+    words = words.format(index=index) if index else words.partition(" on {")[0]
+    words = words.replace("<made>", "a generated key")
+    parallel = "parallel " if node.operator.startswith("Parallel ") else ""
+    return f"{parallel}{'backward ' if backward else ''}{words}"
+
+
+def _bitmaps(node: Node) -> list[str]:
+    return [each.index for child in node.children for each in child.walk() if each.index]
+
+
+def _step(node: Node) -> str:
+    kinds = [word.lower() for word in node.remarks if word in ("AUTOMATIC", "PARTIAL", "COVERING")]
+    columns = next((parts[0] for place, parts in node.conditions if place == "constraints"), "")
+    columns = f" ({columns})" if columns else ""
+    searched = "search" if node.operator == "SEARCH" else "scan"
+    if node.index.endswith("PRIMARY KEY"):
+        return f"{searched} by the primary key{columns}"
+    if not node.index and not kinds:
+        virtual = [word for word in node.remarks if word.startswith("VIRTUAL")]
+        return f"{searched} of a virtual table" if virtual else f"full {searched}"
+    if not node.index:
+        kinds.sort(key="automatic".__ne__)
+        return f"{searched} by an {' '.join(kinds)} index{columns}"
+    kind = f"{' '.join(kinds)} index " if kinds else ""
+    return (
+        f"{searched} by the {kind}{node.index}{columns}"
+        if kind
+        else (f"{searched} by {node.index}{columns}")
+    )
+
+
+def join(node: Node) -> str:
+    """Return a join in words: 'hash join', 'left hash join'."""
+    kind = f"{node.join.lower()} " if node.join else ""
+    return kind + _in_small_letters(node.operator)
+
+
+def operator(node: Node) -> str:
+    """Return an operator that neither reads a relation nor joins, in the server's words.
+
+    The parts of an aggregate that workers compute and that is made of them are one.
+    """
+    words = node.operator.removeprefix("Finalize ").removeprefix("Partial ")
+    return words.replace("USE TEMP B-TREE FOR", "temporary B-tree for")
+
+
+def _in_small_letters(words: str) -> str:
+    """Return 'hash aggregate' of 'HashAggregate'; words that are all capitals keep them."""
+    spaced = "".join(
+        f" {letter}" if letter.isupper() and before.islower() else letter
+        for before, letter in zip(f" {words}", words, strict=False)
+    )
+    return " ".join(
+        word if word.isupper() and len(word) > 1 else word.lower() for word in spaced.split()
+    )
+
+
+def few(names: Sequence[str]) -> str:
+    """Return names, or the first of many and how many others there are."""
+    if len(names) <= 3:
+        return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{names[0]}, {names[1]} and {len(names) - 2} others"

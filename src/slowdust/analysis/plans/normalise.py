@@ -49,7 +49,6 @@ class Node:
     origin: PlanNode = field(compare=False)
 
     def walk(self) -> Iterator[Node]:
-        """Yield the node and all beneath it."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -77,7 +76,6 @@ def _without_checks(node: Node) -> Node:
 
 
 def _simplified(node: PlanNode) -> PlanNode:
-    """Return a node without those that only pass rows on."""
     children = tuple(
         _simplified(child) for child in node.children if not child.operator.startswith(_ANNOUNCING)
     )
@@ -140,7 +138,6 @@ def _flattened(plan: PlanNode) -> PlanNode:
 
 
 def _computed(plan: PlanNode) -> frozenset[str]:
-    """Return the names of the subqueries of SQLite that are computed apart."""
     return frozenset(each.relation for each in plan.walk() if each.operator in _COMPUTED)
 
 
@@ -155,7 +152,6 @@ def _called(plan: PlanNode, other: PlanNode, computed: frozenset[str]) -> PlanNo
 
 
 def _hashed(plan: PlanNode) -> frozenset[str]:
-    """Return the numbers of the subplans that are looked up in a hash table."""
     texts = (text for node in plan.walk() for _, text in node.conditions)
     return frozenset(number for text in texts for number in hashed_subplans(text))
 

@@ -141,7 +141,6 @@ def _differences_in(records: Sequence[Preparation], subject: str, name: str) -> 
 
 
 def _unfinished(record: Preparation) -> Iterator[Difference]:
-    """Yield what preparation should leave nothing of, and did."""
     for subject, quantities in record.facts.items():
         for name, value in quantities.items():
             quantity = FACTS.get(name)
@@ -156,7 +155,6 @@ def _unfinished(record: Preparation) -> Iterator[Difference]:
 def _difference(
     record: Preparation, other: Preparation, subject: str, name: str
 ) -> Difference | None:
-    """Return the difference in a quantity; None if it is within what is alike."""
     quantity = FACTS[name]
     value, beside = record.facts[subject][name], other.facts[subject][name]
     wholes = _wholes(quantity.whole, record.facts[subject], other.facts[subject])

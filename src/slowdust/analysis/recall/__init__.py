@@ -1,1 +1,0 @@
-"""Approximate searches: what they find, and how fast they are where they find as much."""

@@ -2,7 +2,7 @@
 
 QPS at one effort are of different answers where contenders find different shares. So they are
 compared at equal recall, too: in each start of the servers ln QPS of both is interpolated between
-the efforts (`interpolation.py`), and the difference is the one pair of that start. Where a start of
+the efforts (`starts.py`), and the difference is the one pair of that start. Where a start of
 either has no QPS at the recall nothing is compared: which starts reach it is not independent of
 how fast they are there (`starts.py`). The interval is Student's t of the mean of the pairs, with
 the error of reading between different efforts.
@@ -23,11 +23,24 @@ from slowdust.analysis.comparison.estimate import estimate_pairs
 from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
 from slowdust.analysis.comparison.relative import BlockRatios, Step
 from slowdust.analysis.comparison.verdict import Judgement, judge_estimates
-from slowdust.analysis.model import AtRecall, Result, SearchComparison, SearchCurve, SearchPoint
-from slowdust.analysis.recall.interpolation import READING_ERROR, in_percent
-from slowdust.analysis.recall.starts import Points, Reach, points_of, reach
+from slowdust.analysis.model import (
+    AtRecall,
+    IndexResult,
+    Result,
+    SearchComparison,
+    SearchCurve,
+    SearchPoint,
+)
+from slowdust.analysis.recall.starts import (
+    READING_ERROR,
+    Points,
+    Reach,
+    in_percent,
+    points_of,
+    reach,
+)
 from slowdust.benchmarks import known_test
-from slowdust.store.search import Recall
+from slowdust.store.search import IndexSize, Recall
 from slowdust.store.slice import Slice
 
 LEVELS = (0.90, 0.95, 0.99)
@@ -82,30 +95,23 @@ class _Level:
 
     @property
     def recall(self) -> float:
-        """The recall."""
         return self.own.recall
 
     def is_of_several(self, hosts: Hosts) -> bool:
-        """Return whether its pairs are of several hosts."""
         return len(hosts.names(self.pairs)) > 1
 
     @property
     def place(self) -> _Place:
-        """What its judgement is found by."""
         return self.curve, self.contender, self.recall
 
     @property
     def cell(self) -> BlockRatios:
-        """The pairs as those of a long step."""
         step = Step(self.curve.benchmark, f"{self.curve.name} at {self.recall}", self.curve.clients)
         return BlockRatios(
             step=step,
             contender=self.contender,
             by_incarnation=tuple(np.array([[pair]]) for pair in self.pairs.values()),
-            incomplete=0,
-            with_zero=0,
             numbers=tuple(self.pairs),
-            totals={},
             parts="steps",
         )
 
@@ -198,13 +204,11 @@ def _at(level: _Level, base: str, judgement: Judgement | None, hosts: Hosts) -> 
     else:
         estimate = judgement.estimate
         at.rqps, at.verdict = estimate.ratio, judgement.verdict
-        if estimate.interval is not None:
-            at.low, at.high = estimate.interval.low, estimate.interval.high
+        at.low, at.high = estimate.bounds
     return at
 
 
 def _judged(levels: Sequence[_Level], margin: float) -> dict[_Place, Judgement]:
-    """Judge the contenders at all recalls of all curves together."""
     comparable = [level for level in levels if len(level.pairs) >= _FEWEST_STARTS]
     estimates = estimate_pairs(
         [level.cell for level in comparable], [level.reading_error for level in comparable]
@@ -216,7 +220,6 @@ def _judged(levels: Sequence[_Level], margin: float) -> dict[_Place, Judgement]:
 def _levels(
     curves: Mapping[Curve, Mapping[str, Sequence[SearchPoint]]], points: Points, base: str
 ) -> list[_Level]:
-    """Return each contender that has a curve at each recall."""
     levels = []
     for curve, of_curve in curves.items():
         for recall in LEVELS:
@@ -232,3 +235,55 @@ def _levels(
                     both = own.starts & of_base.starts or own.starts
                     levels.append(_Level(curve, name, own.among(both), of_base.among(both)))
     return levels
+
+
+def index_results(
+    results: Sequence[Result], sizes: Sequence[IndexSize], contenders: Sequence[str]
+) -> list[IndexResult]:
+    """Return each kind of index on each contender that has one, the base first.
+
+    Builds have one client. Earlier versions let several make one index, of which most failed: the
+    fewest clients count.
+    """
+    builds: dict[tuple[str, str], Result] = {}
+    for result in results:
+        test = known_test(result.benchmark, result.test)
+        if test is not None and test.builds_index is not None:
+            place = (test.builds_index, result.contender)
+            if place not in builds or result.clients < builds[place].clients:
+                builds[place] = result
+    stored: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for size in sizes:
+        stored[size.index, size.contender].append(size.bytes)
+    kinds = dict.fromkeys([kind for kind, _ in builds] + [kind for kind, _ in stored])
+    return [
+        _index(kind, name, builds.get((kind, name)), stored, contenders[0])
+        for kind in kinds
+        for name in contenders
+        if (kind, name) in builds or (kind, name) in stored
+    ]
+
+
+def _index(
+    kind: str,
+    contender: str,
+    build: Result | None,
+    stored: dict[tuple[str, str], list[int]],
+    base: str,
+) -> IndexResult:
+    result = IndexResult(index=kind, contender=contender)
+    if build is not None and build.qps > 0:
+        result.build_s = build.clients / build.qps
+        low, high = build.judged_interval
+        result.relative = _inverse(build.judged_rqps)
+        result.low, result.high = _inverse(high), _inverse(low)
+        result.verdict = build.verdict
+    if own := stored.get((kind, contender)):
+        result.bytes = fmean(own)
+        if of_base := stored.get((kind, base)):
+            result.bytes_relative = result.bytes / fmean(of_base) if fmean(of_base) else None
+    return result
+
+
+def _inverse(ratio: float | None) -> float | None:
+    return 1 / ratio if ratio else None

@@ -1,1 +1,0 @@
-"""Results of each step on each contender: rates, latency, hardware per operation."""

@@ -7,7 +7,6 @@ judges throughput, as if the test alone and the test beside others were two cont
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -15,7 +14,13 @@ from msgspec.structs import replace
 from slowdust.analysis.comparison.estimate import estimate_all
 from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
 from slowdust.analysis.comparison.ratio import Estimate
-from slowdust.analysis.comparison.relative import BlockRatios, Step, block_ratios, step_of
+from slowdust.analysis.comparison.relative import (
+    BlockRatios,
+    Step,
+    block_ratios,
+    slices_by_place,
+    step_of,
+)
 from slowdust.analysis.model import BesideResult, FrontierPoint, Result
 from slowdust.analysis.results.latency import latency_us
 from slowdust.benchmarks.htap.tests import clients_of_point
@@ -32,14 +37,11 @@ def add_work_beside(
     results: Sequence[Result], slices: Sequence[Slice], hosts: Hosts = ONE_HOST
 ) -> None:
     """Set `beside` of the results beside which others were at work."""
-    by_cell: dict[tuple[Step, str], list[Slice]] = defaultdict(list)
-    for record in slices:
-        if record.beside is not None:
-            by_cell[step_of(record), record.place.contender].append(record)
+    by_cell = slices_by_place(record for record in slices if record.beside is not None)
     cells = [beside_alone(cell) for cell in by_cell.values()]
     relative = dict(zip(by_cell, estimate_all(cells, hosts=hosts), strict=True))
     for result in results:
-        key = Step(result.benchmark, result.test, result.clients), result.contender
+        key = Step.of(result), result.contender
         if key in by_cell:
             result.beside = _result(by_cell[key], relative[key])
 
@@ -60,19 +62,7 @@ def beside_alone(slices: Sequence[Slice]) -> BlockRatios:
         for name, rate in ((_TOGETHER, record.qps), (_ALONE, record.beside.alone_qps))
     ]
     cells = block_ratios(records, _ALONE, [_ALONE, _TOGETHER], lambda record: record.qps)
-    return cells[0] if cells else _nothing(step_of(slices[0]))
-
-
-def _nothing(step: Step) -> BlockRatios:
-    return BlockRatios(
-        step=step,
-        contender=_TOGETHER,
-        by_incarnation=(),
-        incomplete=0,
-        with_zero=0,
-        numbers=(),
-        totals={},
-    )
+    return cells[0] if cells else BlockRatios(step_of(slices[0]), _TOGETHER, (), ())
 
 
 def _result(slices: Sequence[Slice], relative: Estimate) -> BesideResult:
@@ -82,7 +72,7 @@ def _result(slices: Sequence[Slice], relative: Estimate) -> BesideResult:
     times = latency_us([part.latency for part in parts])
     ages = known(part.freshness for part in parts)
     age = latency_us(ages)
-    interval = relative.interval
+    low, high = relative.bounds
     queries = sum(sum(each.counts) for each in ages)
     return BesideResult(
         test=parts[0].test,
@@ -91,8 +81,8 @@ def _result(slices: Sequence[Slice], relative: Estimate) -> BesideResult:
         qps=rate_beside(slices),
         alone_qps=sum(alone) / len(alone) if alone else None,
         relative=relative.ratio,
-        low=None if interval is None else interval.low,
-        high=None if interval is None else interval.high,
+        low=low,
+        high=high,
         p50_us=times.p50 if times else None,
         p95_us=times.p95 if times else None,
         p99_us=times.p99 if times else None,
@@ -113,7 +103,6 @@ def _count_above_zero(ages: Histogram) -> int:
 
 
 def frontier_of(results: Sequence[Result]) -> list[FrontierPoint]:
-    """Return the points of the mixed load that were measured, by contender and clients."""
     points = []
     for result in results:
         clients = clients_of_point(result.test) if result.benchmark == "htap" else None

@@ -122,7 +122,7 @@ def add_comparisons(
     """
     slices = [record for record in slices if record.printed is None]
     comparable = {
-        (Step(result.benchmark, result.test, result.clients), result.contender): result
+        (Step.of(result), result.contender): result
         for result in results
         if result.per_op_relative is not None and result.contender != contenders[0]
     }
@@ -131,7 +131,7 @@ def add_comparisons(
     ]
     for quantity in COMPARED:
         for judgement in judge_quantity(quantity, pairs, margin, hosts):
-            result = comparable[judgement.estimate.step, judgement.estimate.contender]
+            result = comparable[judgement.estimate.place]
             result.compared[quantity.key] = _comparison(judgement)
     for pair in pairs:
         result = comparable[pair.step, pair.contender]
@@ -151,7 +151,6 @@ def judge_quantity(
 
 
 def _percentiles_left_out(result: Result) -> str:
-    """Return the percentiles of a result with response times that are not compared."""
     if result.latency_us is None:
         return ""
     percentiles = (quantity for quantity in COMPARED if isinstance(quantity, Percentile))
@@ -161,14 +160,12 @@ def _percentiles_left_out(result: Result) -> str:
 def _comparison(judgement: Judgement) -> MetricComparison:
     estimate = judgement.estimate
     assert estimate.ratio is not None, "cells without a block are left out"
-    comparison = MetricComparison(ratio=estimate.ratio, verdict=AMOUNTS[judgement.verdict])
-    if estimate.interval is not None:
-        comparison.low, comparison.high = estimate.interval.low, estimate.interval.high
-    return comparison
+    low, high = estimate.bounds
+    verdict = AMOUNTS[judgement.verdict]
+    return MetricComparison(ratio=estimate.ratio, low=low, high=high, verdict=verdict)
 
 
 def _value_of(quantity: Compared, margin: float) -> tuple[Value, float]:
-    """Return the quantity of a pool, and its margin."""
     match quantity:
         case Percentile(share=share):
             return lambda pool: _percentile(_times(pool), share), quantity.margin
@@ -202,7 +199,6 @@ def _percentile(histograms: Sequence[Histogram], share: float) -> float:
 
 
 def pairs_of(slices: Sequence[Slice], contenders: Sequence[str]) -> list[Pair]:
-    """Return each step and contender other than the base with the slices of both."""
     by_step: dict[Step, dict[str, list[Slice]]] = {}
     for record in slices:
         of_step = by_step.setdefault(step_of(record), {})

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
 
-from slowdust.analysis.model import ContenderInfo
+from slowdust.analysis.model import ContenderInfo, Memory, Result
 from slowdust.store.manifest import (
     ContenderFacts,
     Counting,
@@ -15,11 +16,14 @@ from slowdust.store.manifest import (
     StepsMethod,
     WorkloadFacts,
 )
+from slowdust.store.slice import Slice
+from slowdust.units import known
 from slowdust.wording import listing
 
 NOT_SET = "(not set)"
 _CHOSEN = "chosen by how fast this machine's speed changed"
 _MB = 1 << 20
+_BYTES_PER_GB = 1 << 30
 _NUMBERS = {"compat": "as published, to the last digit", "clean": "without known errors"}
 """Mode of an import -> its numbers, in words."""
 
@@ -57,7 +61,6 @@ def contender_info(facts: ContenderFacts, base: ContenderFacts) -> ContenderInfo
 
 
 def unknown_settings(infos: Sequence[ContenderInfo]) -> list[str]:
-    """Return a sentence for each version about the optional settings that it does not know."""
     skipped: dict[str, set[str]] = {}
     for info in infos:
         skipped.setdefault(f"{info.dbms} {info.version}", set()).update(info.skipped_settings)
@@ -149,7 +152,6 @@ def _pool(method: Method) -> dict[str, str]:
 
 
 def _chosen_lengths(lengths: Mapping[str, float]) -> dict[str, str]:
-    """Return a line that says how long slices are: the usual length, and the tests with others."""
     if not lengths:
         return {}
     (usual, _), *others = Counter(lengths.values()).most_common()
@@ -164,7 +166,6 @@ def _chosen_lengths(lengths: Mapping[str, float]) -> dict[str, str]:
 def _known_value(
     label: str, value: float | str | None, form: str, unit: str = ""
 ) -> dict[str, str]:
-    """Return a line if the value is known."""
     return {} if value is None else {label: f"{value:{form}}{unit}"}
 
 
@@ -197,3 +198,43 @@ def _steps(method: StepsMethod, manifest: Manifest) -> dict[str, str]:
 
 def _by_step(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{step} {count:,}" for step, count in counts.items())
+
+
+def peak_gb(slices: Sequence[Slice], quantity: str) -> float | None:
+    sizes = known(record.measured.used("server", quantity) for record in slices)
+    return max(sizes) / _BYTES_PER_GB if sizes else None
+
+
+def memory_of(results: Sequence[Result], infos: Sequence[ContenderInfo]) -> list[Memory]:
+    """Return an entry for each contender with a result; none where all of these allocate alike.
+
+    The base is the first of `infos`.
+    """
+    measured = {result.contender for result in results}
+    present = [info for info in infos if info.name in measured]
+    if len({(info.engine, info.allocator, *info.environment) for info in present}) < 2:
+        return []
+    return [
+        _memory_of(info, [r for r in results if r.contender == info.name], infos[0].name)
+        for info in present
+    ]
+
+
+def _memory_of(info: ContenderInfo, results: Sequence[Result], base: str) -> Memory:
+    ratios = known(result.judged_rqps for result in results if result.contender != base)
+    rss = _peak(results, lambda result: result.peak_rss_gb)
+    pool = None if info.buffer_pool_bytes is None else info.buffer_pool_bytes / _BYTES_PER_GB
+    return Memory(
+        contender=info.name,
+        rqps_median=median(ratios) if ratios else None,
+        rqps_lowest=min(ratios, default=None),
+        rqps_highest=max(ratios, default=None),
+        peak_vsz_gb=_peak(results, lambda result: result.peak_vsz_gb),
+        peak_rss_gb=rss,
+        buffer_pool_gb=pool,
+        rss_per_buffer_pool=rss / pool if rss is not None and pool else None,
+    )
+
+
+def _peak(results: Sequence[Result], read: Callable[[Result], float | None]) -> float | None:
+    return max(known(map(read, results)), default=None)

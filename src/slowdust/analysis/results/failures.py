@@ -59,9 +59,9 @@ def fails(failures: Failures | None) -> bool:
 
 def withdraw_comparisons(results: Sequence[Result], base: str) -> None:
     """Take from the results of failing tests what relates them to the base, the work too."""
-    failing = {_step(r) for r in results if r.contender == base and fails(r.failures)}
+    failing = {Step.of(r) for r in results if r.contender == base and fails(r.failures)}
     for result in results:
-        if fails(result.failures) or _step(result) in failing:
+        if fails(result.failures) or Step.of(result) in failing:
             result.compared = {}
             if (time := result.response_time) is not None:
                 time.relative = time.low = time.high = None
@@ -70,7 +70,6 @@ def withdraw_comparisons(results: Sequence[Result], base: str) -> None:
 
 
 def failed_wholly(report: Report) -> bool:
-    """Return whether there is a test of which a contender executed nothing with success."""
     return any(result.failures is not None and result.failures.wholly for result in report.results)
 
 
@@ -92,7 +91,6 @@ def sentences_about_failures(report: Report) -> list[str]:
 
 
 def sentences_about_failed_steps(report: Report) -> list[str]:
-    """Return a sentence for each of the first tests that a contender did not finish."""
     names = short_names(report.contenders)
     levels = levels_of(report)
     sentences = [
@@ -106,7 +104,6 @@ def sentences_about_failed_steps(report: Report) -> list[str]:
 
 
 def levels_of(report: Report) -> set[int]:
-    """Return the numbers of clients of all tests, those that were not finished included."""
     measured = {result.clients for result in report.results}
     return measured | {failed.clients for failed in report.failed_steps}
 
@@ -137,7 +134,3 @@ def error_in_words(failures: Failures) -> str:
         if failures.state == WRONG_RESULT
         else f"{failures.state} {text}".rstrip()
     )
-
-
-def _step(result: Result) -> Step:
-    return Step(result.benchmark, result.test, result.clients)

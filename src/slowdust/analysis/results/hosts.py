@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowdust.analysis.comparison.disagreement import disagreements
 from slowdust.analysis.comparison.hosts import Hosts
 from slowdust.analysis.comparison.ratio import HostRatio, Relative
+from slowdust.analysis.comparison.together import disagreements
 from slowdust.analysis.comparison.verdict import Judgement
 from slowdust.analysis.model import (
     GroupResult,
@@ -16,14 +16,13 @@ from slowdust.analysis.model import (
     JoinedExperiment,
     Result,
 )
-from slowdust.analysis.results.rates import rate_of
+from slowdust.analysis.results.per_op import rate_of
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from slowdust.wording import listing
 
 
 def host_results(slices: Sequence[Slice], hosts: Hosts) -> list[HostResult]:
-    """Return what each host did of one step on one contender, without its relation to the base."""
     found = []
     for host in hosts.names(record.place.incarnation for record in slices):
         if not host:
@@ -65,7 +64,6 @@ def notes_about_hosts(result: Result) -> list[str]:
 
 
 def _judged(judgement: Judgement) -> Relative:
-    """Return the ratio that a judgement is about."""
     estimate = judgement.estimate
     if judgement.basis == "all time" and estimate.all_time is not None:
         return estimate.all_time
@@ -80,21 +78,20 @@ def _of_host(own: HostRatio, judgement: Judgement) -> Relative:
 
 def _set(each: HostResult, relative: Relative, blocks: int) -> None:
     each.rqps, each.blocks = relative.ratio, blocks
-    if relative.interval is not None:
-        each.low, each.high = relative.interval.low, relative.interval.high
+    each.low, each.high = relative.bounds
 
 
 def _group(group: str, judgement: Judgement, measured_on: list[str]) -> GroupResult:
     relative = _judged(judgement)
-    result = GroupResult(
+    low, high = relative.bounds
+    return GroupResult(
         group=group,
         hosts=[own.host for own in judgement.estimate.hosts] or measured_on,
         rqps=relative.ratio,
+        low=low,
+        high=high,
         verdict=judgement.verdict,
     )
-    if relative.interval is not None:
-        result.low, result.high = relative.interval.low, relative.interval.high
-    return result
 
 
 def host_disagreements(judged: Sequence[Judgement], margin: float) -> list[HostDisagreement]:
@@ -115,7 +112,6 @@ def host_disagreements(judged: Sequence[Judgement], margin: float) -> list[HostD
 
 
 def host_infos(manifest: Manifest, slices: Sequence[Slice]) -> list[HostInfo]:
-    """Return the hosts of an experiment; nothing unless it was joined."""
     infos = []
     for host in manifest.hosts:
         numbers = set(host.incarnations)

@@ -89,7 +89,6 @@ def percentile_ns(histograms: Sequence[Histogram], share: float) -> float | None
 
 
 def _merged(histograms: Sequence[Histogram]) -> tuple[list[int], list[int]]:
-    """Return values in ascending order, and their counts in all histograms."""
     if len(histograms) == 1:
         return histograms[0].values_ns, histograms[0].counts
     merged: Counter[int] = Counter()
@@ -112,12 +111,9 @@ def add_response_times(
         return
     means = _means_us(timed)
     cells = block_ratios(timed, contenders[0], contenders, mean_response)
-    estimates = {
-        (estimate.step, estimate.contender): estimate
-        for estimate in estimate_all(cells, hosts=hosts)
-    }
+    estimates = {estimate.place: estimate for estimate in estimate_all(cells, hosts=hosts)}
     for result in results:
-        step = Step(result.benchmark, result.test, result.clients)
+        step = Step.of(result)
         if (mean := means.get((step, result.contender))) is None:
             continue
         result.response_time = ResponseTime(mean_us=mean)
@@ -125,9 +121,7 @@ def add_response_times(
             result.response_time.relative = 1.0
         elif estimate := estimates.get((step, result.contender)):
             result.response_time.relative = estimate.ratio
-            if estimate.interval is not None:
-                result.response_time.low = estimate.interval.low
-                result.response_time.high = estimate.interval.high
+            result.response_time.low, result.response_time.high = estimate.bounds
 
 
 def _has_time_as_headline(record: Slice) -> bool:
@@ -137,7 +131,6 @@ def _has_time_as_headline(record: Slice) -> bool:
 
 
 def _means_us(slices: Sequence[Slice]) -> dict[tuple[Step, str], float]:
-    """Return the mean response time of the successful operations of each step and contender."""
     total: dict[tuple[Step, str], float] = defaultdict(float)
     counted: dict[tuple[Step, str], int] = defaultdict(int)
     for record in slices:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import chain, pairwise
 from statistics import fmean, median, variance
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,8 +15,7 @@ from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts, by_host
 from slowdust.analysis.comparison.location import FloatArray
 from slowdust.analysis.comparison.relative import BlockRatios, block_ratios
 from slowdust.analysis.model import Noise
-from slowdust.analysis.results.others import use_of_others
-from slowdust.store.measured import IDLE
+from slowdust.store.measured import IDLE, OTHERS
 from slowdust.store.slice import Place, Slice
 from slowdust.units import Second, known
 
@@ -135,3 +135,44 @@ def _share_of_cpus(slices: Iterable[Slice], quantity: str) -> float | None:
             part += amount
             total += rest + amount
     return part / total if total else None
+
+
+class OthersUse(NamedTuple):
+    """What programs that are not of the experiment used in one window."""
+
+    cpu_s: Second
+    """CPU time on the CPUs of the experiment."""
+    cpus: float
+    """Number of these CPUs."""
+    seconds: Second
+    """Length of the window."""
+
+    @property
+    def busy(self) -> float:
+        return min(self.cpus, self.cpu_s / self.seconds)
+
+
+def use_of_others(record: Slice) -> OthersUse | None:
+    cpu_s, cpus = record.measured.used(OTHERS, "cpu_s"), record.measured.used(OTHERS, "cpus")
+    seconds = window(record)
+    return OthersUse(cpu_s, cpus, seconds) if cpu_s is not None and cpus and seconds else None
+
+
+def window(record: Slice) -> Second:
+    """Return the length of a slice's window; 0 where it is unknown."""
+    return record.measured.probe_seconds or record.measured.seconds or 0.0
+
+
+def writes_of_others(record: Slice) -> float | None:
+    """Return the bytes that the disk wrote in a contender's chunks beyond those of its server.
+
+    The kernel goes on to write the pages of a server that stands still. Whose pages a disk writes
+    is not known, but how much it wrote and how much the server handed over: what is more than that
+    was of others. This is a lower bound, since pages of the server's own may be written in the
+    turns of others. None where one of the two was not measured, and for steps without chunks.
+    """
+    if record.step is None or not record.step.chunks:
+        return None
+    disk = record.measured.used("host", "write_bytes")
+    server = record.measured.used("server", "write_bytes")
+    return None if disk is None or server is None else max(0.0, disk - server)

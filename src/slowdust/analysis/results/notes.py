@@ -11,7 +11,7 @@ from slowdust.analysis.comparison.ratio import Estimate
 from slowdust.analysis.comparison.together import CommonMove
 from slowdust.analysis.comparison.verdict import Judgement, stalls
 from slowdust.analysis.model import Writers
-from slowdust.analysis.results.others import use_of_others, window, writes_of_others
+from slowdust.analysis.results.noise import use_of_others, window, writes_of_others
 from slowdust.analysis.results.per_op import CLOCK
 from slowdust.analysis.sla import achieved_rates
 from slowdust.ratios import change, ratio
@@ -87,13 +87,11 @@ def outlasts_slices(slices: Sequence[Slice]) -> bool:
 
 
 def silent_incarnations(slices: Sequence[Slice]) -> list[int]:
-    """Return the numbers of the incarnations in which no slice has any throughput."""
     active = {record.place.incarnation for record in slices if record.qps > 0}
     return sorted({record.place.incarnation for record in slices} - active)
 
 
 def notes_about_estimate(estimate: Estimate) -> list[str]:
-    """Return notes about what the comparison with the base is based on."""
     if estimate.ratio is None and estimate.all_time is None:
         return ["not comparable: no complete block"]
     notes = []
@@ -141,7 +139,6 @@ def notes_about_totals(judgement: Judgement, margin: float, *, outlasts_slices: 
 
 
 def notes_about_restarts(moves: Sequence[CommonMove], base: str) -> list[str]:
-    """Return a note of the report about each restart that moved all tests of a contender."""
     return [
         f"{_restart(move)} moved all {move.tests} tests of {move.contender} by "
         f"{move.ratio - 1:+.1%} relative to {base}: not the tests, but the server as a whole"
@@ -181,7 +178,6 @@ def _backlog(writers: Writers) -> str:
 
 
 def notes_about_pairs(estimate: Estimate) -> list[str]:
-    """Return notes about the comparison of a long step: a pair in each incarnation."""
     if estimate.ratio is None:
         return ["not comparable: no incarnation has both contenders"]
     notes = []
@@ -199,7 +195,6 @@ def notes_about_pairs(estimate: Estimate) -> list[str]:
 
 
 def notes_about_drift(slices: Sequence[Slice]) -> list[str]:
-    """Return a note if the throughput of the base drifted: a fact about the machine."""
     rates = [record.qps for record in slices if record.qps > 0]
     if len(rates) < FEW_BLOCKS:
         return []
@@ -210,7 +205,6 @@ def notes_about_drift(slices: Sequence[Slice]) -> list[str]:
 
 
 def notes_about_clock(relative: dict[str, float] | None) -> list[str]:
-    """Return a note if contender and base ran at different clock rates."""
     ratio = (relative or {}).get(CLOCK, 1.0)
     if abs(ratio - 1) < OTHER_CLOCK:
         return []
@@ -289,5 +283,4 @@ def _idle_share(record: Slice) -> float:
 
 
 def _idle_cpu_s(record: Slice) -> list[Second]:
-    """Return the CPU time of each contender that should have been idle."""
     return [use["cpu_s"] for probe, use in record.measured.uses.items() if probe.startswith(IDLE)]

@@ -9,8 +9,9 @@ quotients, in which short slices with few operations would weigh as much as full
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import fmean
+from statistics import fmean, median
 
+from slowdust.analysis.comparison.relative import total_of
 from slowdust.analysis.metrics import METRICS, Metric, PerOperation
 from slowdust.store.printed import Counters
 from slowdust.store.slice import Slice
@@ -63,3 +64,16 @@ def relative_counters(base: Counters | None, contender: Counters | None) -> dict
     values = contender.ratios | contender.per_operation
     names = sorted(values, key=lambda name: name != CLOCK)
     return {name: values[name] / base_values[name] for name in names if base_values.get(name)}
+
+
+def rate_of(slices: Sequence[Slice]) -> float:
+    """Return the total of one step and contender over its time (`total_of`), in the slices' unit.
+
+    Where a slice has no total, as a long step has none, it is the median of the rates.
+    """
+    totals = [total_of(record) for record in slices]
+    amounts = known(amount for amount, _ in totals)
+    lengths = known(seconds for _, seconds in totals)
+    if min(len(amounts), len(lengths)) < len(slices) or sum(lengths) <= 0:
+        return median(record.qps for record in slices)
+    return sum(amounts) / sum(lengths)

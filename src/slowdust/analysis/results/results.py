@@ -11,10 +11,10 @@ from slowdust.analysis.comparison.ratio import AllTime
 from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.comparison.verdict import Judgement, judge, relative_of
 from slowdust.analysis.model import AllTimeRatio, Evidence, PlanDifference, Result
+from slowdust.analysis.results.contenders import peak_gb
 from slowdust.analysis.results.failures import fails, failures_of
 from slowdust.analysis.results.hosts import host_results, notes_about_hosts, relate_hosts
 from slowdust.analysis.results.latency import latency_us
-from slowdust.analysis.results.memory import peak_gb
 from slowdust.analysis.results.needed import needed_of
 from slowdust.analysis.results.notes import (
     FAILING,
@@ -35,8 +35,7 @@ from slowdust.analysis.results.notes import (
     outlasts_slices,
     silent_incarnations,
 )
-from slowdust.analysis.results.per_op import per_operation, relative_counters, relative_to
-from slowdust.analysis.results.rates import rate_of
+from slowdust.analysis.results.per_op import per_operation, rate_of, relative_counters, relative_to
 from slowdust.analysis.sla import missed_its_sla, writers_of
 from slowdust.benchmarks import BENCHMARKS, known_group, measured_in_steps
 from slowdust.benchmarks.model import Measuring
@@ -67,7 +66,7 @@ def results_of(
         by_step[step_of(record)][record.place.contender].append(record)
     hosts = hosts_of(manifest)
     judged = judge(slices, contenders, margin, hosts=hosts)
-    judgements = {(each.estimate.step, each.estimate.contender): each for each in judged}
+    judgements = {each.estimate.place: each for each in judged}
     # A joined experiment cannot go on, and more time does not shrink what hosts do differently.
     needed = {} if manifest.hosts else needed_of(judged, slices, manifest.method)
     results = []
@@ -106,7 +105,7 @@ def by_step(results: Iterable[Result]) -> dict[Step, dict[str, Result]]:
     """Return step -> contender -> result, in the order of `results`."""
     steps: dict[Step, dict[str, Result]] = {}
     for result in results:
-        step = Step(result.benchmark, result.test, result.clients)
+        step = Step.of(result)
         steps.setdefault(step, {})[result.contender] = result
     return steps
 
@@ -139,7 +138,6 @@ def sorted_steps(steps: Iterable[Step], tests: Sequence[str]) -> list[Step]:
 
 
 def outline(step: Step, contender: str, slices: Sequence[Slice], group: str) -> Result:
-    """Return a result with all that its comparison with the base depends on."""
     schedules = known(record.measured.schedule for record in slices)
     failures = failures_of(slices)
     return Result(
@@ -164,7 +162,6 @@ def outline(step: Step, contender: str, slices: Sequence[Slice], group: str) -> 
 
 
 def summarise(step: Step, contender: str, slices: Sequence[Slice], group: str) -> Result:
-    """Return a result with everything that needs no base."""
     result = outline(step, contender, slices, group)
     busy = known(record.measured.used("client", "busiest_thread") for record in slices)
     lengths = known(record.measured.seconds for record in slices)
@@ -252,8 +249,7 @@ def _compare(
             result.doubt = judgement.doubt
             result.notes.append(judgement.doubt)
     result.all_time = _all_time(estimate.all_time)
-    if estimate.interval is not None:
-        result.low, result.high = estimate.interval.low, estimate.interval.high
+    result.low, result.high = estimate.bounds
     in_steps = measured_in_steps(result.benchmark)
     if in_steps:
         result.notes += notes_about_pairs(estimate)

@@ -13,7 +13,7 @@ import numpy as np
 from slowdust.analysis.comparison.relative import Step, step_of
 from slowdust.analysis.model import BUCKETS_US, Result, RoleReport, Stall, StepRun
 from slowdust.analysis.results.latency import latency_us
-from slowdust.analysis.results.others import writes_of_others
+from slowdust.analysis.results.noise import writes_of_others
 from slowdust.analysis.sla import paced_seconds, rate_of
 from slowdust.benchmarks.roles import Role, in_order
 from slowdust.store.latency import Histogram
@@ -42,12 +42,11 @@ def step_runs_of(results: Iterable[Result], slices: Sequence[Slice], base: str) 
             by_result.setdefault(key, []).append(_step_run(record, record.step))
     for (step, _), runs in by_result.items():
         _compare_sizes(runs, by_result.get((step, base), []))
-    keys = ((Step(each.benchmark, each.test, each.clients), each.contender) for each in results)
+    keys = ((Step.of(each), each.contender) for each in results)
     return [run for key in keys for run in by_result.get(key, ())]
 
 
 def _compare_sizes(runs: Sequence[StepRun], base: Sequence[StepRun]) -> None:
-    """Set the ratios of sizes to those of the base."""
     sizes = {run.incarnation: run.data_bytes for run in base}
     for run in runs:
         if run.data_bytes is not None and (of_base := sizes.get(run.incarnation)):
@@ -170,7 +169,6 @@ def _of_role(role: Role, use: RoleUse, window: Second | None) -> list[Stall]:
 
 
 def _outlasts_seconds(use: RoleUse) -> bool:
-    """Return whether the mean statement takes longer than a second, which shows no stall then."""
     return use.latency is not None and use.latency.mean_ns > _NS_PER_S
 
 

@@ -7,7 +7,6 @@ compared block by block like rates, and the interval of one share expects incarn
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -17,7 +16,12 @@ from slowdust.analysis.comparison.estimate import estimate_all
 from slowdust.analysis.comparison.hosts import Hosts, hosts_of
 from slowdust.analysis.comparison.posterior import Expectation
 from slowdust.analysis.comparison.ratio import Estimate
-from slowdust.analysis.comparison.relative import BlockRatios, Step, block_ratios, step_of
+from slowdust.analysis.comparison.relative import (
+    BlockRatios,
+    Step,
+    block_ratios,
+    slices_by_place,
+)
 from slowdust.analysis.comparison.verdict import AMOUNTS, Judgement, judge_cells
 from slowdust.analysis.model import Result, StorageUse
 from slowdust.benchmarks import known_test
@@ -51,9 +55,7 @@ def add_storage(
     contenders: Sequence[str],
 ) -> None:
     """Set `storage` of the results of tests beyond the page cache; `contenders[0]` is the base."""
-    by_place: dict[_Place, list[Slice]] = defaultdict(list)
-    for record in slices:
-        by_place[step_of(record), record.place.contender].append(record)
+    by_place = slices_by_place(slices)
     facts = {each.name: each for each in manifest.contenders}
     written = _Written(manifest, contenders)
     measured: dict[_Place, Result] = {}
@@ -61,7 +63,7 @@ def add_storage(
         test = known_test(result.benchmark, result.test)
         if test is None or not test.beyond_pool:
             continue
-        place = Step(result.benchmark, result.test, result.clients), result.contender
+        place = Step.of(result), result.contender
         measured[place] = result
         result.storage = StorageUse(
             data_per_pool=data_per_pool(facts[result.contender]),
@@ -75,18 +77,18 @@ def add_storage(
     beside = {place: _beside_disk(by_place[place]) for place in measured}
     hosts = hosts_of(manifest)
     for estimate in _shares(beside, hosts):
-        result = measured[estimate.step, estimate.contender]
+        result = measured[estimate.place]
         result.notes += _notes_about_idle_blocks(estimate)
         use = result.storage
         if use is not None and estimate.interval is not None:
             use.of_disk = estimate.ratio
-            use.of_disk_low, use.of_disk_high = estimate.interval.low, estimate.interval.high
+            use.of_disk_low, use.of_disk_high = estimate.bounds
     for judgement in _compared_shares(beside, contenders, manifest.method.margin, hosts):
         estimate = judgement.estimate
-        use = measured[estimate.step, estimate.contender].storage
+        use = measured[estimate.place].storage
         if use is not None and estimate.interval is not None:
             use.share_ratio = estimate.ratio
-            use.share_low, use.share_high = estimate.interval.low, estimate.interval.high
+            use.share_low, use.share_high = estimate.bounds
             use.share_verdict = AMOUNTS[judgement.verdict]
 
 
@@ -166,7 +168,6 @@ def _per_second(parts: Sequence[tuple[float, Second | None]]) -> float | None:
 
 
 def _beside_disk(slices: Sequence[Slice]) -> list[Slice]:
-    """Return the slices beside which the disk was read."""
     return [
         record for record in slices if DISK in record.measured.uses and _pages(record) is not None
     ]
@@ -230,7 +231,7 @@ class _Written:
                 own[each.incarnation] = each
         ratios = [cell for name in contenders[1:] for cell in self._ratios(name)]
         judged = judge_cells(ratios, manifest.method.margin, hosts_of(manifest))
-        self._judged = {(each.estimate.step, each.estimate.contender): each for each in judged}
+        self._judged = {each.estimate.place: each for each in judged}
 
     def add(self, use: StorageUse, result: Result) -> None:
         """Set what was written per operation, and how that relates to the base's."""
@@ -246,8 +247,7 @@ class _Written:
             return
         use.written_ratio = judgement.estimate.ratio
         use.written_verdict = AMOUNTS[judgement.verdict]
-        if (interval := judgement.estimate.interval) is not None:
-            use.written_low, use.written_high = interval.low, interval.high
+        use.written_low, use.written_high = judgement.estimate.bounds
 
     def _ratios(self, contender: str) -> list[BlockRatios]:
         """Return the log ratios of each step of a contender: one in an incarnation.
@@ -268,10 +268,7 @@ class _Written:
                     step=Step("", test, int(clients)),
                     contender=contender,
                     by_incarnation=tuple(np.log([[ratio]]) for ratio in ratios),
-                    incomplete=0,
-                    with_zero=0,
                     numbers=tuple(numbers),
-                    totals={},
                     parts="steps",
                 )
             )

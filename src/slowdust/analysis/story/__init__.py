@@ -1,1 +1,0 @@
-"""The results in words: tl;dr, bands, explanations and notes."""

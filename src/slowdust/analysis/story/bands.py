@@ -62,7 +62,6 @@ class Bands:
     big: float = 0.15
 
     def of(self, ratio: float) -> Change:
-        """Return the band of a ratio, after rounding to the two decimals that tables print."""
         off = round(abs(round(ratio, 2) - 1), 2)
         if off < self.change:
             return Change.NONE
@@ -81,7 +80,6 @@ DEFAULT_BANDS = Bands()
 
 
 def no_verdicts(_before: str, _after: str) -> Mapping[str, Verdict]:
-    """Return no verdicts, of which single runs have none."""
     return {}
 
 
@@ -315,7 +313,6 @@ def _clauses_of_overall(
 
 
 def _mean_of(versions: Sequence[str], rates: Rates) -> float | None:
-    """Return the geometric mean of the last / the first, over the tests that all versions have."""
     complete = {test: rate for test, rate in rates.items() if set(versions) <= set(rate)}
     ratios = [ratio for ratio in _ratios(versions[0], versions[-1], complete) if ratio > 0]
     return geometric_mean(ratios) if ratios else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from slowdust.analysis.comparison.pairs import PairVerdicts
 from slowdust.analysis.comparison.relative import Step
+from slowdust.analysis.comparison.verdict import PairVerdicts
 from slowdust.analysis.model import GroupChanges, Report, Result, Verdict
 from slowdust.analysis.results.notes import NO_BASE
 from slowdust.analysis.story.bands import (
@@ -24,7 +24,6 @@ from slowdust.wording import GROUP_TITLES, distinct_names
 
 
 def changes_beside_tldr(report: Report) -> list[GroupChanges]:
-    """Return the changes that the tl;dr leaves out."""
     return [changes for changes in report.group_changes if changes.sentence not in report.tldr]
 
 
@@ -57,33 +56,23 @@ def changes_of_report(
         (level.group, level.clients if several else None, level.hold): grouped[level]
         for level in sorted(grouped, key=_place)
     }
-    lines = {line: versions for line, versions in releases.items() if len(versions) > 1}
+    lines: dict[str | None, Mapping[str, str]] = {}
+    for line, versions in releases.items():
+        if len(versions) > 1:
+            labels = labels_of(sorted_releases(versions))
+            lines[line] = {versions[release]: label for release, label in labels.items()}
+    describe = changes_of_group if lines else changes_against
     changes: list[GroupChanges] = []
-    for line, versions in lines.items():
-        labels = labels_of(sorted_releases(versions))
-        names = {versions[release]: label for release, label in labels.items()}
+    for of_line, names in (lines or {None: distinct_names(report.contenders)}).items():
         for (group, clients, hold), results in by_level.items():
             rates = _rates(results, names)
             judged = _verdicts_of(results, names, verdicts)
-            of_group = changes_of_group(
-                group, clients, list(names.values()), rates, bands, verdicts=judged
-            )
+            of_group = describe(group, clients, list(names.values()), rates, bands, verdicts=judged)
             if of_group is not None:
-                of_group.line = line
+                of_group.line = of_line
                 name_hold(of_group, hold)
                 if len(lines) > 1:
-                    of_group.title = f"{line}: {of_group.title}"
-                changes.append(of_group)
-    if not lines:
-        names = distinct_names(report.contenders)
-        for (group, clients, hold), results in by_level.items():
-            rates = _rates(results, names)
-            judged = _verdicts_of(results, names, verdicts)
-            of_group = changes_against(
-                group, clients, list(names.values()), rates, bands, verdicts=judged
-            )
-            if of_group is not None:
-                name_hold(of_group, hold)
+                    of_group.title = f"{of_line}: {of_group.title}"
                 changes.append(of_group)
     return changes
 
@@ -93,7 +82,7 @@ def _verdicts_of(
 ) -> Verdicts:
     """Return the function for the tests of `results`; `names` is contender -> its version."""
     contenders = {version: contender for contender, version in names.items()}
-    steps = {Step(each.benchmark, each.test, each.clients) for each in results}
+    steps = {Step.of(each) for each in results}
 
     def between(before: str, after: str) -> dict[str, Verdict]:
         pair = verdicts.verdicts(contenders[before], contenders[after])

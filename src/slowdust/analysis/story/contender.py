@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from slowdust.analysis.comparison.verdict import DIFFERENT
-from slowdust.analysis.evidence.exact import leading
+from slowdust.analysis.evidence import leading
 from slowdust.analysis.model import Result, Verdict
 from slowdust.analysis.results.notes import BUSY_CLIENT
 from slowdust.analysis.story.bands import Bands, Change
@@ -136,7 +136,6 @@ class ContenderComparison:
         self.left_out = sum(r.contender == name and r.judged_rqps is None for r in results)
 
     def sentences(self) -> list[str]:
-        """Return all sentences, the most important first."""
         return [
             self._counts(),
             *self._median(),
@@ -241,7 +240,6 @@ class ContenderComparison:
 
 
 def limits_of(pairs: Sequence[_Pair]) -> list[str]:
-    """Return sentences about what limits the results; each names a test once."""
     limited = dict.fromkeys(
         pair.label
         for pair in pairs

@@ -87,7 +87,6 @@ def explain(result: Result, base: Result) -> list[Movement]:
 
 
 def _size(movement: Movement) -> float:
-    """Return how far a metric moved, in either direction."""
     return abs(math.log(movement.ratio)) if movement.ratio > 0 else math.inf
 
 

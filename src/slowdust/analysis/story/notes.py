@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from slowdust.analysis.model import ContenderInfo, Report
+from slowdust.analysis.model import ContenderInfo, HostDisagreement, Report
 from slowdust.dbms import family_if_known
+from slowdust.ratios import distance
 from slowdust.units import known
-from slowdust.wording import listing, shortened
+from slowdust.wording import counted, listing, share, shortened
 
 _ISOLATION = "transaction_isolation"
 _DEFAULT = "REPEATABLE-READ"
@@ -44,7 +45,6 @@ def notes_about_single_runs(infos: Sequence[ContenderInfo]) -> list[str]:
 
 
 def _running(report: Report) -> list[str]:
-    """Return notes on servers that ran already: what is unknown of them, and the way to them."""
     infos = report.contender_info
     names = [info.name for info in infos if info.running]
     if not names:
@@ -80,7 +80,6 @@ def _running(report: Report) -> list[str]:
 
 
 def _embedded(report: Report) -> list[str]:
-    """Return a note on contenders that run in the threads of their client."""
     together = _distinct(
         result.contender
         for result in report.results
@@ -97,12 +96,10 @@ def _embedded(report: Report) -> list[str]:
 
 
 def _lacks_intervals(report: Report) -> bool:
-    """Return whether the results are of long steps and none has an interval."""
     return bool(report.step_runs) and all(result.low is None for result in report.results)
 
 
 def _notes_about_steps(report: Report) -> list[str]:
-    """Return a note on what a single incarnation of long steps leaves open."""
     most = max((run.incarnation for run in report.step_runs), default=0)
     if most != 1 or len(report.contenders) < 2:
         return []
@@ -211,3 +208,77 @@ def _wanted_allocator(info: ContenderInfo) -> str | None:
 
 def _distinct(values: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(values))
+
+
+def sentences_about_hosts(report: Report) -> list[str]:
+    """Return for which hosts verdicts hold, and which host disagrees; empty unless joined."""
+    if not report.hosts:
+        return []
+    return [*_holding(report), *map(_disagreement, report.host_disagreements)]
+
+
+def _holding(report: Report) -> Iterator[str]:
+    names = [host.name for host in report.hosts]
+    if len(names) == 1:
+        yield f"All was measured on one host, {names[0]}: how hosts differ is in no interval."
+        return
+    groups = list(dict.fromkeys(host.group for host in report.hosts))
+    several, alone = _tests(report)
+    if several and alone:
+        where = [f"{test} on {host}" for test, host in alone.items()]
+        yield (
+            f"On several hosts: {shortened(several)}, whose intervals have what hosts do "
+            f"differently. On one host only, which their intervals are about: {shortened(where)}."
+        )
+    elif several:
+        yield (
+            f"Intervals are about hosts like {shortened(names)}: what hosts do differently is in "
+            "them, as what a restart does is."
+        )
+    else:
+        where = [f"{test} on {host}" for test, host in alone.items()]
+        yield (
+            "Each test was measured on one host only, which its interval is about; nothing says "
+            f"how hosts differ: {shortened(where)}."
+        )
+    if len(groups) > 1:
+        by_group = [
+            f"{group} ({listing([host.name for host in report.hosts if host.group == group])})"
+            for group in groups
+        ]
+        yield (
+            f"Hosts are of {len(groups)} models of CPU: {listing(by_group)}. A verdict of all is "
+            "one that the hosts of each model have by themselves; else it is unsure, and the "
+            "section by host has each model's own."
+        )
+
+
+def _tests(report: Report) -> tuple[list[str], dict[str, str]]:
+    """Return the tests that several hosts measured, and test -> the only host of the others."""
+    hosts: dict[str, list[str]] = {}
+    for result in report.results:
+        own = hosts.setdefault(result.test, [])
+        own += [each.host for each in result.hosts if each.host not in own]
+    several = [test for test, names in hosts.items() if len(names) > 1]
+    return several, {test: names[0] for test, names in hosts.items() if len(names) == 1}
+
+
+def _disagreement(found: HostDisagreement) -> str:
+    direction = "lower" if found.ratio < 1 else "higher"
+    subject = f"all {counted(found.tests, 'test')}" if found.test is None else found.test
+    others = shortened(found.others)
+    if len(found.others) == 1:
+        return (
+            f"{found.host} and {others} disagree about {found.contender}: rqps of {subject} is "
+            f"{distance(found.ratio)} {direction} on {found.host}, and either may be the odd one "
+            f"(by chance in less than {_chance(found.chance)})."
+        )
+    return (
+        f"{found.host} disagrees with {others} about {found.contender}: rqps of {subject} is "
+        f"{distance(found.ratio)} {direction} there (by chance in less than "
+        f"{_chance(found.chance)})."
+    )
+
+
+def _chance(chance: float) -> str:
+    return share(max(chance, 0.001))

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.evidence.exact import leading
+from slowdust.analysis.evidence import leading
 from slowdust.analysis.explanation.parts import GOOD_PART
 from slowdust.analysis.metrics import Cause
 from slowdust.analysis.model import (
@@ -103,25 +103,20 @@ def add_reasons(
     `functions` with exact costs name the functions that its instructions went into, `waits` what
     its waiting is for. `same_plans` is test -> the contenders whose plans are the base's.
     """
-    observed = {
-        (Step(each.benchmark, each.test, each.clients), each.contender): each.words_of_change
-        for each in waits
-    }
+    observed = {(Step.of(each), each.contender): each.words_of_change for each in waits}
     profiled = {
-        (Step(each.benchmark, each.test, each.clients), each.contender): each
-        for each in functions
-        if each.unit == INSTRUCTIONS
+        (Step.of(each), each.contender): each for each in functions if each.unit == INSTRUCTIONS
     }
-    steps = {_step(result): result for result in results if result.contender == base}
+    steps = {Step.of(result): result for result in results if result.contender == base}
     for result in results:
-        explanation, base_result = result.explanation, steps.get(_step(result))
+        explanation, base_result = result.explanation, steps.get(Step.of(result))
         if explanation is None or base_result is None or result.verdict not in ("faster", "slower"):
             continue
         own = None
         if result.work is not None:
-            step = _step(result)._replace(clients=result.work.clients)
+            step = Step.of(result)._replace(clients=result.work.clients)
             own = profiled.get((step, result.contender))
-        waiting = observed.get((_step(result), result.contender), "")
+        waiting = observed.get((Step.of(result), result.contender), "")
         explanation.words = _words(result, explanation, base_result, own, waiting)
         reads = any(each.kind in _BY_PLAN for each in leading(result.evidence))
         if reads and result.contender in same_plans.get(result.test, ()):
@@ -152,7 +147,6 @@ def common_reasons(labelled: Sequence[tuple[str, Result]]) -> list[str]:
 
 
 def _kind_of_change(result: Result, explanation: Explanation) -> str:
-    """Return the title of the largest part of a change, or what stands in its place."""
     leads = [each.kind for each in leading(result.evidence) if each.kind != "settings"]
     if leads:
         return _KINDS[leads[0]]
@@ -163,10 +157,6 @@ def _kind_of_change(result: Result, explanation: Explanation) -> str:
 
 def _in_tests(kind: str, labels: Sequence[str]) -> str:
     return f"{kind} in {len(labels)} ({shortened(labels)})"
-
-
-def _step(result: Result) -> Step:
-    return Step(result.benchmark, result.test, result.clients)
 
 
 def _words(
@@ -285,7 +275,6 @@ def _share_of_planning(evidence: Evidence, result: Result) -> str:
 
 
 def _is_exact(evidence: Sequence[Evidence]) -> bool:
-    """Return whether exact evidence leads, or can explain a good part of the change."""
     return any(each.leads or (each.explains or 0.0) >= GOOD_PART for each in evidence)
 
 

@@ -7,14 +7,15 @@ each contender beside the base, and what is not compared.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from slowdust.analysis.advised import typed_name
-from slowdust.analysis.model import Report, Result, StepRun, TestConcurrency
+from slowdust.analysis.model import AtRecall, Report, Result, StepRun, StorageUse, TestConcurrency
+from slowdust.analysis.recall.curves import LEVELS, finds_another_share
 from slowdust.analysis.results.failures import levels_of, sentences_about_failed_steps
 from slowdust.analysis.results.notes import OPEN_LOOP
+from slowdust.analysis.results.results import by_step
 from slowdust.analysis.sla import achieved_rates
-from slowdust.analysis.story.absolute import describe_alone
 from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands, has_no_interval
 from slowdust.analysis.story.concurrency import summary_of_courses
 from slowdust.analysis.story.contender import (
@@ -22,16 +23,28 @@ from slowdust.analysis.story.contender import (
     limits_of,
     sentences_about_responses,
 )
-from slowdust.analysis.story.searches import sentences_about_searches
-from slowdust.analysis.story.storage import sentences_about_storage
 from slowdust.analysis.story.unsure import why_so_little
 from slowdust.analysis.story.work import MOST_DETAILED, sentences_about_work
-from slowdust.wording import first_line, listing, short_names, shortened, step_label
+from slowdust.ratios import with_interval
+from slowdust.units import known
+from slowdust.wording import (
+    amount,
+    counted,
+    first_line,
+    listing,
+    operation,
+    short_names,
+    shortened,
+    step_label,
+)
 
 _SIZES_ONLY = (
     "One run of each contender: this says how large changes are, and not whether another run "
     "would find them. The common result is that of the median test."
 )
+_MOST_TESTS = 8
+_PERCENTILES = (("p50", "in the median"), ("p95", "at p95"), ("p99", "at p99"))
+_LEVELS = listing([f"{level:.2f}" for level in LEVELS], "or")
 
 
 def tldr_of(report: Report, failures: Mapping[str, str], bands: Bands) -> list[str]:
@@ -116,7 +129,6 @@ def describe_contenders(
 
 
 def _common_limits(comparisons: Sequence[ContenderComparison]) -> list[str]:
-    """Return a sentence for each limit that results of many contenders share."""
     cut_short = [comparison.name for comparison in comparisons if comparison.cut_short]
     sentences = limits_of([pair for comparison in comparisons for pair in comparison.pairs])
     if cut_short:
@@ -158,3 +170,152 @@ def _stalls(runs: Sequence[StepRun], names: Mapping[str, str]) -> list[str]:
 def _places_of_stalls(name: str, by_test: Counter[str]) -> str:
     steps = [f"{test} {count}" for test, count in by_test.most_common() if count]
     return f"{by_test.total()} on {name} ({shortened(steps)})" if steps else f"none on {name}"
+
+
+def describe_alone(name: str, results: Sequence[Result]) -> list[str]:
+    """Return that it is an absolute measurement, and the rates, response times and costs."""
+    levels = {result.clients for result in results}
+    sentences = [
+        f"{name} alone: an absolute measurement, with nothing to compare. Another machine, or the "
+        "same on another day, has other numbers."
+    ]
+    sentences += [_sentence(result, levels) for result in results[:_MOST_TESTS]]
+    if len(results) > _MOST_TESTS:
+        more = counted(len(results) - _MOST_TESTS, "more result")
+        sentences.append(f"The tables have {more}.")
+    return sentences
+
+
+def _sentence(result: Result, levels: Collection[int]) -> str:
+    """Return 'point-query: 59,318 operations/s; 16 us in the median, 28 us at p99; ...'."""
+    parts = [f"{amount(result.qps)} {result.unit}"]
+    if (latency := result.latency_us) is not None:
+        times = ((getattr(latency, name), where) for name, where in _PERCENTILES)
+        known = [f"{amount(time)} us {where}" for time, where in times if time is not None]
+        if known:
+            parts.append(f"response times {', '.join(known)}")
+    what = operation(result.unit)
+    for metric, unit in (
+        ("server_cpu_us", "us of the server's CPU"),
+        ("write_kb", "KB written by it"),
+    ):
+        if used := result.per_op.get(metric):
+            parts.append(f"{amount(used)} {unit} per {what}")
+    return f"{step_label(result.test, result.clients, levels)}: {'; '.join(parts)}."
+
+
+def sentences_about_searches(report: Report) -> list[str]:
+    """Return sentences about each contender beside the base; none where nothing was searched."""
+    names = short_names(report.contenders)
+    of_base = {(r.test, r.clients): r for r in report.results if r.contender == report.base}
+    sentences: list[str] = []
+    for contender in report.contenders:
+        if contender != report.base:
+            name = names[contender]
+            sentences += _other_answers(report, contender, of_base, name, names[report.base])
+            sentences += _at_equal_recall(report, contender, name)
+    return sentences
+
+
+def _other_answers(
+    report: Report,
+    contender: str,
+    of_base: dict[tuple[str, int], Result],
+    name: str,
+    base: str,
+) -> Iterator[str]:
+    apart = [
+        f"{own.test} ({own.recall:.2f} beside {beside.recall:.2f})"
+        for own in report.results
+        if own.contender == contender
+        and (beside := of_base.get((own.test, own.clients))) is not None
+        and own.recall is not None
+        and beside.recall is not None
+        and finds_another_share(own.recall, beside.recall)
+    ]
+    if apart:
+        yield (
+            f"{name} finds another share of the neighbours than {base} in {shortened(apart)}: "
+            "their QPS are of different answers, and are compared at equal recall alone."
+        )
+
+
+def _at_equal_recall(report: Report, contender: str, name: str) -> Iterator[str]:
+    not_compared = []
+    for comparison in report.searches:
+        for curve in comparison.contenders:
+            if curve.contender == contender:
+                if any(at.verdict is not None for at in curve.at):
+                    words = "; ".join(map(_at, curve.at))
+                    yield f"{comparison.curve} at equal recall on {name}: {words}."
+                else:
+                    not_compared.append(comparison.curve)
+    if not_compared:
+        yield (
+            f"{name} cannot be compared with the base at a recall of {_LEVELS} in "
+            f"{shortened(not_compared)}: the table of recalls says why."
+        )
+
+
+def _at(at: AtRecall) -> str:
+    if at.verdict is None:
+        return f"not compared at {at.recall:.2f} ({at.reason})"
+    rqps = "" if at.rqps is None else with_interval(at.rqps, at.low, at.high)
+    return f"{at.verdict} at {at.recall:.2f} (rqps {rqps})"
+
+
+def sentences_about_storage(report: Report) -> list[str]:
+    names = short_names(report.contenders)
+    levels = {result.clients for result in report.results}
+    sentences = []
+    for step, results in by_step(report.results).items():
+        label = step_label(step.test, step.clients, levels)
+        of_step = list(results.values())
+        if reads := _clauses(of_step, names, _reads):
+            sentences.append(
+                f"{label}: of the pages per second that direct reads of the same file get beside "
+                f"it, {listing(reads)}."
+            )
+        if writes := _clauses(of_step, names, _writes):
+            sentences.append(f"{label}: to the last page, {listing(writes)}.")
+    return sentences
+
+
+def _clauses(
+    results: Sequence[Result],
+    names: Mapping[str, str],
+    clause: Callable[[str, StorageUse], str | None],
+) -> list[str]:
+    return known(
+        clause(names[result.contender], result.storage)
+        for result in results
+        if result.storage is not None
+    )
+
+
+def _reads(name: str, use: StorageUse) -> str | None:
+    if use.of_disk is None or use.reads_per_s is None or use.disk_reads_per_s is None:
+        return None
+    bounds = ""
+    if use.of_disk_low is not None and use.of_disk_high is not None:
+        bounds = f" [{use.of_disk_low:.0%}, {use.of_disk_high:.0%}]"
+    return (
+        f"{name} gets {use.of_disk:.0%}{bounds} "
+        f"({use.reads_per_s:,.0f} of {use.disk_reads_per_s:,.0f}){_beside_base(use)}"
+    )
+
+
+def _beside_base(use: StorageUse) -> str:
+    if use.share_ratio is None or use.share_low is None or use.share_high is None:
+        return ""
+    return (
+        f", {with_interval(use.share_ratio, use.share_low, use.share_high)} of the base's share "
+        f"({use.share_verdict})"
+    )
+
+
+def _writes(name: str, use: StorageUse) -> str | None:
+    if use.written_kb is None:
+        return None
+    verdict = f" ({use.written_verdict})" if use.written_verdict is not None else ""
+    return f"{name} writes {use.written_kb:.1f} KB per update{verdict}"

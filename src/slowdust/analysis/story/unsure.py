@@ -141,7 +141,6 @@ def why_so_little(report: Report) -> list[str]:
 
 
 def _facts(noise: Noise) -> list[str]:
-    """Return what was seen of the noise."""
     facts = []
     if noise.slices is not None:
         apart = "" if noise.slices_apart_s is None else f" {noise.slices_apart_s:.2g} s apart"

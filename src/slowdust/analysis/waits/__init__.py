@@ -1,1 +1,0 @@
-"""What servers waited for: each contender's waits per operation, beside the base's."""

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
+import numpy as np
+
+from slowdust.analysis.comparison.location import Location, trimmed_mean
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model.waits import (
     ContenderWaits,
@@ -13,17 +18,66 @@ from slowdust.analysis.model.waits import (
     SyncCost,
     WaitCost,
 )
-from slowdust.analysis.waits.differences import Moment, difference, typical
 from slowdust.analysis.waits.words import describe, describe_change
 from slowdust.store.waits import SessionTime, WaitKind, WaitWindow
 from slowdust.units import Microsecond, known
 
+CONFIDENCE = 0.99
+"""Higher than elsewhere, since every event is a chance to see a difference that is none."""
+_FEWEST = 3
 MOST_EVENTS = 10
 """Number of events that are listed by name."""
 LEAST_SHARE = 0.001
 """Share of the time of an operation from which an event is listed by name."""
 _US_PER_S = 1e6
 _RUNNING = "running"
+
+
+class Moment(NamedTuple):
+    """The number of a window, the same for windows of all contenders that are neighbours."""
+
+    incarnation: int
+    repeat: int
+
+
+def difference(
+    base: Mapping[Moment, float], contender: Mapping[Moment, float]
+) -> Difference | None:
+    """Return the typical difference of the windows that both have; None with fewer than three.
+
+    It is the contender's trimmed mean less the base's, so that amounts and their change agree;
+    its interval is that of dependent samples, from the winsorized values of the same windows (Yuen
+    1974, Biometrika 61; Wilcox 2012, Introduction to Robust Estimation, section 5.9.5). It has the
+    scatter of the windows and what sampling adds to it. How far another start of the servers would
+    move the difference is not in the interval.
+    """
+    # Not scipy.stats, whose import takes half a second.
+    from scipy.special import stdtrit
+
+    both = sorted(base.keys() & contender.keys())
+    if len(both) < _FEWEST:
+        return None
+    first, second = (_located(values[each] for each in both) for values in (base, contender))
+    change = Location(second.mean - first.mean, second.size, second.influence - first.influence)
+    free = change.size - 1
+    error = math.sqrt(change.squares / (change.size * free))
+    reach = float(stdtrit(free, (1 + CONFIDENCE) / 2)) * error
+    return Difference(
+        base=first.mean,
+        change=change.mean,
+        low=change.mean - reach,
+        high=change.mean + reach,
+    )
+
+
+def typical(values: Iterable[float]) -> float:
+    """Return the trimmed mean of windows, which one stall of the machine does not move."""
+    return _located(values).mean
+
+
+def _located(values: Iterable[float]) -> Location:
+    return trimmed_mean(np.array([[value] for value in values]))
+
 
 _Windows = Mapping[Moment, WaitWindow]
 
@@ -36,7 +90,7 @@ def waits_of(
     for window in windows:
         place = window.place
         if window.operations:
-            by_contender = steps.setdefault(Step(place.benchmark, place.test, place.clients), {})
+            by_contender = steps.setdefault(Step.of(place), {})
             moment = Moment(place.incarnation, place.repeat)
             by_contender.setdefault(place.contender, {})[moment] = window
     return [
@@ -83,7 +137,6 @@ def _contender_waits(
 
 
 def time_us(window: WaitWindow) -> Microsecond:
-    """Return the time of an operation in a window."""
     return _US_PER_S * window.place.clients * window.seconds / window.operations
 
 
@@ -212,7 +265,6 @@ def _syncs_per_operation(window: WaitWindow) -> float:
 
 
 def _us_of_a_sync(windows: _Windows) -> dict[Moment, float]:
-    """Return the time of one call in each window that has any."""
     return {
         moment: sum(each.us for each in syncs.values()) / calls
         for moment, window in windows.items()
@@ -259,7 +311,6 @@ def _queue_us(sessions: SessionTime) -> Microsecond | None:
 def _kernel_times(
     windows: _Windows, time: Callable[[SessionTime], Microsecond | None]
 ) -> dict[Moment, Microsecond]:
-    """Return a time per operation of each window in which the kernel tells it."""
     return {
         moment: us / window.operations
         for moment, window in windows.items()

@@ -72,7 +72,6 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """The name: 'postgres@17.6', 'sqlite@3.50.2+o3'."""
         return f"{self.dbms}@{self.version}" + (f"+{self.flags}" if self.flags else "")
 
     @property
@@ -132,7 +131,6 @@ def _parts_of_server(version: str) -> tuple[int, ...]:
 
 @cache
 def known_dbms() -> tuple[str, ...]:
-    """Return the names of all DBMS of the catalog, sorted."""
     files = resources.files(__package__).iterdir()
     return tuple(sorted(f.name.removesuffix(".toml") for f in files if f.name.endswith(".toml")))
 

@@ -14,17 +14,18 @@ import msgspec
 from slowdust.accounts import server_account
 from slowdust.builds import cache, staging
 from slowdust.builds.catalog import catalog_of
-from slowdust.builds.compiling import mysqld, postgres
-from slowdust.builds.compiling.compiler import find_compiler
+from slowdust.builds.compiling import recipe
 from slowdust.builds.compiling.flags import DEFAULT_FLAGS, FlagSet, flag_set
-from slowdust.builds.compiling.missing import check_programs
-from slowdust.builds.compiling.recipe import Compiler, Recipe, Workshop
+from slowdust.builds.compiling.recipe import (
+    Compiler,
+    Recipe,
+    Workshop,
+    check_programs,
+    find_compiler,
+)
 from slowdust.builds.compiling.running import COMPILER_CACHE, Runner, end_abandoned
 from slowdust.builds.model import Build, Progress, Unpacked
-from slowdust.builds.revisions import tree
-from slowdust.builds.revisions.directory import sources_at
-from slowdust.builds.revisions.repository import commit_of
-from slowdust.builds.revisions.revision import GIT, Revision
+from slowdust.builds.revisions import GIT, SOURCE, Revision, commit_of, sources_at, update_tree
 from slowdust.errors import UsageError
 from slowdust.places import cache_root
 from slowdust.store.manifest import Compiled
@@ -42,9 +43,9 @@ class _Kind:
 
 _CMAKE = ("CMakeLists.txt", "sql")
 _KINDS = {
-    "mariadb": _Kind(mysqld.mariadb, _CMAKE),
-    "mysql": _Kind(mysqld.mysql, _CMAKE),
-    "postgres": _Kind(postgres.recipe, ("configure", "src/backend")),
+    "mariadb": _Kind(recipe.mariadb, _CMAKE),
+    "mysql": _Kind(recipe.mysql, _CMAKE),
+    "postgres": _Kind(recipe.postgres, ("configure", "src/backend")),
 }
 LOG = "build.log"
 """The file beside the binaries with what the build printed."""
@@ -133,7 +134,6 @@ def _facts(revision: Revision, flags: FlagSet, compiler: Compiler) -> Compiled:
 
 
 def _folder(dbms: str, facts: Compiled) -> Path:
-    """Return the folder of the cache for what decides about the binaries."""
     key = f"{facts.content[:_DIGITS]}-{facts.flags}-{_digest(*facts.options, facts.compiler)}"
     return cache.compiled_folder(dbms, key)
 
@@ -154,7 +154,6 @@ class _Work:
     progress: Progress
 
     def fill(self, folder: Path) -> Unpacked:
-        """Compile, and put the binaries and the log into a folder."""
         revision = self.revision
         name = f"{self.flags.name}-{_digest(revision.place, self.compiler.version)}"
         place = cache_root() / "trees" / self.dbms / name
@@ -163,7 +162,7 @@ class _Work:
             place.mkdir(exist_ok=True)
             place.chmod(0o755)
             self.progress(f"exporting {revision.ref or 'the sources'} of {revision.place}")
-            tree.update(place, revision)
+            update_tree(place, revision)
             installed = self._made(place)
             binaries = folder / "installed"
             printed = ["tar", "--create", "--file=-", f"--directory={installed}", "."]
@@ -176,8 +175,7 @@ class _Work:
         return Unpacked(binaries, _describe(facts), compiled=facts)
 
     def _made(self, place: Path) -> Path:
-        """Configure, compile and install in a tree; return the directory of the installation."""
-        source, build, install = place / tree.SOURCE, place / _BUILD, place / _INSTALL
+        source, build, install = place / SOURCE, place / _BUILD, place / _INSTALL
         self._check(source)
         workshop = Workshop(source, build, install, self.flags, self.compiler)
         recipe = _KINDS[self.dbms].recipe(workshop)
@@ -220,7 +218,6 @@ class _Work:
         return Runner(account, place / _BUILD, place / LOG, self.progress)
 
     def _check(self, source: Path) -> None:
-        """Raise UsageError where the sources are not of the DBMS."""
         missing = [path for path in _KINDS[self.dbms].signs if not (source / path).exists()]
         if missing:
             raise UsageError(

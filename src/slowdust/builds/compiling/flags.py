@@ -52,7 +52,6 @@ DEFAULT_FLAGS = "o2"
 
 
 def flag_set(name: str) -> FlagSet:
-    """Return a set of flags; raise UsageError for an unknown one."""
     if name not in FLAG_SETS:
         raise UsageError(f"unknown flags {name!r}: choose {', '.join(FLAG_SETS)}")
     return FLAG_SETS[name]

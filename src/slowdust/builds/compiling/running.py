@@ -18,7 +18,7 @@ from typing import IO
 import psutil
 
 from slowdust.accounts import BASE_ENVIRONMENT, Account, ends_with_this_process
-from slowdust.builds.compiling import missing
+from slowdust.builds.compiling import recipe
 from slowdust.builds.compiling.recipe import Step
 from slowdust.builds.model import Progress
 from slowdust.errors import SlowdustError
@@ -79,7 +79,6 @@ class Runner:
         self._phase = ""
 
     def count(self, steps: list[Step]) -> None:
-        """Count what the steps will compile, where they can tell it beforehand."""
         commands: set[bytes] = set()
         for step in steps:
             if step.preview is not None:
@@ -144,7 +143,6 @@ class Runner:
                 process.stdout.close()
 
     def _follow(self, output: IO[bytes], log: IO[bytes], step: Step) -> None:
-        """Copy the output to the log until it ends, and show the extent now and then."""
         with selectors.DefaultSelector() as selector:
             selector.register(output, selectors.EVENT_READ)
             rest = b""
@@ -166,7 +164,7 @@ class Runner:
 
     def _failure(self, step: Step, code: int) -> str:
         lines = self._log.read_text(errors="replace", encoding="utf-8").splitlines()
-        remedy = missing.remedy(lines)
+        remedy = recipe.remedy(lines)
         shown = "\n".join(f"    {line}" for line in lines[-_LAST_LINES:])
         program = Path(str(step.command[0])).name
         return (
@@ -194,7 +192,6 @@ def _running_in(folder: Path) -> Iterator[psutil.Process]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process and all that it started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
     with suppress(subprocess.TimeoutExpired):

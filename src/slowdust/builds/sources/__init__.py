@@ -66,7 +66,6 @@ def provide_first(
 
 
 def describe(origin: Origin) -> str:
-    """Describe an origin, see `Source.describe`."""
     return source_of(origin).describe(origin)
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from slowdust.builds.catalog import Origin, catalog_of, known_dbms
 from slowdust.builds.compiling.flags import DEFAULT_FLAGS, FLAG_SETS, FlagSet
-from slowdust.builds.compiling.missing import check_programs
+from slowdust.builds.compiling.recipe import check_programs
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.builds.model import Progress, Unpacked
 from slowdust.builds.sources.client import SourceUnavailable, one_line, run_client
@@ -45,7 +45,6 @@ class Options(msgspec.Struct, forbid_unknown_fields=True):
     file: str
     """The amalgamation, below the crate's folder."""
     flags: list[str]
-    """Options of the C compiler."""
     flag_set: str | None = None
     """The name of the set that `flags` were varied by, if they were."""
 

@@ -12,7 +12,7 @@ from slowdust.analysis.stored import read_stored
 from slowdust.cli.completion import experiments
 from slowdust.cli.options import formats, options
 from slowdust.cli.pages import write_page
-from slowdust.report.diff.markdown import brief
+from slowdust.report.diff import brief
 from slowdust.report.formats import DIFFS, render_as
 from slowdust.store.keeping.experiments import kept_experiment
 

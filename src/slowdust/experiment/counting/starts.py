@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.results.failures import fails, failures_of
-from slowdust.analysis.work.estimate import counts_by_step, undecided_steps
+from slowdust.analysis.work import counts_by_step, undecided_steps
 from slowdust.benchmarks.model import Test
 from slowdust.experiment.clock import MACHINE, Clock
 from slowdust.experiment.engine.loop import OpenExperiment, Pass, Starts

@@ -14,8 +14,8 @@ from slowdust.experiment.driver.process import STANDSTILL, Driver, OnProgress
 from slowdust.experiment.driver.protocol import Performed, Until
 from slowdust.experiment.engine.long_step import ContenderTurn
 from slowdust.experiment.record import Totals, slice_of
+from slowdust.probes.probe import Window, WindowUse
 from slowdust.probes.sampler import Sampler
-from slowdust.probes.window import Window, WindowUse
 from slowdust.store.latency import Histogram
 from slowdust.store.measured import PerSecond
 from slowdust.store.slice import Slice

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from slowdust.builds.compiling.flags import FLAG_SETS, flag_set
-from slowdust.builds.revisions.revision import DIRECTORY, GIT, is_source
+from slowdust.builds.revisions import DIRECTORY, GIT, is_source
 from slowdust.builds.sources import amalgamation
 from slowdust.dbms import engine_names
 from slowdust.dbms.environment import ALLOCATORS, Environment, parse_environment

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from slowdust.benchmarks.options import AsShare, Table
-from slowdust.builds.revisions.revision import DIRECTORY
+from slowdust.builds.revisions import DIRECTORY
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.contender_name import ContenderName, parse_contender
 from slowdust.experiment.spec.errors import at

@@ -18,7 +18,7 @@ from pydantic import (
 from slowdust import benchmarks
 from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Measuring, Test
 from slowdust.benchmarks.options import AsCount, AsShare, Duration, Table
-from slowdust.builds.revisions.repository import check_repository
+from slowdust.builds.revisions import check_repository
 from slowdust.dbms import dialects, family_if_known
 from slowdust.dbms.family import Family
 from slowdust.errors import UsageError

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from math import lcm
 
 from slowdust.experiment.spec.errors import AtKeysError, Keys, at
-from slowdust.experiment.workload.draws import ColumnTable, DrawTable
-from slowdust.experiment.workload.file import TableTable
+from slowdust.experiment.workload.file import ColumnTable, DrawTable, TableTable
 from slowdust.experiment.workload.types import SqlType, date_of, seconds_of
 from slowdust.wording import listing, no_such
 

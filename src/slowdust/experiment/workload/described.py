@@ -11,8 +11,14 @@ from sqlglot import Token
 from slowdust.benchmarks import described
 from slowdust.benchmarks.described import Described
 from slowdust.experiment.workload.columns import Columns
-from slowdust.experiment.workload.draws import DrawTable, ParameterTable
-from slowdust.experiment.workload.file import EntryTable, IndexTable, StatementTable, TableTable
+from slowdust.experiment.workload.file import (
+    DrawTable,
+    EntryTable,
+    IndexTable,
+    ParameterTable,
+    StatementTable,
+    TableTable,
+)
 from slowdust.experiment.workload.references import index_name
 from slowdust.experiment.workload.sql import Hole, Parsed, check_single
 from slowdust.experiment.workload.types import CONVERTED, SqlType, for_dialect, seconds_of

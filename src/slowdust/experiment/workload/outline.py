@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from slowdust.experiment.workload.benchmark import OwnBenchmark
 from slowdust.experiment.workload.columns import Columns
-from slowdust.experiment.workload.draws import ColumnTable
-from slowdust.experiment.workload.file import EntryTable, TableTable
+from slowdust.experiment.workload.file import ColumnTable, EntryTable, TableTable
 from slowdust.experiment.workload.workload import Transaction, Workload
 from slowdust.wording import counted, listing
 

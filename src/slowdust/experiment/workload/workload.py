@@ -17,11 +17,12 @@ from slowdust.dbms import sql_of
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.errors import AtKeysError, File, Keys, at, explain, placed, read_toml
 from slowdust.experiment.workload.columns import Columns, check_literal
-from slowdust.experiment.workload.draws import SEVERAL, ParameterTable
 from slowdust.experiment.workload.file import (
     NAME,
+    SEVERAL,
     TRUTHS,
     EntryTable,
+    ParameterTable,
     StatementTable,
     TestTable,
     WorkloadFile,

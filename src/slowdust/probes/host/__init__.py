@@ -1,1 +1,0 @@
-"""Probes of the host, and its description."""

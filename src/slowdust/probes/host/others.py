@@ -81,11 +81,7 @@ class OthersProbe:
         self._last: dict[int, int] = {}
 
     def read(self) -> OthersReading:
-        """Read the clocks of all other processes.
-
-        Raises:
-            OSError: /proc cannot be listed.
-        """
+        """Read the clocks of all other processes. Raises OSError if /proc cannot be listed."""
         names = os.listdir(self._proc)  # noqa: PTH208
         known, self._others = self._others, {}
         reading: dict[int, int] = {}
@@ -129,7 +125,6 @@ class OthersProbe:
         return None if kernel or is_below else pid
 
     def _ran_elsewhere(self, name: str) -> bool:
-        """Return whether a process ran last on a CPU that is not looked at."""
         return self._cpus is not None and self._stat(name).cpu not in self._cpus
 
     def _stat(self, name: str) -> ProcessStat:
@@ -137,7 +132,6 @@ class OthersProbe:
 
 
 def probe_of(subject: Subject) -> OthersProbe:
-    """Return the probe of the programs beside this one, on the CPUs that this one may use."""
     del subject
     usable = os.sched_getaffinity(0)
     probe = OthersProbe(None if len(usable) == os.cpu_count() else usable)

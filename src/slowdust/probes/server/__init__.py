@@ -1,1 +1,0 @@
-"""Probes of a server's processes."""

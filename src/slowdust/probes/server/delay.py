@@ -17,19 +17,13 @@ class Totals(Protocol):
     """Totals of the sends of a server to its clients."""
 
     @property
-    def delay_ns(self) -> int:
-        """The delay before each send now."""
-        ...
+    def delay_ns(self) -> int: ...
 
     @property
-    def sends(self) -> int:
-        """The sends so far."""
-        ...
+    def sends(self) -> int: ...
 
     @property
-    def waited_ns(self) -> int:
-        """The time that they really waited."""
-        ...
+    def waited_ns(self) -> int: ...
 
 
 class DelayProbe:
@@ -42,7 +36,6 @@ class DelayProbe:
         self._totals = totals
 
     def read(self) -> Totals:
-        """Read the totals so far."""
         return self._totals()
 
     def use(self, before: Totals, after: Totals) -> Use:

@@ -27,11 +27,12 @@ from slowdust.probes.server.reading import (
     ServerReading,
     Stat,
     Transfer,
+    cpu_seconds,
     parse_memory,
     parse_stat,
     parse_switches,
+    server_use,
 )
-from slowdust.probes.server.use import cpu_seconds, server_use
 from slowdust.store.measured import IDLE, Use
 
 _CLOCK_PROFILE, _CLOCK_VIRTUAL, CLOCK_SCHEDULER = 0, 1, 2
@@ -61,13 +62,9 @@ def process_clock(pid: int, kind: int) -> int:
 class ProcessFiles(Protocol):
     """Source of the files of processes: `ThreadFiles`, or a test's own."""
 
-    def read(self, pid: int, name: str, thread: int | None = None) -> bytes:
-        """Return one file of a process or thread; raise OSError if it has ended."""
-        ...
+    def read(self, pid: int, name: str, thread: int | None = None) -> bytes: ...
 
-    def threads(self, pid: int) -> tuple[int, ...]:
-        """Return the threads of a process."""
-        ...
+    def threads(self, pid: int) -> tuple[int, ...]: ...
 
     def retain(self, threads: Collection[int]) -> None:
         """Take note of the threads that exist after a reading."""
@@ -174,7 +171,6 @@ class ServerProbe:
             raise ProcessLookupError(f"the server's process {self._main.pid} has ended")
 
     def _members(self) -> list[_Member]:
-        """Return the processes of the tree now, the main one first."""
         members: dict[Identity, _Member] = {}
         self._add_tree(self._main.pid, members)
         for identity in self._known - members.keys():
@@ -284,14 +280,9 @@ class IdleServer:
         return self._server.read_cpu()
 
     def use(self, before: CpuReading, after: CpuReading) -> Use:
-        """Return the CPU time that the server used between two readings."""
         return {"cpu_s": cpu_seconds(before, after)}
 
 
 def probe_of(subject: Subject) -> ServerProbe:
-    """Return the probe of a server's processes.
-
-    Raises:
-        OSError: the server has ended.
-    """
+    """Return the probe of a server's processes. Raises OSError if the server has ended."""
     return ServerProbe(subject.pid)

@@ -70,11 +70,7 @@ class ThreadFiles:
         return _read_again(files[name])
 
     def threads(self, pid: int) -> tuple[int, ...]:
-        """Return the threads of a process.
-
-        Raises:
-            OSError: the process has ended.
-        """
+        """Return the threads of a process. Raises OSError if the process has ended."""
         with os.scandir(f"{self._proc}/{pid}/task") as entries:
             return tuple(int(entry.name) for entry in entries)
 

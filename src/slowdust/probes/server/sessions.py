@@ -101,7 +101,6 @@ def _state(path: str) -> str | None:
 
 
 def state_of(text: bytes) -> str:
-    """Return the state that a file `syscall` shows."""
     number = text.split(maxsplit=1)[0] if text.strip() else b"running"
     if number == b"running":
         return RUNNING

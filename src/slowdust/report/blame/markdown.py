@@ -16,9 +16,8 @@ from slowdust.report.blame.cells import (
     ratio_at,
     value,
 )
-from slowdust.report.functions import cost_per_operation, own_costs
-from slowdust.report.markdown.foreign import escaped
-from slowdust.report.markdown.table import table
+from slowdust.report.evidence import cost_per_operation, own_costs
+from slowdust.report.markdown.table import escaped, table
 from slowdust.wording import amount
 
 _FUNCTIONS = 8

@@ -18,7 +18,7 @@ from slowdust.report.blame.cells import (
     ratio_at,
     value,
 )
-from slowdust.report.functions import cost_per_operation, own_costs
+from slowdust.report.evidence import cost_per_operation, own_costs
 from slowdust.report.terminal import (
     plain_table,
     print_head,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import zlib
 from collections.abc import Sequence
 
 from slowdust.analysis.model import Report
 from slowdust.report.html.environment import chart_library, environment, shipped
-from slowdust.report.html.later import later_parts
-from slowdust.report.html.page import page_of
-from slowdust.report.html.sections import sections_of
+from slowdust.report.html.page import Page, page_of
+from slowdust.report.html.sections import Section, sections_of
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 
@@ -23,8 +25,34 @@ def render(report: Report, slices: Sequence[Slice], profiles: Sequence[Profile] 
         page=page,
         report=report,
         sections=sections,
-        later=later_parts(page, sections),
+        later=_later_parts(page, sections),
         style=shipped("page.css", "steps.css", "uplot/uPlot.min.css", "charts.css"),
         script=chart_library()
         + shipped("page.js", "later.js", "charts.js", "save.js", "flames.js"),
     )
+
+
+_RAW_DEFLATE = -15
+"""The window of zlib without a head, which browsers call `deflate-raw`."""
+
+
+def _later_parts(page: Page, sections: Sequence[Section]) -> str:
+    """Return the parts that are drawn when they are unfolded, as JSON, compressed, in base64.
+
+    `data-later` names them. Empty for a page that has few results.
+    """
+    if not page.has_many_cells:
+        return ""
+    views = {section.name: section.view for section in sections}
+    forest, body = (environment().get_template(f"{name}.html") for name in ("forest", "test_body"))
+    plots, tests = views.get("intervals"), views["tests"]
+    parts: dict[str, str] = {}
+    if isinstance(plots, list):
+        for place, plot in enumerate(plots):
+            parts[f"forest-{place}"] = forest.render(page=page, report=page.report, forest=plot)
+    if isinstance(tests, list):
+        for test in tests:
+            parts[test.row.anchor] = body.render(page=page, report=page.report, test=test)
+    packer = zlib.compressobj(9, zlib.DEFLATED, _RAW_DEFLATE)
+    data = packer.compress(json.dumps(parts).encode()) + packer.flush()
+    return base64.b64encode(data).decode("ascii")

@@ -21,7 +21,7 @@ from slowdust.analysis.model import (
 from slowdust.analysis.results.summary import CLEARLY_FASTER, CLEARLY_SLOWER
 from slowdust.analysis.sla import SHARE
 from slowdust.analysis.story.unsure import what_decides
-from slowdust.report import waits
+from slowdust.report import evidence
 from slowdust.report.html import numbers
 
 Band = Literal["slower", "faster", "between"]
@@ -49,7 +49,6 @@ def band_of(result: Result) -> Band:
 
 
 def sureness(result: Result) -> str:
-    """Return the class that makes the cell of an unsure result pale, to stand behind others."""
     return " not-sure" if result.verdict == "unsure" else ""
 
 
@@ -68,7 +67,6 @@ def rate_and_outlook(result: Result) -> str:
 
 
 def work_sureness(work: Work) -> str:
-    """Return the class that makes a cell of unsure work pale."""
     return " not-sure" if work.verdict == "unsure" else ""
 
 
@@ -81,7 +79,6 @@ def work_band(work: Work) -> Band:
 
 
 def amount_class(amount: Amount) -> str:
-    """Return the class that colours a verdict on work as one on time."""
     return _AMOUNT_BANDS.get(amount, amount)
 
 
@@ -92,14 +89,12 @@ def work_icon(work: Work) -> str:
 
 
 def work_interval(work: Work) -> str | Markup:
-    """Return the 95% interval of a ratio of instructions."""
     if work.low is None or work.high is None:
         return ABSENT
     return f"{ratios.work_ratio(work.low)}{numbers.TO}{ratios.work_ratio(work.high)}"
 
 
 def instructions_in_words(work: Work) -> str:
-    """Return what a cell of work says when pointed at."""
     parts = [f"{measured(work.instructions)} instructions per operation, by {work.source}"]
     if work.ratio is not None and work.bound is not None:
         parts.append(ratios.with_bound(ratios.work_in_words(work.ratio), work.bound))
@@ -164,7 +159,7 @@ amount = or_absent(wording.amount)
 signed_amount = or_absent(wording.signed_amount)
 share = or_absent(wording.share)
 """A ratio in words: 'up 30%', '2.1X'."""
-change_of_wait = or_absent(waits.change)
+change_of_wait = or_absent(evidence.change_of_wait)
 work_ratio = or_absent(ratios.work_ratio)
 percent = or_absent(numbers.percent)
 size = or_absent(numbers.size)
@@ -172,7 +167,6 @@ seconds = or_absent(numbers.duration)
 
 
 def with_relative(value: float | None, factor: float | None) -> str | Markup:
-    """Return a value per operation, and below it the multiple of the base's where it is known."""
     cell = measured(value)
     if factor is None:
         return cell
@@ -191,12 +185,10 @@ def comparison(compared: MetricComparison | None) -> Markup:
 
 
 def judged_interval(result: Result) -> str | Markup:
-    """Return the interval of the ratio that the verdict is about."""
     return interval(*result.judged_interval)
 
 
 def interval(low: float | None, high: float | None) -> str | Markup:
-    """Return an interval of relative values."""
     return ABSENT if low is None or high is None else numbers.interval(low, high)
 
 
@@ -221,7 +213,6 @@ def under_target(use: RoleReport) -> bool:
 
 
 def with_code(text: str) -> Markup:
-    """Return a text whose parts between backticks are code."""
     parts = [escape(part) for part in text.split("`")]
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if place % 2 else part

@@ -11,9 +11,9 @@ from markupsafe import Markup
 from slowdust import wording
 from slowdust.analysis.story.reasons import amounts_of
 from slowdust.analysis.story.unsure import what_decides
-from slowdust.report import waits
-from slowdust.report.findings import finding_in_words
-from slowdust.report.functions import basis_of, cost_per_operation
+from slowdust.report import evidence
+from slowdust.report.answer import finding_in_words
+from slowdust.report.evidence import basis_of, cost_per_operation
 from slowdust.report.html import cells, numbers
 
 _LIBRARY = "uplot/uPlot.iife.min.js"
@@ -21,7 +21,6 @@ _LIBRARY = "uplot/uPlot.iife.min.js"
 
 @cache
 def environment() -> Environment:
-    """Return the templates of this package, with the filters that they use."""
     templates = Environment(
         loader=PackageLoader("slowdust.report.html"),
         autoescape=True,
@@ -61,7 +60,7 @@ def environment() -> Environment:
         counted=wording.counted,
         change=cells.change,
         change_of_wait=cells.change_of_wait,
-        facts_of_waits=waits.facts,
+        facts_of_waits=evidence.facts_of_waits,
         amounts_of=amounts_of,
         duration=numbers.duration,
         interval=cells.interval,

@@ -18,7 +18,7 @@ from pathlib import Path
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.functions.changes import profiles_by_step
 from slowdust.errors import SlowdustError
-from slowdust.report.functions import cost_per_operation
+from slowdust.report.evidence import cost_per_operation
 from slowdust.store.profile import Profile
 
 BINARY = "slowdust-flamegraph"
@@ -42,9 +42,7 @@ class FlameGraphs:
 
     graphs: tuple[FlameGraph, ...]
     compared: bool
-    """Whether there are differential ones among them."""
     missing: bool
-    """Whether the program that draws them is missing."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +157,6 @@ def _lines(order: _Order) -> str:
 
 
 def _own_costs(stacks: Mapping[str, float]) -> defaultdict[str, float]:
-    """Return function -> own cost over all stacks."""
     costs: defaultdict[str, float] = defaultdict(float)
     for stack, cost in stacks.items():
         costs[_innermost(stack)] += cost

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-from markupsafe import Markup
 
 from slowdust import ratios
 from slowdust.analysis.history.change_points import BY_SIZE_ALONE
@@ -22,9 +19,8 @@ from slowdust.report.history import (
     several_clients,
 )
 from slowdust.report.html import numbers
-from slowdust.report.html.charts.history import Sign, history_chart
-from slowdust.report.html.charts.marks import Mark, marks_of
-from slowdust.report.html.charts.ratio_lines import RatioLine, RatioPoint
+from slowdust.report.html.charts.marks import marks_of
+from slowdust.report.html.charts.ratio_lines import RatioLine, RatioPoint, Sign, history_chart
 from slowdust.report.html.environment import environment, shipped
 from slowdust.wording import GROUP_TITLES, clients
 
@@ -32,56 +28,11 @@ MOST_UNFOLDED = 4
 """The number of groups up to which their tests are all unfolded."""
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A version of a test or group; `rqps` is None where there is none."""
-
-    rqps: float | None
-    text: str = ""
-    mark: str = ""
-    """The sign of a change point."""
-    title: str = ""
-    unsure: bool = False
-    work: str = ""
-    """Relative instructions per operation; empty where they were not counted."""
-
-
-@dataclass(frozen=True)
-class HistoryRow:
-    """A row of a table, and the line of the chart above it."""
-
-    label: str
-    clients: int
-    mark: Mark
-    cells: tuple[Cell, ...]
-
-
-@dataclass(frozen=True)
-class Panel:
-    """A chart with its table: the groups, or a group's tests."""
-
-    title: str
-    anchor: str
-    rows: tuple[HistoryRow, ...]
-    chart: Markup
-    changes: tuple[str, ...]
-    """A sentence for each row that has change points."""
-
-
-@dataclass(frozen=True)
-class LineView:
-    """One line of versions."""
-
-    history: LineHistory
-    anchor: str
-    panels: tuple[Panel, ...]
-    several_clients: bool
-    unfolded: bool
-    host: str
+View = dict[str, object]
+"""What a part of the template shows, by name."""
 
 
 def render(history: History) -> str:
-    """Return the whole page."""
     template = environment().get_template("history.html")
     return template.render(
         lines=[_view(line, index) for index, line in enumerate(history.lines)],
@@ -112,7 +63,7 @@ def _kinds(history: History) -> set[str]:
     }
 
 
-def _view(line: LineHistory, index: int) -> LineView:
+def _view(line: LineHistory, index: int) -> View:
     anchor = f"line-{index}"
     by_group: dict[str, list[Series]] = {}
     for series in line.tests:
@@ -123,18 +74,19 @@ def _view(line: LineHistory, index: int) -> LineView:
     ]
     if line.groups:
         panels.insert(0, _panel(line, "Groups of tests", f"{anchor}-groups", line.groups))
-    return LineView(
-        history=line,
-        anchor=anchor,
-        panels=tuple(panels),
-        several_clients=several_clients(line),
-        unfolded=len(by_group) <= MOST_UNFOLDED,
-        host=" · ".join(f"{label} {value}" for label, value in line.host.items())
+    return {
+        "history": line,
+        "anchor": anchor,
+        "panels": panels,
+        "several_clients": several_clients(line),
+        "unfolded": len(by_group) <= MOST_UNFOLDED,
+        "host": " · ".join(f"{label} {value}" for label, value in line.host.items())
         or "host not recorded",
-    )
+    }
 
 
-def _panel(line: LineHistory, title: str, anchor: str, all_series: Sequence[Series]) -> Panel:
+def _panel(line: LineHistory, title: str, anchor: str, all_series: Sequence[Series]) -> View:
+    """Return a chart with its table, the groups or a group's tests, and their change points."""
     several = several_clients(line)
     labels = [
         f"{label_of(series)}, {clients(series.clients)}" if several else label_of(series)
@@ -143,61 +95,58 @@ def _panel(line: LineHistory, title: str, anchor: str, all_series: Sequence[Seri
     marks = marks_of(["", *labels], "")
     versions = [version.label for version in line.versions]
     labelled = list(zip(all_series, labels, strict=True))
-    lines = [_line(versions, series, label, marks[label]) for series, label in labelled]
-    signs = [sign for series, label in labelled for sign in _signs(versions, series, marks[label])]
+    lines = [
+        RatioLine(
+            label=f"{label}, relative throughput by version",
+            mark=marks[label],
+            points=tuple(
+                RatioPoint(point.rqps, point.low, point.high, versions.index(point.version))
+                for point in series.points
+            ),
+        )
+        for series, label in labelled
+    ]
+    signs = [
+        Sign(versions.index(change.version), change.ratio > 1, mark_of(change), marks[label])
+        for series, label in labelled
+        for change in series.change_points
+    ]
     words = f"{title} of {line.line}: throughput relative to {line.base}, by version"
-    return Panel(
-        title=title,
-        anchor=anchor,
-        rows=tuple(
-            HistoryRow(
-                label=label_of(series),
-                clients=series.clients,
-                mark=marks[label],
-                cells=tuple(_cell(series, version) for version in versions),
-            )
+    return {
+        "title": title,
+        "anchor": anchor,
+        "rows": [
+            {
+                "label": label_of(series),
+                "clients": series.clients,
+                "mark": marks[label],
+                "cells": [_cell(series, version) for version in versions],
+            }
             for series, label in labelled
-        ),
-        chart=history_chart(versions, lines, signs, words),
-        changes=tuple(
+        ],
+        "chart": history_chart(versions, lines, signs, words),
+        "changes": [
             f"{label}: {', '.join(change.words for change in series.change_points)}"
             for series, label in labelled
             if series.change_points
-        ),
-    )
+        ],
+    }
 
 
-def _line(versions: Sequence[str], series: Series, label: str, mark: Mark) -> RatioLine:
-    return RatioLine(
-        label=f"{label}, relative throughput by version",
-        mark=mark,
-        points=tuple(
-            RatioPoint(point.rqps, point.low, point.high, versions.index(point.version))
-            for point in series.points
-        ),
-    )
-
-
-def _signs(versions: Sequence[str], series: Series, mark: Mark) -> list[Sign]:
-    return [
-        Sign(versions.index(change.version), change.ratio > 1, mark_of(change), mark)
-        for change in series.change_points
-    ]
-
-
-def _cell(series: Series, version: str) -> Cell:
+def _cell(series: Series, version: str) -> View:
+    """Return a version of a test or group; its `rqps` is None where there is none."""
     point = point_at(series, version)
     if point is None:
-        return Cell(None)
+        return {"rqps": None}
     change = change_at(series, version)
-    return Cell(
-        rqps=point.rqps,
-        text=ratios.ratio(point.rqps) + (CHAINED if point.through else ""),
-        mark=mark_of(change) if change else "",
-        unsure=bool(point.unsure),
-        title="; ".join((*([change.words] if change else []), *_origin(point))),
-        work=_work_of(point),
-    )
+    return {
+        "rqps": point.rqps,
+        "text": ratios.ratio(point.rqps) + (CHAINED if point.through else ""),
+        "mark": mark_of(change) if change else "",
+        "unsure": bool(point.unsure),
+        "title": "; ".join((*([change.words] if change else []), *_origin(point))),
+        "work": _work_of(point),
+    }
 
 
 def _work_of(point: Point) -> str:

@@ -45,7 +45,6 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def count(value: float) -> str:
-    """Return a whole number with thousands separators."""
     return f"{value:,.0f}"
 
 

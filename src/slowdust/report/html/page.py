@@ -1,29 +1,42 @@
-"""The names, marks and rows that the head and the sections of the page share."""
+"""What the page shows: its rows, failures, metrics and marks."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
+from typing import NamedTuple
 
+from markupsafe import Markup
+
+from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.comparison.verdict import DIFFERENT
-from slowdust.analysis.metrics import ESSENTIAL, PERCENTILES, Metric, shown_metrics
+from slowdust.analysis.metrics import (
+    COMPARED,
+    ESSENTIAL,
+    PERCENTILES,
+    Metric,
+    Percentile,
+    shown_metrics,
+)
 from slowdust.analysis.model import Amount, Report, Result, Verdict
 from slowdust.analysis.results.latency import shown_times
+from slowdust.analysis.results.results import by_step
 from slowdust.analysis.story.bands import has_no_interval
-from slowdust.analysis.work.estimate import WORK_MARGIN
-from slowdust.analysis.work.results import has_work
-from slowdust.benchmarks import BENCHMARKS
+from slowdust.analysis.work import WORK_MARGIN, has_work
+from slowdust.benchmarks import BENCHMARKS, measured_in_steps
 from slowdust.benchmarks.steps import StepBenchmark
 from slowdust.benchmarks.sysbench import SYSBENCH
-from slowdust.report.answer import Line, lines
+from slowdust.report.answer import Line, Passage, beginning, lines, passages
+from slowdust.report.html import cells
+from slowdust.report.html.cells import sla_failure
+from slowdust.report.html.charts.curves import as_json
 from slowdust.report.html.charts.marks import Mark, marks_of
-from slowdust.report.html.failures import Failure, failed_contenders, failures_of
-from slowdust.report.html.metric_switch import OFFERED, MetricSwitch, metric_switch
 from slowdust.report.html.numbers import percent
-from slowdust.report.html.rows import Row, TableGroup, rows_of, table_groups, usual_clients
-from slowdust.report.tldr import Passage, beginning, passages
+from slowdust.store.manifest import StepFailure
 from slowdust.wording import (
     LONGEST_UNBROKEN,
     beyond_margin,
@@ -32,6 +45,200 @@ from slowdust.wording import (
     matrix_points,
     short_names,
 )
+
+LONG_STEPS = "steps"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One step across all contenders; `cells` follow the columns of the table."""
+
+    step: Step
+    label: str
+    """The test, and the number of clients where it is not the usual one: `point-query c8`."""
+    anchor: str
+    group: str
+    order: int
+    base: Result | None
+    cells: tuple[Result | None, ...]
+    long: bool
+
+    @property
+    def results(self) -> list[Result]:
+        return [result for result in (self.base, *self.cells) if result is not None]
+
+    @property
+    def verdicts(self) -> list[str]:
+        return sorted({cell.verdict for cell in self.cells if cell is not None and cell.verdict})
+
+    @property
+    def open(self) -> bool:
+        """Whether its section starts unfolded: where something got slower or went wrong."""
+        return "slower" in self.verdicts or any(
+            result.errors or sla_failure(result.writers) for result in self.results
+        )
+
+
+@dataclass(frozen=True)
+class TableGroup:
+    """Rows under one heading of the results table."""
+
+    name: str
+    rows: tuple[Row, ...]
+
+    @property
+    def title(self) -> str:
+        return self.name[:1].upper() + self.name[1:]
+
+
+def rows_of(report: Report) -> list[Row]:
+    """Return rows grouped by benchmark and group, both in the order in which they first appear.
+
+    Long steps build on those before them: their order is their only group.
+    """
+    others = [name for name in report.contenders if name != report.base]
+    steps = by_step(report.results)
+    usual = usual_clients(steps)
+    taken: set[str] = set()
+    rows = [
+        Row(
+            step=step,
+            label=step.test if step.clients == usual else f"{step.test} c{step.clients}",
+            anchor=_anchor(step, taken),
+            group=LONG_STEPS if long else next(iter(results.values())).group,
+            order=order,
+            base=results.get(report.base),
+            cells=tuple(results.get(name) for name in others),
+            long=long,
+        )
+        for order, (step, results) in enumerate(steps.items())
+        for long in (measured_in_steps(step.benchmark),)
+    ]
+    places: dict[tuple[str, str], int] = {}
+    for row in rows:
+        places.setdefault((row.step.benchmark, row.group), len(places))
+    return sorted(rows, key=lambda row: places[row.step.benchmark, row.group])
+
+
+def usual_clients(steps: Collection[Step]) -> int | None:
+    """Return the number of clients of most tests; None where a test has several numbers."""
+    if len({(step.benchmark, step.test) for step in steps}) < len(steps):
+        return None
+    usual = Counter(step.clients for step in steps).most_common(1)
+    return usual[0][0] if usual else None
+
+
+def table_groups(rows: Sequence[Row]) -> tuple[TableGroup, ...]:
+    several = len({row.step.benchmark for row in rows}) > 1
+    return tuple(
+        TableGroup(f"{benchmark}: {group}" if several else group, tuple(members))
+        for (benchmark, group), members in groupby(
+            rows, lambda row: (row.step.benchmark, row.group)
+        )
+    )
+
+
+def _anchor(step: Step, taken: set[str]) -> str:
+    """Return an `id` for a step's section that is not taken yet: `test-point-query-c1`."""
+    plain = re.sub(r"[^a-z0-9.]+", "-", step.test.lower()).strip("-")
+    anchor = wanted = f"test-{plain}-c{step.clients}"
+    copies = 1
+    while anchor in taken:
+        copies += 1
+        anchor = f"{wanted}-{copies}"
+    taken.add(anchor)
+    return anchor
+
+
+LONGEST_LOG = 8
+"""The number of lines of a log from which on it is folded."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One step of one contender in one incarnation."""
+
+    step: StepFailure
+    anchor: str | None
+    """The anchor of the step's section; None where no contender finished the step."""
+
+    @property
+    def headline(self) -> str:
+        return self.step.reason.strip().partition("\n")[0]
+
+    @property
+    def log(self) -> str:
+        return self.step.reason.strip().partition("\n")[2].strip("\n")
+
+    @property
+    def folded(self) -> bool:
+        """Whether the log is so long that it is folded."""
+        return self.log.count("\n") >= LONGEST_LOG
+
+
+def failures_of(failed: Sequence[StepFailure], rows: Sequence[Row]) -> tuple[Failure, ...]:
+    anchors = {(row.step.test, row.step.clients): row.anchor for row in rows if row.long}
+    return tuple(Failure(step, anchors.get((step.test, step.clients))) for step in failed)
+
+
+def of_step(failures: Sequence[Failure], step: Step) -> tuple[Failure, ...]:
+    key = (step.test, step.clients)
+    return tuple(each for each in failures if (each.step.test, each.step.clients) == key)
+
+
+def failed_contenders(failures: Sequence[Failure], row: Row) -> Mapping[str, int]:
+    """Return contender -> how many incarnations of the row's step it did not finish."""
+    if not row.long:
+        return {}
+    return dict(Counter(failure.step.contender for failure in of_step(failures, row.step)))
+
+
+OFFERED = ("server_cpu_us", "p50_us", "p99_us", "read_kb", "write_kb")
+"""The keys of the metrics that can be chosen beside work, in their order."""
+
+Shown = tuple[str, str, str]
+"""A ratio, its interval and its verdict: less, more, same or unsure."""
+
+
+class SwitchedMetric(NamedTuple):
+    """A metric with a comparison in some row; its cells by row and contender beside the base."""
+
+    key: str
+    label: str
+    cells: Mapping[str, tuple[Shown | None, ...]]
+    """Anchor of a row -> its cells; None where the metric was not compared."""
+
+
+def switched_metrics(rows: Sequence[Row]) -> tuple[SwitchedMetric, ...]:
+    """Return the metrics of which any row has a ratio, work by instructions first."""
+    known = {metric.key: metric for metric in COMPARED}
+    metrics = [SwitchedMetric("work", "work", {row.anchor: _works(row) for row in rows})]
+    for metric in (known[key] for key in OFFERED):
+        label = metric.field if isinstance(metric, Percentile) else metric.label
+        shown = {row.anchor: _comparisons(row, metric.key) for row in rows}
+        metrics.append(SwitchedMetric(metric.key, label, shown))
+    return tuple(metric for metric in metrics if any(map(any, metric.cells.values())))
+
+
+def _works(row: Row) -> tuple[Shown | None, ...]:
+    works = (None if cell is None else cell.work for cell in row.cells)
+    return tuple(
+        None
+        if work is None or work.ratio is None
+        else (str(cells.work_ratio(work.ratio)), str(cells.work_interval(work)), work.verdict or "")
+        for work in works
+    )
+
+
+def _comparisons(row: Row, key: str) -> tuple[Shown | None, ...]:
+    all_compared = (None if cell is None else cell.compared.get(key) for cell in row.cells)
+    return tuple(
+        None
+        if each is None
+        else (str(cells.ratio(each.ratio)), str(cells.interval(each.low, each.high)), each.verdict)
+        for each in all_compared
+    )
+
 
 MOST_IN_ONE_FOREST = 4
 """The number of contenders beyond which each gets a forest plot of its own."""
@@ -63,7 +270,6 @@ class Page:
 
     @cached_property
     def others(self) -> tuple[str, ...]:
-        """The contenders beside the base."""
         return tuple(name for name in self.report.contenders if name != self.report.base)
 
     @cached_property
@@ -92,7 +298,6 @@ class Page:
 
     @cached_property
     def groups(self) -> tuple[TableGroup, ...]:
-        """The rows under the headings of the results table."""
         return table_groups(self.rows)
 
     @cached_property
@@ -106,9 +311,13 @@ class Page:
         return len(self.rows) * len(self.report.contenders) > MOST_CELLS
 
     @cached_property
-    def switch(self) -> MetricSwitch:
-        """The metrics that the results table can show in place of the rate."""
-        return metric_switch(self.rows)
+    def switched(self) -> tuple[SwitchedMetric, ...]:
+        return switched_metrics(self.rows)
+
+    @property
+    def switched_cells(self) -> Markup:
+        """The cells of each such metric by its key, fit to stand in a script element."""
+        return as_json({metric.key: metric.cells for metric in self.switched})
 
     @cached_property
     def metrics(self) -> list[Metric]:
@@ -123,12 +332,10 @@ class Page:
 
     @cached_property
     def latencies(self) -> tuple[str, ...]:
-        """The percentiles of response times that any result has."""
         return shown_times(self.report, [r for row in self.rows for r in row.results])
 
     @cached_property
     def several_clients(self) -> bool:
-        """Whether there are several numbers of clients."""
         return len({row.step.clients for row in self.rows}) > 1
 
     @cached_property
@@ -181,17 +388,14 @@ class Page:
 
     @property
     def heading_of_intervals(self) -> str:
-        """The heading of the forest plots."""
         return "Relative rates" if self.single_runs else "Intervals"
 
     @cached_property
     def has_response_times(self) -> bool:
-        """Whether any result is given in response times."""
         return any(result.response_time for result in self.report.results)
 
     @cached_property
     def has_work(self) -> bool:
-        """Whether the work of any result was counted."""
         return has_work(self.report.results)
 
     @property
@@ -201,7 +405,6 @@ class Page:
 
     @cached_property
     def has_counters(self) -> bool:
-        """Whether hardware counters are shown."""
         return any(result.counters_relative for result in self.report.results)
 
     @cached_property
@@ -214,7 +417,6 @@ class Page:
 
     @property
     def answer(self) -> list[Line]:
-        """The lines of the answer."""
         return lines(self.report)
 
     @property
@@ -281,7 +483,6 @@ class Page:
 
     @cached_property
     def host_line(self) -> str:
-        """The first facts about the host."""
         facts = [
             f"{value} CPUs" if label == "CPUs" else value
             for label, value in self.report.host.items()
@@ -290,7 +491,6 @@ class Page:
 
 
 def page_of(report: Report) -> Page:
-    """Return the page of a report."""
     rows = rows_of(report)
     return Page(
         report=report,

@@ -22,7 +22,6 @@ _RATIOS_OF_TIMES = (
 
 
 def memory(report: Report) -> list[str]:
-    """Return the memory of each contender beside its throughput."""
     if not report.memory:
         return []
     header = ["contender", "median rqps", "peak VSZ GB", "peak RSS GB", "RSS / buffer pool"]
@@ -101,7 +100,6 @@ def _of_base(result: Result, key: str) -> str:
 
 
 def _relative(result: Result, key: str) -> str:
-    """Return the multiple of the base's value, with interval and verdict if it has these."""
     if (compared := result.compared.get(key)) is None:
         return or_absent((result.per_op_relative or {}).get(key), _multiple)
     return _comparison(compared)
@@ -127,7 +125,6 @@ def _multiple(value: float) -> str:
 
 
 def counters(report: Report) -> list[str]:
-    """Return tests by hardware counters, for each contender that has any."""
     tables: list[str] = []
     for name in report.contenders[1:]:
         compared = [r for r in report.results if r.contender == name and r.counters_relative]
@@ -144,7 +141,6 @@ def counters(report: Report) -> list[str]:
 
 
 def latency(report: Report) -> list[str]:
-    """Return the percentiles of the response times."""
     columns = shown_times(report, report.results)
     if not columns or all(result.latency_us is None for result in report.results):
         return []
@@ -165,7 +161,6 @@ def latency(report: Report) -> list[str]:
 
 
 def _response_time(result: Result, column: str) -> str:
-    """Return a time, and behind it how it compares with the base's."""
     time = or_absent(getattr(result.latency_us, column, None), "{:,.0f}".format)
     compared = result.compared.get(f"{column}_us")
     return time if compared is None else f"{time} {_comparison(compared)}"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from slowdust.analysis.history.change_points import BY_SIZE_ALONE
 from slowdust.analysis.history.model import History, LineHistory, Series
 from slowdust.ratios import distance, ratio, work_ratio
+from slowdust.report.answer import list_of_changes
 from slowdust.report.history import (
     CHAINED,
     MARKS_ABOVE_NOISE,
@@ -18,9 +19,7 @@ from slowdust.report.history import (
     point_at,
     several_clients,
 )
-from slowdust.report.markdown.foreign import escaped
-from slowdust.report.markdown.table import ABSENT, PALE, pale, table
-from slowdust.report.tldr import list_of_changes
+from slowdust.report.markdown.table import ABSENT, PALE, escaped, pale, table
 from slowdust.wording import clients, counted, shortened
 
 NEW_LEVEL = "from here on throughput is at another level"
@@ -32,7 +31,6 @@ def brief(history: History) -> str:
 
 
 def render(history: History) -> str:
-    """Return the brief form, and every test."""
     return _render(escaped(history), (*BRIEF, _tests, _change_points_by_test))
 
 

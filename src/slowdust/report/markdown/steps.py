@@ -49,7 +49,6 @@ _OF_OLD_VERSIONS = (
 
 
 def summaries(report: Report) -> list[str]:
-    """Return the tables for each number of clients and hold; none without long steps."""
     all_summaries = summary_tables(report)
     lines: list[str] = []
     for summary, title in zip(all_summaries, titles_of(all_summaries), strict=True):
@@ -94,7 +93,6 @@ def _count(value: float) -> str:
 
 
 def failed_steps(report: Report) -> list[str]:
-    """Return the steps that failed, with the reasons."""
     lines = [
         f"- {step.test}, {clients(step.clients)}, {step.contender}, "
         f"incarnation {step.incarnation}, after {step.after_s:.1f} s: {step.reason}"
@@ -104,7 +102,6 @@ def failed_steps(report: Report) -> list[str]:
 
 
 def writers(report: Report) -> list[str]:
-    """Return how the writers beside the queries kept their rates."""
     rows = [
         [
             result.test,
@@ -140,7 +137,6 @@ def writers(report: Report) -> list[str]:
 
 
 def roles(report: Report) -> list[str]:
-    """Return the work of each role in each step, run by run."""
     rows = [
         [
             run.test,
@@ -182,7 +178,6 @@ def _step_table(report: Report, header: Sequence[str], rows: Sequence[Sequence[s
 
 
 def buckets(report: Report) -> list[str]:
-    """Return response times by the classic bounds, all incarnations of a step together."""
     by_role: dict[tuple[_Key, str], list[RoleReport]] = {}
     for run in report.step_runs:
         for role in run.roles:
@@ -217,7 +212,6 @@ def _bound(bound_us: int) -> str:
 
 
 def sizes(report: Report) -> list[str]:
-    """Return rows and sizes at the end of each step: medians over the incarnations."""
     by_contender: dict[_Key, list[StepRun]] = {}
     for run in report.step_runs:
         by_contender.setdefault(_key(run), []).append(run)
@@ -259,7 +253,6 @@ def _median(values: Iterable[float | None], unit: int, spec: str) -> str:
 
 
 def stalls(report: Report) -> list[str]:
-    """Return the first stalls, with what the probes saw and what the servers logged."""
     all_stalls = [(run, stall) for run in report.step_runs for stall in run.stalls]
     if not all_stalls:
         return []

@@ -1,8 +1,15 @@
-"""Markdown tables that also read well in a terminal."""
+"""Markdown tables that also read well in a terminal, and texts of others made safe for them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import dataclasses
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar, cast
+
+import msgspec
+
+from slowdust.ratios import with_interval
 
 ABSENT = "-"
 """A cell whose value was not measured, or must not be compared."""
@@ -12,7 +19,7 @@ PALE = "In parentheses: unsure."
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> list[str]:
     """Return a padded Markdown table; the first `left` columns are aligned left, others right."""
-    cells = [[_escaped(cell) for cell in row] for row in (header, *rows)]
+    cells = [[_in_a_row(cell) for cell in row] for row in (header, *rows)]
     widths = [max(3, *(len(row[column]) for row in cells)) for column in range(len(header))]
     rule = [
         "-" * width if column < left else "-" * (width - 1) + ":"
@@ -43,5 +50,60 @@ def pale(cell: str) -> str:
     return f"({cell})"
 
 
-def _escaped(cell: str) -> str:
+def judged(
+    value: float | None,
+    low: float | None,
+    high: float | None,
+    verdict: str | None = None,
+    decimals: int = 2,
+) -> str:
+    """Return a ratio with its interval, in parentheses where it is unsure."""
+    if value is None:
+        return ABSENT
+    cell = with_interval(value, low, high, decimals)
+    return pale(cell) if verdict == "unsure" else cell
+
+
+def _in_a_row(cell: str) -> str:
     return cell.replace("|", "\\|").replace("\n", " ")
+
+
+_MARKUP = re.compile(r"<(?=[A-Za-z/!?])|(?<=\])\((?=[^\s)])|(?<=!)\[|(?<=\])\[|(?<=\]):")
+"""What begins an element of HTML, and what makes a link or picture of a text in brackets."""
+
+_Content = TypeVar("_Content")
+
+
+def escape(text: str) -> str:
+    """Return a text as Markdown that shows it."""
+    return _MARKUP.sub(lambda found: f"\\{found[0]}", text)
+
+
+def escaped(content: _Content) -> _Content:
+    """Return content, a tree of structures, lists and texts, with all texts escaped."""
+    return cast("_Content", _escaped(content))
+
+
+def _escaped(value: object) -> object:
+    if type(value) is str:
+        return escape(value)
+    if isinstance(value, msgspec.Struct):
+        changed = _changed({name: getattr(value, name) for name in value.__struct_fields__})
+        return msgspec.structs.replace(value, **changed) if changed else value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = (field.name for field in dataclasses.fields(value) if field.init)
+        changed = _changed({name: getattr(value, name) for name in fields})
+        return dataclasses.replace(value, **changed) if changed else value
+    if isinstance(value, Mapping):
+        return {_escaped(key): _escaped(item) for key, item in value.items()}
+    if type(value) is list:
+        return [_escaped(item) for item in value]
+    if type(value) is tuple:
+        return tuple(_escaped(item) for item in value)
+    return value
+
+
+def _changed(fields: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields that are others when they are escaped."""
+    after = {name: _escaped(value) for name, value in fields.items()}
+    return {name: value for name, value in after.items() if value != fields[name]}

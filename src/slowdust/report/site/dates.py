@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-from markupsafe import Markup
 
 from slowdust import ratios
 from slowdust.analysis.history.chaining import Ratio
 from slowdust.analysis.history.dates import DateSeries, Trend
 from slowdust.report.html import numbers
-from slowdust.report.html.charts.history import history_chart
-from slowdust.report.html.charts.marks import Mark, marks_of
-from slowdust.report.html.charts.ratio_lines import RatioLine, RatioPoint
+from slowdust.report.html.charts.marks import marks_of
+from slowdust.report.html.charts.ratio_lines import RatioLine, RatioPoint, history_chart
 from slowdust.report.html.environment import environment, shipped
 from slowdust.wording import GROUP_TITLES, step_label
 
@@ -22,32 +18,11 @@ _MOST_DATES = 40
 """Dates that a trend shows; of more the last ones."""
 
 
-@dataclass(frozen=True)
-class _Row:
-    label: str
-    mark: Mark
-    ratios: tuple[Ratio | None, ...]
-
-
-@dataclass(frozen=True)
-class _Panel:
-    title: str
-    chart: Markup
-    rows: tuple[_Row, ...]
-
-
-@dataclass(frozen=True)
-class _TrendView:
-    trend: Trend
-    anchor: str
-    dates: tuple[str, ...]
-    panels: tuple[_Panel, ...]
-    left_out: int
-    """Number of earlier dates that are not shown."""
+View = dict[str, object]
+"""What a part of the template shows, by name."""
 
 
 def render(trends: Sequence[Trend]) -> str:
-    """Return the whole page."""
     return (
         environment()
         .get_template("dates.html")
@@ -61,7 +36,7 @@ def render(trends: Sequence[Trend]) -> str:
     )
 
 
-def _view(trend: Trend, index: int) -> _TrendView:
+def _view(trend: Trend, index: int) -> View:
     first = max(0, len(trend.nights) - _MOST_DATES)
     dates = _labels([night.started for night in trend.nights[first:]])
     by_group: dict[str, list[DateSeries]] = {}
@@ -72,7 +47,8 @@ def _view(trend: Trend, index: int) -> _TrendView:
         _panel(trend, dates, GROUP_TITLES.get(group, group), group_series, levels)
         for group, group_series in by_group.items()
     ]
-    return _TrendView(trend, f"trend-{index}", dates, tuple(panels), first)
+    anchor = f"trend-{index}"
+    return {"trend": trend, "anchor": anchor, "dates": dates, "panels": panels, "left_out": first}
 
 
 def _labels(starts: Sequence[str]) -> tuple[str, ...]:
@@ -89,27 +65,28 @@ def _panel(
     title: str,
     group_series: Sequence[DateSeries],
     levels: set[int],
-) -> _Panel:
+) -> View:
     labels = [step_label(each.step.test, each.step.clients, levels) for each in group_series]
     marks = marks_of(["", *labels], "")
-    rows = tuple(
-        _Row(label, marks[label], series.ratios[-len(dates) :])
-        for label, series in zip(labels, group_series, strict=True)
-    )
+    shown = [series.ratios[-len(dates) :] for series in group_series]
+    rows = [
+        {"label": label, "mark": marks[label], "ratios": own}
+        for label, own in zip(labels, shown, strict=True)
+    ]
+    lines = [
+        RatioLine(
+            label=f"{label}, relative throughput by date",
+            mark=marks[label],
+            points=tuple(
+                RatioPoint(math.exp(ratio.log), *_bounds(ratio), place)
+                for place, ratio in enumerate(own)
+                if ratio is not None
+            ),
+        )
+        for label, own in zip(labels, shown, strict=True)
+    ]
     words = f"{title}: throughput of {trend.contender} relative to {trend.base}, by date"
-    return _Panel(title, history_chart(dates, [_line(row) for row in rows], [], words), rows)
-
-
-def _line(row: _Row) -> RatioLine:
-    return RatioLine(
-        label=f"{row.label}, relative throughput by date",
-        mark=row.mark,
-        points=tuple(
-            RatioPoint(math.exp(ratio.log), *_bounds(ratio), place)
-            for place, ratio in enumerate(row.ratios)
-            if ratio is not None
-        ),
-    )
+    return {"title": title, "chart": history_chart(dates, lines, [], words), "rows": rows}
 
 
 def _bounds(ratio: Ratio) -> tuple[float | None, float | None]:

@@ -53,7 +53,6 @@ class Server(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """The address of the index."""
         return f"http://{LOOPBACK}:{self.server_port}/"
 
     def read_all(self) -> None:
@@ -114,7 +113,6 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815 - the library's name
 
     def _answer(self) -> tuple[HTTPStatus, str, str]:
-        """Return status, fingerprint and content."""
         if self.headers.get("Host", "") not in self.server.names():
             return HTTPStatus.FORBIDDEN, "", "This server is for this machine alone.\n"
         try:

@@ -28,13 +28,10 @@ from slowdust.analysis.history.history import Choice, deduplicate, history_of
 from slowdust.analysis.stored import Stored, read_stored
 from slowdust.analysis.story.bands import DEFAULT_BANDS
 from slowdust.errors import SlowdustError
-from slowdust.report import html
-from slowdust.report.diff import html as diff_html
+from slowdust.report import diff, html
 from slowdust.report.html import history as history_html
 from slowdust.report.site import dates, index
-from slowdust.report.site.entry import Entry, entry_of, previous_of
-from slowdust.report.site.frame import Link, framed, link_to
-from slowdust.report.site.index import Pairs
+from slowdust.report.site.index import Entry, Link, Pairs, entry_of, framed, link_to, previous_of
 from slowdust.store.folder import LOGS, Folder, experiments
 from slowdust.store.keeping.annotation import ANNOTATION_FILE, Annotation, read_annotation
 from slowdust.store.keeping.experiments import is_name
@@ -131,7 +128,6 @@ class Site:
         return self._diff_page(readable[before], readable[after])
 
     def _experiments(self) -> list[_Experiment]:
-        """Return the experiments, those that began last first."""
         folders = experiments(self._results)
         stored = [self._experiment(folder) for folder in folders if is_name(folder.name)]
         self.entries = {
@@ -152,7 +148,6 @@ class Site:
         return _Experiment(folder, fingerprint, read[1], _annotation(folder))
 
     def _entry(self, each: _Experiment) -> Entry:
-        """Return what the index says of an experiment, without its note."""
         kept = self.entries.get(each.folder.name)
         if kept is None or kept.fingerprint != each.fingerprint:
             try:
@@ -171,7 +166,6 @@ class Site:
         return "".join(each.folder.name for each in named if self._entry(each).can_be_read)
 
     def _read(self, each: _Experiment) -> Stored:
-        """Return an experiment's records, from memory where they were read lately."""
         key = each.folder.name, each.fingerprint
         stored = self._read_last.pop(key, None) or read_stored(each.folder)
         self._read_last[key] = stored
@@ -195,7 +189,7 @@ class Site:
         place = diff_path(*names)
 
         def render() -> str:
-            page = diff_html.render(diff_of(self._read(before), self._read(after)))
+            page = diff.render_page(diff_of(self._read(before), self._read(after)))
             links = [link_to(path_of(each), each, place) for each in names]
             return framed(page, [*_links(place), *links])
 
@@ -243,7 +237,6 @@ def _annotation(folder: Folder) -> Annotation:
 
 
 def _runs(stored: Sequence[_Experiment]) -> list[Experiment]:
-    """Return what trends need of each experiment that can be read."""
     runs = []
     for each in stored:
         try:
@@ -264,12 +257,10 @@ _EVERYTHING = Choice(
 
 
 def path_of(name: str) -> str:
-    """Return the path of an experiment's page."""
     return f"experiments/{name}.html"
 
 
 def diff_path(before: str, after: str) -> str:
-    """Return the path of the page of what changed from one experiment to another."""
     return f"diff/{before}/{after}.html"
 
 
@@ -308,7 +299,6 @@ def _written_by_user(annotation: Annotation) -> tuple[str, ...]:
 
 
 def _links(place: str) -> list[Link]:
-    """Return the links that each page but the index has."""
     pages: Iterable[tuple[str, str]] = (
         (INDEX, "All experiments"),
         (DATES, "Trends by date"),

@@ -27,7 +27,6 @@ BUNDLE_SUFFIX = ".slowdust"
 
 
 def is_name(text: str) -> bool:
-    """Return whether an experiment can have this name."""
     return re.fullmatch(NAME, text) is not None
 
 

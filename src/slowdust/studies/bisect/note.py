@@ -7,8 +7,7 @@ import msgspec
 from slowdust import __version__
 from slowdust.analysis.results.log_ratio import LogRatio
 from slowdust.ratios import interval, ratio, with_interval, work_ratio
-from slowdust.report.markdown.foreign import escaped
-from slowdust.report.markdown.table import ABSENT, table
+from slowdust.report.markdown.table import ABSENT, escaped, table
 from slowdust.studies.bisect.metrics import words_for
 from slowdust.studies.bisect.outcome import Change, Outcome
 from slowdust.studies.bisect.words import certainty, in_words, summary

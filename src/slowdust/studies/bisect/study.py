@@ -13,7 +13,7 @@ from slowdust.analysis.results.failures import fails, sentence_about
 from slowdust.analysis.results.log_ratio import TIME, WORK
 from slowdust.analysis.stored import Stored
 from slowdust.builds.model import Progress
-from slowdust.builds.revisions.history import diff_stat
+from slowdust.builds.revisions import diff_stat
 from slowdust.errors import UsageError
 from slowdust.experiment.experiment import Experiment, Lab
 from slowdust.experiment.run import counting_for, counting_of

@@ -20,7 +20,7 @@ from pydantic import (
 from slowdust.addresses import AddressError
 from slowdust.benchmarks.options import Table
 from slowdust.builds.catalog import catalog_of, version_parts
-from slowdust.builds.revisions.repository import check_repository
+from slowdust.builds.revisions import check_repository
 from slowdust.errors import UsageError
 from slowdust.experiment.setup import refuse_by_name
 from slowdust.experiment.spec.contender_name import parse_contender

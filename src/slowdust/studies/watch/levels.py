@@ -7,8 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from slowdust.analysis.history.change_points import Noise, find_changes
-from slowdust.analysis.history.partition import ChangePointsUnavailableError
+from slowdust.analysis.history.change_points import (
+    ChangePointsUnavailableError,
+    Noise,
+    find_changes,
+)
 from slowdust.studies.watch.alarms import Key
 from slowdust.studies.watch.decision import RULES, Point, Rule, scales
 from slowdust.studies.watch.judging import points_of, words_for

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from slowdust import __version__
 from slowdust.ratios import work_ratio
-from slowdust.report.markdown.foreign import escaped
-from slowdust.report.markdown.table import table
+from slowdust.report.markdown.table import escaped, table
 from slowdust.studies.watch import words
 from slowdust.studies.watch.alarms import Change, Fate, State
 from slowdust.studies.watch.levels import Levels, levels_of

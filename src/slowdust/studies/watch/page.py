@@ -10,9 +10,8 @@ from itertools import groupby
 from markupsafe import Markup
 
 from slowdust.ratios import work_ratio
-from slowdust.report.html.charts.history import Sign, history_chart
 from slowdust.report.html.charts.marks import Mark, marks_of
-from slowdust.report.html.charts.ratio_lines import RatioLine, RatioPoint
+from slowdust.report.html.charts.ratio_lines import RatioLine, RatioPoint, Sign, history_chart
 from slowdust.report.html.environment import environment, shipped
 from slowdust.studies.watch import words
 from slowdust.studies.watch.alarms import State

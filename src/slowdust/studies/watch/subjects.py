@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from slowdust.analysis.results.log_ratio import TIME
 from slowdust.builds.model import Progress
-from slowdust.builds.revisions.history import newest_commit
+from slowdust.builds.revisions import newest_commit
 from slowdust.commands import command_line
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.spec.contender_name import ContenderName, parse_contender

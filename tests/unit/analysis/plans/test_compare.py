@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.plans import PlanComparison, compare_plans, render_plan
+from slowdust.analysis.plans.compare import PlanComparison, compare_plans, render_plan
 from slowdust.formats.plans import parse_plan
 
 PARTITION_OF_10 = """\

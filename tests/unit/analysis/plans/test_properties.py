@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from slowdust.analysis.plans import compare_plans
+from slowdust.analysis.plans.compare import compare_plans
 from slowdust.formats.plans import PlanNode, parse_plan
 
 Document = dict[str, Any]

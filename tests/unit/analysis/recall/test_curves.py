@@ -7,9 +7,9 @@ import math
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.analyse import analyse
 from slowdust.analysis.model import AtRecall, Report
 from slowdust.analysis.results.gate import caught_by, parse_gate
+from slowdust.analysis.stored import analyse
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from tests.unit.searches import BASE, OTHER, RATES, RECALLS, measured

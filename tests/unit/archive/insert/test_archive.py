@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.analysis.analyse import analyse
+from slowdust.analysis.stored import analyse
 from slowdust.archive.insert.archive import InsertArchive
 from slowdust.archive.insert.classic import SUMMARY, published_files
 from slowdust.archive.insert.experiment import experiment_of

@@ -61,7 +61,6 @@ class Layout:
 
     @property
     def dot(self) -> str:
-        """The style class of the dots."""
         return "dot" if len(self.columns) <= MOST_LARGE_DOTS else "dot small"
 
     def dots(
@@ -98,7 +97,6 @@ class Layout:
 
 
 def layout(slices: Sequence[Slice]) -> Layout:
-    """Return the columns of one step's slices, in the order in which they were measured."""
     rounds = _rounds(slices)
     starts = sorted({incarnation for incarnation, _, _ in rounds})
     pitch = svg.WIDTH / (len(rounds) + INCARNATION_GAP * (len(starts) - 1))
@@ -206,21 +204,22 @@ def _ratio_frame(
 ) -> svg.Frame | None:
     others = [name for name in marks if name != base]
     places = plan.places(others) if len(others) > 1 else dict.fromkeys(others, 0.0)
-    ratios = {
-        name: [
-            (column.x + places[name], column.rates[name] / column.rates[base])
-            for column in plan.columns
-            if name in column.rates and column.rates.get(base) and column.rates[name] > 0
-        ]
+    own = {
+        name: {
+            i: column.rates[name] / column.rates[base]
+            for i, column in enumerate(plan.columns)
+            if column.rates.get(base) and column.rates.get(name, 0.0) > 0
+        }
         for name in others
     }
-    values = [value for points in ratios.values() for _, value in points]
+    values = [value for ratios in own.values() for value in ratios.values()]
     if not values:
         return None
     y = _ratio_axis(values, margin)
     drawn: list[Markup] = []
     brackets: list[Markup] = []
-    for name, points in ratios.items():
+    for name, ratios in own.items():
+        points = [(plan.columns[i].x + places[name], value) for i, value in ratios.items()]
         inside = [(x, y(value)) for x, value in points if y.low <= value <= y.high]
         drawn.append(svg.path(f"{plan.dot} {marks[name].css_class}", svg.dots(inside)))
         drawn.append(svg.path(f"stray {marks[name].css_class}", _strays(points, y)))
@@ -230,18 +229,10 @@ def _ratio_frame(
             brackets.append(_bracket(compared[name], marks[name], y, 10 + 9 * len(brackets)))
     labelled = [(tick, f"{tick:g}") for tick in ratio_ticks(y.low, y.high, 5)]
     ticks = [(y(tick), label) for tick, label in labelled]
-    own = {
-        name: {
-            i: c.rates[name] / c.rates[base]
-            for i, c in enumerate(plan.columns)
-            if name in c.rates and c.rates.get(base) and c.rates[name] > 0
-        }
-        for name in others
-    }
     levels = tuple(
         Level(marks[name].css_class, ratio.rqps, ratio.low, ratio.high)
         for name, ratio in compared.items()
-        if ratios[name] and len(others) <= MOST_BRACKETS
+        if own[name] and len(others) <= MOST_BRACKETS
     )
     band = (max(1 - margin, y.low), 1 + margin)
     return svg.Frame(
@@ -276,7 +267,6 @@ def _ratio_axis(values: Sequence[float], margin: float) -> Logarithmic:
 
 
 def _strays(points: Sequence[tuple[float, float]], y: Logarithmic) -> str:
-    """Return arrowheads at the edge for the points that lie beyond it."""
     arrows = []
     for x, value in points:
         if not y.low <= value <= y.high:

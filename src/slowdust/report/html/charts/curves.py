@@ -14,7 +14,6 @@ from typing import Literal
 from markupsafe import Markup
 
 DIGITS = 4
-"""The significant digits of a value."""
 
 Unit = Literal["count", "time", "ratio"]
 """A plain number, microseconds, or a rate relative to the base's."""
@@ -65,7 +64,6 @@ class TimeCurves:
     curves: tuple[Curve, ...]
 
     def markup(self) -> Markup:
-        """Return the values as JSON in an element that no browser runs."""
         return embedded(_values(self.length, self.y, self.curves))
 
 
@@ -83,7 +81,6 @@ class RoundDots:
     """The contender whose dot has a line to each of the others of its round."""
 
     def markup(self) -> Markup:
-        """Return the values as JSON in an element that no browser runs."""
         content = _values(self.length, self.y, self.curves)
         content["incarnations"] = self.incarnations
         if self.levels:
@@ -102,10 +99,15 @@ def _values(length: float, y: ValueAxis, curves: Sequence[Curve]) -> dict[str, o
     }
 
 
+def as_json(content: object) -> Markup:
+    """Return data for scripts; nothing in it can end the element that it stands in."""
+    text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+    return Markup(text.replace("<", "\\u003c"))
+
+
 def embedded(content: object) -> Markup:
-    """Return data of a chart for scripts; nothing in it can end the element."""
-    text = json.dumps(content, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
-    return Markup('<script type="application/json" class="values">{}</script>').format(Markup(text))
+    script = Markup('<script type="application/json" class="values">{}</script>')
+    return script.format(as_json(content))
 
 
 def _content(curve: Curve) -> dict[str, object]:

@@ -21,7 +21,6 @@ class Mark:
 
     @property
     def css_class(self) -> str:
-        """Both style classes, as an element's class."""
         return f"{self.colour} {self.shape}"
 
 

@@ -67,7 +67,6 @@ class BrokenTime:
 
     @property
     def cuts(self) -> list[float]:
-        """The positions in the middle of the cuts."""
         ends = [self(end) for _, end in self.spans]
         return [(end + start) / 2 for end, start in zip(ends, self.starts[1:], strict=False)]
 
@@ -195,7 +194,6 @@ def ratio_ticks(low: float, high: float, most_ticks: int = 9) -> list[float]:
 
 
 def decade_ticks(low: float, high: float, factors: Sequence[float]) -> list[float]:
-    """Return `factors` of every power of ten within `low`..`high`."""
     powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
     ticks = (factor * 10.0**power for power in powers for factor in factors)
     return [tick for tick in ticks if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]

@@ -11,7 +11,7 @@ charts' own, and `Markup.format` would escape each of them again for nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
@@ -61,7 +61,6 @@ def text(x: str, y: float, css_class: str, content: str, *, dx: float = 0) -> Ma
 
 
 def level(y: float, css_class: str) -> Markup:
-    """Return a line across the whole frame."""
     return Markup(f'<line x2="100%" y1="{brief(y)}" y2="{brief(y)}" class="{css_class}"/>')
 
 
@@ -85,6 +84,23 @@ def value_axis(ticks: Sequence[tuple[float, str]]) -> tuple[Markup, ...]:
     """Return a line across the frame for each tick (y, label), and the labels left of them."""
     labels = (text("0", y + 4, "tick end", label, dx=-8) for y, label in ticks)
     return (*(level(y, "grid") for y, _ in ticks), *labels)
+
+
+def place_labels(
+    stops: Iterable[float],
+    x: Callable[[float], float],
+    height: float,
+    closest: float,
+    form: Callable[[float], str],
+) -> tuple[Markup, ...]:
+    """Return labels of places below a chart, none nearer than `closest` to the one left of it."""
+    labels = []
+    last = -closest
+    for stop in stops:
+        if x(stop) - last >= closest:
+            last = x(stop)
+            labels.append(text(share(last), height + 15, "tick middle", form(stop)))
+    return tuple(labels)
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,6 @@ class Row:
 
 
 def waterfall(explanation: Explanation, operation: str) -> Markup:
-    """Return the chart of one result."""
     return falling(
         _rows(explanation, operation), f"Parts of the change of the time per {operation}"
     )
@@ -98,7 +97,6 @@ def _scale(rows: Sequence[Row]) -> Logarithmic:
 
 
 def _drawn(row: Row, scale: Logarithmic, top: float) -> tuple[Markup, Markup]:
-    """Return the bar with its text, and the interval at its end."""
     y = top + _TEXT + 5
     ends = sorted(scale(math.exp(row.start + each)) for each in (0.0, row.change))
     side = "slower" if row.change > 0 else "faster"

@@ -1,1 +1,0 @@
-"""Exact evidence of why contenders differ: what noise cannot touch."""

@@ -1,1 +1,0 @@
-"""Work: counted instructions per operation of each contender, beside the base's."""

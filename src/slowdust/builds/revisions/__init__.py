@@ -1,1 +1,0 @@
-"""Sources of a build: commits, directories and archives, and the tree that follows them."""

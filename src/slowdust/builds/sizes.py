@@ -1,0 +1,207 @@
+"""The sizes of builds and of build trees, and the builds that patterns stand for."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from slowdust.builds import cache, directories, resolve
+from slowdust.builds.catalog import catalog_of, known_dbms
+from slowdust.builds.compiling.flags import with_flags
+from slowdust.builds.model import Build, Progress
+from slowdust.errors import SlowdustError, UsageError
+from slowdust.formats import elf
+from slowdust.store.sizes import BuildSizes, ObjectFile, ObjectFolder, ServerSizes, TreeSizes
+from slowdust.versions import version_order
+
+_PLUGIN_FOLDERS = ("plugin", "postgresql")
+"""Folders of a build in which every shared library is loaded on demand."""
+
+
+def sizes_of(build: Build) -> BuildSizes:
+    """Return the sizes of a build, from the headers of its files.
+
+    Raises:
+        SlowdustError: the server's binary is not an ELF file of 64 bits.
+    """
+    try:
+        server = elf.read_sizes(build.server)
+    except (OSError, ValueError) as error:
+        raise SlowdustError(f"cannot read the sizes of {build.server}: {error}") from error
+    shared = _shared_libraries(build.root)
+    plugins = {path for path in shared if path.parent.name in _PLUGIN_FOLDERS}
+    libraries = _linked(server.needed, {path.name: path for path in shared if path not in plugins})
+    of_server = {field: getattr(server, field) for field in ServerSizes.__struct_fields__}
+    files = {path.resolve() for path in plugins}
+    return BuildSizes(
+        dbms=build.dbms,
+        version=build.version,
+        source=build.source,
+        server=ServerSizes(**of_server),
+        libraries={name: path.stat().st_size for name, path in sorted(libraries.items())},
+        plugins=len(files),
+        plugin_bytes=sum(path.stat().st_size for path in files),
+    )
+
+
+def _shared_libraries(root: Path) -> set[Path]:
+    return {path for path in root.rglob("*.so*") if path.is_file()}
+
+
+def _linked(needed: tuple[str, ...], by_name: dict[str, Path]) -> dict[str, Path]:
+    linked: dict[str, Path] = {}
+    names = list(needed)
+    while names:
+        name = names.pop()
+        if name in linked or name not in by_name:
+            continue
+        linked[name] = by_name[name]
+        try:
+            names += elf.read_sizes(by_name[name]).needed
+        except (OSError, ValueError):
+            continue  # a script of the linker, which needs nothing
+    return linked
+
+
+_LARGEST = 20
+
+
+def sizes_of_tree(directory: Path) -> TreeSizes:
+    """Return the sizes of all object files (`*.o`) and static libraries (`*.a`) below a directory.
+
+    Files that are called so and are something else are left out. Links are not followed.
+
+    Raises:
+        UsageError: there are none.
+    """
+    objects = _files(directory, "*.o", elf.is_elf)
+    libraries = _files(directory, "*.a", _is_library)
+    if not (objects or libraries):
+        raise UsageError(
+            f"{directory} is no build tree: it has neither object files (*.o) nor static libraries "
+            "(*.a)"
+        )
+    folders: dict[str, tuple[list[ObjectFile], list[ObjectFile]]] = {}
+    for place, files in enumerate((objects, libraries)):
+        for file in files:
+            head, slash, _ = file.path.partition("/")
+            folders.setdefault(head if slash else ".", ([], []))[place].append(file)
+    sums = [_folder(path, *files) for path, files in folders.items()]
+    return TreeSizes(
+        directory=str(directory),
+        total=_folder(".", objects, libraries),
+        folders=sorted(sums, key=lambda sum_: -(sum_.object_bytes + sum_.library_bytes)),
+        largest=sorted((*objects, *libraries), key=lambda file: -file.bytes)[:_LARGEST],
+    )
+
+
+def _files(directory: Path, pattern: str, accepts: Callable[[Path], bool]) -> list[ObjectFile]:
+    return [
+        ObjectFile(path=str(path.relative_to(directory)), bytes=path.stat().st_size)
+        for path in sorted(directory.rglob(pattern))
+        if path.is_file() and not path.is_symlink() and accepts(path)
+    ]
+
+
+def _is_library(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(8) in (b"!<arch>\n", b"!<thin>\n")
+
+
+def _folder(
+    path: str, objects: Sequence[ObjectFile], libraries: Sequence[ObjectFile]
+) -> ObjectFolder:
+    return ObjectFolder(
+        path=path,
+        objects=len(objects),
+        object_bytes=sum(file.bytes for file in objects),
+        libraries=len(libraries),
+        library_bytes=sum(file.bytes for file in libraries),
+    )
+
+
+class Choice(NamedTuple):
+    """A build that a pattern stands for."""
+
+    dbms: str
+    version: str
+    at_hand: bool
+    """Whether it is fetched, compiled or a directory."""
+    folder: Path | None = None
+    """The folder of a compiled build in the cache."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.dbms}@{self.version}"
+
+    def build(self, progress: Progress) -> Build:
+        """Return the build, fetched if it is not at hand.
+
+        Raises:
+            SlowdustError: it cannot be had, or does not run here.
+        """
+        if self.folder is None:
+            return resolve(self.dbms, self.version, progress)
+        build = cache.load_folder(self.folder)
+        if build is None:
+            raise SlowdustError(f"it is no longer in the cache {self.folder}")
+        return dataclasses.replace(build, version=self.version)
+
+
+def chosen_builds(patterns: Sequence[str]) -> list[Choice]:
+    """Return the builds that any of the patterns names, by DBMS, then in the order of versions.
+
+    Compiled builds follow those of the catalog, in the order in which they were made. A pattern
+    is a name in which `*`, `?` and `[...]` stand for letters, as in 'mysql@8.*'.
+
+    Raises:
+        UsageError: a pattern that names no build.
+    """
+    known = list(_all_builds())
+    unmatched = [
+        pattern
+        for pattern in patterns
+        if not any(fnmatchcase(build.name, pattern) for build in known)
+    ]
+    if unmatched:
+        raise UsageError(
+            f"no build is called {unmatched[0]}: `slowdust builds list` shows all; write a pattern "
+            "in quotes, for example 'mysql@8.*'"
+        )
+    return [b for b in known if any(fnmatchcase(b.name, pattern) for pattern in patterns)]
+
+
+def expected_bytes(missing: Sequence[Choice]) -> int | None:
+    """Return how much disk fetching takes, by the median of builds at hand of the same DBMS.
+
+    None where there are none of one of them.
+    """
+    total = 0.0
+    for build in missing:
+        sizes = [
+            record.disk_bytes
+            for version in cache.versions(build.dbms)
+            if (record := cache.cached(build.dbms, version))
+        ]
+        if not sizes:
+            return None
+        total += median(sizes)
+    return round(total)
+
+
+def _all_builds() -> Iterator[Choice]:
+    for dbms in known_dbms():
+        fetched = set(cache.versions(dbms))
+        known = {entry.version for entry in catalog_of(dbms).entries}
+        for version in sorted(known | fetched, key=version_order):
+            yield Choice(dbms, version, version in fetched)
+        for name in sorted(directories.registered(dbms)):
+            yield Choice(dbms, name, at_hand=True)
+        compiled = sorted(cache.compiled_records(dbms).items(), key=lambda item: item[1].fetched)
+        for folder, record in compiled:
+            label = with_flags(record.version, record.facts)
+            yield Choice(dbms, label, at_hand=True, folder=folder)

@@ -1,1 +1,0 @@
-"""The sizes of builds and of build trees."""

@@ -1,1 +1,0 @@
-"""The difference of two experiments, in every format."""

@@ -1,1 +1,0 @@
-"""One result explained, in every format."""

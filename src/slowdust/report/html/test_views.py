@@ -1,0 +1,216 @@
+"""The section of tests: charts and tables of each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from slowdust.analysis.comparison.relative import Step, step_of
+from slowdust.analysis.metrics import Metric
+from slowdust.analysis.model import ContenderWaits, FunctionChanges, PlanDifference
+from slowdust.analysis.results.latency import shown_times
+from slowdust.analysis.results.notes import ONE_RUN
+from slowdust.analysis.work import has_work
+from slowdust.report.evidence import differences_in_words, marked_lines
+from slowdust.report.html.charts.blocks import layout, rate_chart, ratio_chart, static_ratio_chart
+from slowdust.report.html.charts.scale import Ratio
+from slowdust.report.html.charts.seconds import seconds_chart
+from slowdust.report.html.charts.waterfall import waterfall
+from slowdust.report.html.flames import FlameGraphs, flame_graphs
+from slowdust.report.html.numbers import TimeUnit, time_unit
+from slowdust.report.html.page import Page, Row
+from slowdust.report.html.steps import StepView, step_view
+from slowdust.store.measured import Schedule
+from slowdust.store.profile import Profile
+from slowdust.store.slice import Slice
+from slowdust.units import Second, known
+from slowdust.wording import operation
+
+Named = Mapping[str, object]
+"""What a part of the template shows, by name."""
+
+
+@dataclass(frozen=True)
+class TestView:
+    """Everything about one step."""
+
+    row: Row
+    latency_unit: TimeUnit
+    latency: tuple[str, ...]
+    """The fields of `LatencyUs` that are columns."""
+    has_work: bool
+    """Whether the work of any contender was counted."""
+    has_response_times: bool
+    """Whether its results are given in response times."""
+    metrics: tuple[Metric, ...]
+    charts: Named | None
+    """The charts of a test that was measured in slices: of rates, ratios, seconds.
+
+    A large page has only that of ratios: the others would be most of the file.
+    """
+    reasons: tuple[Named, ...]
+    """What makes contenders faster or slower."""
+    open_loop: tuple[Named, ...]
+    """How each contender kept the schedule of an open-loop run, over all its slices."""
+    plans: tuple[Named, ...]
+    """Statements that contenders execute in different ways."""
+    same_plans: tuple[str, ...]
+    """The contenders that were seen to execute its statements as the base does."""
+    notes: tuple[Named, ...]
+    """Notes with the contenders that they are about; without names all that were compared."""
+    operation: str
+    """One of its operations in words: 'operation', 'insert', 'query'."""
+    step: StepView | None
+    """The view of a long step, which has no charts of slices."""
+    counters: tuple[str, ...]
+    """The hardware counters of which any contender's can be compared with the base's."""
+    waits: tuple[ContenderWaits, ...]
+    """What servers waited for, each contender's."""
+    functions: tuple[FunctionChanges, ...]
+    """Changes of functions, a table for each contender beside the base."""
+    flames: FlameGraphs | None
+    """Flame graphs; None where there are no profiles."""
+
+
+def test_views(
+    page: Page, slices: Sequence[Slice], profiles: Sequence[Profile] = ()
+) -> list[TestView]:
+    """Return a view for every row of the page, in their order, its charts and graphs drawn."""
+    by_step: dict[Step, list[Slice]] = {}
+    for record in slices:
+        by_step.setdefault(step_of(record), []).append(record)
+    origin = min(known(record.measured.started for record in slices), default=0.0)
+    flames = flame_graphs(profiles, page.report.contenders)
+    return [
+        _test_view(page, row, by_step.get(row.step, []), origin, flames.get(row.step))
+        for row in page.rows
+    ]
+
+
+def _test_view(
+    page: Page,
+    row: Row,
+    slices: Sequence[Slice],
+    origin: Second,
+    flames: FlameGraphs | None,
+) -> TestView:
+    results = row.results
+    step = step_view(page, row, slices)
+    timed = [record for record in slices if record.printed is None]
+    latencies = known(result.latency_us for result in results)
+    per = operation(results[0].unit)
+    counted = (name for result in results for name in result.counters_relative or {})
+    return TestView(
+        row=row,
+        latency_unit=time_unit(known(latency.p50 or latency.mean for latency in latencies)),
+        latency=shown_times(page.report, results),
+        has_work=has_work(results),
+        has_response_times=any(result.response_time for result in results),
+        metrics=tuple(page.metrics_of(results)),
+        charts=_charts(page, row, timed, origin) if timed and step is None else None,
+        reasons=tuple(
+            {
+                "contender": result.contender,
+                "words": explanation.words,
+                "chart": waterfall(explanation, per),
+            }
+            for result in results
+            if (explanation := result.explanation) is not None and explanation.words
+        ),
+        open_loop=tuple(_open_loop(page.marks, timed)),
+        plans=tuple(
+            _plans(each) for each in page.report.plan_differences if each.test == row.step.test
+        ),
+        same_plans=tuple(page.report.same_plans.get(row.step.test, ())),
+        notes=_notes(row),
+        operation=per,
+        step=step,
+        counters=tuple(dict.fromkeys(counted)),
+        waits=tuple(
+            waits
+            for waits in page.report.waits
+            if row.step == (waits.benchmark, waits.test, waits.clients)
+        ),
+        functions=tuple(
+            changes
+            for changes in page.report.function_changes
+            if row.step == (changes.benchmark, changes.test, changes.clients)
+        ),
+        flames=flames,
+    )
+
+
+def _charts(page: Page, row: Row, slices: Sequence[Slice], origin: Second) -> Named:
+    present = {record.place.contender for record in slices}
+    marks = {name: mark for name, mark in page.marks.items() if name in present}
+    plan = layout(slices)
+    compared = {
+        cell.contender: Ratio(cell.judged_rqps, *cell.judged_interval)
+        for cell in row.cells
+        if cell is not None and cell.judged_rqps
+    }
+    base, unit = page.report.base, row.results[0].unit
+    margin = page.report.margin
+    if page.has_many_cells:
+        ratios = static_ratio_chart(plan, marks, base, margin, compared)
+        return {"rates": None, "ratios": ratios, "seconds": None}
+    return {
+        "rates": rate_chart(plan, marks, base, unit),
+        "ratios": ratio_chart(plan, marks, base, margin, compared),
+        "seconds": seconds_chart(slices, origin, marks, unit),
+    }
+
+
+def _plans(difference: PlanDifference) -> Named:
+    """Return, by contender, the differences in words and the lines with whether they differ."""
+    differing = difference.differing_lines
+    return {
+        "statement": difference.statement,
+        "differences": {
+            name: differences_in_words(words) for name, words in difference.differences.items()
+        },
+        "plans": {
+            name: [*marked_lines(plan, differing.get(name, ()))]
+            for name, plan in difference.plans.items()
+        },
+    }
+
+
+def _notes(row: Row) -> tuple[Named, ...]:
+    noted: dict[str, list[str]] = {}
+    for result in row.results:
+        for words in result.notes:
+            if words != ONE_RUN:  # the head of the page says so of all
+                noted.setdefault(words, []).append(result.contender)
+    compared = {cell.contender for cell in row.cells if cell is not None}
+    return tuple(
+        {"words": words, "contenders": () if compared and compared <= set(names) else names}
+        for words, names in noted.items()
+    )
+
+
+def _open_loop(names: Collection[str], slices: Sequence[Slice]) -> list[Named]:
+    loops: list[Named] = []
+    for name in names:
+        kept: list[tuple[Schedule, int]] = [
+            (record.measured.schedule, record.measured.operations)
+            for record in slices
+            if record.place.contender == name
+            and record.measured.schedule is not None
+            and record.measured.operations is not None
+        ]
+        operations = sum(count for _, count in kept)
+        if operations:
+            lag = sum(schedule.mean_lag_ns * count for schedule, count in kept)
+            loops.append(
+                {
+                    "contender": name,
+                    "rate": kept[0][0].rate,
+                    "arrivals": kept[0][0].arrivals,
+                    "operations": operations,
+                    "late_operations": sum(schedule.late_operations for schedule, _ in kept),
+                    "mean_lag_us": lag / operations / 1e3,
+                    "max_lag_us": max(schedule.max_lag_ns for schedule, _ in kept) / 1e3,
+                }
+            )
+    return loops

@@ -1,1 +1,0 @@
-"""Sizes of builds and of build trees, in the formats of reports."""
