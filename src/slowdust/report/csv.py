@@ -50,7 +50,7 @@ _FIELDS = [
     (part, name)
     for part, kind in _PARTS.items()
     for name in kind.__struct_fields__
-    if (part, name) != ("work", "events")
+    if (part, name) not in {("work", "events"), ("work", "differing")}
 ]
 """Parts of a result, and their fields, which are columns each."""
 _EVENTS = (KERNEL_INSTRUCTIONS, SYSTEM_CALLS, *SIMULATED)
