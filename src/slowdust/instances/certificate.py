@@ -32,11 +32,9 @@ def make_certificate(site: Site) -> None:
         OSError: a file cannot be written.
     """
     try:
-        done = subprocess.run(
-            _REQUEST, capture_output=True, check=True, text=True, timeout=_TIMEOUT_S
-        )
+        done = subprocess.run(_REQUEST, capture_output=True, check=True, timeout=_TIMEOUT_S)
     except (OSError, subprocess.SubprocessError) as error:
         raise SlowdustError(f"no certificate can be made: {error}") from error
-    key, begin, certificate = done.stdout.partition("-----BEGIN CERTIFICATE-----")
-    site.account.make_file(site.key, key.encode())
-    site.account.make_file(site.certificate, f"{begin}{certificate}".encode())
+    key, begin, certificate = done.stdout.partition(b"-----BEGIN CERTIFICATE-----")
+    site.account.make_file(site.key, key)
+    site.account.make_file(site.certificate, begin + certificate)
