@@ -21,14 +21,16 @@ from slowdust.dbms.by_url import PREFIX
 from slowdust.dbms.settings import Settings, UnknownSettingError
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.contender import NOT_ASKED, ResolvedContender, RunningContender
-from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.contenders import Contenders, lacking_of
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.remote_server import RemoteServer
-from slowdust.experiment.spec.contender_name import ENGINE_OF_A_DIRECTORY, ContenderName, distinct
-from slowdust.experiment.spec.contenders import PlannedContender
-from slowdust.experiment.spec.errors import AtKeysError, at
+from slowdust.experiment.spec.contenders import (
+    ENGINE_OF_A_DIRECTORY,
+    ContenderName,
+    PlannedContender,
+    distinct,
+)
 from slowdust.experiment.spec.spec import Spec
-from slowdust.experiment.unsupported_tests import lacking_of
 from slowdust.experiment.view import View
 from slowdust.instances.certificate import why_no_certificate
 from slowdust.instances.instance import Instance
@@ -36,6 +38,7 @@ from slowdust.instances.leftovers import clean_leftovers
 from slowdust.instances.preloads import delay_library
 from slowdust.instances.programs import InstanceError
 from slowdust.instances.rundir import RunDirectory
+from slowdust.located_errors import AtKeysError, at
 from slowdust.remote.url import ServerUrl
 from slowdust.store.folder import Folder
 

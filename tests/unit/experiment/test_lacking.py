@@ -6,8 +6,8 @@ import pytest
 
 from slowdust.benchmarks.micro import MICRO
 from slowdust.benchmarks.vector import VECTOR
+from slowdust.experiment.contenders import leave_out_what_is_lacking
 from slowdust.experiment.plan import PlannedStep
-from slowdust.experiment.unsupported_tests import leave_out_what_is_lacking
 from tests.unit.synthetic_contenders import contender, resolved
 
 ALL = ["exact", "hnsw.ef10", "ivfflat.probes1"]

@@ -1,0 +1,279 @@
+"""The counting of long steps: their sequence in few rows, each step in windows of its sessions.
+
+The tables are made by the server under callgrind, which is fast enough while it does not count.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from slowdust.benchmarks.steps import CountedWork, StepBenchmark, StepWork, Workload
+from slowdust.errors import SlowdustError
+from slowdust.experiment.driver.protocol import UntilOperations
+from slowdust.experiment.engine.loop import Allows, Lane, OpenExperiment
+from slowdust.experiment.engine.schedule import Action, Turn
+from slowdust.experiment.engine.stepped import (
+    ContenderTurn,
+    StepCommands,
+    Tables,
+    long_step,
+    maintenance_due,
+    stages_of,
+)
+from slowdust.experiment.passes.callgrind_counts import (
+    REPEATS,
+    CallgrindCounts,
+    CountedServer,
+    CountedTest,
+    Repeat,
+    events_of,
+)
+from slowdust.experiment.passes.work_counts import counted_steps
+from slowdust.experiment.plan import PlannedStep
+from slowdust.store.count import CountedRun, Events
+from slowdust.units import Second
+
+_UNKEPT = 1
+"""Windows before those that are kept: the first one has the end of the order to begin."""
+_WARM_UP = 2
+"""Operations before the first window, at least, as a multiple of those of a window."""
+_WARM_UP_OF_QUERIES = 16
+"""Queries before the first window, likewise: caches and hash indexes fill meanwhile."""
+WINDOWS = _WARM_UP + _UNKEPT + REPEATS
+"""Windows that the operations of a step would fill for each role that is counted."""
+_ORDERS = 2
+"""Operations of a role behind which counting begins, and ends."""
+TO_THE_READ: Second = 0.05
+"""Time in which a thread of the server that has answered comes to read its next message."""
+
+Threads = dict[str, int]
+"""Role -> the server's thread, or process, that serves its connection."""
+_Answer = TypeVar("_Answer")
+
+
+@dataclass
+class WorkSessions:
+    """The driver's sessions of one step on a server under callgrind, one after the other."""
+
+    server: CountedServer
+    turn: ContenderTurn
+    commands: StepCommands
+    _position: int = 0
+
+    def open(self, work: StepWork) -> Threads:
+        """Connect the clients of a work. Raises TargetError."""
+        command = self.commands.prepare(self.turn, work)
+        prepared = self.server.driver.prepare(command)
+        self.turn.tables.grow(work, self.turn.step.clients)
+        self._position = 0
+        return {seat.role: seat.process for seat in prepared.seats}
+
+    def perform(self, operations: int) -> None:
+        """Go on by so many operations of the main roles. Raises TargetError."""
+        self._position += operations
+        limit = self.server.driver.patience.maintenance(self.turn.tables.rows)
+        until = UntilOperations(self._position)
+        performed = self.server.driver.perform(
+            self.turn.session, until, limit, lambda done, total: None
+        )
+        for role in performed.roles.values():
+            self.turn.contender.refuse_fatal_errors(role.errors, "statements that were counted")
+
+    def close(self) -> None:
+        self.server.driver.close(self.turn.session)
+
+    def carry_out(self, work: StepWork) -> None:
+        """Carry out work that ends with a number of operations, all of it. Raises TargetError."""
+        assert work.operations is not None
+        self.open(work)
+        self.perform(work.operations)
+        self.close()
+
+
+class CountedStep:
+    """One step under callgrind; it goes forward by operations."""
+
+    def __init__(self, sessions: WorkSessions, work: CountedWork) -> None:
+        self._sessions = sessions
+        self._callgrind = sessions.server.callgrind
+        self._work = work
+        self.done = False
+        """Whether all of its writes were carried out."""
+
+    def carry_out(self) -> None:
+        """Carry out what the step writes, and count nothing.
+
+        Raises:
+            TargetError: the server fails.
+        """
+        for work in (self._work.before, self._work.work):
+            if work is not None and work.operations is not None:
+                self._sessions.carry_out(work)
+        self.done = True
+
+    def count(self) -> list[Repeat]:
+        """Carry out the step and return its windows.
+
+        Raises:
+            TargetError: the server fails.
+            CallgrindError: it does not take orders.
+            SlowdustError: it does not show which of its threads serves a role.
+        """
+        if self._work.before is not None:
+            self._sessions.carry_out(self._work.before)
+        threads = self._sessions.open(self._work.work)
+        if unknown := [role for role in self._work.roles if role not in threads]:
+            name = self._sessions.server.contender.name
+            raise SlowdustError(f"{name} does not show which of its threads serves {unknown[0]}")
+        repeats = self._whole(threads) if self._work.whole else self._windows(threads)
+        self.done = True
+        return repeats
+
+    def _whole(self, threads: Threads) -> list[Repeat]:
+        """Count all operations of the step's only session, from its first message to its end."""
+        (role,) = self._work.roles
+        sessions, operations = self._sessions, self._work.window
+        time.sleep(TO_THE_READ)
+        self._callgrind.start_before(lambda: sessions.perform(1), threads[role])
+        if operations > 1:
+            sessions.perform(operations - 1)
+        time.sleep(TO_THE_READ)
+        return [self._repeat([self._callgrind.finish(sessions.close, threads[role])])]
+
+    def _windows(self, threads: Threads) -> list[Repeat]:
+        """Count windows of each role, one role after the other."""
+        counted = _ORDERS + self._work.window * (_UNKEPT + REPEATS)
+        operations = self._work.work.operations
+        try:
+            if operations is None:
+                self._sessions.perform(_WARM_UP_OF_QUERIES * self._work.window)
+            else:
+                self._sessions.perform(operations - counted * len(self._work.roles))
+            of_roles = [self._windows_of(threads[role]) for role in self._work.roles]
+        finally:
+            with suppress(SlowdustError):  # what ended the windows is what matters
+                self._sessions.close()
+        return [self._repeat(texts) for texts in zip(*of_roles, strict=True)]
+
+    def _windows_of(self, thread: int) -> list[str]:
+        """Return what callgrind wrote of a session in each window that is kept."""
+        texts: list[str] = []
+        self._order(partial(self._callgrind.start, thread=thread))
+        for _ in range(_UNKEPT + REPEATS):
+            if self._work.window > 1:
+                self._sessions.perform(self._work.window - 1)
+            texts.append(self._order(partial(self._callgrind.dump, thread=thread)))
+        self._order(partial(self._callgrind.stop, thread=thread))
+        return texts[_UNKEPT:]
+
+    def _order(self, order: Callable[[Callable[[], object]], _Answer]) -> _Answer:
+        """Give an order that is carried out with the next operation."""
+        time.sleep(TO_THE_READ)
+        return order(lambda: self._sessions.perform(1))
+
+    def _repeat(self, texts: Sequence[str]) -> Repeat:
+        """Return the window that the sessions of all roles have in common."""
+        own: Events = {}
+        for text in texts:
+            for name, number in events_of(text).items():
+                own[name] = own.get(name, 0) + number
+        rows = self._sessions.turn.tables.rows
+        amount = rows if self._work.amount is None else self._work.amount
+        return Repeat(CountedRun(operations=amount, own=own), tuple(texts))
+
+
+class StepCounts(CallgrindCounts):
+    """Counts the steps of a benchmark, in the order in which they need each other."""
+
+    def __init__(
+        self, experiment: OpenExperiment, workload: Workload, options: Sequence[str] = ()
+    ) -> None:
+        super().__init__(experiment, options)
+        spec = experiment.spec
+        benchmark = spec.configured_benchmark()
+        assert isinstance(benchmark, StepBenchmark)
+        self._commands = StepCommands(spec, workload.settings)
+        self._works: dict[str, CountedWork] = {}
+        sequence = [step for step in counted_steps(spec) if not long_step(step).hold]
+        for step in sequence:
+            if (work := workload.counted(step.test.name, WINDOWS)) is None:
+                break
+            self._works[step.test.name] = work
+        self.steps = sequence[: len(self._works)]
+
+    def repeats(self, step: PlannedStep) -> int:
+        return 1 if self._works[step.test.name].whole else REPEATS
+
+    def turns(self, steps: Sequence[PlannedStep]) -> list[Turn]:
+        """Return turns up to the last of the steps; those before and between them only write."""
+        last = max(self.steps.index(step) for step in steps)
+        return [
+            Turn(step, Action.MEASURE if step in steps else Action.AGE)
+            for step in self.steps[: last + 1]
+        ]
+
+    def lane(self, server: CountedServer, turns: Sequence[Turn]) -> Lane[CountedTest]:
+        """Make the tables under callgrind, which is fast enough while it does not count."""
+        del turns
+        return _SteppedLane(self, server, self._make_tables(server))
+
+    def counted(self, server: CountedServer, tables: Tables, step: PlannedStep) -> CountedStep:
+        turn = ContenderTurn(step, server.start, server.contender, 0, tables)
+        sessions = WorkSessions(server, turn, self._commands)
+        return CountedStep(sessions, self._works[step.test.name])
+
+    def maintain(self, server: CountedServer, tables: Tables, step: PlannedStep) -> None:
+        stages = stages_of(maintenance_due(step, self.steps), server.contender, tables.names)
+        self.contenders.maintain(server.contender, stages, tables.rows, server.driver)
+
+    def _make_tables(self, server: CountedServer) -> Tables:
+        works = [
+            work
+            for counted in self._works.values()
+            for work in (counted.before, counted.work)
+            if work is not None
+        ]
+        server.driver.create(self._commands.create(server.contender.target, 1, works))
+        return self._commands.tables(1)
+
+
+class _SteppedLane(Lane[CountedTest]):
+    """A server under callgrind: steps up to one that fails, since the next ones need its rows."""
+
+    def __init__(self, tests: StepCounts, server: CountedServer, tables: Tables) -> None:
+        self._tests = tests
+        self._server = server
+        self._tables = tables
+        self._is_over = False
+
+    def age(self, step: PlannedStep) -> None:
+        if not self._is_over:
+            counting = self._tests.counted(self._server, self._tables, step)
+            counting.carry_out()
+            self._end(step, counting)
+
+    @contextmanager
+    def opened(
+        self, step: PlannedStep, allows: Allows
+    ) -> Generator[CountedTest | None, None, None]:
+        del allows
+        if self._is_over:
+            yield None
+            return
+        counting = self._tests.counted(self._server, self._tables, step)
+        yield CountedTest(self._server, step, counting.count)
+        self._end(step, counting)
+
+    def settle(self, turn: Turn) -> None:
+        del turn
+        self._server.done += 1
+
+    def _end(self, step: PlannedStep, counting: CountedStep) -> None:
+        self._is_over = not counting.done
+        if counting.done:
+            self._tests.maintain(self._server, self._tables, step)
