@@ -114,3 +114,11 @@ def test_an_experiment_that_ended_measures_nothing_again(run: Run) -> None:
     journal = run(again, spec)
     (step,) = journal.steps
     assert step.slices == first.steps[0].slices
+
+
+def test_every_other_start_and_load_has_the_reverse_order(run: Run) -> None:
+    machine = machine_of({})
+    run(machine, spec_of(["scan"], budget="20s", slice="100ms"))
+    for what, turns in (("starting", 4), ("loading", 2)):
+        order = [text.split()[1] for text in machine.phases if text.startswith(what)]
+        assert order == [*NAMES, *reversed(NAMES)] * (turns // 2)
