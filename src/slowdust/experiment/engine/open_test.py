@@ -23,7 +23,7 @@ from slowdust.experiment.driver.protocol import Beside, PlanText, Ran, Rate, Sto
 from slowdust.experiment.engine.background import BackgroundSessions, HeldTransactions
 from slowdust.experiment.engine.cold_cache import ColdCache
 from slowdust.experiment.engine.positions import LEAD, Positions, catch_up
-from slowdust.experiment.engine.schedule import block_order, in_turn
+from slowdust.experiment.engine.schedule import block_order, following_order, in_turn
 from slowdust.experiment.engine.slice_length import RUN, SpeedRecord
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.record import slice_of
@@ -132,6 +132,8 @@ class OpenTest:
                 clock=clock,
             )
         self._operations_of_last_block = 0
+        self._order: list[int] = []
+        """The places of the contenders in the latest block."""
         self._serving: dict[str, list[int]] = {}
 
     def open(self) -> None:
@@ -439,12 +441,19 @@ class OpenTest:
     def block(
         self, number: int, length: Second, rng: random.Random, keep: Callable[[Slice], None]
     ) -> None:
-        """Measure one block of slices of `length`: every contender twice, in balanced order."""
+        """Measure one block of slices of `length`: every contender twice, in balanced order.
+
+        The order of blocks with even numbers is drawn; each other block exchanges its places.
+        """
         begun_at = self.next_operation
         if self._held is not None:
             self._held.renew()
         running = self._running()
-        for slot, place in enumerate(block_order(len(running), rng)):
+        if number % 2 and len(self._order) == 2 * len(running):
+            self._order = following_order(self._order)
+        else:
+            self._order = block_order(len(running), rng)
+        for slot, place in enumerate(self._order):
             if slot % len(running) == 0:
                 self._begin_together()
             contender = running[place]
