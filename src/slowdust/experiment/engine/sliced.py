@@ -74,19 +74,20 @@ class LoadedTables:
         self._unchanged = False
         self._incarnation = 0
         self._loaded_in = 0
+        self._loads = 0
 
     def start(self, incarnation: int) -> None:
         """Start all servers; load the tables that are not as they were loaded, or were for long."""
         self._incarnation = incarnation
-        self._contenders.start()
+        self._contenders.start(incarnation - 1)
         until = self._loaded_in + self.data.incarnations_of_a_load
         if not (self._unchanged and incarnation < until and self._stay()):
             self.load()
 
     def load(self) -> None:
-
         def load_all() -> None:
-            self._contenders.for_each(self._load)
+            self._contenders.for_each(self._load, self._loads)
+            self._loads += 1
             self._wait_until_idle("load", SHORTEST_WAIT)
 
         self._until_alike("load", load_all)
@@ -125,12 +126,11 @@ class LoadedTables:
         self._until_alike(WRITES, lambda: self.tidy(budget))
 
     def tidy(self, budget: Second) -> None:
-
         def maintain(contender: RunningContender) -> None:
             self._view.phase(f"maintenance of {contender.name} after the writes")
             self.maintain_one(contender, self._contenders.driver)
 
-        self._contenders.for_each(maintain)
+        self._contenders.for_each(maintain, self._loads - 1)
         self._wait_until_idle(WRITES, longest_wait(self._rows, budget / _FULL_RUN))
 
     def revive(self, contender: RunningContender) -> None:

@@ -153,7 +153,7 @@ def test_each_extension_is_measured_also_where_budgets_are_exceeded(
     measured = Counter(spec.name for spec in lab.measured)
     for number, step in enumerate(record.steps, start=1):
         assert measured[f"step-{number:02}"] == 1 + step.extensions
-    assert max(step.extensions for step in record.steps) == 2
+    assert max(step.extensions for step in record.steps) > 1
 
 
 def refuses(experiment: Experiment, *, by_option: bool) -> None:
