@@ -266,7 +266,11 @@ mod tests {
                                 "port": 1, "user": "u", "database": "d"});
             let sql = json!({"id": 1, "command": "sql", "target": target});
             let events = answers(&mut Relay::default(), &sql);
-            assert_eq!(events.is_some(), relayed, "{dbms} with the protocol of {protocol}");
+            assert_eq!(
+                events.is_some(),
+                relayed,
+                "{dbms} with the protocol of {protocol}"
+            );
         }
     }
 

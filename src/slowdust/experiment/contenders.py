@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from slowdust.benchmarks.model import Test
 from slowdust.dbms.access import Target
@@ -402,19 +401,12 @@ def _wait_for(driver: Driver, target: Target, stage: WaitUntil) -> bool:
         pause = min(2 * pause, _LOOK_EVERY)
 
 
-class Lacking(NamedTuple):
-    """The tests in which somebody can be compared, and who lacks which of the others, and why."""
-
-    left: list[Test]
-    sentences: list[str]
-
-
-def lacking_of(
+def supported_tests(
     tests: Sequence[Test], contenders: Sequence[ResolvedContender | RunningContender]
-) -> Lacking:
-    """Return which tests are left where contenders lack some; the first contender is the base.
+) -> tuple[list[Test], list[str]]:
+    """Return the tests that the base and another contender support, and sentences about the rest.
 
-    Those that the base lacks, or all others do, are not.
+    The first contender is the base. A sentence says who lacks which tests, and why.
     """
     base, *others = contenders
     left: list[Test] = []
@@ -427,18 +419,17 @@ def lacking_of(
         nobody = bool(others) and all(reasons[other.name] is not None for other in others)
         if not nobody and reasons[base.name] is None:
             left.append(test)
-    sentences = [
+    return left, [
         f"{name} lacks {listing([*what])}: {reason}" for (name, reason), what in lacked.items()
     ]
-    return Lacking(left, sentences)
 
 
-def leave_out_what_is_lacking(
+def skip_unsupported_tests(
     steps: Sequence[PlannedStep], contenders: Sequence[RunningContender]
 ) -> list[str]:
-    """Leave out the steps in which nobody could be compared; return who lacks which, and why."""
-    lacking = lacking_of([step.test for step in steps], contenders)
+    """Skip the steps in which nobody could be compared; return who lacks which, and why."""
+    left, sentences = supported_tests([step.test for step in steps], contenders)
     for step in steps:
-        if step.test not in lacking.left:
+        if step.test not in left:
             step.chosen = False
-    return lacking.sentences
+    return sentences

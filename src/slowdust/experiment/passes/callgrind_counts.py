@@ -14,6 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from statistics import fmean
 from threading import Event
+from typing import TypeVar
 
 from slowdust.dbms.family import Shutdown
 from slowdust.errors import SlowdustError
@@ -63,6 +64,7 @@ _NAMES = {
     ),
 }
 """Event in the records -> those of callgrind that it consists of."""
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True)
@@ -162,26 +164,48 @@ class CountedSession:
         return repeats
 
     def _count(self, callgrind: Callgrind, operations: int, windows: int) -> list[Repeat]:
-        callgrind.start(lambda: self._run(1), self._thread)
         # A window that is not kept: it has the end of the first order, and where there are
         # writes what the background left undone while many were carried out at once.
-        self._window(callgrind, operations if self._step.test.writes else 1)
-        texts = [self._window(callgrind, operations) for _ in range(windows)]
-        callgrind.stop(lambda: self._run(1), self._thread)
+        unkept = operations if self._step.test.writes else 1
+        lengths = [unkept, *[operations] * windows]
+        texts = counted_windows(callgrind, self._run, self._thread, lengths)
         return [
             Repeat(CountedRun(operations=operations, own=events_of(text)), (text,))
-            for text in texts
+            for text in texts[1:]
         ]
-
-    def _window(self, callgrind: Callgrind, operations: int) -> str:
-        if operations > 1:
-            self._run(operations - 1)
-        return callgrind.dump(lambda: self._run(1), self._thread)
 
     def _run(self, operations: int) -> None:
         self._position += operations
         ran = self._driver.run(self._name, Stop(positions=[self._position]))
         self._contender.refuse_fatal_errors(ran.errors, "operations that were counted")
+
+
+def counted_windows(
+    callgrind: Callgrind,
+    run: Callable[[int], None],
+    thread: int,
+    lengths: Sequence[int],
+    pause: Second = 0.0,
+) -> list[str]:
+    """Return what callgrind wrote of a thread in consecutive windows of so many operations each.
+
+    `run` carries out operations. One more is carried out before the first window, and one after the
+    last. Before each order the server has a `pause` to come to its next read.
+    """
+
+    def order(give: Callable[[Callable[[], object], int], _Answer]) -> _Answer:
+        if pause:
+            time.sleep(pause)
+        return give(lambda: run(1), thread)
+
+    texts: list[str] = []
+    order(callgrind.start)
+    for operations in lengths:
+        if operations > 1:
+            run(operations - 1)
+        texts.append(order(callgrind.dump))
+    order(callgrind.stop)
+    return texts
 
 
 def trend_of(repeats: Sequence[Repeat]) -> float:

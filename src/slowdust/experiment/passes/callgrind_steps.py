@@ -6,11 +6,8 @@ The tables are made by the server under callgrind, which is fast enough while it
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import partial
-from typing import TypeVar
 
 from slowdust.benchmarks.steps import CountedWork, StepBenchmark, StepWork, Workload
 from slowdust.errors import SlowdustError
@@ -31,6 +28,7 @@ from slowdust.experiment.passes.callgrind_counts import (
     CountedServer,
     CountedTest,
     Repeat,
+    counted_windows,
     events_of,
 )
 from slowdust.experiment.passes.work_counts import counted_steps
@@ -53,67 +51,27 @@ TO_THE_READ: Second = 0.05
 
 Threads = dict[str, int]
 """Role -> the server's thread, or process, that serves its connection."""
-_Answer = TypeVar("_Answer")
-
-
-@dataclass
-class WorkSessions:
-    """The driver's sessions of one step on a server under callgrind, one after the other."""
-
-    server: CountedServer
-    turn: ContenderTurn
-    commands: StepCommands
-    _position: int = 0
-
-    def open(self, work: StepWork) -> Threads:
-        """Connect the clients of a work. Raises TargetError."""
-        command = self.commands.prepare(self.turn, work)
-        prepared = self.server.driver.prepare(command)
-        self.turn.tables.grow(work, self.turn.step.clients)
-        self._position = 0
-        return {seat.role: seat.process for seat in prepared.seats}
-
-    def perform(self, operations: int) -> None:
-        """Go on by so many operations of the main roles. Raises TargetError."""
-        self._position += operations
-        limit = self.server.driver.patience.maintenance(self.turn.tables.rows)
-        until = UntilOperations(self._position)
-        performed = self.server.driver.perform(
-            self.turn.session, until, limit, lambda done, total: None
-        )
-        for role in performed.roles.values():
-            self.turn.contender.refuse_fatal_errors(role.errors, "statements that were counted")
-
-    def close(self) -> None:
-        self.server.driver.close(self.turn.session)
-
-    def carry_out(self, work: StepWork) -> None:
-        """Carry out work that ends with a number of operations, all of it. Raises TargetError."""
-        assert work.operations is not None
-        self.open(work)
-        self.perform(work.operations)
-        self.close()
 
 
 class CountedStep:
-    """One step under callgrind; it goes forward by operations."""
+    """One step on a server under callgrind, in sessions of the driver one after the other."""
 
-    def __init__(self, sessions: WorkSessions, work: CountedWork) -> None:
-        self._sessions = sessions
-        self._callgrind = sessions.server.callgrind
+    def __init__(
+        self, server: CountedServer, turn: ContenderTurn, commands: StepCommands, work: CountedWork
+    ) -> None:
+        self._server = server
+        self._turn = turn
+        self._commands = commands
         self._work = work
+        self._position = 0
         self.done = False
         """Whether all of its writes were carried out."""
 
     def carry_out(self) -> None:
-        """Carry out what the step writes, and count nothing.
-
-        Raises:
-            TargetError: the server fails.
-        """
+        """Carry out the writes of the step, and count nothing. Raises TargetError."""
         for work in (self._work.before, self._work.work):
             if work is not None and work.operations is not None:
-                self._sessions.carry_out(work)
+                self._carry_out(work)
         self.done = True
 
     def count(self) -> list[Repeat]:
@@ -125,56 +83,72 @@ class CountedStep:
             SlowdustError: it does not show which of its threads serves a role.
         """
         if self._work.before is not None:
-            self._sessions.carry_out(self._work.before)
-        threads = self._sessions.open(self._work.work)
+            self._carry_out(self._work.before)
+        threads = self._open(self._work.work)
         if unknown := [role for role in self._work.roles if role not in threads]:
-            name = self._sessions.server.contender.name
+            name = self._server.contender.name
             raise SlowdustError(f"{name} does not show which of its threads serves {unknown[0]}")
         repeats = self._whole(threads) if self._work.whole else self._windows(threads)
         self.done = True
         return repeats
 
+    def _carry_out(self, work: StepWork) -> None:
+        """Carry out all of a work that ends with a number of operations."""
+        assert work.operations is not None
+        self._open(work)
+        self._perform(work.operations)
+        self._close()
+
+    def _open(self, work: StepWork) -> Threads:
+        prepared = self._server.driver.prepare(self._commands.prepare(self._turn, work))
+        self._turn.tables.grow(work, self._turn.step.clients)
+        self._position = 0
+        return {seat.role: seat.process for seat in prepared.seats}
+
+    def _perform(self, operations: int) -> None:
+        """Go on by so many operations of the main roles."""
+        self._position += operations
+        driver = self._server.driver
+        limit = driver.patience.maintenance(self._turn.tables.rows)
+        until = UntilOperations(self._position)
+        performed = driver.perform(self._turn.session, until, limit, lambda done, total: None)
+        for role in performed.roles.values():
+            self._turn.contender.refuse_fatal_errors(role.errors, "statements that were counted")
+
+    def _close(self) -> None:
+        self._server.driver.close(self._turn.session)
+
     def _whole(self, threads: Threads) -> list[Repeat]:
         """Count all operations of the step's only session, from its first message to its end."""
         (role,) = self._work.roles
-        sessions, operations = self._sessions, self._work.window
+        callgrind, operations = self._server.callgrind, self._work.window
         time.sleep(TO_THE_READ)
-        self._callgrind.start_before(lambda: sessions.perform(1), threads[role])
+        callgrind.start_before(lambda: self._perform(1), threads[role])
         if operations > 1:
-            sessions.perform(operations - 1)
+            self._perform(operations - 1)
         time.sleep(TO_THE_READ)
-        return [self._repeat([self._callgrind.finish(sessions.close, threads[role])])]
+        return [self._repeat([callgrind.finish(self._close, threads[role])])]
 
     def _windows(self, threads: Threads) -> list[Repeat]:
         """Count windows of each role, one role after the other."""
-        counted = _ORDERS + self._work.window * (_UNKEPT + REPEATS)
-        operations = self._work.work.operations
+        window, operations = self._work.window, self._work.work.operations
+        counted = _ORDERS + window * (_UNKEPT + REPEATS)
         try:
             if operations is None:
-                self._sessions.perform(_WARM_UP_OF_QUERIES * self._work.window)
+                self._perform(_WARM_UP_OF_QUERIES * window)
             else:
-                self._sessions.perform(operations - counted * len(self._work.roles))
-            of_roles = [self._windows_of(threads[role]) for role in self._work.roles]
+                self._perform(operations - counted * len(self._work.roles))
+            lengths = [window] * (_UNKEPT + REPEATS)
+            of_roles = [
+                counted_windows(
+                    self._server.callgrind, self._perform, threads[role], lengths, TO_THE_READ
+                )[_UNKEPT:]
+                for role in self._work.roles
+            ]
         finally:
             with suppress(SlowdustError):  # what ended the windows is what matters
-                self._sessions.close()
+                self._close()
         return [self._repeat(texts) for texts in zip(*of_roles, strict=True)]
-
-    def _windows_of(self, thread: int) -> list[str]:
-        """Return what callgrind wrote of a session in each window that is kept."""
-        texts: list[str] = []
-        self._order(partial(self._callgrind.start, thread=thread))
-        for _ in range(_UNKEPT + REPEATS):
-            if self._work.window > 1:
-                self._sessions.perform(self._work.window - 1)
-            texts.append(self._order(partial(self._callgrind.dump, thread=thread)))
-        self._order(partial(self._callgrind.stop, thread=thread))
-        return texts[_UNKEPT:]
-
-    def _order(self, order: Callable[[Callable[[], object]], _Answer]) -> _Answer:
-        """Give an order that is carried out with the next operation."""
-        time.sleep(TO_THE_READ)
-        return order(lambda: self._sessions.perform(1))
 
     def _repeat(self, texts: Sequence[str]) -> Repeat:
         """Return the window that the sessions of all roles have in common."""
@@ -182,7 +156,7 @@ class CountedStep:
         for text in texts:
             for name, number in events_of(text).items():
                 own[name] = own.get(name, 0) + number
-        rows = self._sessions.turn.tables.rows
+        rows = self._turn.tables.rows
         amount = rows if self._work.amount is None else self._work.amount
         return Repeat(CountedRun(operations=amount, own=own), tuple(texts))
 
@@ -224,8 +198,7 @@ class StepCounts(CallgrindCounts):
 
     def counted(self, server: CountedServer, tables: Tables, step: PlannedStep) -> CountedStep:
         turn = ContenderTurn(step, server.start, server.contender, 0, tables)
-        sessions = WorkSessions(server, turn, self._commands)
-        return CountedStep(sessions, self._works[step.test.name])
+        return CountedStep(server, turn, self._commands, self._works[step.test.name])
 
     def maintain(self, server: CountedServer, tables: Tables, step: PlannedStep) -> None:
         stages = stages_of(maintenance_due(step, self.steps), server.contender, tables.names)

@@ -6,16 +6,17 @@ Starts of the servers follow each other until every test is settled or the budge
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 
 from slowdust.analysis.calibration.trials import taken_share
 from slowdust.analysis.comparison.verdict import FEWEST_INCARNATIONS, MINIMUM_BLOCKS
 from slowdust.analysis.results.storage import small_data
 from slowdust.experiment.clock import MACHINE, Clock
 from slowdust.experiment.contender import RunningContender
-from slowdust.experiment.contenders import Contenders, leave_out_what_is_lacking
+from slowdust.experiment.contenders import Contenders, skip_unsupported_tests
 from slowdust.experiment.cpus import usable_cpus
 from slowdust.experiment.driver.protocol import Rate
 from slowdust.experiment.engine import schedule
@@ -117,16 +118,6 @@ def time_per_send(trial: Sequence[Slice], clients: int, cpus: int) -> Microsecon
     return 1e6 * (1 - taken) * seconds / sends if sends else 0.0
 
 
-@dataclass(frozen=True)
-class TurnsToCome:
-    """The turns that a step still gets in the planned incarnations, this one's included."""
-
-    key: str
-    turns: int
-    decided: bool
-    """Whether few operations of each turn are enough, whatever the budget is."""
-
-
 class Remaining:
     """Tells how long the planned incarnations will take, with what their budget does not count.
 
@@ -175,19 +166,22 @@ class Remaining:
         budget_left: Second,
         starts_left: int,
         under_way: Second,
-        to_come: Sequence[TurnsToCome] = (),
+        to_come: Mapping[str, int] = MappingProxyType({}),
+        *,
+        decided: Collection[str] = (),
         usual: Second = 0.0,
     ) -> Second:
         """Return the seconds to come: the rest of the budget, and what the starts left take.
 
-        `under_way` is how long the turn that is not over has taken. Where what is to come takes
-        longer than the rest of the budget, or is decided sooner, it is that.
+        `under_way` is how long the turn that is not over has taken. `to_come` is step -> turns that
+        it gets in the planned starts; of steps that are `decided` few operations of each turn are
+        enough. Where the turns take longer than the rest of the budget, or all of them are decided
+        sooner, the seconds to come are theirs.
         """
-        least = sum(step.turns * self.shortest_turn(step.key, usual) for step in to_come) - (
-            under_way if to_come else 0.0
-        )
-        decided = bool(to_come) and all(step.decided for step in to_come)
-        measuring = max(0.0, least) if decided else max(budget_left, least)
+        least = sum(turns * self.shortest_turn(key, usual) for key, turns in to_come.items())
+        least -= under_way if to_come else 0.0
+        sooner = bool(to_come) and to_come.keys() <= set(decided)
+        measuring = max(0.0, least) if sooner else max(budget_left, least)
         return measuring + starts_left * self.beside_start(under_way)
 
     def _beside_now(self, under_way: Second) -> Second:
@@ -300,7 +294,7 @@ class TimedSlices(Pass[OpenTest]):
 
     def missing(self) -> Starts:
         """Yield the planned incarnations, then more for the unsure while the budget lasts."""
-        for sentence in leave_out_what_is_lacking(self.journal.steps, self.contenders.all):
+        for sentence in skip_unsupported_tests(self.journal.steps, self.contenders.all):
             self.contenders.warn(sentence)
         self._warn_of_short_budget()
         self._judge_all()  # of a resumed experiment, whose verdicts may have been others
@@ -498,18 +492,15 @@ class TimedSlices(Pass[OpenTest]):
         `under_way`.
         """
         wanting = [step for step in self.journal.steps if step.is_open]
-        to_come = [
-            TurnsToCome(
-                key=step.key,
-                turns=max(0, self._wanted_turns([step]) - step.turns_done),
-                decided=step.key in self._far,
-            )
-            for step in wanting
-        ]
+        to_come = {
+            step.key: max(0, self._wanted_turns([step]) - step.turns_done) for step in wanting
+        }
         starts_after = max(0, self._wanted_turns(wanting) - self._round)
         budget_left = max(0.0, self._budget.left - under_way)
         usual = self._shortest_turn(MINIMUM_BLOCKS)
-        left = self._remaining.left(budget_left, starts_after, under_way, to_come, usual)
+        left = self._remaining.left(
+            budget_left, starts_after, under_way, to_come, decided=self._far, usual=usual
+        )
         return left + self.announced.following.together
 
     def _wanted_turns(self, steps: Sequence[PlannedStep]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -102,7 +102,7 @@ def completed(text: str, dialect: str, tables: Mapping[str, Receiving]) -> Compl
                 "of a query"
             )
         return Completed(text)
-    edits, kept = _Edits(table), _kept(insert)
+    edits, kept = _Edits(table), _kept_columns(insert, table)
     for row in insert.rows:
         for name, value in zip(named, row.values, strict=False):
             if _is_filled(name, value, table, kept):
@@ -114,7 +114,7 @@ def completed(text: str, dialect: str, tables: Mapping[str, Receiving]) -> Compl
     return Completed(edits.applied(text), edits.parameters, frozenset(edits.replaced))
 
 
-def _is_filled(name: str, value: Sequence[Token], table: Receiving, kept: _Kept) -> bool:
+def _is_filled(name: str, value: Sequence[Token], table: Receiving, kept: Collection[str]) -> bool:
     """Return whether another value stands for that of a column."""
     words = words_of(value)
     if words == ["DEFAULT"]:
@@ -125,30 +125,22 @@ def _is_filled(name: str, value: Sequence[Token], table: Receiving, kept: _Kept)
         return name in table.needed
     is_hole = len(value) == 2 and value[0].token_type is TokenType.COLON
     is_literal = len(value) == 1 and value[0].token_type in _LITERALS
-    return (is_hole or is_literal) and not kept.has(name)
+    return (is_hole or is_literal) and name not in kept
 
 
-@dataclass(frozen=True)
-class _Kept:
-    """The columns of keys whose values are those that were seen."""
+def _kept_columns(insert: Insert, table: Receiving) -> Collection[str]:
+    """Return the columns by which the row is found that the statement updates or replaces.
 
-    columns: frozenset[str] | None
-    """None if these are all."""
-
-    def has(self, column: str) -> bool:
-        return self.columns is None or column in self.columns
-
-
-def _kept(insert: Insert) -> _Kept:
-    """Return the columns by which the row is found that the statement updates or replaces."""
+    Their values are those that were seen.
+    """
     if insert.replaces or _ON_DUPLICATE.search(insert.rest):
-        return _Kept(None)
+        return table.columns
     upsert = _ON_CONFLICT.search(insert.rest)
     if upsert is None:
-        return _Kept(frozenset())
+        return ()
     if upsert[1] is None:  # ON CONSTRAINT
-        return _Kept(None)
-    return _Kept(frozenset(name.strip(' "') for name in upsert[1].split(",")))
+        return table.columns
+    return [name.strip(' "') for name in upsert[1].split(",")]
 
 
 class _Edits:

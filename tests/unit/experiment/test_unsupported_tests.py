@@ -6,7 +6,7 @@ import pytest
 
 from slowdust.benchmarks.micro import MICRO
 from slowdust.benchmarks.vector import VECTOR
-from slowdust.experiment.contenders import leave_out_what_is_lacking
+from slowdust.experiment.contenders import skip_unsupported_tests
 from slowdust.experiment.plan import PlannedStep
 from tests.unit.synthetic_contenders import contender, resolved
 
@@ -34,7 +34,7 @@ def test_steps_in_which_nobody_could_be_compared_are_left_out(
 ) -> None:
     tests = VECTOR.matching(["exact", "hnsw.ef10", "ivfflat.probes1"])
     steps = [PlannedStep(test, 1) for test in tests]
-    sentences = leave_out_what_is_lacking(steps, [contender(name) for name in names])
+    sentences = skip_unsupported_tests(steps, [contender(name) for name in names])
     assert sorted(step.test.name for step in steps if step.is_open) == left
     told = ["mariadb@11.8 lacks ivfflat: MariaDB has no IVFFlat"]
     assert sentences == (told if "mariadb@11.8" in names else [])
