@@ -289,16 +289,13 @@ class Contenders:
         if self._observing is not None:
             self.warn(f"{self._observing} of {contender.name} failed: {reason}")
         else:
-            self._end(contender)
+            if contender.handle is not None:
+                # What it stored may be what the others lack: a full disk must not end them all.
+                contender.handle.remove()
+            if self._on_failure is not None:
+                self._on_failure(contender)
         if not self.running():
             raise SlowdustError("no contender is left")
-
-    def _end(self, contender: RunningContender) -> None:
-        if contender.handle is not None:
-            # What it stored may be what the others lack: a full disk must not end them all.
-            contender.handle.remove()
-        if self._on_failure is not None:
-            self._on_failure(contender)
 
     def _keep_log(self, contender: RunningContender) -> None:
         name = re.sub(r"[^A-Za-z0-9.@#-]+", "_", contender.name).strip("_.")

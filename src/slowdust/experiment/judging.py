@@ -79,7 +79,13 @@ class Judge:
 
     def _all_verdicts(self) -> dict[str, list[InterimVerdict]]:
         """Return step -> its verdicts: what one step shows may change those of another."""
-        cells = [(step.key, cell) for step in self._steps for cell in self._cells(step)]
+        cells: list[tuple[str, BlockRatios]] = []
+        for step in self._steps:
+            count, known = self._ratios.get(step.key, (0, []))
+            if count != len(step.slices):
+                known = block_ratios(step.slices, self._contenders[0], self._contenders)
+                self._ratios[step.key] = (len(step.slices), known)
+            cells += [(step.key, cell) for cell in known]
         judged = judge_estimates(estimate_all([cell for _, cell in cells]), self._margin)
         moves = common_moves([cell for _, cell in cells], self._margin)
         moved = {move.contender for move in moves}
@@ -109,13 +115,6 @@ class Judge:
             else verdict
             for verdict in verdicts
         ]
-
-    def _cells(self, step: PlannedStep) -> list[BlockRatios]:
-        count, cells = self._ratios.get(step.key, (0, []))
-        if count != len(step.slices):
-            cells = block_ratios(step.slices, self._contenders[0], self._contenders)
-            self._ratios[step.key] = (len(step.slices), cells)
-        return cells
 
     def _verdict(self, judgement: Judgement, fewest: int) -> InterimVerdict:
         estimate = judgement.estimate

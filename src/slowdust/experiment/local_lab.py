@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -88,10 +87,11 @@ def run_experiment(
         writer,
         contenders,
     ):
-        journal_of = partial(open_journal, spec, writer, contenders, view)
-        workload = _workload_of(spec, contenders)
+        benchmark, workload = spec.configured_benchmark(), None
+        if isinstance(benchmark, StepBenchmark):
+            workload = sized_workload(spec, benchmark, contenders)
         method = method_of_slices(spec) if workload is None else method_of_steps(spec, workload)
-        journal = journal_of(method)
+        journal = open_journal(spec, writer, contenders, view, method)
         journal.manifest.counting = counting
         experiment = OpenExperiment(spec, contenders, journal, view, announced)
         measure(experiment, _passes(experiment, counting, workload))
@@ -184,14 +184,6 @@ def counting_for(resolved: Sequence[ResolvedContender], counting: Counting, spec
     if spec.simulate or spec.count == "valgrind":
         raise UsageError(reasons[0].removesuffix("."))
     return Counting(reason=reasons[0])
-
-
-def _workload_of(spec: Spec, contenders: Contenders) -> Workload | None:
-    """Return the size of a benchmark of long steps on the servers; None of any other."""
-    benchmark = spec.configured_benchmark()
-    if not isinstance(benchmark, StepBenchmark):
-        return None
-    return sized_workload(spec, benchmark, contenders)
 
 
 def _passes(
