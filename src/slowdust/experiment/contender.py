@@ -15,9 +15,8 @@ from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Listen, Target
 from slowdust.dbms.environment import Environment
-from slowdust.dbms.family import Family, Shutdown, Sizes
+from slowdust.dbms.family import Family, Served, Shutdown, Sizes
 from slowdust.dbms.settings import AcceptedSettings, InForce, Settings
-from slowdust.dbms.site import Served
 from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.remote_server import RemoteServer

@@ -26,7 +26,7 @@ from slowdust.experiment.spec.work_options import work_options
 from slowdust.experiment.view import View
 from slowdust.probes.host.machine import describe_machine
 from slowdust.store.count import Count, latest_counts
-from slowdust.store.folder import WORKLOAD_FILE, Folder, Writer
+from slowdust.store.folder import WORKLOAD_FILE, Folder, Writer, is_of_fleet
 from slowdust.store.manifest import (
     ContenderFacts,
     Counting,
@@ -37,7 +37,6 @@ from slowdust.store.manifest import (
     StepFailure,
     WorkloadFacts,
 )
-from slowdust.store.of_fleet import is_of_fleet
 from slowdust.store.profile import Profile, ProfileSource
 from slowdust.store.slice import SCHEMA, Slice
 from slowdust.store.waits import WaitWindow

@@ -10,11 +10,10 @@ import msgspec
 from slowdust.experiment.driver.protocol import Performed, Ran
 from slowdust.experiment.plan import PlannedStep
 from slowdust.probes.probe import WindowUse
-from slowdust.store.beside import BesideSlice
 from slowdust.store.count import Count, CountedRun, CountPlace, Source
 from slowdust.store.latency import Histogram
 from slowdust.store.measured import Measured, PerSecond, Schedule, Use
-from slowdust.store.slice import Place, Slice
+from slowdust.store.slice import BesideSlice, Place, Slice
 from slowdust.store.step import StepDetail
 
 

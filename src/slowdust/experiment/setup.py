@@ -30,11 +30,10 @@ from slowdust.experiment.spec.errors import AtKeysError, at
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.unsupported_tests import lacking_of
 from slowdust.experiment.view import View
-from slowdust.instances.certificate import why_no_certificate
 from slowdust.instances.instance import Instance
 from slowdust.instances.leftovers import clean_leftovers
 from slowdust.instances.preloads import delay_library
-from slowdust.instances.programs import InstanceError
+from slowdust.instances.programs import InstanceError, why_no_certificate
 from slowdust.instances.rundir import RunDirectory
 from slowdust.remote.url import ServerUrl
 from slowdust.store.folder import Folder

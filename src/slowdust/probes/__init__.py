@@ -22,10 +22,7 @@ def probes_of(subject: Subject) -> list[AnyProbe]:
     """Return a probe of each kind for a running server.
 
     Only that of the server's processes is essential: any other that cannot be opened is skipped in
-    every window, and named.
-
-    Raises:
-        OSError: the server has ended.
+    every window, and named. Raises OSError if the server has ended.
     """
     return [_open(module, subject) for room in _ROOMS for module in _modules(room)]
 

@@ -23,7 +23,7 @@ from slowdust.experiment.driver.placement import usable_cpus
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.instances.owner import instances_root
-from slowdust.probes.host.storage import block_device_of, mount_of, queue_of
+from slowdust.probes.host.use import block_device_of, mount_of, queue_of
 from slowdust.units import Second
 
 _LOOK_EVERY: Second = 0.5

@@ -25,7 +25,7 @@ import msgspec
 from slowdust.errors import SlowdustError
 from slowdust.locks import try_lock
 from slowdust.places import CLAIMS_VARIABLE, claims_directory, within
-from slowdust.store.reading import FAULTS
+from slowdust.store.storage import FAULTS
 from slowdust.units import Second
 
 _ALL = "all"

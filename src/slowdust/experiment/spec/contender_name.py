@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from slowdust.builds.compiling.flags import FLAG_SETS, flag_set
+from slowdust.builds.recipe import FLAG_SETS, flag_set
 from slowdust.builds.revisions import DIRECTORY, GIT, is_source
 from slowdust.builds.sources import amalgamation
 from slowdust.dbms import engine_names
