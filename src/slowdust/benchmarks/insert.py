@@ -113,16 +113,15 @@ def _with_hold(step: InsertStep, hold: Second) -> InsertStep:
 def step_called(name: str) -> InsertStep | None:
     """Return the step of that name, also at an unusual rate or hold; None where there is none."""
     plain, hold = split_hold(name)
-    step = _step_without_hold(plain)
-    return None if step is None else _with_hold(step, hold)
-
-
-def _step_without_hold(name: str) -> InsertStep | None:
-    if match := _QUERY_STEP.fullmatch(name):
-        return _step(name, _QUERIES[match["kind"]], int(match["rate"]))
-    if match := _OLD_QUERY_STEP.fullmatch(name):
-        return _step(name, Kind.RANGE_QUERY, int(match["rate"]))
-    return next((step for step in WRITE_STEPS if step.name == name), None)
+    if match := _QUERY_STEP.fullmatch(plain):
+        step = _step(plain, _QUERIES[match["kind"]], int(match["rate"]))
+    elif match := _OLD_QUERY_STEP.fullmatch(plain):
+        step = _step(plain, Kind.RANGE_QUERY, int(match["rate"]))
+    elif plain in {each.name for each in WRITE_STEPS}:
+        step = next(each for each in WRITE_STEPS if each.name == plain)
+    else:
+        return None
+    return _with_hold(step, hold)
 
 
 WORKLOADS = ("quick", "cached", "less-io-bound", "more-io-bound")

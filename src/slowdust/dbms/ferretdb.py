@@ -290,8 +290,10 @@ class FerretDB(DocumentFamily):
             "--debug-addr=-",
             "--telemetry=disable",
             "--log-level=error",
-            *self._credentials(site),
         ]
+        if site.access.password is not None:  # it makes the only user, in the tables' database
+            ferretdb += ["--test-enable-new-auth", f"--setup-database={self.database}"]
+            ferretdb += [f"--setup-username={USER}"]
         return backend.command(site, ferretdb)
 
     def programs(self, site: Site) -> Sequence[Path]:
@@ -299,19 +301,6 @@ class FerretDB(DocumentFamily):
 
     def target(self, site: Site) -> Target:
         return msgspec.structs.replace(super().target(site), auth_source=self.database)
-
-    def _credentials(self, site: Site) -> list[str]:
-        """Return the options that make the only user, in the database of the tables.
-
-        The password is in `secret_variables`.
-        """
-        if site.access.password is None:
-            return []
-        return [
-            "--test-enable-new-auth",
-            f"--setup-database={self.database}",
-            f"--setup-username={USER}",
-        ]
 
     def secret_variables(self, site: Site) -> Mapping[str, Secret]:
         password = site.access.password

@@ -211,17 +211,17 @@ def query_of_settings(given: Mapping[str, str]) -> Query[dict[str, InForce]]:
         "SELECT lower(name), current_setting(name), setting, unit, vartype FROM pg_settings "
         f"WHERE lower(name) IN ({listed or 'NULL'})"
     )
-    return Query((statement,), lambda answers: _read(given, answers[0]))
 
+    def read(answers: Sequence[Sequence[Row]]) -> dict[str, InForce]:
+        return {
+            given_name: InForce(
+                str(text), _is_same(given[given_name], str(setting), unit, str(kind))
+            )
+            for name, text, setting, unit, kind in answers[0]
+            if (given_name := str(name)) in given
+        }
 
-def _read(given: Mapping[str, str], rows: Sequence[Row]) -> dict[str, InForce]:
-    by_name = {str(row[0]): row[1:] for row in rows}
-    in_force = {}
-    for name in given.keys() & by_name.keys():
-        text, setting, unit, kind = by_name[name]
-        as_given = _is_same(given[name], str(setting), unit, str(kind))
-        in_force[name] = InForce(str(text), as_given)
-    return in_force
+    return Query((statement,), read)
 
 
 def _is_same(given: str, setting: str, unit: str | None, kind: str) -> bool:

@@ -210,7 +210,12 @@ def _refuse_key(key: str | None, where: str, bundle: Path) -> None:
 def _check_profiles(folder: Folder, bundle: Path) -> None:
     left = MOST_BYTES
     for path in (folder.path / PROFILES).glob("*"):
-        left -= _unpacked_bytes(path, left)
+        try:
+            with gzip.open(path) as content:
+                while left > 0 and (part := content.read(_PIECE)):
+                    left -= len(part)
+        except (OSError, EOFError, zlib.error) as error:
+            raise DamagedFileError(path, str(error)) from error
         if left <= 0:
             raise _no_bundle(bundle, "it is too large")
     for _ in folder.each_profile():
@@ -228,21 +233,6 @@ def _texts(content: object) -> Iterator[str]:
             for name, item in named.items():
                 yield str(name)
                 yield from _texts(item)
-
-
-def _unpacked_bytes(path: Path, most: int) -> int:
-    """Return the size of a compressed file's content, or a number above `most`.
-
-    Raises DamagedFileError if it is damaged.
-    """
-    size = 0
-    try:
-        with gzip.open(path) as content:
-            while size <= most and (part := content.read(_PIECE)):
-                size += len(part)
-    except (OSError, EOFError, zlib.error) as error:
-        raise DamagedFileError(path, str(error)) from error
-    return size
 
 
 def _read(bundle: Path, incoming: Path) -> Folder:

@@ -364,19 +364,14 @@ class Dataset:
         name = f"exact-{self.metric.name}-{k}" + (f"-{percent}-of-{BUCKETS}" if percent else "")
         kept = self.folder / f"{name}.npz"
         if not kept.is_file():
-            found = self._found(k, percent)
+            vectors = self.vectors()
+            numbers = np.arange(len(vectors))
+            among = None if percent is None else numbers[numbers % BUCKETS < percent]
+            found = nearest(self.queries(), vectors, k, self.metric, among)
             with becoming(kept) as path, path.open("wb") as file:
                 np.savez(file, rows=found.rows, distances=found.distances)
         with np.load(kept) as arrays:
             return Exact(arrays["rows"], arrays["distances"])
-
-    def _found(self, k: int, percent: int | None) -> Exact:
-        queries, vectors = self.queries(), self.vectors()
-        if percent is not None:
-            numbers = np.arange(len(vectors))
-            among = numbers[numbers % BUCKETS < percent]
-            return nearest(queries, vectors, k, self.metric, among)
-        return nearest(queries, vectors, k, self.metric)
 
     def _mapped(self, path: Path) -> Vectors:
         return np.memmap(path, dtype=_LAYOUT, mode="r").reshape(-1, self.dimensions)

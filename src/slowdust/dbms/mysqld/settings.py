@@ -330,17 +330,17 @@ class _SettingsQuery:
 
 def settings_in_force(given: Mapping[str, str]) -> Query[dict[str, InForce]]:
     """Return the query for the settings that were given; options that are not variables lack."""
-    return Query(("SHOW GLOBAL VARIABLES",), lambda answers: _read(given, answers[0]))
 
+    def read(answers: Sequence[Sequence[Row]]) -> dict[str, InForce]:
+        variables = {setting_name(str(name)): str(value or "") for name, value in answers[0]}
+        in_force = {}
+        for name, value in given.items():
+            has = variables.get(name, variables.get(_EARLIER_NAMES.get(name, "")))
+            if has is not None:
+                in_force[name] = InForce(has, _is_same(name, value, has))
+        return in_force
 
-def _read(given: Mapping[str, str], rows: Sequence[Row]) -> dict[str, InForce]:
-    variables = {setting_name(str(name)): str(value or "") for name, value in rows}
-    in_force = {}
-    for name, value in given.items():
-        has = variables.get(name, variables.get(_EARLIER_NAMES.get(name, "")))
-        if has is not None:
-            in_force[name] = InForce(has, _is_same(name, value, has))
-    return in_force
+    return Query(("SHOW GLOBAL VARIABLES",), read)
 
 
 def _is_same(name: str, given: str, has: str) -> bool:
@@ -350,15 +350,9 @@ def _is_same(name: str, given: str, has: str) -> bool:
         return is_same
     if number(given, _UNITS) is not None:
         return True  # the number of a word in a list that only the server has
-    return _is_part_of(given.strip().lower(), has.strip().lower())
-
-
-def _is_part_of(given: str, has: str) -> bool:
-    """Return whether the server has what was given, perhaps with more.
-
-    It completes directories (`/data` to `/data/`) and lists (`sql_mode`, `optimizer_switch`). A
-    word that is longer is another one: O_DIRECT_NO_FSYNC is not O_DIRECT.
-    """
+    # The server completes directories (`/data` to `/data/`) and lists (`sql_mode`,
+    # `optimizer_switch`). A longer word is another one: O_DIRECT_NO_FSYNC is not O_DIRECT.
+    given, has = given.strip().lower(), has.strip().lower()
     if "/" in given:
         return has.rstrip("/") == given.rstrip("/")
     return set(given.split(",")) <= set(has.split(","))
