@@ -297,7 +297,7 @@ import dataclasses
 from slowdust.dbms.access import USER
 from slowdust.dbms.family import Commit, Sizes
 from slowdust.dbms.postgres_protocol import PostgresProtocol
-from slowdust.dbms.postmaster.sql import SQL
+from slowdust.dbms.postgres_protocol import SQL
 from slowdust.dbms.settings import AcceptedSettings
 from slowdust.dbms.stages import Query
 

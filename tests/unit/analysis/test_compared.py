@@ -8,8 +8,7 @@ from slowdust.analysis.metrics import BESIDE, COMPARED, PERCENTILES, Metric
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.compared import judge_quantity, pairs_of
 from slowdust.analysis.stored import analyse
-from slowdust.store.measured import STORAGE, Schedule
-from slowdust.store.printed import Printed
+from slowdust.store.measured import STORAGE, Printed, Schedule
 from slowdust.store.slice import Slice
 from tests.unit.synthetic import QUIET, Hardware, Noise, synthetic_experiment
 from tests.unit.synthetic_steps import Overload, insert_experiment

@@ -12,7 +12,7 @@ from slowdust.analysis.results.per_op import per_operation, relative_counters
 from slowdust.analysis.stored import analyse
 from slowdust.store.latency import LatencyUs
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Manifest, Method
-from slowdust.store.printed import Counters, Printed
+from slowdust.store.measured import Counters, Printed
 from slowdust.store.slice import SCHEMA, Place, Slice
 from slowdust.wording import short_names
 

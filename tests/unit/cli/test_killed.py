@@ -90,7 +90,7 @@ _KILLS = [
     Killed("report slap --html out/page.html", "os:fsync", "out", "out/page.html"),
     Killed(
         "import bundle m.slowdust --name again",
-        "slowdust.store.keeping.bundle:put_in_place",
+        "slowdust.store.bundle:put_in_place",
         "results",
         "results/again",
     ),

@@ -9,7 +9,7 @@ import msgspec
 from slowdust.analysis.metrics import PerOperation
 from slowdust.store.count import Source
 from slowdust.store.latency import LatencyUs
-from slowdust.store.printed import Counters
+from slowdust.store.measured import Counters
 from slowdust.units import Microsecond, Second
 
 Verdict = Literal["faster", "slower", "same", "unsure"]

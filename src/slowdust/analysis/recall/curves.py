@@ -40,7 +40,7 @@ from slowdust.analysis.recall.starts import (
     reach,
 )
 from slowdust.benchmarks import known_test
-from slowdust.store.search import IndexSize, Recall
+from slowdust.store.preparation import IndexSize, Recall
 from slowdust.store.slice import Slice
 
 LEVELS = (0.90, 0.95, 0.99)

@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from slowdust.analysis.results.per_op import rate_of
-from slowdust.store.search import Recall
+from slowdust.store.preparation import Recall
 from slowdust.store.slice import Slice
 
 FARTHEST = 10.0
