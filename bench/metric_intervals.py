@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from slowdust.analysis.metrics import METRICS, PERCENTILES, Metric, Percentile
-from slowdust.analysis.model import Verdict
 from slowdust.analysis.results.compared import Pair, judge_quantity, pairs_of
+from slowdust.ratios import Verdict
 from tests.unit.synthetic import Noise
 from tests.unit.synthetic_times import Truth, timed_slices
 

@@ -14,7 +14,6 @@ from slowdust.analysis.comparison.verdict import (
     FEWEST_INCARNATIONS,
     Judgement,
     judge_estimates,
-    relative_of,
 )
 from slowdust.analysis.results.failures import error_in_words, failures_of
 from slowdust.experiment.engine.schedule import MOST_ROUNDS, fewest_rounds
@@ -108,7 +107,7 @@ class Judge:
         }
         of_base = failing.get(self._contenders[0], "")
         return [
-            replace(verdict, rqps=None, low=None, high=None, settled=True, fails=fails)
+            replace(verdict, ratio=None, settled=True, fails=fails)
             if (fails := failing.get(verdict.contender, of_base))
             else verdict
             for verdict in verdicts
@@ -123,16 +122,11 @@ class Judge:
 
     def _verdict(self, judgement: Judgement, fewest: int) -> InterimVerdict:
         estimate = judgement.estimate
-        relative = relative_of(estimate, self._margin)
-        interval = relative.interval
         if judgement.far:  # no restart does that, whether tests are many or few
             fewest = FEWEST_INCARNATIONS
         return InterimVerdict(
             contender=estimate.contender,
-            rqps=relative.ratio,
-            low=interval.low if interval else None,
-            high=interval.high if interval else None,
-            verdict=judgement.verdict,
+            ratio=judgement.ratio,
             settled=judgement.settled and estimate.incarnations >= fewest,
             far=judgement.far,
             typical=estimate.ratio if judgement.basis == "all time" else None,

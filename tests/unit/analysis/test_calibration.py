@@ -22,8 +22,8 @@ from slowdust.analysis.calibration.trials import (
 )
 from slowdust.analysis.comparison.ratio import Interval
 from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.model import Verdict
 from slowdust.analysis.stored import analyse
+from slowdust.ratios import Verdict
 from tests.unit.synthetic import SLICE_S, synthetic_experiment
 from tests.unit.synthetic_calibration import AGAIN, BASE, SLOWED, synthetic_calibration
 

@@ -7,12 +7,14 @@ side by side, and not of two ratios to a release long ago.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import replace as with_changes
 from itertools import pairwise
+
+from msgspec.structs import replace
 
 from slowdust.analysis.blame.functions import functions_of
 from slowdust.analysis.blame.groups import group_blames
-from slowdust.analysis.blame.model import Blame, LineBlame, Part, Ratio, Step
+from slowdust.analysis.blame.model import Blame, LineBlame, Part, Step, StepRatio
 from slowdust.analysis.history.chaining import Experiment
 from slowdust.analysis.history.history import Choice, history_of
 from slowdust.analysis.history.model import History, LineHistory, Point, PointWork, Series
@@ -30,10 +32,10 @@ def blame_of(stored: Sequence[Stored], choice: Choice) -> Blame:
 
     def beside(version: str) -> History:
         if version not in relative:
-            relative[version] = history_of(experiments, replace(choice, base=version))
+            relative[version] = history_of(experiments, with_changes(choice, base=version))
         return relative[version]
 
-    first = history_of(experiments, replace(choice, base=None))
+    first = history_of(experiments, with_changes(choice, base=None))
     margin = max((each.manifest.method.margin for each in stored), default=0.0)
     lines = []
     for line in first.lines:
@@ -114,24 +116,14 @@ def _parts(all_series: Sequence[Series], version: str, margin: float) -> list[Pa
     ]
 
 
-def _throughput(point: Point, margin: float) -> Ratio:
-    verdict = verdict_between(point.low, point.high, margin)
-    return Ratio(
-        ratio=point.rqps,
-        low=point.low,
-        high=point.high,
-        verdict="unsure" if point.unsure else verdict,
-        chained=bool(point.through),
-    )
+def _throughput(point: Point, margin: float) -> StepRatio:
+    verdict = "unsure" if point.unsure else verdict_between(point.ratio, margin)
+    ratio = replace(point.ratio, verdict=verdict, margin=margin)
+    return StepRatio(ratio=ratio, chained=bool(point.through))
 
 
-def _work(work: PointWork) -> Ratio:
-    verdict = verdict_between(work.low, work.high, WORK_MARGIN)
+def _work(work: PointWork) -> StepRatio:
+    verdict = verdict_between(work.ratio, WORK_MARGIN)
     cost = {"faster": "slower", "slower": "faster"}
-    return Ratio(
-        ratio=work.ratio,
-        low=work.low,
-        high=work.high,
-        verdict=None if verdict is None else cost.get(verdict, verdict),  # type: ignore[arg-type]
-        chained=bool(work.through),
-    )
+    ratio = replace(work.ratio, verdict=cost.get(verdict or "", verdict), margin=WORK_MARGIN)
+    return StepRatio(ratio=ratio, chained=bool(work.through))

@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from slowdust.analysis.blame.model import Extreme, GroupBlame, Part, Ratio, RatioKind, Step
+from slowdust.analysis.blame.model import Extreme, GroupBlame, Part, RatioKind, Step
 from slowdust.analysis.comparison.verdict import DIFFERENT
-from slowdust.analysis.model import Verdict
 from slowdust.analysis.story.bands import DEFAULT_BANDS
-from slowdust.ratios import distance, speed, work_in_words
+from slowdust.ratios import Ratio, Verdict, distance, speed, work_in_words
 from slowdust.wording import clients, group_title, listing
 
 SINGLE = DEFAULT_BANDS.change
@@ -33,9 +32,9 @@ def _group_blame(group: Part, steps: Sequence[Step], whole: Step, *, several: bo
     unsure = [
         step.after
         for step, part in zip(steps, parts, strict=True)
-        if part is None or part.rqps is None or part.rqps.verdict == "unsure"
+        if part is None or part.rqps is None or part.rqps.ratio.verdict == "unsure"
     ]
-    whole_is_unsure = group.rqps is None or group.rqps.verdict == "unsure"
+    whole_is_unsure = group.rqps is None or group.rqps.ratio.verdict == "unsure"
     uncounted = [
         step.after
         for step, part in zip(steps, parts, strict=True)
@@ -88,7 +87,7 @@ def _extreme(
         for step in steps
         if (part := _part_of(group, step)) is not None
         and (ratio := part.by(evidence)) is not None
-        and is_sure(ratio, size(part), verdict)
+        and is_sure(ratio.ratio, size(part), verdict)
     ]
     if not sure:
         return None
@@ -104,9 +103,9 @@ def _extreme(
     return Extreme(
         before=step.before,
         after=step.after,
-        ratio=ratio.ratio,
+        ratio=ratio.ratio.value,
         test=most.name,
-        test_ratio=of_test.ratio,
+        test_ratio=of_test.ratio.value,
     )
 
 
@@ -125,11 +124,11 @@ def _whole(blame: GroupBlame, title: str, group: Part, whole: Step, count: int) 
     """
     facts = []
     if group.rqps is not None:
-        verdict = group.rqps.verdict
+        verdict = group.rqps.ratio.verdict
         sure = {"unsure": " (unsure)", "same": " (the same)"}.get(verdict or "", "")
-        facts.append(f"{speed(group.rqps.ratio)}{sure}")
+        facts.append(f"{speed(group.rqps.ratio.value)}{sure}")
     if group.work is not None:
-        facts.append(work_in_words(group.work.ratio))
+        facts.append(work_in_words(group.work.ratio.value))
     steps = "every step" if len(blame.unsure) == count else listing(blame.unsure)
     why = ""
     if blame.evidence == "work":
@@ -151,11 +150,11 @@ def _most(blame: GroupBlame, group: Part, whole: Step, extreme: Extreme | None, 
         test = f", most in {extreme.test} ({_in_words(extreme.test_ratio, blame.evidence)})"
     total = group.by(blame.evidence)
     step = f"{extreme.after} {verb} the most: {in_words} beside {extreme.before}{test}."
-    if total is None or total.verdict not in DIFFERENT:
+    if total is None or total.ratio.verdict not in DIFFERENT:
         return step
-    if (total.ratio > 1) != (extreme.ratio > 1):
+    if (total.ratio.value > 1) != (extreme.ratio > 1):
         return step
-    return f"Of the {_amount(total.ratio, blame.evidence, whole)}, {step}"
+    return f"Of the {_amount(total.ratio.value, blame.evidence, whole)}, {step}"
 
 
 def _amount(ratio: float, evidence: RatioKind, whole: Step) -> str:

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
-from slowdust.analysis.model import FunctionChanges, Verdict
+from slowdust.analysis.model import FunctionChanges
+from slowdust.ratios import Keys, Ratio
 
 SCHEMA = 1
 
 RatioKind = Literal["time", "work"]
 
 
-class Ratio(msgspec.Struct, kw_only=True, omit_defaults=True):
+class StepRatio(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A release relative to an earlier one, as a history has it."""
 
-    ratio: float
-    """Throughput, above 1 if it is faster; or instructions per operation, above 1 if it is more."""
-    low: float | None = None
-    high: float | None = None
-    """95% interval; absent for single runs."""
-    verdict: Verdict | None = None
-    """`slower` where it cost something, in throughput or in work; absent for single runs."""
+    ratio: Annotated[Ratio, Keys("ratio", "low", "high", "verdict")]
+    """Throughput, above 1 if it is faster; or instructions per operation, above 1 if it is more.
+    `slower` where it cost something, in throughput or in work; no verdict for single runs."""
     chained: bool = False
     """Whether it is chained over releases that experiments share, for want of one with both."""
-
-    @property
-    def log(self) -> float:
-        """The natural logarithm of the ratio."""
-        return math.log(self.ratio)
 
 
 class Part(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -42,28 +34,28 @@ class Part(msgspec.Struct, kw_only=True, omit_defaults=True):
     clients: int
     tests: list[str] = []
     """The tests of a group; empty for a test."""
-    rqps: Ratio | None = None
+    rqps: StepRatio | None = None
     """Relative throughput; for a group the geometric mean; absent where it was not measured."""
-    work: Ratio | None = None
+    work: StepRatio | None = None
     """Relative instructions per operation; absent where they were not counted."""
 
-    def by(self, evidence: RatioKind) -> Ratio | None:
+    def by(self, evidence: RatioKind) -> StepRatio | None:
         """Return the ratio of one kind of evidence."""
         return self.rqps if evidence == "time" else self.work
 
     def cost(self, evidence: RatioKind) -> float | None:
         """Return ln(time or work per operation relative to before); above 0 if it cost more."""
-        ratio = self.by(evidence)
-        if ratio is None:
+        step = self.by(evidence)
+        if step is None:
             return None
-        return -ratio.log if evidence == "time" else ratio.log
+        return math.log(step.ratio.value) * (-1 if evidence == "time" else 1)
 
     def cost_interval(self, evidence: RatioKind) -> tuple[float | None, float | None]:
         """Return the 95% interval of `cost`."""
-        ratio = self.by(evidence)
-        if ratio is None or ratio.low is None or ratio.high is None:
+        step = self.by(evidence)
+        if step is None or step.ratio.interval is None:
             return None, None
-        low, high = math.log(ratio.low), math.log(ratio.high)
+        low, high = map(math.log, step.ratio.interval)
         return (-high, -low) if evidence == "time" else (low, high)
 
 

@@ -21,8 +21,9 @@ from statistics import fmean, median
 
 from slowdust.analysis.comparison.ratio import Interval
 from slowdust.analysis.comparison.relative import Step, step_of
-from slowdust.analysis.comparison.verdict import FEWEST_INCARNATIONS, judge, relative_of
-from slowdust.analysis.model import Basis, Verdict
+from slowdust.analysis.comparison.verdict import FEWEST_INCARNATIONS, judge
+from slowdust.analysis.model import Basis
+from slowdust.ratios import Verdict
 from slowdust.store.manifest import Manifest
 from slowdust.store.measured import DELAY, Measured
 from slowdust.store.slice import Slice
@@ -170,7 +171,7 @@ def _judged(
         taken = taken_share(of_step, step.clients) if step.clients <= cpus else None
         undisturbed = taken is not None and taken <= MOST_TAKEN
         truth = true_ratio(own, base, judgement.basis) if undisturbed else None
-        relative = relative_of(estimate, manifest.method.margin)
+        relative = judgement.relative
         yield Trial(
             step=step,
             slowed=share,

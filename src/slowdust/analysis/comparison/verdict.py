@@ -21,7 +21,8 @@ from slowdust.analysis.comparison.ratio import (
     Relative,
 )
 from slowdust.analysis.comparison.relative import BlockRatios, Step, block_ratios
-from slowdust.analysis.model import Amount, Basis, Verdict
+from slowdust.analysis.model import Basis
+from slowdust.ratios import Amount, Ratio, Verdict
 from slowdust.store.slice import Slice
 from slowdust.wording import counted
 
@@ -50,7 +51,7 @@ Estimator = Callable[[Sequence[BlockRatios], Hosts], list[Estimate]]
 """Function that estimates cells, which were measured on some hosts."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Judgement:
     """An estimate with its verdict."""
 
@@ -66,6 +67,23 @@ class Judgement:
     """Group of hosts -> how its hosts alone were judged; empty unless hosts are of several."""
     doubt: str = ""
     """Why it is unsure although the interval excludes 1; else empty."""
+    margin: float
+    """The margin that was applied."""
+
+    @property
+    def relative(self) -> Relative:
+        """The ratio that the verdict is about."""
+        of_totals = self.basis == "all time" and self.estimate.all_time is not None
+        return self.estimate.all_time if of_totals and self.estimate.all_time else self.estimate
+
+    @property
+    def ratio(self) -> Ratio | None:
+        return self.relative.judged(self.verdict, self.margin)
+
+    @property
+    def ratio_of_amounts(self) -> Ratio | None:
+        """The typical ratio of an amount: `faster` is more of it."""
+        return self.estimate.judged(AMOUNTS[self.verdict], self.margin)
 
 
 def estimated(cells: Sequence[BlockRatios], hosts: Hosts) -> list[Estimate]:
@@ -148,7 +166,17 @@ def judge_estimates(estimates: Sequence[Estimate], margin: float) -> list[Judgem
         elif verdict == "unsure" and relative.interval and relative.interval.excludes_one():
             doubt = _doubt_of_totals(estimate)
         basis = basis_of(estimate, margin)
-        judgements.append(Judgement(estimate, verdict, settled, basis, far, doubt=doubt))
+        judgements.append(
+            Judgement(
+                estimate=estimate,
+                verdict=verdict,
+                settled=settled,
+                basis=basis,
+                far=far,
+                doubt=doubt,
+                margin=margin,
+            )
+        )
     return judgements
 
 
@@ -350,6 +378,6 @@ class PairVerdicts:
         verdicts: dict[str, dict[Step, Verdict]] = {}
         for judgement in judge(self._slices, self._contenders, self._margin, base, self._hosts):
             estimate = judgement.estimate
-            if relative_of(estimate, self._margin).interval is not None:
+            if judgement.relative.interval is not None:
                 verdicts.setdefault(estimate.contender, {})[estimate.step] = judgement.verdict
         return verdicts

@@ -10,11 +10,9 @@ from slowdust.analysis.comparison.hosts import hosts_of
 from slowdust.analysis.comparison.ratio import Estimate, Interval, Relative
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.comparison.verdict import (
-    AMOUNTS,
     Judgement,
     judge,
     judge_estimates,
-    relative_of,
     stalls,
     tail_beyond,
     verdict_of,
@@ -22,7 +20,6 @@ from slowdust.analysis.comparison.verdict import (
 from slowdust.analysis.diff.model import (
     Condition,
     Diff,
-    Relation,
     Side,
     TestDifference,
     WorkDifference,
@@ -137,21 +134,13 @@ def _difference(
         group=after.group,
         clients=after.clients,
         contender=after.contender,
-        before=_relation(before),
-        after=_relation(after),
+        before=before.ratio if before.verdict else None,
+        after=after.ratio if after.verdict else None,
         work=work,
     )
     if (change := changes.get((Step.of(after), after.contender))) is not None:
-        difference.ratio, difference.verdict = change.estimate.ratio, change.verdict
-        difference.low, difference.high = change.estimate.bounds
+        difference.ratio = change.ratio
     return difference
-
-
-def _relation(result: Result) -> Relation | None:
-    if result.verdict is None or result.judged_rqps is None:
-        return None
-    low, high = result.judged_interval
-    return Relation(ratio=result.judged_rqps, low=low, high=high, verdict=result.verdict)
 
 
 def _work_differences(
@@ -169,16 +158,13 @@ def _work_differences(
     )
     differences = {}
     for place, change in judge_changes(first, second, WORK_MARGIN).items():
-        ratio, (low, high) = change.estimate.ratio, change.estimate.bounds
+        ratio = change.ratio_of_amounts
         earlier_ratio, later_ratio = (each[place].estimate.ratio for each in (first, second))
         if ratio is not None and earlier_ratio is not None and later_ratio is not None:
             differences[place] = WorkDifference(
                 before=earlier_ratio,
                 after=later_ratio,
                 ratio=ratio,
-                low=low,
-                high=high,
-                verdict=AMOUNTS[change.verdict],
             )
     return differences
 
@@ -209,12 +195,12 @@ def judge_changes(before: Judgements, after: Judgements, margin: float) -> Judge
     estimates = []
     for place, earlier in before.items():
         later = after.get(place)
-        relative = None if later is None else _change(earlier, later, margin)
+        relative = None if later is None else _change(earlier, later)
         if later is not None and relative is not None:
             estimates.append(_estimate(place, relative, earlier, later))
     judgements = {each.estimate.place: each for each in judge_estimates(estimates, margin)}
     return {
-        place: _doubted(judgement, before[place], after[place], margin)
+        place: _doubted(judgement, before[place], after[place])
         for place, judgement in judgements.items()
     }
 
@@ -245,10 +231,10 @@ def _joined(center: float, before: Interval | None, after: Interval | None) -> I
     return Interval(math.exp(center - reach), math.exp(center + reach))
 
 
-def _change(before: Judgement, after: Judgement, margin: float) -> Relative | None:
+def _change(before: Judgement, after: Judgement) -> Relative | None:
     """Return the ratio of ratios; where the verdicts are about different ones, that of totals."""
     if before.basis == after.basis:
-        return ratio_of(relative_of(before.estimate, margin), relative_of(after.estimate, margin))
+        return ratio_of(before.relative, after.relative)
     return _change_of_totals(before, after)
 
 
@@ -273,16 +259,16 @@ def _estimate(
     )
 
 
-def _doubted(change: Judgement, before: Judgement, after: Judgement, margin: float) -> Judgement:
+def _doubted(change: Judgement, before: Judgement, after: Judgement) -> Judgement:
     """Return the judgement, unsure where one experiment may have stalls and totals disagree."""
     totals = _change_of_totals(before, after)
     may_stall = any(
-        each.estimate.all_time is not None and stalls(each.estimate.all_time, margin)
+        each.estimate.all_time is not None and stalls(each.estimate.all_time, change.margin)
         for each in (before, after)
     )
     if totals is None or not may_stall or change.verdict == "unsure":
         return change
-    of_totals = verdict_of(totals.interval, totals.equivalence_interval, margin)
+    of_totals = verdict_of(totals.interval, totals.equivalence_interval, change.margin)
     return change if of_totals == change.verdict else replace(change, verdict="unsure")
 
 

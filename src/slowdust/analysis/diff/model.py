@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated, cast
+
 import msgspec
 
-from slowdust.analysis.model import Amount, Verdict
+from slowdust.ratios import Amount, Keys, Ratio, Verdict
 
 SCHEMA = 1
 
@@ -34,30 +36,15 @@ class Condition(msgspec.Struct, kw_only=True, omit_defaults=True):
     after: str | None = None
 
 
-class Relation(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A contender relative to the base of its own experiment."""
-
-    ratio: float
-    low: float | None = None
-    high: float | None = None
-    """95% interval of the ratio."""
-    verdict: Verdict
-    """The verdict of that experiment's report."""
-
-
 class WorkDifference(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Instructions per operation relative to the base's, in both experiments."""
 
     before: float
     after: float
     """Ratios of the contender to the base."""
-    ratio: float
-    """`after` / `before`."""
-    low: float | None = None
-    high: float | None = None
-    """95% interval of `ratio`."""
-    verdict: Amount
-    """`more` or `less` than before beyond doubt, `same` (margin 1%), else `unsure`."""
+    ratio: Annotated[Ratio, Keys("ratio", "low", "high", "verdict", Amount)]
+    """`after` / `before`: `more` or `less` than before beyond doubt, `same` (margin 1%), else
+    `unsure`."""
 
 
 class TestDifference(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -70,19 +57,19 @@ class TestDifference(msgspec.Struct, kw_only=True, omit_defaults=True):
     group: str
     clients: int
     contender: str
-    before: Relation | None = None
-    after: Relation | None = None
-    """The relation there; absent where that experiment has no verdict on it."""
-    ratio: float | None = None
-    """Ratio of ratios, after / before; absent where one of the two has no verdict."""
-    low: float | None = None
-    high: float | None = None
-    """95% interval of `ratio`."""
-    verdict: Verdict | None = None
-    """`slower` or `faster` than before beyond doubt, relative to the base; `same` if the change is
-    less than the margin; else `unsure`."""
+    before: Ratio | None = None
+    after: Ratio | None = None
+    """The ratio to the base there; absent where that experiment has no verdict on it."""
+    ratio: Annotated[Ratio | None, Keys("ratio", "low", "high", "verdict")] = None
+    """Ratio of ratios, after / before; absent where one of the two has no verdict. `slower` or
+    `faster` than before beyond doubt, relative to the base; `same` if the change is less than the
+    margin; else `unsure`."""
     work: WorkDifference | None = None
     """The change of work; absent where it was not counted in both."""
+
+    @property
+    def verdict(self) -> Verdict | None:
+        return None if self.ratio is None else cast("Verdict | None", self.ratio.verdict)
 
     @property
     def verdict_changed(self) -> bool:

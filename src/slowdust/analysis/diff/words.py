@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from slowdust.analysis.diff.model import Condition, Diff, TestDifference, WorkDifference
-from slowdust.analysis.model import Verdict
-from slowdust.analysis.model.result import bound_nearer_1
-from slowdust.ratios import Rounding, distance, ratio, with_bound, work_in_words
-from slowdust.units import known
+from slowdust.analysis.diff.model import (
+    Condition,
+    Diff,
+    TestDifference,
+    WorkDifference,
+)
+from slowdust.ratios import Rounding, Verdict, distance, ratio, with_bound, work_in_words
 from slowdust.wording import counted, listing, shortened, step_label
 
 _MOST_NAMED = 8
@@ -104,8 +106,8 @@ def _changed_tests(diff: Diff, compared: Sequence[TestDifference]) -> list[str]:
 
 def _rank(test: TestDifference) -> tuple[bool, float]:
     """Return a sort key: slower tests before faster ones, the surest change first."""
-    bound = bound_nearer_1(test.low, test.high) or 1.0
-    return test.verdict != "slower", -abs(bound - 1)
+    bound = test.ratio and test.ratio.bound
+    return test.verdict != "slower", -abs((bound or 1.0) - 1)
 
 
 def _sentence(diff: Diff, test: TestDifference) -> str:
@@ -114,9 +116,9 @@ def _sentence(diff: Diff, test: TestDifference) -> str:
     Not 'is slower': the base may have become faster.
     """
     assert test.ratio is not None
-    verb = "lost" if test.ratio < 1 else "gained"
-    bound = bound_nearer_1(test.low, test.high)
-    change = with_bound(f"has {verb} {distance(test.ratio)} against {diff.base}", bound)
+    verb = "lost" if test.ratio.value < 1 else "gained"
+    words = f"has {verb} {distance(test.ratio.value)} against {diff.base}"
+    change = with_bound(words, test.ratio.bound)
     return f"{label_of(diff, test)} {change}: {_ratios(test)}."
 
 
@@ -124,12 +126,12 @@ def _ratios(test: TestDifference) -> str:
     """Write 'rqps 0.99, then 0.92'."""
     assert test.before is not None
     assert test.after is not None
-    return f"rqps {ratio(test.before.ratio)}, then {ratio(test.after.ratio)}"
+    return f"rqps {ratio(test.before.value)}, then {ratio(test.after.value)}"
 
 
 def _rest(compared: Sequence[TestDifference]) -> list[str]:
     rest = [test for test in compared if test.verdict in ("same", "unsure")]
-    bounds = known(test.low for test in rest)
+    bounds = [test.ratio.low for test in rest if test.ratio and test.ratio.low is not None]
     if not bounds or len(bounds) < len(rest) or min(bounds) >= 1:
         return []
     others = "Nothing else" if len(rest) < len(compared) else "Nothing"
@@ -155,7 +157,7 @@ def _changed_verdicts(diff: Diff, compared: Sequence[TestDifference]) -> list[st
 
 def _changed_work(diff: Diff) -> list[str]:
     with_work = [(test, test.work) for test in diff.tests if test.work is not None]
-    changed = [(test, work) for test, work in with_work if work.verdict in ("more", "less")]
+    changed = [(test, work) for test, work in with_work if work.ratio.verdict in ("more", "less")]
     if not with_work:
         return []
     if not changed:
@@ -167,8 +169,7 @@ def _changed_work(diff: Diff) -> list[str]:
 
 
 def _work(work: WorkDifference) -> str:
-    bound = bound_nearer_1(work.low, work.high)
-    return f"({with_bound(work_in_words(work.ratio), bound)})"
+    return f"({with_bound(work_in_words(work.ratio.value), work.ratio.bound)})"
 
 
 def _changed_conditions(conditions: Sequence[Condition]) -> list[str]:

@@ -25,8 +25,6 @@ from slowdust.analysis.model.report import (
     Report,
 )
 from slowdust.analysis.model.result import (
-    AllTimeRatio,
-    Amount,
     AmountDifference,
     Basis,
     BesideResult,
@@ -37,14 +35,12 @@ from slowdust.analysis.model.result import (
     FrontierPoint,
     GroupResult,
     HostResult,
-    MetricComparison,
     Needed,
     Part,
     PartName,
     ResponseTime,
     Result,
     StorageUse,
-    Verdict,
     Work,
     Writers,
 )
@@ -67,8 +63,6 @@ from slowdust.analysis.model.waits import (
 __all__ = [
     "BUCKETS_US",
     "SCHEMA",
-    "AllTimeRatio",
-    "Amount",
     "AmountDifference",
     "Answer",
     "AtRecall",
@@ -96,7 +90,6 @@ __all__ = [
     "IndexResult",
     "JoinedExperiment",
     "Memory",
-    "MetricComparison",
     "Needed",
     "Noise",
     "Part",
@@ -115,7 +108,6 @@ __all__ = [
     "StorageUse",
     "SyncCost",
     "TestConcurrency",
-    "Verdict",
     "WaitCost",
     "Work",
     "Writers",

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal, cast
 
 import msgspec
 
 from slowdust.analysis.metrics import PerOperation
+from slowdust.ratios import Amount, Keys, Ratio, Verdict
 from slowdust.store.count import Source
 from slowdust.store.latency import LatencyUs
 from slowdust.store.printed import Counters
 from slowdust.units import Microsecond, Second
 
-Verdict = Literal["faster", "slower", "same", "unsure"]
-Amount = Literal["less", "more", "same", "unsure"]
-"""Verdict on a metric of which no amount is good or bad in itself."""
 Basis = Literal["typical", "all time"]
 """The ratio that a verdict is about: that of typical blocks, or that of totals."""
 EvidenceKind = Literal[
@@ -49,11 +47,8 @@ class BesideResult(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Operations per second that it did."""
     alone_qps: float | None = None
     """The test's own rate without it, in slices next to those with it."""
-    relative: float | None = None
+    relative: Annotated[Ratio | None, Keys("relative", "low", "high")] = None
     """The test's own rate with it / without it, of typical slices."""
-    low: float | None = None
-    high: float | None = None
-    """95% interval of `relative`."""
     p50_us: float | None = None
     p95_us: float | None = None
     p99_us: float | None = None
@@ -167,31 +162,23 @@ class StorageUse(msgspec.Struct, kw_only=True, omit_defaults=True):
     disk_reads_per_s: float | None = None
     """Pages per second that the driver read directly from the same file, with as many threads as
     there are clients, beside the slices; absent for tests that write."""
-    of_disk: float | None = None
-    """The first of these two / the second, paired slice by slice."""
-    of_disk_low: float | None = None
-    of_disk_high: float | None = None
-    """95% interval of `of_disk`, which the moments of the incarnations have a part in: whether two
-    contenders differ is told by `share_ratio`."""
-    share_ratio: float | None = None
+    of_disk: Annotated[Ratio | None, Keys("of_disk", "of_disk_low", "of_disk_high")] = None
+    """The first of these two / the second, paired slice by slice. The moments of the incarnations
+    have a part in its interval: whether two contenders differ is told by `share`."""
+    share: Annotated[
+        Ratio | None, Keys("share_ratio", "share_low", "share_high", "share_verdict", Amount)
+    ] = None
     """`of_disk` / the base's, paired block by block; absent for the base."""
-    share_low: float | None = None
-    share_high: float | None = None
-    """95% interval of `share_ratio`."""
-    share_verdict: Literal["less", "more", "same", "unsure"] | None = None
-    """Verdict on `share_ratio`; absent for the base."""
     written_kb: float | None = None
     """KB written per operation from the beginning of the step until nothing was left to be written,
     all operations of the step included; absent for tests that only read."""
     log_kb: float | None = None
     """KB of the server's log among these, by its own count; absent where it does not count them."""
-    written_ratio: float | None = None
+    written: Annotated[
+        Ratio | None,
+        Keys("written_ratio", "written_low", "written_high", "written_verdict", Amount),
+    ] = None
     """`written_kb` / the base's, paired by incarnation; 1 for the base."""
-    written_low: float | None = None
-    written_high: float | None = None
-    """95% interval of `written_ratio`."""
-    written_verdict: Literal["less", "more", "same", "unsure"] | None = None
-    """Verdict on `written_ratio`; absent for the base."""
 
 
 class HostResult(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -200,11 +187,9 @@ class HostResult(msgspec.Struct, kw_only=True, omit_defaults=True):
     host: str
     qps: float
     """Total over total time of the host's own slices."""
-    rqps: float | None = None
-    """1 for the base; absent if no block of the host could be paired."""
-    low: float | None = None
-    high: float | None = None
-    """95% interval of what the host itself would show with more starts of its servers."""
+    ratio: Annotated[Ratio | None, Keys("rqps", "low", "high")] = None
+    """1 for the base; absent if no block of the host could be paired. The interval is that of what
+    the host itself would show with more starts of its servers."""
     blocks: int | None = None
     """Blocks that were compared; absent for the base."""
     incarnations: int
@@ -215,31 +200,7 @@ class GroupResult(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     group: str
     hosts: list[str]
-    rqps: float | None = None
-    low: float | None = None
-    high: float | None = None
-    verdict: Verdict
-
-
-def bound_nearer_1(low: float | None, high: float | None) -> float | None:
-    """Return the bound nearer 1 of the interval of a ratio.
-
-    None without an interval, and for one that includes 1.
-    """
-    if low is None or high is None or low <= 1 <= high:
-        return None
-    return low if low > 1 else high
-
-
-class MetricComparison(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A metric, or a percentile of response times, relative to the base's: paired by blocks."""
-
-    ratio: float
-    """The typical ratio of a block; that of the totals is in `per_op_relative`."""
-    low: float | None = None
-    high: float | None = None
-    """95% interval of `ratio`; absent with fewer than two blocks."""
-    verdict: Amount
+    ratio: Annotated[Ratio, Keys("rqps", "low", "high", "verdict")]
 
 
 class ResponseTime(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -247,11 +208,8 @@ class ResponseTime(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     mean_us: Microsecond
     """Mean over all operations of all slices."""
-    relative: float | None = None
+    relative: Annotated[Ratio | None, Keys("relative", "low", "high")] = None
     """Ratio, above 1 if answers take longer; 1 for the base; absent if no block could be paired."""
-    low: float | None = None
-    high: float | None = None
-    """95% interval of `relative`; absent for the base and with fewer than two blocks."""
 
 
 class Writers(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -290,15 +248,6 @@ class Needed(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Time to add: of the budget for this test alone; of long steps, the time of all of them."""
 
 
-class AllTimeRatio(msgspec.Struct, kw_only=True):
-    """Relative throughput as the ratio of totals: operations over time, silent slices included."""
-
-    rqps: float
-    low: float
-    high: float
-    """95% interval."""
-
-
 class Work(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Counted work per operation, relative to the base's."""
 
@@ -309,13 +258,9 @@ class Work(msgspec.Struct, kw_only=True, omit_defaults=True):
     instructions: float
     """Instructions in user mode per operation, of the session's own process or thread; of all of
     the server's where a PMU could not tell the session apart."""
-    ratio: float | None = None
-    """Contender / base, as the geometric mean over what both did; 1 for the base."""
-    low: float | None = None
-    high: float | None = None
-    """95% interval of `ratio`; absent for the base."""
-    verdict: Amount | None = None
-    """`more`, `less` or `same` work (margin 1%), else `unsure`; absent for the base."""
+    ratio: Annotated[Ratio | None, Keys("ratio", "low", "high", "verdict", Amount)] = None
+    """Contender / base, as the geometric mean over what both did; 1 for the base. Its verdict is
+    `more`, `less` or `same` work (margin 1%), else `unsure`."""
     background: float | None = None
     """Instructions per operation of the server's other threads and processes; absent where they
     were not counted apart."""
@@ -336,9 +281,13 @@ class Work(msgspec.Struct, kw_only=True, omit_defaults=True):
         return self.background / self.instructions
 
     @property
+    def verdict(self) -> Amount | None:
+        return None if self.ratio is None else cast("Amount | None", self.ratio.verdict)
+
+    @property
     def bound(self) -> float | None:
         """The bound nearer 1 of its interval; None without an interval that excludes 1."""
-        return bound_nearer_1(self.low, self.high)
+        return None if self.ratio is None else self.ratio.bound
 
 
 class Failures(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -383,17 +332,16 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     qps: float
     """Total over total time of all slices, in `unit`; the median rate of long steps and of single
     runs, which have no totals. 0 where no execution had the right result."""
-    rqps: float | None = None
+    typical: Annotated[Ratio | None, Keys("rqps", "low", "high")] = None
     """Relative throughput of typical blocks, 1 for the base; absent if no block has that of both
-    contenders. The verdict is about it, unless `basis` is 'all time'."""
-    low: float | None = None
-    high: float | None = None
-    """95% interval of rqps; absent for the base and with fewer than two blocks."""
-    verdict: Verdict | None = None
-    """None for the base, where nothing could be compared, and for single runs: one run does not
-    say how far another would be from it."""
-    all_time: AllTimeRatio | None = None
-    """The ratio of totals; absent for the base, long steps and single runs."""
+    contenders."""
+    ratio: Annotated[Ratio | None, Keys(verdict="verdict")] = None
+    """The one of `typical` and `all_time` that the verdict is about: what reports print, colour and
+    rank. The verdict is None for the base, where nothing could be compared, and for single runs:
+    one run does not say how far another would be from it."""
+    all_time: Annotated[Ratio | None, Keys("rqps", "low", "high", nested=True)] = None
+    """The ratio of totals, operations over time, silent slices included; absent for the base, long
+    steps and single runs."""
     basis: Basis | None = None
     """The ratio that the verdict is about: rqps, or that of `all_time` where stalls make the two
     differ; absent without a verdict."""
@@ -422,9 +370,10 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Totals over slices / operations; analysis/metrics.py has the keys."""
     per_op_relative: PerOperation | None = None
     """Each value / the base's; None for the base; absent where the base's is 0 or absent."""
-    compared: dict[str, MetricComparison] = {}
-    """Metrics with an interval and a verdict, by their keys; analysis/metrics.py has those in
-    `COMPARED`. Empty for the base, and for single runs."""
+    compared: dict[str, Ratio] = {}
+    """Metrics, and percentiles of response times, relative to the base's, paired by blocks: the
+    typical ratio of a block, and an `Amount` as verdict; that of totals is in `per_op_relative`.
+    Keys are those of `COMPARED` in analysis/metrics.py. Empty for the base, and for single runs."""
     peak_vsz_gb: float | None = None
     peak_rss_gb: float | None = None
     work: Work | None = None
@@ -476,19 +425,19 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Notes in words: 'client was the limit', 'errors', 'retries', ..."""
 
     @property
-    def judged_rqps(self) -> float | None:
-        """The ratio that the verdict is about: what reports print, colour and rank."""
-        return self.rqps if self._all_time is None else self._all_time.rqps
+    def verdict(self) -> Verdict | None:
+        return None if self.ratio is None else cast("Verdict | None", self.ratio.verdict)
 
     @property
     def typical_beside(self) -> float | None:
         """The typical ratio, to be told where stalls make the verdict one about all time."""
-        return self.rqps if self.has_stalls else None
+        return self.typical.value if self.has_stalls and self.typical is not None else None
 
     @property
     def has_stalls(self) -> bool:
         """Whether stalls, its own or the base's, make the verdict one about all time."""
-        return self._all_time is not None and not self.outlasts_slices
+        is_of_totals = self.basis == "all time" and self.all_time is not None
+        return is_of_totals and not self.outlasts_slices
 
     @property
     def has_other_plan(self) -> bool:
@@ -500,18 +449,4 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
 
         None without an interval that excludes 1.
         """
-        return bound_nearer_1(*self.judged_interval)
-
-    def lies_beyond(self, margin: float) -> bool:
-        """Return whether all of the interval is beyond the margin, on one side of 1."""
-        return self.bound is not None and not 1 / (1 + margin) <= self.bound <= 1 + margin
-
-    @property
-    def _all_time(self) -> AllTimeRatio | None:
-        return self.all_time if self.basis == "all time" else None
-
-    @property
-    def judged_interval(self) -> tuple[float | None, float | None]:
-        """The bounds of the 95% interval of `judged_rqps`; None without one."""
-        judged = self if self._all_time is None else self._all_time
-        return judged.low, judged.high
+        return None if self.ratio is None else self.ratio.bound

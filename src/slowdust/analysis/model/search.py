@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
-from slowdust.analysis.model.result import Verdict
+from slowdust.ratios import Keys, Ratio
 from slowdust.units import Second
 
 
@@ -24,13 +26,9 @@ class AtRecall(msgspec.Struct, kw_only=True, omit_defaults=True):
     recall: float
     qps: float | None = None
     """Interpolated QPS, geometric mean over `starts`; absent where one of them has none."""
-    rqps: float | None = None
+    ratio: Annotated[Ratio | None, Keys("rqps", "low", "high", "verdict")] = None
     """That QPS / the base's in the same starts; 1 for the base, absent where a start of either of
     the two has none."""
-    low: float | None = None
-    high: float | None = None
-    """95% interval of `rqps`; absent for the base, and with one incarnation."""
-    verdict: Verdict | None = None
     reason: str | None = None
     """Why `qps` is absent, or why it is not compared."""
     starts: int | None = None
@@ -65,12 +63,9 @@ class IndexResult(msgspec.Struct, kw_only=True, omit_defaults=True):
     contender: str
     build_s: Second | None = None
     """Time to build and drop it; absent where it was not measured, as the next four are."""
-    relative: float | None = None
-    """That time / the base's, from the slices in pairs; above 1 if it takes longer."""
-    low: float | None = None
-    high: float | None = None
-    verdict: Verdict | None = None
-    """Verdict on the rate of builds: `faster` if it takes less time."""
+    relative: Annotated[Ratio | None, Keys("relative", "low", "high", "verdict")] = None
+    """That time / the base's, from the slices in pairs; above 1 if it takes longer. The verdict is
+    that on the rate of builds: `faster` if it takes less time."""
     bytes: float | None = None
     """Size on disk, mean over the incarnations."""
     bytes_relative: float | None = None

@@ -40,6 +40,7 @@ from slowdust.analysis.recall.starts import (
     reach,
 )
 from slowdust.benchmarks import known_test
+from slowdust.ratios import Ratio
 from slowdust.store.search import IndexSize, Recall
 from slowdust.store.slice import Slice
 
@@ -133,8 +134,8 @@ def add_recall(results: Sequence[Result], recalls: Sequence[Recall], base: str) 
                 f"{in_percent(of_base)}: its QPS is of other answers, and is to be read at equal "
                 "recall"
             )
-            result.rqps = result.low = result.high = None
-            result.verdict = result.all_time = result.basis = result.needed = None
+            result.typical = result.ratio = result.all_time = None
+            result.basis = result.needed = None
 
 
 def finds_another_share(recall: float, of_base: float) -> bool:
@@ -194,7 +195,7 @@ def _at(level: _Level, base: str, judgement: Judgement | None, hosts: Hosts) -> 
     if at.qps is None:
         at.reason = own.reason()
     elif of_base is None:
-        at.rqps = 1.0
+        at.ratio = Ratio(1.0)
     elif of_base.lacking:
         at.reason = of_base.reason(base)
     elif level.is_of_several(hosts):
@@ -202,9 +203,7 @@ def _at(level: _Level, base: str, judgement: Judgement | None, hosts: Hosts) -> 
     elif judgement is None:
         at.reason = _NOT_COMPARED
     else:
-        estimate = judgement.estimate
-        at.rqps, at.verdict = estimate.ratio, judgement.verdict
-        at.low, at.high = estimate.bounds
+        at.ratio = judgement.ratio
     return at
 
 
@@ -274,16 +273,9 @@ def _index(
     result = IndexResult(index=kind, contender=contender)
     if build is not None and build.qps > 0:
         result.build_s = build.clients / build.qps
-        low, high = build.judged_interval
-        result.relative = _inverse(build.judged_rqps)
-        result.low, result.high = _inverse(high), _inverse(low)
-        result.verdict = build.verdict
+        result.relative = build.ratio.inverse() if build.ratio and build.ratio.value else None
     if own := stored.get((kind, contender)):
         result.bytes = fmean(own)
         if of_base := stored.get((kind, base)):
             result.bytes_relative = result.bytes / fmean(of_base) if fmean(of_base) else None
     return result
-
-
-def _inverse(ratio: float | None) -> float | None:
-    return 1 / ratio if ratio else None

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
 from slowdust.analysis.comparison.relative import BlockRatios, Step, block_ratios, step_of
-from slowdust.analysis.comparison.verdict import AMOUNTS, Judgement, judge_cells
+from slowdust.analysis.comparison.verdict import Judgement, judge_cells
 from slowdust.analysis.metrics import (
     COMPARED,
     BesidePercentile,
@@ -27,7 +27,7 @@ from slowdust.analysis.metrics import (
     Metric,
     Percentile,
 )
-from slowdust.analysis.model import MetricComparison, Result
+from slowdust.analysis.model import Result
 from slowdust.analysis.results.beside import rate_beside
 from slowdust.analysis.results.latency import percentile_ns
 from slowdust.store.latency import Histogram
@@ -132,7 +132,8 @@ def add_comparisons(
     for quantity in COMPARED:
         for judgement in judge_quantity(quantity, pairs, margin, hosts):
             result = comparable[judgement.estimate.place]
-            result.compared[quantity.key] = _comparison(judgement)
+            if (ratio := judgement.ratio_of_amounts) is not None:
+                result.compared[quantity.key] = ratio
     for pair in pairs:
         result = comparable[pair.step, pair.contender]
         if missing := _percentiles_left_out(result):
@@ -155,14 +156,6 @@ def _percentiles_left_out(result: Result) -> str:
         return ""
     percentiles = (quantity for quantity in COMPARED if isinstance(quantity, Percentile))
     return ", ".join(p.field for p in percentiles if p.key not in result.compared)
-
-
-def _comparison(judgement: Judgement) -> MetricComparison:
-    estimate = judgement.estimate
-    assert estimate.ratio is not None, "cells without a block are left out"
-    low, high = estimate.bounds
-    verdict = AMOUNTS[judgement.verdict]
-    return MetricComparison(ratio=estimate.ratio, low=low, high=high, verdict=verdict)
 
 
 def _value_of(quantity: Compared, margin: float) -> tuple[Value, float]:

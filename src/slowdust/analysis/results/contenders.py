@@ -221,7 +221,7 @@ def memory_of(results: Sequence[Result], infos: Sequence[ContenderInfo]) -> list
 
 
 def _memory_of(info: ContenderInfo, results: Sequence[Result], base: str) -> Memory:
-    ratios = known(result.judged_rqps for result in results if result.contender != base)
+    ratios = [r.ratio.value for r in results if r.contender != base and r.ratio is not None]
     rss = _peak(results, lambda result: result.peak_rss_gb)
     pool = None if info.buffer_pool_bytes is None else info.buffer_pool_bytes / _BYTES_PER_GB
     return Memory(

@@ -298,7 +298,7 @@ def _clause(part: Part, result: Result, functions: FunctionChanges | None) -> st
     unit = operation(result.unit)
     if part.name == "instructions":
         assert result.work is not None and result.work.ratio is not None, "they were counted"
-        return f"{instructions(result.work.ratio)} per {unit}{_in_functions(functions)}"
+        return f"{instructions(result.work.ratio.value)} per {unit}{_in_functions(functions)}"
     if part.name == "time per instruction":
         time = "more" if part.change > 0 else "less"
         return f"each instruction took {time} time: clock rate, caches or other load on the machine"

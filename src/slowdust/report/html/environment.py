@@ -35,6 +35,7 @@ def environment() -> Environment:
         share=cells.share,
         signed_amount=cells.signed_amount,
         ratio=cells.ratio,
+        value=cells.value,
         measured=cells.measured,
         with_relative=cells.with_relative,
         comparison=cells.comparison,
