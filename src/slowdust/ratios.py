@@ -8,7 +8,8 @@ tables have it as a number, with `interval` behind it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal, final
 
@@ -91,6 +92,19 @@ class Keys:
             for part, key in (*parts, ("verdict", self.verdict))
             if key is not None
         }
+
+
+@dataclass(frozen=True)
+class Margins:
+    """The largest differences from 1 that count as none."""
+
+    usual: float
+    own: Mapping[str, float] = field(default_factory=dict)
+    """Test, or key of a metric -> its own margin."""
+
+    def of(self, name: str, usual: float | None = None) -> float:
+        """Return the margin of a test or a metric; `usual` replaces the experiment's."""
+        return self.own.get(name, self.usual if usual is None else usual)
 
 
 PLAIN = Keys("ratio", "low", "high", "verdict", Literal[Verdict, Amount])

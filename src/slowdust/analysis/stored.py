@@ -133,12 +133,13 @@ def analyse(
     report = _report(manifest, slices, base, counts=counts, profiles=profiles, waits=waits)
     report.typed = None if typed in ("", manifest.experiment) else typed
     hosts = hosts_of(manifest)
-    verdicts = PairVerdicts(slices, report.contenders, report.margin, hosts)
+    margins = manifest.method.margins
+    verdicts = PairVerdicts(slices, report.contenders, margins, hosts)
     report.group_changes = changes_of_report(report, lines_of(manifest.contenders), bands, verdicts)
     cells = block_ratios(slices, base, report.contenders)
     moves = [move for own in by_host(cells, hosts) for move in common_moves(own, report.margin)]
     if report.hosts:
-        judged = judge_cells(cells, report.margin, hosts)
+        judged = judge_cells(cells, margins, hosts)
         report.host_disagreements = host_disagreements(judged, report.margin)
     report.notes = [
         *sentences_about_hosts(report),
@@ -173,7 +174,7 @@ def _report(
     add_notes_about_work(results, manifest, contenders)
     add_work_beside(results, slices, hosts)
     add_storage(results, manifest, slices, contenders)
-    add_comparisons(results, slices, contenders, manifest.method.margin, hosts)
+    add_comparisons(results, slices, contenders, manifest.method.margins, hosts)
     add_rows_and_pages(results, manifest, base)
     add_work(results, counts, contenders, manifest.workload, hosts)
     withdraw_comparisons(results, base)
@@ -192,6 +193,7 @@ def _report(
         base=base,
         contenders=contenders,
         margin=manifest.method.margin,
+        margins=manifest.method.own_margins or None,
         results=results,
         tldr=[],
         contender_info=infos,
@@ -201,7 +203,7 @@ def _report(
         frontier=frontier_of(results),
         memory=memory_of(results, infos),
         searches=search_comparisons(
-            results, slices, manifest.recalls, contenders, manifest.method.margin, hosts=hosts
+            results, slices, manifest.recalls, contenders, manifest.method.margins, hosts=hosts
         ),
         indexes=index_results(results, manifest.index_sizes, contenders),
         plan_differences=differences,

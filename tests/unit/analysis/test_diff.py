@@ -63,7 +63,7 @@ def test_a_verdict_may_differ_where_no_change_is_sure(snapshot: SnapshotAssertio
     changed = [test for diff in diffs for test in diff.tests if test.verdict_changed]
     assert changed, "no night of these decided otherwise than the other"
     assert {test.verdict for test in changed} <= {"same", "unsure"}
-    assert diffs == snapshot
+    assert [diff.summary for diff in diffs] == snapshot
 
 
 def test_equal_nights_seldom_differ() -> None:

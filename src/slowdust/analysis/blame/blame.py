@@ -18,7 +18,7 @@ from slowdust.analysis.blame.model import Blame, LineBlame, Part, Step, StepRati
 from slowdust.analysis.history.chaining import Experiment
 from slowdust.analysis.history.history import Choice, history_of
 from slowdust.analysis.history.model import History, LineHistory, Point, PointWork, Series
-from slowdust.analysis.history.series import verdict_between
+from slowdust.analysis.history.series import verdict_of_interval
 from slowdust.analysis.results.failures import sentences_about_failures
 from slowdust.analysis.stored import Stored
 from slowdust.analysis.story.answer import unfinished
@@ -36,15 +36,14 @@ def blame_of(stored: Sequence[Stored], choice: Choice) -> Blame:
         return relative[version]
 
     first = history_of(experiments, with_changes(choice, base=None))
-    margin = max((each.manifest.method.margin for each in stored), default=0.0)
     lines = []
     for line in first.lines:
         versions = [version.label for version in line.versions]
         steps = [
-            _step(_same(beside(before), line), before, after, margin)
+            _step(_same(beside(before), line), before, after)
             for before, after in pairwise(versions)
         ]
-        whole = _step(_same(beside(versions[0]), line), versions[0], versions[-1], margin)
+        whole = _step(_same(beside(versions[0]), line), versions[0], versions[-1])
         groups = group_blames(steps, whole)
         lines.append(
             LineBlame(
@@ -84,11 +83,11 @@ def _same(history: History, line: LineHistory) -> LineHistory | None:
     return next((each for each in history.lines if key(each) == key(line)), None)
 
 
-def _step(line: LineHistory | None, before: str, after: str, margin: float) -> Step:
+def _step(line: LineHistory | None, before: str, after: str) -> Step:
     """Return the step to a version from the one that a line is relative to."""
     if line is None or line.base != before:
         return Step(before=before, after=after, groups=[], tests=[])
-    groups, tests = (_parts(each, after, margin) for each in (line.groups, line.tests))
+    groups, tests = (_parts(each, after) for each in (line.groups, line.tests))
     for group in groups:
         if len(group.tests) == 1:
             # What its only test is sure of was judged with all others of the experiment.
@@ -100,14 +99,14 @@ def _step(line: LineHistory | None, before: str, after: str, margin: float) -> S
     return Step(before=before, after=after, groups=groups, tests=tests)
 
 
-def _parts(all_series: Sequence[Series], version: str, margin: float) -> list[Part]:
+def _parts(all_series: Sequence[Series], version: str) -> list[Part]:
     return [
         Part(
             name=series.name,
             group=series.group,
             clients=series.clients,
             tests=series.tests,
-            rqps=_throughput(point, margin),
+            rqps=_throughput(point),
             work=None if point.work is None else _work(point.work),
         )
         for series in all_series
@@ -116,14 +115,14 @@ def _parts(all_series: Sequence[Series], version: str, margin: float) -> list[Pa
     ]
 
 
-def _throughput(point: Point, margin: float) -> StepRatio:
-    verdict = "unsure" if point.unsure else verdict_between(point.ratio, margin)
-    ratio = replace(point.ratio, verdict=verdict, margin=margin)
-    return StepRatio(ratio=ratio, chained=bool(point.through))
+def _throughput(point: Point) -> StepRatio:
+    margin = point.ratio.margin or 0.0
+    verdict = "unsure" if point.unsure else verdict_of_interval(point.ratio, margin)
+    return StepRatio(ratio=replace(point.ratio, verdict=verdict), chained=bool(point.through))
 
 
 def _work(work: PointWork) -> StepRatio:
-    verdict = verdict_between(work.ratio, WORK_MARGIN)
+    verdict = verdict_of_interval(work.ratio, WORK_MARGIN)
     cost = {"faster": "slower", "slower": "faster"}
     ratio = replace(work.ratio, verdict=cost.get(verdict or "", verdict), margin=WORK_MARGIN)
     return StepRatio(ratio=ratio, chained=bool(work.through))

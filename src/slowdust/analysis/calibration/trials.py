@@ -162,7 +162,7 @@ def _judged(
     pair = [manifest.base, contender]
     ours = [record for record in slices if record.place.contender in pair]
     cpus = len(manifest.cpus)
-    for judgement in judge(ours, pair, manifest.method.margin):
+    for judgement in judge(ours, pair, manifest.method.margins):
         estimate = judgement.estimate
         step = estimate.step
         of_step = [record for record in ours if step_of(record) == step]

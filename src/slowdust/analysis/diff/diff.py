@@ -31,6 +31,7 @@ from slowdust.analysis.results.contenders import describe_method
 from slowdust.analysis.stored import Stored
 from slowdust.analysis.work import WORK_MARGIN, counts_by_step, judge_work, place_of
 from slowdust.errors import UsageError
+from slowdust.ratios import Margins
 from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.wording import shortened
 
@@ -62,20 +63,25 @@ def diff_of(before: Stored, after: Stored) -> Diff:
             f"{shortened(sorted(common))}: `slowdust report` has hosts beside each other"
         )
     base = _common_base(before.manifest, after.manifest)
-    margin = max(before.manifest.method.margin, after.manifest.method.margin)
+    margins = _larger(*(each.manifest.method.margins for each in (before, after)))
     diff = Diff(
         before=_side(before.manifest),
         after=_side(after.manifest),
         base=base,
-        margin=margin,
+        margin=margins.usual,
         summary=[],
         conditions=changed_conditions(before.manifest, after.manifest),
     )
     if base is not None:
-        diff.tests = _differences(before, after, base, margin)
+        diff.tests = _differences(before, after, base, margins)
     diff.notes = notes_about(diff)
     diff.summary = summary_of(diff)
     return diff
+
+
+def _larger(before: Margins, after: Margins) -> Margins:
+    own = {name: max(before.of(name), after.of(name)) for name in {**before.own, **after.own}}
+    return Margins(max(before.usual, after.usual), own)
 
 
 def _side(manifest: Manifest) -> Side:
@@ -100,10 +106,14 @@ def _common_base(before: Manifest, after: Manifest) -> str | None:
     return common[0] if common else None
 
 
-def _differences(before: Stored, after: Stored, base: str, margin: float) -> list[TestDifference]:
+def _differences(
+    before: Stored, after: Stored, base: str, margins: Margins
+) -> list[TestDifference]:
     reports = before.report(base), after.report(base)
     earlier, later = map(_results, reports)
-    changes = judge_changes(_judgements(before, reports[0]), _judgements(after, reports[1]), margin)
+    changes = judge_changes(
+        _judgements(before, reports[0]), _judgements(after, reports[1]), margins
+    )
     work = _work_differences(before, after, *reports)
     return [
         _difference(earlier[place], result, changes, work.get(place))
@@ -118,8 +128,8 @@ def _results(report: Report) -> _Results:
 
 def _judgements(stored: Stored, report: Report) -> Judgements:
     """Return the judgements that the report has a verdict of: others were not to be compared."""
-    hosts = hosts_of(stored.manifest)
-    judged = judge(stored.slices, report.contenders, report.margin, report.base, hosts)
+    hosts, margins = hosts_of(stored.manifest), stored.manifest.method.margins
+    judged = judge(stored.slices, report.contenders, margins, report.base, hosts)
     with_verdict = {place for place, result in _results(report).items() if result.verdict}
     places = [((each.estimate.step, each.estimate.contender), each) for each in judged]
     return {place: judgement for place, judgement in places if place in with_verdict}
@@ -186,7 +196,7 @@ def _judged_work(stored: Stored, report: Report) -> Iterator[tuple[tuple[Step, s
             yield (place, judgement.estimate.contender), judgement
 
 
-def judge_changes(before: Judgements, after: Judgements, margin: float) -> Judgements:
+def judge_changes(before: Judgements, after: Judgements, margins: Margins | float) -> Judgements:
     """Judge how ratios to the base changed from one experiment to another, all together.
 
     The ratio of a judgement is that of the ratios, after / before. Steps and contenders that only
@@ -198,7 +208,7 @@ def judge_changes(before: Judgements, after: Judgements, margin: float) -> Judge
         relative = None if later is None else _change(earlier, later)
         if later is not None and relative is not None:
             estimates.append(_estimate(place, relative, earlier, later))
-    judgements = {each.estimate.place: each for each in judge_estimates(estimates, margin)}
+    judgements = {each.estimate.place: each for each in judge_estimates(estimates, margins)}
     return {
         place: _doubted(judgement, before[place], after[place])
         for place, judgement in judgements.items()

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from statistics import NormalDist, fmean
 
+from msgspec.structs import replace
+
 from slowdust.analysis.comparison.hosts import hosts_of
 from slowdust.analysis.comparison.ratio import CONFIDENCE, EQUIVALENCE, Interval
 from slowdust.analysis.comparison.relative import Step
@@ -32,10 +34,14 @@ class Details:
         self.groups: dict[Step, str] = {}
         self.units: dict[Step, str] = {}
         self.margin = max(experiment.manifest.method.margin for experiment, _ in members)
+        self._margins = [experiment.manifest.method.margins for experiment, _ in members]
         for experiment, _ in members:
             for step, measured in experiment.steps.items():
                 self.groups.setdefault(step, measured.group)
                 self.units.setdefault(step, measured.unit)
+
+    def margin_of(self, test: str) -> float:
+        return max(margins.of(test) for margins in self._margins)
 
     @property
     def order(self) -> list[Step]:
@@ -58,7 +64,7 @@ def series_of(
                 labels[release],
                 ratio,
                 [labels[version] for version in ratio.through],
-                details.margin,
+                details.margin_of(step.test),
             )
             for release, ratio in ratios.items()
         ],
@@ -110,19 +116,14 @@ def _mean_of(points: Sequence[Point], margin: float) -> Point:
 def _point(version: str, ratio: Chained, through: list[str], margin: float) -> Point:
     return Point(
         version=version,
-        ratio=ratio.ratio,
+        ratio=replace(ratio.ratio, margin=margin),
         experiments=list(ratio.experiments),
         through=through,
-        unsure=_unsure(ratio, margin) or None,
+        unsure=(ratio.verdict or verdict_of_interval(ratio.ratio, margin)) == "unsure" or None,
     )
 
 
-def _unsure(ratio: Chained, margin: float) -> bool:
-    """Return whether a ratio is unsure, as its experiment says, or by the interval of several."""
-    return (ratio.verdict or verdict_between(ratio.ratio, margin)) == "unsure"
-
-
-def verdict_between(ratio: Ratio, margin: float) -> Verdict | None:
+def verdict_of_interval(ratio: Ratio, margin: float) -> Verdict | None:
     """Return the verdict of a ratio of rates by its 95% interval; None without one."""
     if ratio.interval is None:
         return None

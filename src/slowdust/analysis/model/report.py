@@ -184,6 +184,8 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     base: str
     contenders: list[str]
     margin: float
+    margins: dict[str, float] | None = None
+    """Test, or key of a metric -> its own margin; absent where none has one."""
     results: list[Result]
     answer: Answer | None = None
     """What a reader has to know first; absent for imported runs, calibrations and one contender."""

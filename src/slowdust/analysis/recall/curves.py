@@ -40,7 +40,7 @@ from slowdust.analysis.recall.starts import (
     reach,
 )
 from slowdust.benchmarks import known_test
-from slowdust.ratios import Ratio
+from slowdust.ratios import Margins, Ratio
 from slowdust.store.search import IndexSize, Recall
 from slowdust.store.slice import Slice
 
@@ -148,7 +148,7 @@ def search_comparisons(
     slices: Sequence[Slice],
     recalls: Sequence[Recall],
     contenders: Sequence[str],
-    margin: float,
+    margins: Margins | float,
     *,
     hosts: Hosts = ONE_HOST,
 ) -> list[SearchComparison]:
@@ -164,7 +164,7 @@ def search_comparisons(
         )
         curves[curve][result.contender].append(point)
     levels = _levels(curves, points_of(slices, recalls), contenders[0])
-    judged = _judged([level for level in levels if not level.is_of_several(hosts)], margin)
+    judged = _judged([level for level in levels if not level.is_of_several(hosts)], margins)
     return [
         SearchComparison(
             benchmark=curve.benchmark,
@@ -207,12 +207,12 @@ def _at(level: _Level, base: str, judgement: Judgement | None, hosts: Hosts) -> 
     return at
 
 
-def _judged(levels: Sequence[_Level], margin: float) -> dict[_Place, Judgement]:
+def _judged(levels: Sequence[_Level], margins: Margins | float) -> dict[_Place, Judgement]:
     comparable = [level for level in levels if len(level.pairs) >= _FEWEST_STARTS]
     estimates = estimate_pairs(
         [level.cell for level in comparable], [level.reading_error for level in comparable]
     )
-    judgements = judge_estimates(estimates, margin)
+    judgements = judge_estimates(estimates, margins)
     return {level.place: judgement for level, judgement in zip(comparable, judgements, strict=True)}
 
 

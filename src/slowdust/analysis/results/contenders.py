@@ -83,7 +83,9 @@ def describe_method(manifest: Manifest) -> dict[str, str]:
         **_memory(method),
         **_pool(method),
         **({"incarnations": str(method.incarnations)} if manifest.imported is None else {}),
-        "margin": f"{method.margin:.1%}",
+        "margin": ", ".join(
+            [f"{method.margin:.1%}", *(f"{k} {v:.1%}" for k, v in method.own_margins.items())]
+        ),
         **({"work": work} if (work := describe_work(manifest.counting)) else {}),
         **_known_value("seed", method.seed, "d"),
         "slowdust": manifest.slowdust,

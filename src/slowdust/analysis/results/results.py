@@ -61,13 +61,12 @@ def results_of(
 
     The comparison needs no more of `summarise` than `outline` returns.
     """
-    margin = manifest.method.margin
     is_unfinished = manifest.finished is None and manifest.imported is None
     by_step: dict[Step, dict[str, list[Slice]]] = defaultdict(lambda: defaultdict(list))
     for record in slices:
         by_step[step_of(record)][record.place.contender].append(record)
     hosts = hosts_of(manifest)
-    judged = judge(slices, contenders, margin, hosts=hosts)
+    judged = judge(slices, contenders, manifest.method.margins, hosts=hosts)
     judgements = {each.estimate.place: each for each in judged}
     # A joined experiment cannot go on, and more time does not shrink what hosts do differently.
     needed = {} if manifest.hosts else needed_of(judged, slices, manifest.method)

@@ -25,7 +25,7 @@ from slowdust.analysis.comparison.relative import (
 from slowdust.analysis.comparison.verdict import Judgement, judge_cells
 from slowdust.analysis.model import Result, StorageUse
 from slowdust.benchmarks import known_test
-from slowdust.ratios import Ratio
+from slowdust.ratios import Margins, Ratio
 from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.store.measured import DISK, SERVER, STORAGE
 from slowdust.store.preparation import LOG_BYTES, WRITTEN_BYTES, ServerCounters
@@ -83,7 +83,7 @@ def add_storage(
         use = result.storage
         if use is not None and estimate.interval is not None:
             use.of_disk = estimate.judged()
-    for judgement in _compared_shares(beside, contenders, manifest.method.margin, hosts):
+    for judgement in _compared_shares(beside, contenders, manifest.method.margins, hosts):
         estimate = judgement.estimate
         use = measured[estimate.place].storage
         if use is not None and estimate.interval is not None:
@@ -190,13 +190,13 @@ def _shares(beside: Mapping[_Place, Sequence[Slice]], hosts: Hosts) -> list[Esti
 def _compared_shares(
     beside: Mapping[_Place, Sequence[Slice]],
     contenders: Sequence[str],
-    margin: float,
+    margins: Margins,
     hosts: Hosts,
 ) -> list[Judgement]:
     """Judge the shares of the disk beside the base's, block by block."""
     slices = [record for own in beside.values() for record in own]
     cells = block_ratios(slices, contenders[0], contenders, _share)
-    return judge_cells([cell for cell in cells if cell.blocks], margin, hosts)
+    return judge_cells([cell for cell in cells if cell.blocks], margins, hosts)
 
 
 def _share(record: Slice) -> float:
@@ -228,7 +228,7 @@ class _Written:
                 own = self._counters.setdefault((each.step, each.contender), {})
                 own[each.incarnation] = each
         ratios = [cell for name in contenders[1:] for cell in self._ratios(name)]
-        judged = judge_cells(ratios, manifest.method.margin, hosts_of(manifest))
+        judged = judge_cells(ratios, manifest.method.margins, hosts_of(manifest))
         self._judged = {each.estimate.place: each for each in judged}
 
     def add(self, use: StorageUse, result: Result) -> None:

@@ -36,6 +36,7 @@ from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.unsupported_tests import leave_out_what_is_lacking
 from slowdust.experiment.view import Status
+from slowdust.ratios import Margins
 from slowdust.store.bounds import MOST_SLICES
 from slowdust.store.manifest import Method
 from slowdust.units import Second, format_duration
@@ -61,6 +62,7 @@ def method_of_slices(spec: Spec) -> Method:
         warmup_s=spec.warmup,
         budget_s=spec.budget,
         margin=spec.margin,
+        own_margins=spec.margins,
         memory_bytes=spec.memory,
         pool_bytes=spec.pool,
         incarnations=schedule.incarnations(spec, len(plan(spec))),
@@ -132,7 +134,7 @@ class TimedSlices(Pass[OpenTest]):
         self._round_trips = RoundTrips(contenders, self.journal)
         self._delays = Delays(contenders) if spec.is_calibration else None
         self._budget = schedule.Budget(spec.budget, self.journal.spent)
-        self._judge = Judge(contenders.names, spec.margin, self.journal)
+        self._judge = Judge(contenders.names, Margins(spec.margin, spec.margins), self.journal)
         self._seed = spec.seed
         self._remaining = Remaining(self._clock)
         self._round = 0
