@@ -21,7 +21,7 @@ from statistics import NormalDist, fmean, median
 import numpy as np
 
 from slowdust.analysis.model import AtRecall
-from slowdust.analysis.recall.curves import LEVELS, add_recall, search_comparisons
+from slowdust.analysis.recall import LEVELS, add_recall, search_comparisons
 from slowdust.analysis.results.results import outline, results_of
 from tests.unit.searches import BASE, OTHER, RATES, RECALLS, measured
 

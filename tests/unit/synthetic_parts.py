@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slowdust.analysis.explanation.parts import add_explanations
-from slowdust.analysis.model import FunctionChanges, Report, Result, Work
+from slowdust.analysis.functions.model import FunctionChanges
+from slowdust.analysis.model import Report, Result, Work
 from slowdust.analysis.stored import analyse
 from slowdust.analysis.story.reasons import add_reasons
 from slowdust.ratios import Amount, Ratio

@@ -22,8 +22,7 @@ from slowdust.analysis.model import (
     Result,
     Work,
 )
-from slowdust.analysis.preparation.facts import same_engine
-from slowdust.analysis.preparation.notes import OTHER_BUILD, quantities_of, work_differences
+from slowdust.analysis.preparation import OTHER_BUILD, quantities_of, same_engine, work_differences
 from slowdust.store.count import SYSTEM_CALLS
 from slowdust.store.manifest import ContenderFacts, Executed, Manifest, Plan
 from slowdust.store.preparation import ServerCounters

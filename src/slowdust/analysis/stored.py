@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from slowdust.analysis.advised import typed_name
-from slowdust.analysis.calibration.calibration import calibration_of
+from slowdust.analysis.calibration import calibration_of
 from slowdust.analysis.comparison.hosts import by_host, hosts_of
 from slowdust.analysis.comparison.relative import block_ratios
 from slowdust.analysis.comparison.together import common_moves
@@ -19,8 +19,8 @@ from slowdust.analysis.explanation.parts import add_explanations
 from slowdust.analysis.functions.changes import function_changes
 from slowdust.analysis.model import Report
 from slowdust.analysis.plans.compare import plan_differences, same_plans
-from slowdust.analysis.preparation.notes import add_notes_about_starts, add_notes_about_work
-from slowdust.analysis.recall.curves import add_recall, index_results, search_comparisons
+from slowdust.analysis.preparation import add_notes_about_starts, add_notes_about_work
+from slowdust.analysis.recall import add_recall, index_results, search_comparisons
 from slowdust.analysis.results.beside import add_work_beside, frontier_of
 from slowdust.analysis.results.compared import add_comparisons
 from slowdust.analysis.results.contenders import contender_info, describe_method, memory_of
@@ -40,7 +40,7 @@ from slowdust.analysis.story.notes import notes_about_report, sentences_about_ho
 from slowdust.analysis.story.reasons import add_reasons
 from slowdust.analysis.story.tldr import tldr_of
 from slowdust.analysis.versions import find_contender, lines_of
-from slowdust.analysis.waits.results import waits_of
+from slowdust.analysis.waits import waits_of
 from slowdust.analysis.work import add_work, notes_about_work
 from slowdust.errors import UsageError
 from slowdust.store.count import Count

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from slowdust.analysis.diff.model import Condition, Diff, TestDifference
-from slowdust.analysis.diff.words import label_of
+from slowdust.analysis.diff import Condition, Diff, TestDifference, label_of
 from slowdust.ratios import Ratio, ratio, with_interval, work_ratio
 from slowdust.report.html.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
 from slowdust.report.html.charts.marks import Mark, marks_of

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from slowdust.analysis.model import ContenderWaits, Difference, Explanation, FunctionChanges, Part
-from slowdust.analysis.waits.words import FEWEST_SYNCS
+from slowdust.analysis.functions.model import FunctionChanges
+from slowdust.analysis.model import ContenderWaits, Difference, Explanation, Part
+from slowdust.analysis.waits import FEWEST_SYNCS
 from slowdust.ratios import Ratio, interval, ratio
 from slowdust.report.markdown.table import or_absent
 from slowdust.store.profile import ProfileSource

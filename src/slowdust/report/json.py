@@ -12,8 +12,8 @@ from typing import Any, get_args, get_type_hints
 
 import msgspec
 
-from slowdust.analysis.blame.model import Blame
-from slowdust.analysis.diff.model import Diff
+from slowdust.analysis.blame import Blame
+from slowdust.analysis.diff import Diff
 from slowdust.analysis.explanation.one_result import Explained
 from slowdust.analysis.history.model import History
 from slowdust.analysis.metrics import COMPARED, METRICS

@@ -8,6 +8,7 @@ from slowdust.analysis.metrics import BESIDE, COMPARED, PERCENTILES, Metric
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.compared import judge_quantity, pairs_of
 from slowdust.analysis.stored import analyse
+from slowdust.ratios import Margins
 from slowdust.store.measured import STORAGE, Schedule
 from slowdust.store.printed import Printed
 from slowdust.store.slice import Slice
@@ -194,7 +195,7 @@ def test_a_longer_tail_shows_in_p99_alone() -> None:
     pairs = pairs_of(slices, ["a", "b"])
 
     by_key = {
-        quantity.key: {judged.verdict for judged in judge_quantity(quantity, pairs, 0.03)}
+        quantity.key: {judged.verdict for judged in judge_quantity(quantity, pairs, Margins(0.03))}
         for quantity in PERCENTILES
     }
 

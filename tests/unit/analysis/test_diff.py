@@ -10,8 +10,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.comparison.ratio import Interval, Relative
-from slowdust.analysis.diff.diff import diff_of, ratio_of
-from slowdust.analysis.diff.model import Diff, TestDifference
+from slowdust.analysis.diff import Diff, TestDifference, diff_of, ratio_of
 from slowdust.analysis.stored import Stored
 from slowdust.errors import UsageError
 from tests.unit.ratios import interval_of, value_of

@@ -13,8 +13,7 @@ import pytest
 from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.blame.blame import blame_of
-from slowdust.analysis.blame.model import Blame, Step
+from slowdust.analysis.blame import Blame, Step, blame_of
 from slowdust.analysis.stored import Stored
 from slowdust.report import json as data
 from slowdust.report.blame import html, markdown, terminal

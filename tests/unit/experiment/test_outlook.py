@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from slowdust.analysis.calibration.model import NeededTime
+from slowdust.analysis.model import NeededTime
 from slowdust.experiment import host_calibrations, outlook
 from slowdust.experiment.host_calibrations import KeptTest
 from slowdust.experiment.outlook import outlook_of

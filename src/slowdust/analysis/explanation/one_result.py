@@ -15,13 +15,8 @@ from slowdust import ratios
 from slowdust.analysis import advised
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.comparison.verdict import DIFFERENT
-from slowdust.analysis.model import (
-    ContenderInfo,
-    ContenderWaits,
-    FunctionChanges,
-    Report,
-    Result,
-)
+from slowdust.analysis.functions.model import FunctionChanges
+from slowdust.analysis.model import ContenderInfo, ContenderWaits, Report, Result
 from slowdust.analysis.results.contenders import NOT_SET
 from slowdust.analysis.stored import Stored
 from slowdust.analysis.story.unsure import command_for

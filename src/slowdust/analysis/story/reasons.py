@@ -16,19 +16,17 @@ from types import MappingProxyType
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.evidence import leading
 from slowdust.analysis.explanation.parts import GOOD_PART
+from slowdust.analysis.functions.model import UNNAMED, WHOLE_OBJECT, FunctionChange, FunctionChanges
 from slowdust.analysis.metrics import Cause
 from slowdust.analysis.model import (
     ContenderWaits,
     Evidence,
     EvidenceKind,
     Explanation,
-    FunctionChange,
-    FunctionChanges,
     Part,
     PartName,
     Result,
 )
-from slowdust.analysis.model.functions import UNNAMED, WHOLE_OBJECT
 from slowdust.analysis.results.notes import BUSY_PROGRAMS
 from slowdust.analysis.story.explain import Movement, explain
 from slowdust.benchmarks.model import Group

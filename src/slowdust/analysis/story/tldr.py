@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from slowdust.analysis.advised import typed_name
 from slowdust.analysis.model import AtRecall, Report, Result, StepRun, StorageUse, TestConcurrency
-from slowdust.analysis.recall.curves import LEVELS, finds_another_share
+from slowdust.analysis.recall import LEVELS, finds_another_share
 from slowdust.analysis.results.failures import levels_of, sentences_about_failed_steps
 from slowdust.analysis.results.notes import OPEN_LOOP
 from slowdust.analysis.results.results import by_step

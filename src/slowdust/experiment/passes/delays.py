@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from slowdust.analysis.calibration.trials import taken_share
+from slowdust.analysis.calibration import taken_share
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.placement import usable_cpus

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowdust.analysis.blame.groups import SINGLE, is_sure
-from slowdust.analysis.blame.model import LineBlame, Part, RatioKind, Step, StepRatio
+from slowdust.analysis.blame import SINGLE, LineBlame, Part, RatioKind, Step, StepRatio, is_sure
 from slowdust.ratios import Verdict, ratio, speed, work_in_words, work_ratio
 from slowdust.report.history import CHAINED
 from slowdust.report.markdown.table import ABSENT

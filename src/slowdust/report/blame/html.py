@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from markupsafe import Markup
 
-from slowdust.analysis.blame.model import Blame, GroupBlame, LineBlame, Part, RatioKind, Step
+from slowdust.analysis.blame import Blame, GroupBlame, LineBlame, Part, RatioKind, Step
 from slowdust.report.blame.cells import (
     CHAINED_LEGEND,
     HEADS,

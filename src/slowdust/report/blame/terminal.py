@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slowdust.analysis.blame.model import Blame, LineBlame, RatioKind
+from slowdust.analysis.blame import Blame, LineBlame, RatioKind
 from slowdust.report.blame.cells import (
     CHAINED_LEGEND,
     HEADS,

@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from slowdust.analysis.comparison.relative import Step, step_of
+from slowdust.analysis.functions.model import FunctionChanges
 from slowdust.analysis.metrics import Metric
-from slowdust.analysis.model import ContenderWaits, FunctionChanges, PlanDifference
+from slowdust.analysis.model import ContenderWaits, PlanDifference
 from slowdust.analysis.results.latency import shown_times
 from slowdust.analysis.results.notes import ONE_RUN
 from slowdust.analysis.work import has_work

@@ -1,10 +1,17 @@
-"""What changed from one experiment to another: verdicts, ratios and conditions."""
+"""What changed from one experiment to another: verdicts, ratios and conditions, and in words.
+
+`Diff` is what `slowdust diff --json` writes.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Annotated, cast
+
+import msgspec
 
 from slowdust.analysis.comparison.hosts import hosts_of
 from slowdust.analysis.comparison.ratio import Estimate, Interval, Relative
@@ -17,23 +24,116 @@ from slowdust.analysis.comparison.verdict import (
     tail_beyond,
     verdict_of,
 )
-from slowdust.analysis.diff.model import (
-    Condition,
-    Diff,
-    Side,
-    TestDifference,
-    WorkDifference,
-)
-from slowdust.analysis.diff.words import notes_about, summary_of
 from slowdust.analysis.history.circumstances import hosts_in_words, normalised_fact
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.contenders import describe_method
 from slowdust.analysis.stored import Stored
 from slowdust.analysis.work import WORK_MARGIN, counts_by_step, judge_work, place_of
 from slowdust.errors import UsageError
-from slowdust.ratios import Margins
+from slowdust.ratios import (
+    Amount,
+    Keys,
+    Margins,
+    Ratio,
+    Rounding,
+    Verdict,
+    distance,
+    ratio,
+    with_bound,
+    work_in_words,
+)
 from slowdust.store.manifest import ContenderFacts, Manifest
-from slowdust.wording import shortened
+from slowdust.wording import counted, listing, shortened, step_label
+
+SCHEMA = 1
+
+
+class Side(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One of the two experiments."""
+
+    experiment: str
+    started: str | None = None
+    """Start in ISO 8601, UTC."""
+    finished: bool
+    """Whether it was measured to its end."""
+    contenders: list[str]
+    """The contenders, the base first."""
+    tests: list[str]
+    """The tests."""
+
+
+class Condition(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A fact of the experiments that is not the same in both."""
+
+    subject: str
+    """What it is a fact of: 'method', 'host', or a contender's name."""
+    label: str
+    before: str | None = None
+    """The value; absent where the experiment has none."""
+    after: str | None = None
+
+
+class WorkDifference(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Instructions per operation relative to the base's, in both experiments."""
+
+    before: float
+    after: float
+    """Ratios of the contender to the base."""
+    ratio: Annotated[Ratio, Keys("ratio", "low", "high", "verdict", Amount)]
+    """`after` / `before`: `more` or `less` than before beyond doubt, `same` (margin 1%), else
+    `unsure`."""
+
+
+class TestDifference(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One test of one contender that both experiments have."""
+
+    __test__ = False  # pytest takes classes called Test... for tests
+
+    benchmark: str
+    test: str
+    group: str
+    clients: int
+    contender: str
+    before: Ratio | None = None
+    after: Ratio | None = None
+    """The ratio to the base there; absent where that experiment has no verdict on it."""
+    ratio: Annotated[Ratio | None, Keys("ratio", "low", "high", "verdict")] = None
+    """Ratio of ratios, after / before; absent where one of the two has no verdict. `slower` or
+    `faster` than before beyond doubt, relative to the base; `same` if the change is less than the
+    margin; else `unsure`."""
+    work: WorkDifference | None = None
+    """The change of work; absent where it was not counted in both."""
+
+    @property
+    def verdict(self) -> Verdict | None:
+        return None if self.ratio is None else cast("Verdict | None", self.ratio.verdict)
+
+    @property
+    def verdict_changed(self) -> bool:
+        if self.before is None or self.after is None:
+            return False
+        return self.before.verdict != self.after.verdict
+
+
+class Diff(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What changed from one experiment to another."""
+
+    schema: int = SCHEMA
+    before: Side
+    after: Side
+    base: str | None = None
+    """The contender to which all others are relative, the same in both; absent if there is none."""
+    margin: float
+    """Largest change of a ratio that counts as none: the larger margin of the two."""
+    summary: list[str]
+    """Sentences on what changed, the most important first."""
+    notes: list[str] = []
+    """Sentences on what cannot be compared, and why."""
+    conditions: list[Condition] = []
+    """What is not the same in both, beside the results."""
+    tests: list[TestDifference] = []
+    """The tests that both have, in the report's order."""
+
 
 _Results = Mapping[tuple[Step, str], Result]
 Judgements = Mapping[tuple[Step, str], Judgement]
@@ -356,3 +456,171 @@ def _changed(
         earlier, later = before.get(label), after.get(label)
         if earlier != later:
             yield Condition(subject=subject, label=label, before=earlier, after=later)
+
+
+_MOST_NAMED = 8
+"""The most changed tests that have a sentence of their own."""
+
+
+def summary_of(diff: Diff) -> list[str]:
+    compared = [test for test in diff.tests if test.verdict is not None]
+    if not compared:
+        return [
+            "No test of the one experiment can be compared with one of the other.",
+            *_changed_conditions(diff.conditions),
+        ]
+    return [
+        _tally(diff, compared),
+        *_changed_tests(diff, compared),
+        *_rest(compared),
+        *_changed_verdicts(diff, compared),
+        *_changed_work(diff),
+        *_changed_conditions(diff.conditions),
+    ]
+
+
+def notes_about(diff: Diff) -> list[str]:
+    before, after = diff.before, diff.after
+    notes = [
+        f"{side.experiment} is not finished: what it has is compared."
+        for side in (before, after)
+        if not side.finished
+    ]
+    if before.started is not None and before.started == after.started:
+        notes.append("Both began at the same time: one may be a copy of the other.")
+    for side, other in ((before, after), (after, before)):
+        lone = [name for name in side.contenders if name not in other.contenders]
+        if lone:
+            notes.append(f"Only {side.experiment} has {shortened(lone)}.")
+        lone = [test for test in side.tests if test not in other.tests]
+        if lone and len(lone) < len(side.tests):
+            what = "test" if len(lone) == 1 else "tests"
+            notes.append(f"Only {side.experiment} has the {what} {shortened(lone)}.")
+    if diff.base is None:
+        notes.append(
+            "The two have no contender of one name, so that no ratio of the one is comparable with "
+            "one of the other: rates of two experiments never are."
+        )
+    elif {before.contenders[0], after.contenders[0]} != {diff.base}:
+        notes.append(f"Both are taken relative to {diff.base}, which is not the base of both.")
+    notes += _notes_about_tests(diff)
+    return notes
+
+
+def label_of(diff: Diff, test: TestDifference) -> str:
+    levels = {each.clients for each in diff.tests}
+    label = step_label(test.test, test.clients, levels)
+    several = len({each.contender for each in diff.tests}) > 1
+    return f"{label} of {test.contender}" if several else label
+
+
+def _notes_about_tests(diff: Diff) -> list[str]:
+    without = [label_of(diff, test) for test in diff.tests if test.verdict is None]
+    if not without:
+        return []
+    return [f"Without a verdict in one of the two, and so not compared: {shortened(without)}."]
+
+
+def _tally(diff: Diff, compared: Sequence[TestDifference]) -> str:
+    counts = Counter(test.verdict for test in compared)
+    words: dict[Verdict, str] = {
+        "slower": "slower than before",
+        "faster": "faster than before",
+        "same": "the same as before",
+        "unsure": "unsure",
+    }
+    parts = [f"{counts[verdict] or 'none'} {text}" for verdict, text in words.items()]
+    contenders = list(dict.fromkeys(test.contender for test in compared))
+    subject = contenders[0] if len(contenders) == 1 else counted(len(contenders), "contender")
+    return (
+        f"{subject} against {diff.base}, from {diff.before.experiment} to {diff.after.experiment}: "
+        f"{listing(parts)} of {counted(len(compared), 'result')}."
+    )
+
+
+def _changed_tests(diff: Diff, compared: Sequence[TestDifference]) -> list[str]:
+    changed = [test for test in compared if test.verdict in ("slower", "faster")]
+    changed.sort(key=_rank)
+    sentences = [_sentence(diff, test) for test in changed[:_MOST_NAMED]]
+    if len(changed) > _MOST_NAMED:
+        others = [label_of(diff, test) for test in changed[_MOST_NAMED:]]
+        sentences.append(f"Changed by less: {shortened(others)}.")
+    return sentences
+
+
+def _rank(test: TestDifference) -> tuple[bool, float]:
+    """Return a sort key: slower tests before faster ones, the surest change first."""
+    bound = test.ratio and test.ratio.bound
+    return test.verdict != "slower", -abs((bound or 1.0) - 1)
+
+
+def _sentence(diff: Diff, test: TestDifference) -> str:
+    """Write 'scan has lost 8% against postgres@15.8, at least 4.8%: rqps 0.99, then 0.91'.
+
+    Not 'is slower': the base may have become faster.
+    """
+    assert test.ratio is not None
+    verb = "lost" if test.ratio.value < 1 else "gained"
+    words = f"has {verb} {distance(test.ratio.value)} against {diff.base}"
+    change = with_bound(words, test.ratio.bound)
+    return f"{label_of(diff, test)} {change}: {_ratios(test)}."
+
+
+def _ratios(test: TestDifference) -> str:
+    """Write 'rqps 0.99, then 0.92'."""
+    assert test.before is not None
+    assert test.after is not None
+    return f"rqps {ratio(test.before.value)}, then {ratio(test.after.value)}"
+
+
+def _rest(compared: Sequence[TestDifference]) -> list[str]:
+    rest = [test for test in compared if test.verdict in ("same", "unsure")]
+    bounds = [test.ratio.low for test in rest if test.ratio and test.ratio.low is not None]
+    if not bounds or len(bounds) < len(rest) or min(bounds) >= 1:
+        return []
+    others = "Nothing else" if len(rest) < len(compared) else "Nothing"
+    return [f"{others} can have lost more than {distance(min(bounds), Rounding.UP)}."]
+
+
+def _changed_verdicts(diff: Diff, compared: Sequence[TestDifference]) -> list[str]:
+    only_words = [
+        f"{label_of(diff, test)} ({test.before.verdict}, then {test.after.verdict})"
+        for test in compared
+        if test.verdict in ("same", "unsure")
+        and test.verdict_changed
+        and test.before is not None
+        and test.after is not None
+    ]
+    if not only_words:
+        return []
+    return [
+        f"Another verdict without a sure change of the ratio, as noise alone gives now and then: "
+        f"{shortened(only_words)}."
+    ]
+
+
+def _changed_work(diff: Diff) -> list[str]:
+    with_work = [(test, test.work) for test in diff.tests if test.work is not None]
+    changed = [(test, work) for test, work in with_work if work.ratio.verdict in ("more", "less")]
+    if not with_work:
+        return []
+    if not changed:
+        return [f"Work: no change is sure in {counted(len(with_work), 'counted result')}."]
+    parts = [f"{label_of(diff, test)} {_work(work)}" for test, work in changed]
+    return [
+        f"Work beside the base changed in {len(changed)} of {len(with_work)}: {shortened(parts)}."
+    ]
+
+
+def _work(work: WorkDifference) -> str:
+    return f"({with_bound(work_in_words(work.ratio.value), work.ratio.bound)})"
+
+
+def _changed_conditions(conditions: Sequence[Condition]) -> list[str]:
+    if not conditions:
+        return ["The conditions on record are the same: method, host, builds and settings."]
+    by_subject: dict[str, list[str]] = {}
+    for condition in conditions:
+        by_subject.setdefault(condition.subject, []).append(condition.label)
+    parts = [f"{subject}: {shortened(labels)}" for subject, labels in by_subject.items()]
+    return [f"These conditions are not the same ({'; '.join(parts)}), and may be the cause."]
