@@ -65,6 +65,7 @@ def environment() -> Environment:
         amounts_of=amounts_of,
         duration=numbers.duration,
         interval=cells.interval,
+        spread=numbers.interval,
         judged_interval=cells.judged_interval,
         percent=cells.percent,
         response_time=cells.response_time,
