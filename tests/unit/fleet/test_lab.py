@@ -13,8 +13,7 @@ from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.experiment import Experiment
 from slowdust.fleet.queue import State, Unfit
 from slowdust.store.finding import Finding, Severity
-from slowdust.store.folder import Folder
-from slowdust.store.of_fleet import fleet_folder, way_on_of_fleet
+from slowdust.store.folder import Folder, fleet_folder, way_on_of_fleet
 from slowdust.studies.engine import Order, carry_out
 from tests.unit.fleet.laboratory import (
     STARTS,
@@ -298,7 +297,7 @@ def test_any_two_contenders_are_compared_though_there_are_more_hosts_than_tests(
     experiment = Experiment.create(laboratory.spec, tmp_path)
     experiment.run(laboratory.lab)
     for base in contenders:
-        others = {each.contender for each in experiment.report(base).results if each.low}
+        others = {each.contender for each in experiment.report(base).results if each.verdict}
         assert others == {*contenders} - {base}
 
 
