@@ -16,7 +16,7 @@ from slowdust.experiment.host_locks import WhenBusy
 from slowdust.experiment.journal import StartMode
 from slowdust.experiment.spec.spec import read_spec
 from slowdust.fleet.queue import Asked, Builds, Unfit
-from slowdust.located_errors import File, placed
+from slowdust.located_errors import in_file, placed
 from slowdust.places import named_path
 from slowdust.store.experiments import kept_experiment
 from slowdust.store.folder import MANIFEST_FILE, Folder
@@ -98,6 +98,6 @@ def command(
             results = path.absolute().parent.parent
     limits = {"count_budget": count_budget, "patience": patience}
     spec = with_limits(read_spec(path), limits)
-    with placed(File(path, read_user_text(path))):
+    with placed(in_file(path, read_user_text(path))):
         experiment = Experiment(Folder.of(results, spec.name), spec, mode)
         return conduct(experiment, when_busy, gates=gates, too_short=too_short)

@@ -6,12 +6,12 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from sqlglot import expressions as exp
 
 from slowdust.dbms import sql_of
-from slowdust.located_errors import Names, Origin, at
+from slowdust.located_errors import Origin, at, in_data
 from slowdust.workloads.file import MOST_ROWS, MOST_WEIGHT
 from slowdust.workloads.replay.catalog import (
     BYTES,
@@ -52,7 +52,7 @@ class Replay:
     tables: Sequence[CatalogTable]
     tables_text: str = ""
     """The tables of another workload, in place of a server's."""
-    origin: Origin = field(default_factory=Names)
+    origin: Origin = in_data
     """The file that has them."""
 
 
