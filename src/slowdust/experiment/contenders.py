@@ -77,6 +77,10 @@ class Contenders:
         """Return those of them whose DBMS has a test."""
         return [contender for contender in self.running() if contender.lacks(test) is None]
 
+    def compared(self, test: Test) -> set[str]:
+        """Return the names of those that are compared with the base in a test."""
+        return {contender.name for contender in self.having(test)} - {self.all[0].name}
+
     @property
     def comparable(self) -> bool:
         """Whether the base and another contender are still there."""

@@ -61,21 +61,10 @@ class Judge:
             rate=rate,
         )
 
-    def settled(
-        self,
-        others: Collection[str],
-        lacking: Callable[[PlannedStep], Collection[str]] = lambda step: (),
-    ) -> set[str]:
-        """Return the keys of the steps in which every one of `others` needs no more slices.
-
-        `lacking` returns those that do not have a step.
-        """
+    def settled(self, others: Callable[[PlannedStep], Collection[str]]) -> set[str]:
+        """Return the keys of the steps in which each of its `others` needs no more slices."""
         verdicts = self._all_verdicts()
-        return {
-            step.key
-            for step in self._steps
-            if all_settled(verdicts[step.key], {*others}.difference(lacking(step)))
-        }
+        return {step.key for step in self._steps if all_settled(verdicts[step.key], others(step))}
 
     def _all_verdicts(self) -> dict[str, list[InterimVerdict]]:
         """Return step -> its verdicts: what one step shows may change those of another."""

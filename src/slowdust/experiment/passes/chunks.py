@@ -424,9 +424,7 @@ class TimedChunks(Pass[OpenStep]):
         return planned and self.announced.allows(length if round_number > 1 else 0.0)
 
     def _settled(self) -> set[str]:
-        running = (contender.name for contender in self.contenders.running())
-        others = [name for name in running if name != self.contenders.names[0]]
-        return self._judge.settled(others)
+        return self._judge.settled(lambda step: self.contenders.compared(step.test))
 
     def _status(self, step: PlannedStep, number: int) -> Status:
         elapsed, budget = self._forecast.elapsed, self._budget

@@ -371,7 +371,7 @@ class TimedSlices(Pass[OpenTest]):
         if not self.announced.allows(test.expected_block(length)):
             return True
         may_end = test.slowest_operation > length or blocks >= _BLOCKS_BEFORE_STOP
-        others = {*self._others()}.difference(self._lacking(test.step))
+        others = self.contenders.compared(test.step.test)
         settled = self._may_settle and all_settled(status.verdicts, others)
         return may_end and (settled or test.step.key in self._far)
 
@@ -425,7 +425,9 @@ class TimedSlices(Pass[OpenTest]):
         """Settle each test whose verdict holds now; measure again those that have lost theirs."""
         if not self._may_settle:
             return
-        for step in self.journal.keep_settled(self._judge.settled(self._others(), self._lacking)):
+        for step in self.journal.keep_settled(
+            self._judge.settled(lambda step: self.contenders.compared(step.test))
+        ):
             self.view.phase(f"{step.test.name} is open again: its verdict no longer holds")
 
     def _length(self, test: OpenTest) -> Second:
@@ -461,14 +463,6 @@ class TimedSlices(Pass[OpenTest]):
         found = self._pace.rate is None and self._delays is None
         return found and self.contenders.comparable
 
-    def _others(self) -> list[str]:
-        running = (contender.name for contender in self.contenders.running())
-        return [name for name in running if name != self.contenders.names[0]]
-
-    def _lacking(self, step: PlannedStep) -> list[str]:
-        having = self.contenders.having(step.test)
-        return [each.name for each in self.contenders.running() if each not in having]
-
     def _needed(self, under_way: Second) -> Second:
         """Return the wall time to come if it is granted, when the turn that runs has gone on for
         `under_way`.
@@ -499,8 +493,7 @@ class TimedSlices(Pass[OpenTest]):
             budget=self._budget.total,
             settled=sum(step.settled for step in self.journal.steps),
         )
-        others = {*self._others()}.difference(self._lacking(step))
-        if self._may_settle and all_far(status.verdicts, others):
+        if self._may_settle and all_far(status.verdicts, self.contenders.compared(step.test)):
             self._far.add(step.key)
         else:
             self._far.discard(step.key)
