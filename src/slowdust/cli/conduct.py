@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import click
 
+from slowdust.analysis.model import Report
 from slowdust.analysis.results.failures import failed_wholly
-from slowdust.analysis.results.gate import Gate
-from slowdust.cli.gates import exit_code_of
-from slowdust.cli.options import WhenTooShort
+from slowdust.analysis.results.gate import Gate, caught_by
+from slowdust.cli.values import WhenTooShort
 from slowdust.errors import UsageError
 from slowdust.experiment import host_calibrations
 from slowdust.experiment.announced import MOST, Announced
@@ -24,17 +24,6 @@ from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.report import terminal
 from slowdust.store.folder import SLICES_FILE
-
-
-def fetch_builds(specs: Sequence[Spec]) -> None:
-    """Fetch the builds of several experiments before the first of them is run.
-
-    Raises:
-        UsageError: an unknown build or config.
-        SlowdustError: a build cannot be had.
-    """
-    for spec in specs:
-        LocalLab().prepare(spec)
 
 
 def conduct(
@@ -107,3 +96,18 @@ def _expect(experiment: Experiment, spec: Spec, too_short: WhenTooShort) -> Outl
     if too_short is WhenTooShort.ASK and sys.stdin.isatty() and sys.stderr.isatty():
         click.confirm("go on?", abort=True, err=True)
     return outlook
+
+
+def exit_code_of(gates: Sequence[Gate], report: Report) -> int:
+    """Say on standard error what the gates catch; return 3 if one catches anything, else 0.
+
+    It is 1 where a test failed wholly, of which no gate can say anything.
+    """
+    if not gates:
+        return 0
+    caught = [text for gate in gates if (text := caught_by(gate, report))]
+    for text in caught:
+        click.echo(f"failed by --fail-on {text}", err=True)
+    if failed_wholly(report):
+        return 1
+    return 3 if caught else 0

@@ -11,7 +11,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.builds.catalog import catalog_of
-from slowdust.cli import conduct
+from slowdust.cli import studies
 from slowdust.errors import SlowdustError
 from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.experiment import Experiment
@@ -24,7 +24,6 @@ from slowdust.versions import version_order
 from tests.unit.cli.command import Slowdust
 from tests.unit.synthetic_calibration import synthetic_calibration
 
-FETCH_BUILDS = conduct.fetch_builds
 BROKEN = "postgres@16.10"
 Calls = list[tuple[str, str, StartMode]]
 
@@ -62,8 +61,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
             store(experiment.folder, contender)
         return 0
 
-    monkeypatch.setattr(conduct, "conduct", conducted)
-    monkeypatch.setattr(conduct, "fetch_builds", lambda specs: None)
+    monkeypatch.setattr(studies, "conduct", conducted)
+    monkeypatch.setattr(LocalLab, "prepare", lambda lab, spec: None)
     return calls
 
 
@@ -104,7 +103,6 @@ def test_builds_are_there_before_anything_is_measured(
         if spec.contenders[0].contender == BROKEN:
             raise SlowdustError("no such build")
 
-    monkeypatch.setattr(conduct, "fetch_builds", FETCH_BUILDS)
     monkeypatch.setattr(LocalLab, "prepare", prepare)
     outcome = slowdust("calibrate", "postgres@17.6", BROKEN, "--name", "night")
     assert outcome.complaint == snapshot

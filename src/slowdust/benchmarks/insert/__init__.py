@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from slowdust.benchmarks.insert.options import OPTIONS, InsertTable
+from slowdust.benchmarks.insert.options import InsertTable
 from slowdust.benchmarks.insert.steps import (
     NAME,
     WRITE_STEPS,
@@ -16,26 +16,13 @@ from slowdust.benchmarks.insert.steps import (
 )
 from slowdust.benchmarks.insert.workload import PRESETS, InsertWorkload
 from slowdust.benchmarks.model import DEFAULT_SUITE, Test
-from slowdust.benchmarks.options import Table
+from slowdust.benchmarks.options import Table, own_options, unused_keys
 from slowdust.benchmarks.steps import Server, StepBenchmark
 from slowdust.store.step import name_with_hold
 
 __all__ = ["INSERT", "InsertStep", "Kind"]
 
 _ALWAYS_RUN = {step.name for step in WRITE_STEPS if step.makes_tables}
-_NOT_SLICED = "the steps of insert are not sliced"
-_GUIDE = """
-The Insert Benchmark has long steps that follow from each other instead of slices: load (l.i0),
-index (l.x), replace rows by large and by small commits (l.i1, l.i2), then range and point
-queries (qr, qp) beside writers at a rate. `quick` ends in minutes; the other workloads are
-relative to the servers' buffer pools and run for hours. --rows says how many rows each
-client inserts in l.i0, l.i1 and l.i2.
-
-\b
-slowdust compare postgres@15.8 postgres@17.6 --benchmark insert
-slowdust compare mysql@9.7.4 --benchmark insert --set sync_binlog=0 --set sync_binlog=1
-slowdust compare postgres@17.6 ./pg-patched --benchmark insert --workload cached --seconds 10m
-"""
 
 
 @dataclass(frozen=True)
@@ -84,18 +71,8 @@ INSERT = InsertBenchmark(
     table="purchases",
     connections=4,  # inserts, deletes, queries, and a long transaction
     options_type=InsertTable,
-    options=OPTIONS,
-    unused_keys={
-        "rows": "write it into [insert]",
-        "tables": "each client has its own, or all share one ([insert] table)",
-        "slice": _NOT_SLICED,
-        "discard": _NOT_SLICED,
-        "warmup": "the steps of insert begin with no warm-up",
-        "profile": "only the benchmarks of slices are sampled",
-        "waits": "only the waits of benchmarks of slices are observed",
-        "rate": "the rates of insert are those of its writers ([insert] rates)",
-    },
-    guide=_GUIDE,
+    options=own_options(NAME),
+    unused_keys=unused_keys(NAME),
     title="the Insert Benchmark",
     counted_briefly="rows inserted, rows indexed, or queries, per second",
     counted_by_step="rows inserted (l.i0, l.i1, l.i2), rows in the tables / seconds to index them "

@@ -1,4 +1,4 @@
-"""The table `[insert]` of an experiment file, and the options of `compare` that set its keys."""
+"""The table `[insert]` of an experiment file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from slowdust.benchmarks.options import AsCount, Duration, Option
+from slowdust.benchmarks.options import AsCount, Duration
 from slowdust.benchmarks.steps import StepTable
 from slowdust.wording import no_such
 
@@ -63,25 +63,3 @@ class InsertTable(StepTable):
         if len(set(value)) < len(value):
             raise ValueError("the same rate is given twice")
         return sorted(value)
-
-
-_WORKLOADS = ", ".join(WORKLOADS)
-_COMMITTING = "l.i0, l.i1, l.i2 and beside queries"
-OPTIONS = (
-    Option("--rows", "LIST", "rows that each client inserts in l.i0, or in l.i0, l.i1 and l.i2."),
-    Option("--workload", "NAME", f"size of the data, {_WORKLOADS}.  [quick]"),
-    Option("--seconds", "TIME", "length of each step with queries."),
-    Option("--rates", "LIST", "rows/s written beside queries.  [100,500,1000]"),
-    Option("--rows-per-commit", "LIST", f"rows per commit in {_COMMITTING}.  [100,50,5,50]"),
-    Option("--shared-table", None, "one table for all clients.", sets=("table", "shared")),
-    Option("--partitions", "INTEGER", "partitions of each table, by primary-key ranges.  [none]"),
-    Option("--hold", "TIMES", "all steps once for each, beside transactions open so long.  [0]"),
-    Option(
-        "--whole-steps",
-        None,
-        "each contender runs a step to its end before the next one begins it.",
-        sets=("turns", "whole-steps"),
-    ),
-    Option("--statements", "[prepared|text]", "plan statements once, or each time.  [prepared]"),
-)
-"""Options of `slowdust compare`."""

@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from slowdust.benchmarks.model import Benchmark, Candidate, Test
-from slowdust.benchmarks.options import Table
+from slowdust.benchmarks.options import Table, own_options, unused_keys
 from slowdust.benchmarks.vector.hdf5 import read_header
-from slowdust.benchmarks.vector.options import OPTIONS, VectorTable
+from slowdust.benchmarks.vector.options import VectorTable
 from slowdust.benchmarks.vector.searches import NAME, VectorTest, suites_of, test_called, tests_of
 from slowdust.benchmarks.vector.tables import VectorData
 from slowdust.errors import UsageError
@@ -19,14 +19,6 @@ from slowdust.wording import counted
 __all__ = ["VECTOR", "VectorBenchmark"]
 
 _USUAL_ROWS = 10_000
-_GUIDE = """
-The vector benchmark searches for nearest neighbours in HNSW and IVFFlat indexes (Postgres with
-pgvector, MariaDB from 11.7 on) at several efforts, and tells how much of the exact answers each
-search finds beside its QPS. Vectors are made, or come from an HDF5 file of ann-benchmarks.
-
-\b
-slowdust compare postgres@16.2-pgvector0.6.2 postgres@18.4-pgvector0.8.5 --benchmark vector
-"""
 
 
 @dataclass(frozen=True)
@@ -87,7 +79,6 @@ VECTOR = VectorBenchmark(
     config=NAME,
     incarnations_of_a_load=1,  # which links an index has is chance
     options_type=VectorTable,
-    options=OPTIONS,
-    unused_keys={"tables": "each kind of index has one of its own"},
-    guide=_GUIDE,
+    options=own_options(NAME),
+    unused_keys=unused_keys(NAME),
 ).configured(VectorTable())
