@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from slowdust.analysis.comparison.ratio import CONFIDENCE
-from slowdust.capacity.search import Plan
+from slowdust.studies.capacity.search import Plan
 from tests.unit.synthetic_capacity import Machine, SimulatedServers, searched
 
 SMALLEST = ("--searches", "1", "--budgets", "20")

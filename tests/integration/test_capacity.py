@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.capacity.record import TRIALS_FILE
+from slowdust.store.folder import TRIALS_FILE
+from slowdust.studies.capacity.record import SERVERS
 from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import Workplace
 from tests.tiers.selection import full
@@ -26,7 +27,7 @@ def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
 
 
 def trial_lines(workplace: Workplace, name: str) -> list[str]:
-    file = workplace.folder / "results" / name / TRIALS_FILE
+    file = workplace.folder / "results" / name / SERVERS / TRIALS_FILE
     return file.read_text().splitlines() if file.exists() else []
 
 

@@ -63,11 +63,11 @@ def list_builds(as_json: bool) -> None:  # noqa: FBT001 - click's flag
         ]
         click.echo(json.dumps({"schema": 1, "builds": known}))
         return
-    lines = [["BUILD", "STATE", "SIZE", "VERSION", "SOURCE"]]
+    lines: list[tuple[str, ...]] = [("BUILD", "STATE", "SIZE", "VERSION", "SOURCE")]
     for row in rows:
         size = "-" if row.disk_bytes is None else f"{row.disk_bytes / 1e6:.0f} MB"
         name = f"{row.dbms}@{row.version}"
-        lines.append([name, row.state, size, row.prints or "-", row.source or "-"])
+        lines.append((name, row.state, size, row.prints or "-", row.source or "-"))
     click.echo("\n".join(aligned(lines)))
 
 
@@ -158,9 +158,7 @@ def show(name: str) -> None:
     if not found:
         raise UsageError(f"{name} is not in the cache: `slowdust builds list` shows what is")
     for folder, record in found:
-        click.echo(
-            "\n".join(aligned([[*each] for each in _facts_of(name, folder, record).items()]))
-        )
+        click.echo("\n".join(aligned([*_facts_of(name, folder, record).items()])))
 
 
 def _compiled(dbms: str, name: str) -> dict[Path, cache.Record]:

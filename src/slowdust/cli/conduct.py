@@ -24,6 +24,7 @@ from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.report import terminal
 from slowdust.store.folder import SLICES_FILE
+from slowdust.studies.capacity.search import search_of
 
 
 def conduct(
@@ -53,7 +54,7 @@ def conduct(
         )
 
     try:
-        experiment.run(LocalLab(when_busy, announce=announce))
+        experiment.run(LocalLab(when_busy, announce=announce, decide=search_of))
     except UsageError:
         raise
     except BaseException:
@@ -67,6 +68,8 @@ def conduct(
 
 def conclude(experiment: Experiment, gates: Sequence[Gate] = ()) -> int:
     """Write the page of a measured experiment, print its report and return the exit code."""
+    if experiment.spec.trials is not None:
+        return 0  # what its trials come to is the business of the search
     stored, report = experiment.stored, experiment.report()
     manifest = stored.manifest
     page = experiment.write_page()

@@ -21,8 +21,6 @@ from slowdust.benchmarks.options import split_list
 from slowdust.builds import cache
 from slowdust.builds.catalog import catalog_of
 from slowdust.builds.fingerprint import sha256_of
-from slowdust.capacity.record import Question as CapacityQuestion
-from slowdust.capacity.sla import parse_sla
 from slowdust.cli.conduct import conduct
 from slowdust.cli.fleet import open_fleet
 from slowdust.cli.reports import put
@@ -49,6 +47,9 @@ from slowdust.studies.bisect.words import certainty, summary
 from slowdust.studies.blame import ALL, MAJOR, Blaming, told_blame
 from slowdust.studies.blame import Question as BlameQuestion
 from slowdust.studies.capacity import words as capacity_words
+from slowdust.studies.capacity.record import Question as CapacityQuestion
+from slowdust.studies.capacity.search import search_of
+from slowdust.studies.capacity.sla import parse_sla
 from slowdust.studies.capacity.study import Capacities
 from slowdust.studies.engine import NOTE_FILE, Study, run_study
 from slowdust.studies.watch import note as watch_note
@@ -129,7 +130,7 @@ def _lab(
     if address is None:
         if unfit:
             raise UsageError("--unfit: there is no fleet without --fleet ADDRESS")
-        return nullcontext(LocalLab(when_busy))
+        return nullcontext(LocalLab(when_busy, decide=search_of))
     if when_busy is WhenBusy.FAIL:
         raise UsageError("--no-wait: what a fleet measures waits for its turn on each host")
     return open_fleet(address, Asked(unfit=Unfit.USE if unfit else None))
@@ -287,6 +288,8 @@ def capacity(
     as_json: bool,
     results: Path,
     when_busy: WhenBusy,
+    address: str | None,
+    unfit: bool,
     **options: object,
 ) -> int:
     folder = _folder("search", "capacity", test, name, results, resumes=resume)
@@ -305,7 +308,7 @@ def capacity(
         options=given,
         workload_sha256=_checksum(given),
     )
-    lab = nullcontext(LocalLab(when_busy))
+    lab = _lab(when_busy, address, unfit=unfit)
     outcome = _answer(Capacities(), question, folder, lab, resumes=resume)
     if as_json:
         click.echo(json.render(outcome), nl=False)

@@ -64,7 +64,7 @@ from slowdust.merge.hosts import disambiguate_hosts
 from slowdust.merge.merge import merge
 from slowdust.merge.sources import Source
 from slowdust.store.finding import Severity
-from slowdust.store.folder import MANIFEST_FILE, SLICES_FILE, WORKLOAD_FILE, Folder
+from slowdust.store.folder import MANIFEST_FILE, WORKLOAD_FILE, Folder
 from slowdust.store.keeping.arriving import aside, put_in_place
 from slowdust.store.keeping.bundle import BundleError, open_bundle
 from slowdust.store.of_fleet import FLEET_SPEC_FILE, FLEET_SUFFIX, fleet_folder
@@ -546,7 +546,7 @@ class _Head:
         sources = [
             Source(folder, host=host)
             for host, folder in parts
-            if folder.has_manifest() and (folder.path / SLICES_FILE).stat().st_size
+            if folder.has_manifest() and folder.has_measured()
         ]
         if sources:
             merge(disambiguate_hosts(sources), self._target, spec=self._spec.to_toml())

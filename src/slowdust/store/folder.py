@@ -6,6 +6,7 @@
     slices.ndjson     one record a slice, appended and synced before the next slice starts
     counts.ndjson     one record a count, appended and synced as slices are
     waits.ndjson      one record a window of waits, likewise
+    trials.ndjson     one record a trial, likewise, of a search for capacities
     perf/             one profile a file: functions and call stacks
     logs/             the servers' logs
     annotation.json   the user's note and tags (store/keeping/annotation.py)
@@ -66,6 +67,7 @@ from slowdust.store.storage import (
     read_schema,
     replace_file,
 )
+from slowdust.store.trial import Trial
 from slowdust.store.waits import WaitWindow
 from slowdust.units import Second
 from slowdust.wording import shortened
@@ -76,6 +78,7 @@ MANIFEST_FILE = "manifest.json"
 SLICES_FILE = "slices.ndjson"
 COUNTS_FILE = "counts.ndjson"
 WAITS_FILE = "waits.ndjson"
+TRIALS_FILE = "trials.ndjson"
 PROFILES = "perf"
 LOGS = "logs"
 NAME = r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,199}"
@@ -237,6 +240,19 @@ class Folder:
         """
         return self._read(WAITS_FILE, WaitWindow)
 
+    def read_trials(self) -> list[Trial]:
+        """Return all complete trials; an incomplete last line is ignored.
+
+        Raises:
+            SlowdustError: a line that is not the last is damaged.
+        """
+        return self._read(TRIALS_FILE, Trial)
+
+    def has_measured(self) -> bool:
+        """Return whether there is a slice, or a trial."""
+        files = [self.path / name for name in (SLICES_FILE, TRIALS_FILE)]
+        return any(file.is_file() and file.stat().st_size for file in files)
+
     def _read(self, name: str, kind: type[_Record]) -> list[_Record]:
         return read_records(self.path / name, kind)
 
@@ -285,6 +301,10 @@ class Writer:
     def append_waits(self, *windows: WaitWindow) -> None:
         """Append windows of waits; they are on disk when this returns."""
         self._append(WAITS_FILE, windows)
+
+    def append_trials(self, *trials: Trial) -> None:
+        """Append trials; they are on disk when this returns."""
+        self._append(TRIALS_FILE, trials)
 
     def _append(self, name: str, added: Sequence[msgspec.Struct]) -> None:
         append_records(self.folder.path / name, added)

@@ -76,7 +76,7 @@ class RatesKind:
         self, roots: Sequence[Path], mode: Mode, options: Mapping[str, Any], foreign: ForeignKind
     ) -> list[Rates]:
         return [
-            Rates(folder.path / name, options.get("clients") or 1, {})
+            Rates(folder.path / name, options["clients"] or 1, {})
             for root in roots
             for folder in walk(root)
             for name in folder.names
@@ -96,7 +96,7 @@ summary = "Files of rates."
 does = "results:import_archive"
 given = { kind = "rates" }
 arguments = [{ name = "directories", metavar = "DIR...", nargs = -1, kind = "existing-folder" }]
-options = "name results"
+options = "name compat clients results"
 help = "Import files of rates."
 """)
 """The lines of `commands.toml` about the kind; options of other imports are its own, too."""
@@ -109,7 +109,7 @@ def new_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "declared", lambda: everything)
     rows = [
         replace(row, commands=f"{row.commands} import-rates")
-        if "import-bundle" in row.commands
+        if "import-iibench" in row.commands
         else row
         for row in commands.options_table()
     ]
@@ -119,7 +119,7 @@ def new_kind(monkeypatch: pytest.MonkeyPatch) -> None:
 def import_two_rates(tmp_path: Path, slowdust: Slowdust) -> str:
     (tmp_path / "archive").mkdir()
     (tmp_path / "archive" / "small.rates").write_text("a 100\nb 50\n")
-    return slowdust("import", "rates", "archive")
+    return slowdust("import", "rates", "archive", "--clients", "4")
 
 
 def test_its_import_is_a_command(slowdust: Slowdust) -> None:

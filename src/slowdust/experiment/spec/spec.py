@@ -44,7 +44,7 @@ from slowdust.experiment.spec.errors import (
     read_toml,
 )
 from slowdust.experiment.spec.matrix import Matrix, Settings
-from slowdust.experiment.spec.values import Memory, Pool, RateTable, ShortDuration
+from slowdust.experiment.spec.values import Memory, Pool, RateTable, ShortDuration, TrialsTable
 from slowdust.experiment.workload.benchmark import WorkloadKey, check_dialects
 from slowdust.places import named_path
 from slowdust.store.bounds import MOST_CONTENDERS, MOST_SLICES
@@ -103,6 +103,7 @@ class Spec(Table):
     trial: Annotated[int, Field(ge=1, le=10_000), AsCount] | None = None
     seed: Annotated[int, Field(ge=0, lt=2**53), AsCount] = 1
     rate: RateTable | None = None
+    trials: TrialsTable | None = None
     count: Wanted = "auto"
     count_budget: Annotated[Duration, Field(le=_YEAR)] | None = None
     simulate: bool = False

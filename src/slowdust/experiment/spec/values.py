@@ -44,6 +44,17 @@ ShortDuration = Annotated[Duration, Field(le=3600)]
 """Seconds, an hour at most."""
 
 
+class TrialsTable(Table):
+    """Trials in place of slices: a search for the highest rate that meets an SLA."""
+
+    sla: str
+    precision: Annotated[float, Field(gt=0)]
+    """The half-width of the intervals, a share of 1, at which the search ends."""
+    length: Duration | None = None
+    """The length of a trial at least."""
+    arrivals: Literal["poisson", "uniform"] = "poisson"
+
+
 class RateTable(Table):
     """An open loop: operations per second over all clients, whatever the server answers."""
 

@@ -18,7 +18,7 @@ import re
 import shutil
 import tarfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -35,6 +35,7 @@ from slowdust.store.folder import (
     PROFILES,
     SLICES_FILE,
     SPEC_FILE,
+    TRIALS_FILE,
     WAITS_FILE,
     WORKLOAD_FILE,
     Folder,
@@ -52,13 +53,19 @@ from slowdust.store.reading import (
 )
 from slowdust.store.slice import Slice
 from slowdust.store.storage import LOCK_FILE, cannot_write
+from slowdust.store.trial import Trial
 from slowdust.store.waits import WaitWindow
 from slowdust.temporary import becoming
 from slowdust.unpacking import FAULTS, BoundedMember, fault, members_of
 
 MOST_BYTES = 1 << 30
 """The most that a bundle may unpack to: as many slices as a report is made of, at 2 kB each."""
-_RECORDS = (SLICES_FILE, COUNTS_FILE, WAITS_FILE)
+_RECORDS: Mapping[str, type[msgspec.Struct]] = {
+    SLICES_FILE: Slice,
+    COUNTS_FILE: Count,
+    WAITS_FILE: WaitWindow,
+    TRIALS_FILE: Trial,
+}
 _FILES = (SPEC_FILE, WORKLOAD_FILE, MANIFEST_FILE, *_RECORDS, ANNOTATION_FILE)
 _PROFILE = re.compile(rf"{PROFILES}/(?P<name>[^/]+\.json\.gz)")
 _PIECE = 1 << 20
@@ -172,7 +179,7 @@ def _check(folder: Folder, bundle: Path) -> None:
             _check_texts(folder, ANNOTATION_FILE, annotation, bundle)
         for _ in folder.each_slice():
             pass  # one at a time: all of them may be more than the memory has
-        for name, kind in ((SLICES_FILE, Slice), (COUNTS_FILE, Count), (WAITS_FILE, WaitWindow)):
+        for name, kind in _RECORDS.items():
             _check_keys(folder.path / name, kind, bundle)
         _check_profiles(folder, bundle)
     except DamagedFileError as error:

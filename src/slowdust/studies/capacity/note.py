@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from slowdust import __version__, ratios
-from slowdust.capacity.outcome import Capacity, Outcome
-from slowdust.capacity.sla import format_time
 from slowdust.report.markdown.table import ABSENT, escaped, table
+from slowdust.studies.capacity.outcome import Capacity, Outcome
 from slowdust.studies.capacity.rungs import Rung, rungs
+from slowdust.studies.capacity.sla import format_time
 from slowdust.studies.capacity.words import certainty, number, summary
 from slowdust.wording import share
 

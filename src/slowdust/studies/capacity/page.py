@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from slowdust.capacity.outcome import Outcome
-from slowdust.capacity.sla import KEPT_UP, format_time
 from slowdust.report.html.charts.marks import marks_of
 from slowdust.report.html.environment import environment, shipped
 from slowdust.studies.capacity.chart import capacity_chart
+from slowdust.studies.capacity.outcome import Outcome
 from slowdust.studies.capacity.rungs import rungs
+from slowdust.studies.capacity.sla import KEPT_UP, format_time
 from slowdust.studies.capacity.words import certainty, number, summary, value_of
 from slowdust.wording import share
 
