@@ -8,10 +8,11 @@ from pathlib import Path
 import click
 
 from slowdust.cli.options import options
+from slowdust.studies.engine import write_document
 from slowdust.studies.watch import words
 from slowdust.studies.watch.alarms import Fate, acknowledge, read_state, write_state
+from slowdust.studies.watch.document import document
 from slowdust.studies.watch.series import begun_folder, read_nights, watch_in
-from slowdust.studies.watch.study import document_of
 
 
 @click.command(
@@ -37,7 +38,7 @@ def command(name: str, tests: tuple[str, ...], note: str, results: Path, *, acce
         day = datetime.now(UTC).date().isoformat()
         changed = acknowledge(state, tests, fate, note, day)
         write_state(folder, state)
-        document_of(name, state, read_nights(folder)).write(folder)
+        write_document(folder, document, name, state, read_nights(folder))
     for change in changed:
         click.echo(words.with_fate(change))
     return 0

@@ -26,7 +26,8 @@ from slowdust.cli.study import (
 )
 from slowdust.errors import UsageError
 from slowdust.experiment.claims.claim import WhenBusy
-from slowdust.report.blame import terminal
+from slowdust.report import console
+from slowdust.report.blame import document
 from slowdust.report.formats import BLAMES, render_as
 from slowdust.store.keeping.experiments import kept_experiment
 from slowdust.studies.blame import ALL, MAJOR, Blaming, Question, told_blame
@@ -86,7 +87,7 @@ def command(
     if form is not None:
         sys.stdout.write(render_as(form, BLAMES, blame))
     elif html is None or not from_stored:
-        terminal.show(blame)
+        console.show(document(blame))
     return 1 if failed else 0
 
 

@@ -20,7 +20,8 @@ from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.experiment import Experiment
 from slowdust.experiment.spec.calibration import calibration_specs
 from slowdust.experiment.spec.spec import Spec
-from slowdust.report.calibration import lines
+from slowdust.report.calibration import section
+from slowdust.report.markdown.document import lines
 from slowdust.store.folder import Folder, experiments
 from slowdust.store.keeping.experiments import check_results
 from slowdust.versions import version_order
@@ -109,7 +110,7 @@ def _show(folders: list[Folder], otherwise: str) -> None:
     calibrations = [one for folder in folders if (one := _calibration(folder)) is not None]
     if not calibrations:
         raise UsageError(otherwise)
-    click.echo("\n".join(lines(calibrations)))
+    click.echo("\n".join(lines(section(calibrations).blocks)))
 
 
 def _calibration(folder: Folder) -> Calibration | None:

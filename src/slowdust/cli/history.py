@@ -20,7 +20,8 @@ from slowdust.cli.options import formats, options
 from slowdust.cli.pages import write_page
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.report.formats import HISTORIES, render_as
-from slowdust.report.markdown.history import brief
+from slowdust.report.history import document
+from slowdust.report.markdown.document import plain
 from slowdust.store.folder import experiments, newest_first
 from slowdust.store.keeping.experiments import kept_experiment
 from slowdust.wording import counted, guess, no_such
@@ -100,7 +101,7 @@ def command(
     if form is not None:
         sys.stdout.write(render_as(form, HISTORIES, history))
     elif html is None:
-        sys.stdout.write(brief(history))
+        sys.stdout.write(plain(document(history)))
 
 
 def _any_test(tests: Iterable[str], patterns: Sequence[str]) -> bool:

@@ -17,7 +17,8 @@ from slowdust.cli.options import formats, options
 from slowdust.cli.pages import write_page
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.report.formats import SIZES, render_as
-from slowdust.report.sizes import brief
+from slowdust.report.markdown.document import plain
+from slowdust.report.sizes import document
 from slowdust.store.sizes import BuildSizes
 from slowdust.wording import counted
 
@@ -58,7 +59,7 @@ def command(names: Sequence[str], *, fetched: bool, html: Path | None, form: str
         sys.stdout.write(render_as(form, SIZES, report))
     elif html is None:
         width = shutil.get_terminal_size().columns
-        click.echo(_wrapped(brief(report, width), width))
+        click.echo(_wrapped(plain(document(report), width), width))
 
 
 def _wrapped(text: str, width: int) -> str:

@@ -12,11 +12,14 @@ from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.experiment import PAGE_FILE
 from slowdust.formats.text import visible
 from slowdust.places import named_path
-from slowdust.studies.watch import note, words
+from slowdust.report.markdown.document import plain
+from slowdust.studies.engine import write_document
+from slowdust.studies.watch import words
 from slowdust.studies.watch.alarms import read_state
+from slowdust.studies.watch.document import document
 from slowdust.studies.watch.file import Watch, read_watch
 from slowdust.studies.watch.series import begun_folder, folder_of, read_nights
-from slowdust.studies.watch.study import Outcome, WatchStudy, document_of
+from slowdust.studies.watch.study import Outcome, WatchStudy
 from slowdust.studies.watch.subjects import base_of
 
 _REGRESSION = 3
@@ -82,7 +85,7 @@ def _tell(outcome: Outcome) -> int:
 def _show_status(watch: Watch, folder: Path) -> int:
     """Print the state of a watch, and write its page anew."""
     nights, state = read_nights(folder), read_state(folder)
-    click.echo(note.render(watch.table.name, state, nights), nl=False)
-    document_of(watch.table.name, state, nights).write(folder)
+    click.echo(plain(document(watch.table.name, state, nights)), nl=False)
+    write_document(folder, document, watch.table.name, state, nights)
     click.echo(f"report: {folder / PAGE_FILE}", err=True)
     return 0

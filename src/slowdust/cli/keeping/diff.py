@@ -12,7 +12,8 @@ from slowdust.analysis.stored import read_stored
 from slowdust.cli.completion import experiments
 from slowdust.cli.options import formats, options
 from slowdust.cli.pages import write_page
-from slowdust.report.diff import brief
+from slowdust.report import console
+from slowdust.report.diff import document
 from slowdust.report.formats import DIFFS, render_as
 from slowdust.store.keeping.experiments import kept_experiment
 
@@ -42,4 +43,4 @@ def command(*, before: str, after: str, html: Path | None, form: str | None, res
     if form is not None:
         sys.stdout.write(render_as(form, DIFFS, diff))
     elif html is None:
-        sys.stdout.write(brief(diff))
+        console.show(document(diff))

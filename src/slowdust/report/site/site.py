@@ -29,7 +29,8 @@ from slowdust.analysis.stored import Stored, read_stored
 from slowdust.analysis.story.bands import DEFAULT_BANDS
 from slowdust.errors import SlowdustError
 from slowdust.report import diff, html
-from slowdust.report.html import history as history_html
+from slowdust.report import history as history_report
+from slowdust.report.html import blocks
 from slowdust.report.site import dates, index
 from slowdust.report.site.index import Entry, Link, Pairs, entry_of, framed, link_to, previous_of
 from slowdust.store.folder import LOGS, Folder, experiments
@@ -189,7 +190,7 @@ class Site:
         place = diff_path(*names)
 
         def render() -> str:
-            page = diff.render_page(diff_of(self._read(before), self._read(after)))
+            page = blocks.render(diff.document(diff_of(self._read(before), self._read(after))))
             links = [link_to(path_of(each), each, place) for each in names]
             return framed(page, [*_links(place), *links])
 
@@ -203,7 +204,7 @@ class Site:
         runs.sort(key=lambda run: (run.manifest.started or "", run.name))
         history = history_of(runs, _EVERYTHING)
         history.notes += notes
-        return framed(history_html.render(history), _links(VERSIONS))
+        return framed(blocks.render(history_report.document(history)), _links(VERSIONS))
 
     def _index_page(self, stored: Sequence[_Experiment], previous: Mapping[str, str]) -> str:
         entries = [
