@@ -28,7 +28,8 @@ from slowdust.experiment.live import watching
 from slowdust.experiment.spec.contender_name import parse_contender
 from slowdust.experiment.workload.outline import aligned
 from slowdust.report.formats import SIZES
-from slowdust.report.sizes import brief
+from slowdust.report.markdown.document import plain
+from slowdust.report.sizes import document
 from slowdust.store.manifest import BuildFacts
 from slowdust.store.sizes import BuildSizes
 from slowdust.versions import version_order
@@ -268,7 +269,7 @@ def _show_sizes(report: SizesReport) -> None:
         line
         if line.startswith("|")
         else textwrap.fill(line, min(width, _WIDEST), break_on_hyphens=False)
-        for line in brief(report, width).rstrip().splitlines()
+        for line in plain(document(report), width).rstrip().splitlines()
     )
     click.echo("\n".join(lines))
 

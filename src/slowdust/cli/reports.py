@@ -24,8 +24,9 @@ from slowdust.cli.conduct import exit_code_of
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.exchange import write_classic
 from slowdust.places import check_regular
-from slowdust.report import answer, explanation, files, terminal
-from slowdust.report.diff import brief as brief_diff
+from slowdust.report import answer, console, explanation, files, terminal
+from slowdust.report import diff as diff_report
+from slowdust.report import history as history_report
 from slowdust.report.formats import (
     DIFFS,
     EXPLANATIONS,
@@ -35,7 +36,7 @@ from slowdust.report.formats import (
     Format,
     render_as,
 )
-from slowdust.report.markdown.history import brief as brief_history
+from slowdust.report.markdown.document import plain
 from slowdust.store.folder import experiments, newest_first
 from slowdust.store.keeping.experiments import kept_experiment
 from slowdust.store.storage import replace_file
@@ -145,7 +146,12 @@ def diff(*, before: str, after: str, html: Path | None, form: str | None, result
     first, second = (read_stored(kept_experiment(results, name)) for name in (before, after))
     found = diff_of(first, second)
     put(
-        found, DIFFS, "diff", html=html, form=form, show=lambda it: sys.stdout.write(brief_diff(it))
+        found,
+        DIFFS,
+        "diff",
+        html=html,
+        form=form,
+        show=lambda it: console.show(diff_report.document(it)),
     )
 
 
@@ -207,7 +213,7 @@ def history(
         "history",
         html=html,
         form=form,
-        show=lambda it: sys.stdout.write(brief_history(it)),
+        show=lambda it: sys.stdout.write(plain(history_report.document(it))),
     )
 
 

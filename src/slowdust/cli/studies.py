@@ -35,10 +35,11 @@ from slowdust.fleet.lab import FleetLab
 from slowdust.fleet.queue import Asked, Unfit
 from slowdust.formats.text import visible
 from slowdust.places import named_path, within
-from slowdust.report import json
-from slowdust.report.blame import terminal
-from slowdust.report.calibration import lines as calibration_lines
+from slowdust.report import console, json
+from slowdust.report.blame import document as blame_document
+from slowdust.report.calibration import section
 from slowdust.report.formats import BLAMES
+from slowdust.report.markdown.document import lines, plain
 from slowdust.store.folder import Folder, experiments
 from slowdust.store.keeping.experiments import check_name, check_results, kept_experiment
 from slowdust.studies.bisect.record import Question as BisectQuestion
@@ -51,14 +52,14 @@ from slowdust.studies.capacity.record import Question as CapacityQuestion
 from slowdust.studies.capacity.search import search_of
 from slowdust.studies.capacity.sla import parse_sla
 from slowdust.studies.capacity.study import Capacities
-from slowdust.studies.engine import NOTE_FILE, Study, run_study
-from slowdust.studies.watch import note as watch_note
+from slowdust.studies.engine import NOTE_FILE, Study, run_study, write_document
 from slowdust.studies.watch import words as watch_words
 from slowdust.studies.watch.alarms import Fate, read_state, write_state
 from slowdust.studies.watch.alarms import acknowledge as acknowledge_alarms
+from slowdust.studies.watch.document import document as watch_document
 from slowdust.studies.watch.file import Watch, read_watch
 from slowdust.studies.watch.series import begun_folder, folder_of, read_nights, watch_in
-from slowdust.studies.watch.study import Outcome, WatchStudy, document_of
+from slowdust.studies.watch.study import Outcome, WatchStudy
 from slowdust.studies.watch.subjects import base_of
 from slowdust.versions import version_order
 from slowdust.wording import guess, no_such
@@ -210,7 +211,7 @@ def blame(
             "page",
             html=html,
             form=form,
-            show=terminal.show,
+            show=_show_blame,
         )
         return 0
     if len(names) > 1:
@@ -236,10 +237,14 @@ def blame(
     study = Blaming()
     found = _answer(study, question, folder, lab, resumes=resumes)
     _tell_files(folder)
-    put(found, BLAMES, "page", html=html, form=form, show=terminal.show)
+    put(found, BLAMES, "page", html=html, form=form, show=_show_blame)
     if html is not None and form is None:
-        terminal.show(found)
+        _show_blame(found)
     return 1 if study.failed else 0
+
+
+def _show_blame(found: Blame) -> None:
+    console.show(blame_document(found))
 
 
 def _of_stored(names: Sequence[str], results: Path, options: dict[str, Any]) -> Blame:
@@ -375,7 +380,7 @@ def _show_calibrations(folders: Sequence[Folder], otherwise: str) -> None:
     calibrations = [one for one in read if one is not None]
     if not calibrations:
         raise UsageError(otherwise)
-    click.echo("\n".join(calibration_lines(calibrations)))
+    click.echo("\n".join(lines(section(calibrations).blocks)))
 
 
 def watch(
@@ -421,8 +426,8 @@ def _tell_night(outcome: Outcome) -> int:
 def _show_status(watch: Watch, folder: Path) -> int:
     """Print the state of a watch, and write its page anew."""
     nights, state = read_nights(folder), read_state(folder)
-    click.echo(watch_note.render(watch.table.name, state, nights), nl=False)
-    document_of(watch.table.name, state, nights).write(folder)
+    click.echo(plain(watch_document(watch.table.name, state, nights)), nl=False)
+    write_document(folder, watch_document, watch.table.name, state, nights)
     click.echo(f"report: {folder / PAGE_FILE}", err=True)
     return 0
 
@@ -437,7 +442,7 @@ def acknowledge(
         day = datetime.now(UTC).date().isoformat()
         changed = acknowledge_alarms(state, tests, fate, note, day)
         write_state(folder, state)
-        document_of(name, state, read_nights(folder)).write(folder)
+        write_document(folder, watch_document, name, state, read_nights(folder))
     for change in changed:
         click.echo(watch_words.with_fate(change))
     return 0

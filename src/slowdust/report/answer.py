@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from slowdust.analysis.model import GroupChanges, Report
 from slowdust.analysis.story.tldr import leading_sentences
+from slowdust.report.document import Lists, Titled
 from slowdust.store.finding import Finding, Severity
 from slowdust.wording import listing
 
@@ -70,6 +71,13 @@ def list_of_changes(all_changes: Sequence[GroupChanges]) -> list[str]:
         for changes in all_changes
         for text in (f"- {changes.title}", *(f"  - {clause}" for clause in changes.clauses))
     ]
+
+
+def lists_of_changes(all_changes: Sequence[GroupChanges]) -> Lists:
+    """Return what each group did as a list."""
+    return Lists(
+        [Titled(each.title, each.clauses, each.unsure_clauses or ()) for each in all_changes]
+    )
 
 
 _BAD = (Severity.PROBLEM, Severity.WARNING)

@@ -16,6 +16,7 @@ from slowdust.analysis.metrics import Metric, shown_metrics
 from slowdust.analysis.model import Explanation, Part
 from slowdust.analysis.story.reasons import TITLES, amounts_of
 from slowdust.ratios import interval, ratio, speed, with_interval, work_in_words
+from slowdust.report.document import ABSENT
 from slowdust.report.evidence import (
     basis_of,
     change_of_wait,
@@ -25,7 +26,7 @@ from slowdust.report.evidence import (
     own_costs,
     plain_lines,
 )
-from slowdust.report.markdown.table import ABSENT, or_absent, rate
+from slowdust.report.markdown.table import or_absent, rate
 from slowdust.report.terminal import plain_table, print_head, print_lines, standard_output, width_of
 from slowdust.wording import amount, clients, operation, share, short_names
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from slowdust.analysis.model import HostResult, Report, Result, StorageUse
 from slowdust.ratios import interval, ratio
-from slowdust.report.markdown.table import ABSENT, or_absent, pale, rate
+from slowdust.report.document import ABSENT
+from slowdust.report.markdown.table import or_absent, pale, rate
 from slowdust.wording import counted, shortened
 
 MOST_COLUMNS = 8

@@ -17,7 +17,9 @@ from slowdust.analysis.work import has_work
 from slowdust.ratios import ratio, work_ratio
 from slowdust.report import answer, calibration
 from slowdust.report.answer import beginning, list_of_changes, passages
-from slowdust.report.markdown.table import ABSENT, or_absent, rate
+from slowdust.report.document import ABSENT
+from slowdust.report.markdown.document import lines as rendered
+from slowdust.report.markdown.table import or_absent, rate
 from slowdust.units import known
 from slowdust.wording import short_names
 
@@ -95,7 +97,7 @@ def lines(report: Report, more: Sequence[str] = ()) -> list[str]:
     Those of a calibration are the notes and its tables.
     """
     if report.calibration is not None:
-        return [*report.notes, *calibration.lines([report.calibration])]
+        return [*report.notes, *rendered(calibration.section([report.calibration]).blocks)]
     labelled = [f"{line.label:<{_LABELS}}{line.text}" for line in answer.lines(report)]
     text = [*([report.unfinished] if report.unfinished else []), *labelled]
     text += [""] if text else []

@@ -32,6 +32,7 @@ from slowdust.benchmarks.steps import StepBenchmark
 from slowdust.benchmarks.sysbench import SYSBENCH
 from slowdust.report.answer import Line, Passage, beginning, lines, passages
 from slowdust.report.html import cells
+from slowdust.report.html.blocks import Look
 from slowdust.report.html.cells import sla_failure
 from slowdust.report.html.charts.curves import as_json
 from slowdust.report.html.charts.marks import Mark, marks_of
@@ -288,6 +289,17 @@ class Page:
             if max(map(len, self.names.values())) > LONGEST_UNBROKEN
             else self.names
         )
+
+    @cached_property
+    def look(self) -> Look:
+        """What contenders look like in tables."""
+        names = {}
+        for name, head in self.heads.items():
+            shown = cells.contender_name(head)
+            whole = Markup('<span title="{}">{}</span>').format(name, shown)
+            names[name] = shown if head == self.names[name] else whole
+        marks = {name: mark.css_class for name, mark in self.marks.items()}
+        return Look(marks, names, self.report.base)
 
     @cached_property
     def axes(self) -> Mapping[str, Mapping[str, str]]:

@@ -16,9 +16,9 @@ from slowdust.analysis.results.contenders import unknown_settings
 from slowdust.analysis.results.main_effects import main_effects
 from slowdust.analysis.results.summary import Summary, summary_tables, titles_of
 from slowdust.analysis.story.changes import changes_beside_tldr
-from slowdust.report import answer
+from slowdust.report import answer, calibration, document
 from slowdust.report.beside import FRONTIER, INTRODUCTION, rows_of
-from slowdust.report.calibration import explanations, sentences, tally_table, test_table
+from slowdust.report.html.blocks import drawn
 from slowdust.report.html.cells import sla_failure
 from slowdust.report.html.charts import svg
 from slowdust.report.html.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
@@ -55,21 +55,6 @@ def beside_view(page: Page) -> View | None:
         "chart": frontier_chart(points, page.marks) if points else "",
         "introduction": INTRODUCTION,
         "about_frontier": FRONTIER,
-    }
-
-
-def calibration_view(report: Report) -> View | None:
-    """Return the sentences, and the tables with their names for those who do not see them."""
-    if report.calibration is None:
-        return None
-    shown = [report.calibration]
-    return {
-        "sentences": sentences(shown),
-        "tables": [
-            ("Verdicts by known delay", tally_table(shown)),
-            ("Noise and times by test", test_table(shown)),
-        ],
-        "explanations": explanations(shown),
     }
 
 
@@ -304,7 +289,22 @@ class Section:
     link: str
     """The words of its link in the navigation; empty where it has none."""
     view: object
-    """What the template shows; None: the section is left out."""
+    """What the template shows, or the section itself; None: the section is left out."""
+
+    @property
+    def is_drawn(self) -> bool:
+        return isinstance(self.view, Markup)
+
+
+def _described(page: Page, section: document.Section | None) -> Section:
+    """Return a section of the report as a section of the page."""
+    if section is None:
+        return Section("", "", None)
+    return Section(section.anchor, section.link, drawn([section], page.look))
+
+
+def _calibration(report: Report) -> document.Section | None:
+    return None if report.calibration is None else calibration.section([report.calibration])
 
 
 def sections_of(
@@ -313,7 +313,7 @@ def sections_of(
     """Return the sections of a page that have something to show, in their order."""
     sections = (
         Section("summary", "Summary", summary_view(page)),
-        Section("calibration", "Calibration", calibration_view(page.report)),
+        _described(page, _calibration(page.report)),
         Section("results", "Results", page),
         Section("effects", "Main effects", main_effects(page.report) or None),
         Section("hosts", "By host", hosts_view(page.report)),

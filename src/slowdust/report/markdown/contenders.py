@@ -6,7 +6,8 @@ import textwrap
 
 from slowdust.analysis.model import ContenderInfo, Report
 from slowdust.analysis.results.contenders import unknown_settings
-from slowdust.report.markdown.table import ABSENT, or_absent, table
+from slowdust.report.document import ABSENT
+from slowdust.report.markdown.table import or_absent, table
 from slowdust.report.tables import (
     HEAD_OF_HOSTS,
     Row,

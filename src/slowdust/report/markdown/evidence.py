@@ -9,6 +9,7 @@ from slowdust.analysis.model import (
     Report,
 )
 from slowdust.analysis.story.reasons import TITLES
+from slowdust.report.document import ABSENT
 from slowdust.report.evidence import (
     COSTS,
     basis_of,
@@ -16,7 +17,7 @@ from slowdust.report.evidence import (
     factor_in_words,
     facts_of_waits,
 )
-from slowdust.report.markdown.table import ABSENT, or_absent, pale, table
+from slowdust.report.markdown.table import or_absent, pale, table
 from slowdust.wording import amount, clients, counted, share, signed_amount
 
 

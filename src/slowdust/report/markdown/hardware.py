@@ -9,7 +9,8 @@ from slowdust.analysis.results.results import by_step
 from slowdust.benchmarks import measured_in_steps
 from slowdust.benchmarks.sysbench import SYSBENCH
 from slowdust.ratios import change, interval, ratio
-from slowdust.report.markdown.table import ABSENT, PALE, or_absent, pale, table
+from slowdust.report.document import ABSENT
+from slowdust.report.markdown.table import PALE, or_absent, pale, table
 from slowdust.units import known
 from slowdust.wording import TRANSACTION_RATES, listing, operation
 

@@ -12,9 +12,11 @@ from slowdust.analysis.work import has_work
 from slowdust.ratios import interval, ratio, work_ratio
 from slowdust.report import answer, calibration
 from slowdust.report.answer import beginning, list_of_changes, passages
+from slowdust.report.document import ABSENT
 from slowdust.report.evidence import MARK_EXPLAINED, differences_in_words, plain_lines
 from slowdust.report.markdown import contenders, evidence, hardware, results, steps
-from slowdust.report.markdown.table import ABSENT, escaped, table
+from slowdust.report.markdown.document import lines
+from slowdust.report.markdown.table import escaped, table
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 from slowdust.wording import MOST_LISTED, clients, counted, short_names
@@ -35,7 +37,7 @@ def title(report: Report) -> list[str]:
 def calibrated(report: Report) -> list[str]:
     if report.calibration is None:
         return []
-    return ["## Calibration", "", *calibration.lines([report.calibration])]
+    return lines([calibration.section([report.calibration])])
 
 
 def answered(report: Report) -> list[str]:

@@ -19,7 +19,8 @@ from slowdust.analysis.work import has_work
 from slowdust.benchmarks import measured_in_steps
 from slowdust.ratios import ratio
 from slowdust.report.beside import FRONTIER, INTRODUCTION, BesideRow, rows_of
-from slowdust.report.markdown.table import ABSENT, PALE, judged, or_absent, rate, table
+from slowdust.report.document import ABSENT
+from slowdust.report.markdown.table import PALE, judged, or_absent, rate, table
 from slowdust.store.count import SYSTEM_CALLS
 from slowdust.wording import clients, rough_duration
 

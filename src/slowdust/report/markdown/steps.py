@@ -16,7 +16,8 @@ from slowdust.analysis.results.summary import (
     titles_of,
 )
 from slowdust.ratios import ratio
-from slowdust.report.markdown.table import ABSENT, or_absent, rate, table
+from slowdust.report.document import ABSENT
+from slowdust.report.markdown.table import or_absent, rate, table
 from slowdust.units import known
 from slowdust.wording import clients, listing
 

@@ -27,7 +27,8 @@ from slowdust.analysis.story.bands import DEFAULT_BANDS
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.places import stays_below
 from slowdust.report import diff, html
-from slowdust.report.html import history as history_html
+from slowdust.report import history as history_report
+from slowdust.report.html import blocks
 from slowdust.report.site import dates, index
 from slowdust.report.site.index import Entry, Link, Pairs, entry_of, framed, link_to, previous_of
 from slowdust.store.folder import Folder, experiments
@@ -95,7 +96,7 @@ class Site:
 
     def diff_page(self, before: str, after: str) -> str:
         """Return what changed from one experiment to another."""
-        page = diff.render_page(diff_of(self._read(before), self._read(after)))
+        page = blocks.render(diff.document(diff_of(self._read(before), self._read(after))))
         place = diff_path(before, after)
         links = [link_to(path_of(each), each, place) for each in (before, after)]
         return framed(page, [*_links(place), *links])
@@ -142,7 +143,7 @@ def _versions(runs: list[Experiment]) -> str:
     kept.sort(key=lambda run: (run.manifest.started or "", run.name))
     history = history_of(kept, _EVERYTHING)
     history.notes += notes
-    return history_html.render(history)
+    return blocks.render(history_report.document(history))
 
 
 def path_of(name: str) -> str:

@@ -24,13 +24,14 @@ from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.spec.values import TrialsTable
 from slowdust.report import json
+from slowdust.report.document import Document
 from slowdust.store.folder import TRIALS_FILE, Folder
 from slowdust.store.study_folder import StudyFolder
-from slowdust.studies.capacity import note, page
+from slowdust.studies.capacity.document import document
 from slowdust.studies.capacity.outcome import Outcome, outcome_of
 from slowdust.studies.capacity.record import RECORD_FILE, SERVERS, Question, Record
 from slowdust.studies.capacity.search import BUDGET, Search, search_of
-from slowdust.studies.engine import Document, Order, Study, Unfit
+from slowdust.studies.engine import Order, Study, Unfit
 from slowdust.units import format_duration
 from slowdust.wording import counted
 
@@ -139,8 +140,8 @@ class Capacities(Study[Question, Record, Outcome]):
         return outcome_of(name, self.record, self._search(), manifest, command)
 
     def document(self, outcome: Outcome) -> Document:
-        """Return the page and the note."""
-        return Document(page.render(outcome), note.render(outcome))
+        """Return the answer for readers."""
+        return document(outcome)
 
     def how_to_resume(self, folder: StudyFolder, error: BaseException) -> str | None:
         """Return the command that resumes; a search without trials leaves its name free."""
