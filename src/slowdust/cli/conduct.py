@@ -73,7 +73,7 @@ def conclude(experiment: Experiment, gates: Sequence[Gate] = ()) -> int:
     stored, report = experiment.stored, experiment.report()
     manifest = stored.manifest
     page = experiment.write_page()
-    if report.calibration is not None:
+    if report.calibration is not None:  # as a fleet has its hosts measure one
         host_calibrations.keep(manifest, report.calibration)
     terminal.show(report)
     click.echo(f"report: {page}", err=True)

@@ -21,16 +21,14 @@ from slowdust.benchmarks.options import split_list
 from slowdust.builds import cache
 from slowdust.builds.catalog import catalog_of
 from slowdust.builds.fingerprint import sha256_of
-from slowdust.cli.conduct import conduct
 from slowdust.cli.fleet import open_fleet
 from slowdust.cli.reports import put
 from slowdust.dbms import DEFAULT as USUAL_DBMS
-from slowdust.errors import SlowdustError, UsageError
+from slowdust.errors import UsageError
 from slowdust.experiment.claims.claim import WhenBusy
-from slowdust.experiment.experiment import PAGE_FILE, Experiment, Lab
+from slowdust.experiment.experiment import PAGE_FILE, Lab
 from slowdust.experiment.local_lab import LocalLab
 from slowdust.experiment.spec.calibration import calibration_specs
-from slowdust.experiment.spec.spec import Spec
 from slowdust.fleet.lab import FleetLab
 from slowdust.fleet.queue import Asked, Unfit
 from slowdust.formats.text import visible
@@ -40,8 +38,9 @@ from slowdust.report.blame import document as blame_document
 from slowdust.report.calibration import section
 from slowdust.report.formats import BLAMES
 from slowdust.report.markdown.document import lines, plain
-from slowdust.store.folder import Folder, experiments
+from slowdust.store.folder import experiments
 from slowdust.store.keeping.experiments import check_name, check_results, kept_experiment
+from slowdust.studies import calibration
 from slowdust.studies.bisect.record import Question as BisectQuestion
 from slowdust.studies.bisect.study import Bisection
 from slowdust.studies.bisect.words import certainty, summary
@@ -331,24 +330,30 @@ def calibrate(
     stored: str | None,
     results: Path,
     when_busy: WhenBusy,
+    address: str | None,
+    unfit: bool,
     **options: str | None,
 ) -> int:
     if stored is not None:
         check_results(results)
         folders = [one for one in experiments(results) if fnmatchcase(one.name, stored)]
-        _show_calibrations(folders[::-1], f"no calibration in {results} is named '{stored}'")
+        read = (calibration_of(one.read_manifest(), one.read_slices()) for one in folders[::-1])
+        if not (found := [each for each in read if each is not None]):
+            raise UsageError(f"no calibration in {results} is named '{stored}'")
+        click.echo("\n".join(lines(section(found).blocks)))
         return 0
     if resume and options["name"] is None:
         raise UsageError("--resume needs the --name of the calibration that goes on")
-    specs = calibration_specs(contenders or [_at_hand()], options)
-    if len(specs) > 1:
-        for spec in specs:  # before the first of them is run
-            LocalLab().prepare(spec)
-    codes = [_calibrate(spec, results, when_busy, resume=resume) for spec in specs]
-    if len(specs) > 1:
-        folders = [Folder.of(results, spec.name) for spec in specs]
-        _show_calibrations([one for one in folders if one.has_manifest()], "nothing was measured")
-    return max(codes)
+    name = options["name"] or f"calibration-{datetime.now():%Y%m%d-%H%M%S}"
+    check_name(name)
+    specs = calibration_specs(contenders or [_at_hand()], {**options, "name": name})
+    folder = within(results, calibration.FOLDER, name)
+    study, question = calibration.Calibrating(), calibration.Question(name, specs, results)
+    lab = _lab(when_busy, address, unfit=unfit)
+    if found := _answer(study, question, folder, lab, resumes=resume):
+        click.echo("\n".join(lines(section(found).blocks)))
+    _tell_files(folder)
+    return study.code
 
 
 def _at_hand() -> str:
@@ -356,31 +361,6 @@ def _at_hand() -> str:
     listed = [entry.version for entry in catalog_of(USUAL_DBMS).entries]
     versions = cache.versions(USUAL_DBMS) or listed
     return f"{USUAL_DBMS}@{max(versions, key=version_order)}"
-
-
-def _calibrate(spec: Spec, results: Path, when_busy: WhenBusy, *, resume: bool) -> int:
-    """Run a calibration, or what is left of it; return the exit code, 1 where it failed."""
-    experiment = Experiment.create(spec, results)
-    if resume and experiment.has_begun:
-        experiment = Experiment.open(experiment.folder)
-        if experiment.stored.manifest.finished is not None:
-            click.echo(f"experiment {spec.name} is finished", err=True)
-            return 0
-        experiment = experiment.with_spec(spec)
-    try:
-        return conduct(experiment, when_busy)
-    except SlowdustError as error:
-        click.echo(f"slowdust: {spec.name}: {error}", err=True)
-        return error.exit_code
-
-
-def _show_calibrations(folders: Sequence[Folder], otherwise: str) -> None:
-    """Print the calibrations among experiments as tables."""
-    read = (calibration_of(folder.read_manifest(), folder.read_slices()) for folder in folders)
-    calibrations = [one for one in read if one is not None]
-    if not calibrations:
-        raise UsageError(otherwise)
-    click.echo("\n".join(lines(section(calibrations).blocks)))
 
 
 def watch(

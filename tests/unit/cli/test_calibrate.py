@@ -1,6 +1,6 @@
 """`slowdust calibrate`: the experiments that it makes, goes on with and shows together.
 
-Nothing is measured: in place of `conduct` there is a function that stores a synthetic calibration.
+Nothing is measured: the lab stores a synthetic calibration.
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.builds.catalog import catalog_of
-from slowdust.cli import studies
 from slowdust.errors import SlowdustError
-from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.experiment import Experiment
 from slowdust.experiment.journal import StartMode
 from slowdust.experiment.local_lab import LocalLab
@@ -51,18 +49,16 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     """The calibrations that were run: name, contender and mode of each."""
     calls: Calls = []
 
-    def conducted(experiment: Experiment, when_busy: WhenBusy) -> int:
-        del when_busy
+    def measure(lab: LocalLab, experiment: Experiment) -> None:
         contender, mode = experiment.spec.contenders[0].contender, experiment.mode
         calls.append((experiment.name, contender, mode))
         if contender == BROKEN:
             raise SlowdustError("it does not start")
         if mode is StartMode.FRESH:
             store(experiment.folder, contender)
-        return 0
 
-    monkeypatch.setattr(studies, "conduct", conducted)
-    monkeypatch.setattr(LocalLab, "prepare", lambda lab, spec: None)
+    monkeypatch.setattr(LocalLab, "measure", measure)
+    monkeypatch.setattr(LocalLab, "prepare", lambda lab, spec: [])
     return calls
 
 
