@@ -17,9 +17,12 @@ from slowdust.analysis.blame.model import (
 )
 from slowdust.analysis.model import Verdict
 from slowdust.ratios import ratio, speed, work_in_words, work_ratio
+from slowdust.report.charts.waterfall import Row as Bar
+from slowdust.report.charts.waterfall import falling
 from slowdust.report.document import (
     ABSENT,
     Cell,
+    Cells,
     Chart,
     Column,
     Document,
@@ -33,10 +36,8 @@ from slowdust.report.document import (
     table,
     text,
 )
-from slowdust.report.evidence import cost_per_operation, own_costs
 from slowdust.report.history import CHAINED
-from slowdust.report.html.charts.waterfall import Row as Bar
-from slowdust.report.html.charts.waterfall import falling
+from slowdust.report.sections.evidence import cost_per_operation, own_costs
 from slowdust.wording import amount
 
 KINDS: tuple[RatioKind, ...] = ("time", "work")
@@ -94,7 +95,7 @@ def _line(line: LineBlame, anchor: str) -> Section:
         ", ".join(f"{label} {words}" for label, words in line.host.items())
         or "the host was not recorded",
     ]
-    tests: list[list[str | Cell]] = [
+    tests: list[Cells] = [
         [
             Cell(step.label, is_whole=True),
             _largest(step, "slower", line),
@@ -262,7 +263,7 @@ def _deciding(test: Part, line: LineBlame) -> RatioKind:
 
 def _functions(step: StepFunctions) -> Section:
     changes = step.changes
-    rows: list[list[str | Cell]] = [
+    rows: list[Cells] = [
         [Cell(name, is_code=bool(fate)), fate, *cells]
         for name, fate, *cells in own_costs(changes, _FUNCTIONS)
     ]

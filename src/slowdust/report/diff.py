@@ -8,6 +8,8 @@ from functools import partial
 from slowdust.analysis.diff.model import Diff, Relation, TestDifference
 from slowdust.analysis.diff.words import label_of
 from slowdust.ratios import interval, ratio, work_ratio
+from slowdust.report.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
+from slowdust.report.charts.marks import Mark, marks_of
 from slowdust.report.document import (
     ABSENT,
     Cell,
@@ -15,6 +17,7 @@ from slowdust.report.document import (
     Column,
     Document,
     Group,
+    Heads,
     Items,
     Medium,
     Row,
@@ -26,8 +29,6 @@ from slowdust.report.document import (
     table,
     text,
 )
-from slowdust.report.html.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
-from slowdust.report.html.charts.marks import Mark, marks_of
 from slowdust.wording import GROUP_TITLES, step_label
 
 # As everywhere, the older of two has the grey of a base.
@@ -78,7 +79,7 @@ def _sides(diff: Diff) -> Table:
 def _tests(diff: Diff) -> Section:
     with_work = any(test.work for test in diff.tests)
     sides = [Column(title, is_brief=True) for title in ("Before", "After")]
-    heads = [
+    heads: Heads = [
         "Test",
         *sides,
         "After / before",

@@ -14,7 +14,7 @@ from slowdust.cli.options import options
 from slowdust.errors import UsageError
 from slowdust.merge.merge import Design, merge
 from slowdust.merge.sources import Source
-from slowdust.report import tables as in_words
+from slowdust.report.sections import hosts as in_words
 from slowdust.store.folder import Folder
 from slowdust.store.keeping.bundle import unpack
 from slowdust.store.keeping.experiments import BUNDLE_SUFFIX, check_name, kept_experiment

@@ -31,12 +31,12 @@ from slowdust.benchmarks import BENCHMARKS, measured_in_steps
 from slowdust.benchmarks.steps import StepBenchmark
 from slowdust.benchmarks.sysbench import SYSBENCH
 from slowdust.report.answer import Line, Passage, beginning, lines, passages
+from slowdust.report.charts.curves import as_json
+from slowdust.report.charts.marks import Mark, marks_of
 from slowdust.report.html import cells
 from slowdust.report.html.blocks import Look
 from slowdust.report.html.cells import sla_failure
-from slowdust.report.html.charts.curves import as_json
-from slowdust.report.html.charts.marks import Mark, marks_of
-from slowdust.report.html.numbers import percent
+from slowdust.report.numbers import percent
 from slowdust.store.manifest import StepFailure
 from slowdust.wording import (
     LONGEST_UNBROKEN,
@@ -299,7 +299,8 @@ class Page:
             whole = Markup('<span title="{}">{}</span>').format(name, shown)
             names[name] = shown if head == self.names[name] else whole
         marks = {name: mark.css_class for name, mark in self.marks.items()}
-        return Look(marks, names, self.report.base)
+        anchors = {(row.step.test, row.step.clients): row.anchor for row in self.rows}
+        return Look(marks, names, self.report.base, anchors=anchors)
 
     @cached_property
     def axes(self) -> Mapping[str, Mapping[str, str]]:

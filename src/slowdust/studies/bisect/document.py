@@ -7,6 +7,8 @@ from functools import partial
 
 from slowdust import __version__
 from slowdust.ratios import interval, ratio, work_ratio
+from slowdust.report.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
+from slowdust.report.charts.marks import Mark
 from slowdust.report.document import (
     ABSENT,
     Block,
@@ -27,8 +29,6 @@ from slowdust.report.document import (
     table,
     text,
 )
-from slowdust.report.html.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
-from slowdust.report.html.charts.marks import Mark
 from slowdust.studies.bisect.metrics import words_for
 from slowdust.studies.bisect.outcome import Change, Level, Outcome
 from slowdust.studies.bisect.words import certainty, summary

@@ -12,10 +12,10 @@ from markupsafe import Markup
 
 from slowdust.analysis.model import BUCKETS_US, StepRun
 from slowdust.benchmarks.roles import Role
-from slowdust.report.html import numbers
-from slowdust.report.html.charts import svg
-from slowdust.report.html.charts.marks import Mark
-from slowdust.report.html.charts.scale import Linear
+from slowdust.report import numbers
+from slowdust.report.charts import svg
+from slowdust.report.charts.marks import Mark
+from slowdust.report.charts.scale import Linear
 
 PITCH = 40.0
 """Pixels from one bar to the next: a line of text and the bar."""

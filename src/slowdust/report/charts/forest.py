@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from slowdust import ratios
-from slowdust.report.html import numbers
-from slowdust.report.html.charts import svg
-from slowdust.report.html.charts.marks import Mark
-from slowdust.report.html.charts.scale import Logarithmic, Ratio, ratio_domain, ratio_ticks
+from slowdust.report import numbers
+from slowdust.report.charts import svg
+from slowdust.report.charts.marks import Mark
+from slowdust.report.charts.scale import Logarithmic, Ratio, ratio_domain, ratio_ticks
 
 ROW = 17.0
 GROUP = 30.0

@@ -8,7 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
+from slowdust.analysis.results.summary import CLEARLY_FASTER, CLEARLY_SLOWER
 from slowdust.ratios import ratio
 
 
@@ -18,6 +20,16 @@ class TimeUnit:
 
     symbol: str
     microseconds: float
+
+
+Band = Literal["slower", "faster", "between"]
+
+
+def band(rqps: float | None) -> Band:
+    """Return the colour of a relative rate as it is printed; a missing one has none."""
+    if rqps is None or CLEARLY_SLOWER < round(rqps, 2) < CLEARLY_FASTER:
+        return "between"
+    return "slower" if round(rqps, 2) <= CLEARLY_SLOWER else "faster"
 
 
 MICROSECONDS = TimeUnit("µs", 1.0)

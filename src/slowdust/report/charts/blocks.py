@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from slowdust.report.html import numbers
-from slowdust.report.html.charts import svg
-from slowdust.report.html.charts.curves import Curve, Level, RoundDots, ValueAxis
-from slowdust.report.html.charts.marks import Mark
-from slowdust.report.html.charts.scale import (
+from slowdust.report import numbers
+from slowdust.report.charts import svg
+from slowdust.report.charts.curves import Curve, Level, RoundDots, ValueAxis
+from slowdust.report.charts.marks import Mark
+from slowdust.report.charts.scale import (
     LEAST,
     Linear,
     Logarithmic,

@@ -17,9 +17,9 @@ from markupsafe import Markup
 from slowdust import ratios
 from slowdust.analysis.model import Explanation
 from slowdust.analysis.story.reasons import TITLES
-from slowdust.report.html import numbers
-from slowdust.report.html.charts import svg
-from slowdust.report.html.charts.scale import Logarithmic, ratio_ticks
+from slowdust.report import numbers
+from slowdust.report.charts import svg
+from slowdust.report.charts.scale import Logarithmic, ratio_ticks
 
 PITCH = 38.0
 """Pixels from one row to the next: a line of text and the bar."""

@@ -9,11 +9,11 @@ from operator import itemgetter
 
 from markupsafe import Markup
 
-from slowdust.report.html import numbers
-from slowdust.report.html.charts import svg
-from slowdust.report.html.charts.curves import Curve, TimeCurves, ValueAxis
-from slowdust.report.html.charts.marks import Mark
-from slowdust.report.html.charts.scale import (
+from slowdust.report import numbers
+from slowdust.report.charts import svg
+from slowdust.report.charts.curves import Curve, TimeCurves, ValueAxis
+from slowdust.report.charts.marks import Mark
+from slowdust.report.charts.scale import (
     BrokenTime,
     Linear,
     Logarithmic,

@@ -11,9 +11,9 @@ from markupsafe import Markup
 
 from slowdust import ratios
 from slowdust.analysis.results.summary import CLEARLY_FASTER
-from slowdust.report.html.charts import svg
-from slowdust.report.html.charts.marks import Mark
-from slowdust.report.html.charts.scale import Linear, Logarithmic, Ratio, ratio_domain, ratio_ticks
+from slowdust.report.charts import svg
+from slowdust.report.charts.marks import Mark
+from slowdust.report.charts.scale import Linear, Logarithmic, Ratio, ratio_domain, ratio_ticks
 from slowdust.units import known
 
 EDGE = 40.0

@@ -8,11 +8,10 @@ from itertools import pairwise
 from markupsafe import Markup
 
 from slowdust.analysis.model import FrontierPoint, SearchComparison, SearchCurve, SearchPoint
-from slowdust.report.beside import envelope
-from slowdust.report.html import numbers
-from slowdust.report.html.charts import svg
-from slowdust.report.html.charts.marks import Mark
-from slowdust.report.html.charts.scale import Linear, Logarithmic, ratio_ticks, zero_based
+from slowdust.report import numbers
+from slowdust.report.charts import svg
+from slowdust.report.charts.marks import Mark
+from slowdust.report.charts.scale import Linear, Logarithmic, ratio_ticks, zero_based
 from slowdust.report.markdown.table import rate
 
 HEIGHT = 280.0
@@ -139,3 +138,8 @@ def _words(point: SearchPoint) -> str:
 
 def _recall(stop: float) -> str:
     return f"{stop:.2f}".removesuffix("0") if stop < 1 else "1"
+
+
+def envelope(points: Sequence[FrontierPoint], contender: str) -> list[FrontierPoint]:
+    own = [point for point in points if point.contender == contender and point.on_frontier]
+    return sorted(own, key=lambda point: (point.transactions_per_s, -point.queries_per_s))
