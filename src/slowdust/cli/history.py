@@ -22,8 +22,8 @@ from slowdust.errors import SlowdustError, UsageError
 from slowdust.report.formats import HISTORIES, render_as
 from slowdust.report.history import document
 from slowdust.report.markdown.document import plain
+from slowdust.store.experiments import kept_experiment
 from slowdust.store.folder import experiments, newest_first
-from slowdust.store.keeping.experiments import kept_experiment
 from slowdust.wording import counted, guess, no_such
 
 

@@ -12,6 +12,8 @@ from enum import Flag, auto
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from slowdust.ratios import Ratio, interval, ratio
+
 if TYPE_CHECKING:
     from markupsafe import Markup
 
@@ -370,3 +372,21 @@ def named(contender: str) -> Cell:
 def paragraph(words: str) -> Text:
     """Return a long sentence, which texts break into lines."""
     return text("\n".join(wrap(words, LINE)), role="lead")
+
+
+def judged(of: Ratio | None, decimals: int = 2) -> Cell:
+    """Return a ratio with its interval and its verdict, pale where that is unsure."""
+    if of is None:
+        return Cell()
+    return Cell(
+        ratio(of.value, decimals),
+        interval(of, decimals).strip(),
+        of.verdict or "",
+        is_pale=of.verdict == "unsure",
+    )
+
+
+def shaded(of: Ratio | None, decimals: int = 2) -> Cell:
+    """Return a ratio with its interval, in the colour of a verdict that has a column of its own."""
+    cell = judged(of, decimals)
+    return replace(cell, verdict="", shade=cell.verdict)

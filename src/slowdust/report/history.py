@@ -147,7 +147,10 @@ def _panel(line: LineHistory, group: str, anchor: str, all_series: Sequence[Seri
             label=f"{label}, relative throughput by version",
             mark=marks[label],
             points=tuple(
-                RatioPoint(point.rqps, point.low, point.high, versions.index(point.version))
+                RatioPoint(
+                    *(point.ratio.value, point.ratio.low, point.ratio.high),
+                    versions.index(point.version),
+                )
                 for point in series.points
             ),
         )
@@ -248,15 +251,15 @@ def _cell(series: Series, version: str) -> Cell:
     hints = [
         *([change.words] if change else []),
         *(["unsure"] if point.unsure else []),
-        *([f"95% interval{interval(point.low, point.high, 3)}"] if point.low is not None else []),
+        *([f"95% interval{interval(point.ratio, 3)}"] if point.ratio.interval else []),
         *([f"chained through {', '.join(point.through)}"] if point.through else []),
         f"from {', '.join(point.experiments)}",
     ]
     return Cell(
-        ratio(point.rqps),
+        ratio(point.ratio.value),
         end=CHAINED if point.through else "",
         sign=_sign(change) if change else "",
-        shade=band(point.rqps),
+        shade=band(point.ratio.value),
         is_pale=bool(point.unsure),
         hint="; ".join(hints),
     )
@@ -266,7 +269,7 @@ def _work_cell(series: Series, version: str) -> Cell:
     point = _point_at(series, version)
     if point is None or point.work is None:
         return Cell()
-    return Cell(work_ratio(point.work.ratio) + (CHAINED if point.work.through else ""))
+    return Cell(work_ratio(point.work.ratio.value) + (CHAINED if point.work.through else ""))
 
 
 def _work(line: LineHistory, all_series: Sequence[Series], kind: str) -> list[Block]:

@@ -8,10 +8,10 @@ from enum import Enum
 from statistics import median
 from typing import TYPE_CHECKING
 
-from slowdust.analysis.model import Report, Result, Verdict
+from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.results import by_step
 from slowdust.analysis.work import has_work
-from slowdust.ratios import ratio, work_ratio
+from slowdust.ratios import Verdict, ratio, work_ratio
 from slowdust.report import answer, calibration
 from slowdust.report.answer import beginning, list_of_changes, passages
 from slowdust.report.console import (
@@ -27,7 +27,6 @@ from slowdust.report.document import ABSENT
 from slowdust.report.markdown.document import lines as rendered
 from slowdust.report.markdown.table import or_absent, rate
 from slowdust.report.sections.hosts import storage
-from slowdust.units import known
 from slowdust.wording import short_names
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def _table_of(report: Report, console: Console) -> tuple[Table, str] | None:
     that each has. None where nothing is compared.
     """
     others = report.contenders[1:]
-    if not others or not any(result.judged_rqps is not None for result in report.results):
+    if not others or not any(result.ratio is not None for result in report.results):
         return None
     if len(others) <= MOST_BESIDE:
         for columns in _WIDER_FIRST:
@@ -143,19 +142,19 @@ def _tests(report: Report, columns: Collection[_Column]) -> Table:
 
 def _alone(result: Result | None, columns: Collection[_Column]) -> list[str | Text]:
     shown = _Column.INTERVAL in columns
-    if result is None or result.judged_rqps is None:
+    if result is None or result.ratio is None:
         return [ABSENT, *([""] if shown else []), ABSENT]
-    low, high = result.judged_interval
-    bounds = "" if low is None or high is None else f"{ratio(low)} to {ratio(high)}"
+    interval = result.ratio.interval
+    bounds = "" if interval is None else " to ".join(map(ratio, interval))
     verdict = _styled(result.verdict or ABSENT, result.verdict)
-    return [ratio(result.judged_rqps), *([bounds] if shown else []), verdict]
+    return [ratio(result.ratio.value), *([bounds] if shown else []), verdict]
 
 
 def _marked(result: Result | None) -> str | Text:
-    if result is None or result.judged_rqps is None:
+    if result is None or result.ratio is None:
         return ABSENT
     mark = _MARKS.get(result.verdict or "", " ")
-    return _styled(f"{ratio(result.judged_rqps)} {mark}", result.verdict)
+    return _styled(f"{ratio(result.ratio.value)} {mark}", result.verdict)
 
 
 def _work(result: Result | None) -> str | Text:
@@ -164,7 +163,7 @@ def _work(result: Result | None) -> str | Text:
         return ABSENT
     verdict = {"more": "slower", "less": "faster"}.get(work.verdict or "", work.verdict)
     mark = {"more": "+", "less": "-", "same": "=", "unsure": "?"}.get(work.verdict or "", " ")
-    return _styled(f"{work_ratio(work.ratio)} {mark}", verdict)
+    return _styled(f"{work_ratio(work.ratio.value)} {mark}", verdict)
 
 
 def _styled(text: str, verdict: str | None) -> Text:
@@ -181,7 +180,7 @@ def _tallies(report: Report, *, with_spread: bool) -> Table:
     for name in report.contenders[1:]:
         results = [result for result in report.results if result.contender == name]
         verdicts = Counter(result.verdict for result in results)
-        ratios = known(result.judged_rqps for result in results)
+        ratios = [result.ratio.value for result in results if result.ratio is not None]
         ends = (median(ratios), min(ratios), max(ratios)) if ratios else (None, None, None)
         counts = (str(verdicts[v]) for v in verdicts_of)
         shown = ends if with_spread else ends[:1]

@@ -9,7 +9,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.model import BUCKETS_US, RoleReport, StepRun, Writers
-from slowdust.benchmarks.roles import INSERTER, in_order
+from slowdust.benchmarks.steps import INSERTER, in_order
 from slowdust.report.charts.bars import Bar, bars_chart, histograms
 from slowdust.report.charts.marks import marks_of
 from slowdust.report.charts.seconds import Graph, Line, Run, step_graph

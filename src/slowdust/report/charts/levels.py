@@ -41,13 +41,13 @@ def levels_chart(
             mark,
             tuple(
                 RatioPoint(
-                    cell.judged_rqps,
-                    *cell.judged_interval,
+                    *(cell.ratio.value, cell.ratio.low, cell.ratio.high),
                     at=level,
                     unsure=cell.verdict == "unsure",
                 )
                 for level, results in sorted(steps.items())
-                if (cell := results.get(name)) is not None and cell.judged_rqps
+                if (cell := results.get(name)) is not None
+                if cell.ratio and cell.ratio.value
             ),
         )
         for name, mark in marks.items()

@@ -28,6 +28,7 @@ def environment() -> Environment:
     templates.filters.update(
         amount=cells.amount,
         ratio=cells.ratio,
+        value=cells.value,
         measured=cells.measured,
         band=numbers.band,
         band_of=cells.band_of,

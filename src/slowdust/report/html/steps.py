@@ -10,7 +10,7 @@ from functools import partial
 from markupsafe import Markup
 
 from slowdust.analysis.sla import paced_seconds
-from slowdust.benchmarks.roles import Role, in_order
+from slowdust.benchmarks.steps import Role, in_order
 from slowdust.report.charts.bars import Bar, RoleHistogram, bars_chart, histograms
 from slowdust.report.charts.marks import Mark
 from slowdust.report.charts.seconds import Graph, Line, Point, Run, step_graph, thinned_runs

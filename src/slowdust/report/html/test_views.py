@@ -124,9 +124,9 @@ def _charts(page: Page, row: Row, slices: Sequence[Slice], origin: Second) -> Na
     marks = {name: mark for name, mark in page.marks.items() if name in present}
     plan = layout(slices)
     compared = {
-        cell.contender: Ratio(cell.judged_rqps, *cell.judged_interval)
+        cell.contender: Ratio(cell.ratio.value, cell.ratio.low, cell.ratio.high)
         for cell in row.cells
-        if cell is not None and cell.judged_rqps
+        if cell is not None and cell.ratio and cell.ratio.value
     }
     base, unit = page.report.base, row.results[0].unit
     margin = page.report.margin

@@ -6,19 +6,19 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
+from slowdust.analysis.functions.model import FunctionChanges
 from slowdust.analysis.model import (
     ContenderWaits,
     Difference,
     Explanation,
-    FunctionChanges,
     Part,
     PlanDifference,
     Report,
     Result,
 )
 from slowdust.analysis.story.reasons import TITLES, amounts_of
-from slowdust.analysis.waits.words import FEWEST_SYNCS
-from slowdust.ratios import interval, ratio
+from slowdust.analysis.waits import FEWEST_SYNCS
+from slowdust.ratios import Ratio, interval, ratio
 from slowdust.report.charts.waterfall import waterfall
 from slowdust.report.document import (
     ABSENT,
@@ -114,10 +114,9 @@ def exact_evidence(result: Result) -> list[Section]:
 
 def factor_in_words(change: Part | Explanation, sign: str) -> str:
     """Return '1.25X [1.22, 1.28]', where `sign` is 'X'; changes are logarithms of ratios."""
-    words = f"{ratio(math.exp(change.change))}{sign}"
-    if change.low is None or change.high is None:
-        return words
-    return words + interval(math.exp(change.low), math.exp(change.high))
+    low, high = (None if end is None else math.exp(end) for end in (change.low, change.high))
+    factor = Ratio(math.exp(change.change), low, high)
+    return f"{ratio(factor.value)}{sign}{interval(factor)}"
 
 
 def _is_of(each: ContenderWaits | FunctionChanges, results: Sequence[Result]) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from slowdust.analysis.metrics import ESSENTIAL, HOST, METRICS, Metric, shown_metrics
-from slowdust.analysis.model import MetricComparison, Report, Result
+from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.latency import shown_times
 from slowdust.benchmarks import measured_in_steps
 from slowdust.benchmarks.sysbench import SYSBENCH
-from slowdust.ratios import change, interval, ratio
+from slowdust.ratios import change, ratio
 from slowdust.report.document import (
     STEP_OF_TEST,
     Cell,
@@ -18,6 +19,7 @@ from slowdust.report.document import (
     Heads,
     Medium,
     Section,
+    judged,
     named,
     table,
     text,
@@ -107,13 +109,7 @@ def _metric(result: Result, key: str, base: str) -> Cell:
     if (compared := result.compared.get(key)) is None:
         multiple = (result.per_op_relative or {}).get(key)
         return Cell(or_absent(multiple, _multiple), note=note)
-    return Cell(
-        _multiple(compared.ratio),
-        interval(compared.low, compared.high).strip(),
-        compared.verdict,
-        is_pale=compared.verdict == "unsure",
-        note=note,
-    )
+    return replace(judged(compared), text=_multiple(compared.value), note=note)
 
 
 def _multiple(value: float) -> str:
@@ -170,14 +166,6 @@ def latency(report: Report, results: Sequence[Result]) -> Section | None:
 def _response_time(result: Result, column: str) -> Cell:
     time = or_absent(getattr(result.latency_us, column, None), "{:,.0f}".format)
     compared = result.compared.get(f"{column}_us")
-    return Cell(time) if compared is None else _compared(time, compared)
-
-
-def _compared(value: str, compared: MetricComparison) -> Cell:
-    return Cell(
-        value,
-        interval(compared.low, compared.high).strip(),
-        compared.verdict,
-        multiple=_multiple(compared.ratio),
-        is_pale=compared.verdict == "unsure",
-    )
+    if compared is None:
+        return Cell(time)
+    return replace(judged(compared), text=time, multiple=_multiple(compared.value))

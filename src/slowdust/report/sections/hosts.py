@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from slowdust.analysis.model import HostResult, Memory, Report, Result, StorageUse
-from slowdust.ratios import interval, ratio
+from slowdust.ratios import Ratio, ratio
 from slowdust.report.document import (
     STEP,
     Block,
@@ -16,6 +16,7 @@ from slowdust.report.document import (
     Heads,
     Medium,
     Section,
+    judged,
     named,
     paragraph,
     table,
@@ -79,14 +80,11 @@ def _results_by_host(report: Report) -> list[Block]:
     names = [host.name for host in report.hosts]
     rows = []
     for result in results:
-        whole = _judged(result.judged_rqps, *result.judged_interval, result.verdict)
+        whole = _plainly(result.ratio)
         cells = [Cell("on one host only") if len(result.hosts) == 1 else whole]
         of_group = {each.group: each for each in result.groups}
         cells += [
-            _judged(each.rqps, each.low, each.high, each.verdict)
-            if (each := of_group.get(group))
-            else Cell()
-            for group in several
+            _plainly(each.ratio) if (each := of_group.get(group)) else Cell() for group in several
         ]
         by_name = {host.host: host for host in result.hosts}
         if few:
@@ -114,27 +112,22 @@ def _of_host(report: Report, result: Result, host: HostResult | None) -> Cell:
         and each.contender == result.contender
         and each.test in (None, result.test)
     ]
-    verdict = result.verdict if len(result.hosts) == 1 else None
-    return _judged(host.rqps, host.low, host.high, verdict, "; ".join(odd))
+    verdict = (result.verdict or "") if len(result.hosts) == 1 else ""
+    cell = replace(_plainly(host.ratio), verdict=verdict, hint="; ".join(odd))
+    return replace(cell, text=f"{cell.text}!") if odd else cell
 
 
 def _extremes(result: Result) -> list[Cell]:
-    measured = sorted(
-        (host for host in result.hosts if host.rqps is not None), key=lambda host: host.rqps or 0.0
-    )
-    ends = (measured[0], measured[-1]) if measured else ()
-    return [_judged(host.rqps, host.low, host.high, host.host) for host in ends] or [Cell(), Cell()]
+    measured = [(host.ratio.value, host) for host in result.hosts if host.ratio is not None]
+    measured.sort(key=lambda each: each[0])
+    ends = (measured[0][1], measured[-1][1]) if measured else ()
+    shown = [replace(_plainly(host.ratio), verdict=host.host) for host in ends]
+    return shown or [Cell(), Cell()]
 
 
-def _judged(
-    value: float | None,
-    low: float | None,
-    high: float | None,
-    verdict: str | None = None,
-    odd: str = "",
-) -> Cell:
-    shown = or_absent(value, ratio) + ("!" if odd else "")
-    return Cell(shown, interval(low, high).strip(), verdict or "", hint=odd)
+def _plainly(of: Ratio | None) -> Cell:
+    """Return a ratio whose number has no parentheses where it is unsure."""
+    return replace(judged(of), is_pale=False)
 
 
 _EXPLAINED_READS = (
@@ -207,8 +200,8 @@ def _reads(result: Result, use: StorageUse) -> tuple[Cell, ...]:
         Cell(or_absent(result.per_op.get("read_amplification"), ratio)),
         Cell(or_absent(use.reads_per_s, rate)),
         Cell(or_absent(use.disk_reads_per_s, rate)),
-        _judged(use.of_disk, use.of_disk_low, use.of_disk_high),
-        _pale(_judged(use.share_ratio, use.share_low, use.share_high, use.share_verdict)),
+        judged(use.of_disk),
+        judged(use.share),
     )
 
 
@@ -216,12 +209,8 @@ def _writes(_: Result, use: StorageUse) -> tuple[Cell, ...]:
     return (
         Cell(or_absent(use.written_kb, ratio)),
         Cell(or_absent(use.log_kb, ratio)),
-        _pale(_judged(use.written_ratio, use.written_low, use.written_high, use.written_verdict)),
+        judged(use.written),
     )
-
-
-def _pale(cell: Cell) -> Cell:
-    return replace(cell, is_pale=cell.verdict == "unsure")
 
 
 def memory(report: Report) -> Section | None:

@@ -20,7 +20,7 @@ from slowdust.analysis.results.results import by_step
 from slowdust.analysis.sla import missed_its_sla
 from slowdust.analysis.work import has_work
 from slowdust.benchmarks import measured_in_steps
-from slowdust.ratios import interval, ratio
+from slowdust.ratios import ratio
 from slowdust.report.charts.levels import levels_chart
 from slowdust.report.charts.marks import marks_of
 from slowdust.report.charts.trade_offs import frontier_chart, recall_chart
@@ -36,8 +36,10 @@ from slowdust.report.document import (
     Medium,
     Section,
     Table,
+    judged,
     named,
     paragraph,
+    shaded,
     table,
     text,
 )
@@ -123,30 +125,18 @@ def relative(result: Result | None) -> Cell:
     """Return a relative rate with its verdict."""
     if result is not None and missed_its_sla(result):
         return Cell("SLA missed")
-    if result is None or result.judged_rqps is None:
+    if result is None or result.ratio is None:
         return Cell()
-    typical = result.typical_beside
-    beside = "" if typical is None else f", typical {ratio(typical)}"
-    return Cell(
-        ratio(result.judged_rqps),
-        interval(*result.judged_interval).strip(),
-        f"{result.verdict or ''}{beside}",
-        shade=band(result.judged_rqps),
-        is_pale=result.verdict == "unsure",
-    )
+    cell = replace(judged(result.ratio), shade=band(result.ratio.value))
+    if (typical := result.typical_beside) is None:
+        return cell
+    return replace(cell, verdict=f"{cell.verdict}, typical {ratio(typical)}")
 
 
 def relative_work(result: Result | None) -> Cell:
     """Return the ratio of instructions with its verdict."""
     work = None if result is None else result.work
-    if work is None or work.ratio is None:
-        return Cell()
-    return Cell(
-        ratio(work.ratio, 3),
-        interval(work.low, work.high, 3).strip(),
-        work.verdict or "",
-        is_pale=work.verdict == "unsure",
-    )
+    return judged(None if work is None else work.ratio, decimals=3)
 
 
 def system_calls(report: Report) -> Section | None:
@@ -225,7 +215,7 @@ def _response_time(result: Result | None, base: str) -> Cell:
         return Cell()
     if result.contender == base:
         return Cell(f"{time.mean_us:,.0f} us")
-    return Cell(or_absent(time.relative, ratio), interval(time.low, time.high).strip())
+    return judged(time.relative)
 
 
 def concurrency(report: Report) -> Section | None:
@@ -323,8 +313,8 @@ def _at_equal_recall(comparison: SearchComparison) -> Table:
             named(curve.contender),
             f"{at.reached} of {at.starts}" if at.starts is not None else ABSENT,
             or_absent(at.qps, rate),
-            _judged(at.rqps, at.low, at.high, at.verdict),
-            at.verdict or at.reason or "",
+            shaded(at.ratio),
+            (at.ratio and at.ratio.verdict) or at.reason or "",
         ]
         for place in range(len(comparison.contenders[0].at))
         for curve in comparison.contenders
@@ -332,19 +322,6 @@ def _at_equal_recall(comparison: SearchComparison) -> Table:
     ]
     heads: Heads = ("recall", "contender", "starts that reach it", "QPS", "rqps", "verdict")
     return table(heads, rows, left=2, name=f"{comparison.curve} at equal recall")
-
-
-def _judged(
-    value: float | None, low: float | None, high: float | None, verdict: str | None = None
-) -> Cell:
-    if value is None:
-        return Cell()
-    return Cell(
-        ratio(value),
-        interval(low, high).strip(),
-        shade=verdict or "",
-        is_pale=verdict == "unsure",
-    )
 
 
 def indexes(report: Report) -> Section | None:
@@ -367,8 +344,8 @@ def _index(result: IndexResult) -> Cells:
         result.index,
         named(result.contender),
         or_absent(result.build_s, "{:.3g}".format),
-        _judged(result.relative, result.low, result.high, result.verdict),
-        result.verdict or "",
+        shaded(result.relative),
+        (result.relative and result.relative.verdict) or "",
         or_absent(None if result.bytes is None else result.bytes / 1e6, "{:.1f}".format),
         or_absent(result.bytes_relative, ratio),
     ]
@@ -413,7 +390,7 @@ def _mixed(result: Result, beside: BesideResult) -> Cells:
         f"{beside.test}, {counted(beside.clients, 'client')}{at_rate}",
         or_absent(beside.alone_qps, rate),
         rate(result.qps),
-        _judged(beside.relative, beside.low, beside.high),
+        judged(beside.relative),
         Cell(rate(beside.qps), note="" if late is None else f"{late:,} late"),
         or_absent(beside.p50_us, rate),
         or_absent(beside.p95_us, rate),

@@ -80,9 +80,9 @@ def _row(capacity: Capacity) -> Cells:
         cells[1] = Cell("none", note=f"{closest.term} {value_of(closest.term, closest.value)}")
     if ratio is not None:
         cells[3:] = [
-            Cell(ratios.ratio(ratio.ratio), shade=ratio.verdict),
-            f"{ratios.ratio(ratio.low)}-{ratios.ratio(ratio.high)}",
-            ratio.verdict,
+            Cell(ratios.ratio(ratio.value), shade=ratio.verdict or ""),
+            "-".join(map(ratios.ratio, ratio.interval or ())),
+            ratio.verdict or "",
         ]
     return cells
 
