@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from selenium.webdriver import Chrome
 
-from slowdust.analysis.blame.blame import blame_of
+from slowdust.analysis.blame import blame_of
 from slowdust.analysis.stored import Stored, analyse, read_stored
 from slowdust.report import blame, html
 from slowdust.report.html import blocks

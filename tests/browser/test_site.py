@@ -12,8 +12,8 @@ from selenium.webdriver.common.by import By
 from slowdust.report.site.index import Pairs
 from slowdust.report.site.server import Server
 from slowdust.report.site.site import Site, publish
+from slowdust.store.experiments import Annotation, write_annotation
 from slowdust.store.folder import Folder
-from slowdust.store.keeping.annotation import Annotation, write_annotation
 from tests.browser.colours import COLOURS, contrast, prefer
 from tests.unit.synthetic_history import keep, measured
 

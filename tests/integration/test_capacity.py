@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import signal
-from pathlib import Path
 
 import pytest
 
 from slowdust.store.folder import TRIALS_FILE
 from slowdust.studies.capacity.record import SERVERS
-from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import Workplace
 from tests.tiers.selection import full
 from tests.waiting import wait_until
@@ -20,10 +18,7 @@ SEARCH = ("capacity", LITE, "--sla", "p50<200ms,errors=0", "--incarnations", "1"
 POINTS = (*SEARCH, "--test", "point-query", "--rows", "1000", "--trial", "100ms")
 
 
-@pytest.fixture
-def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
-    builds(*LITE.split("@"))
-    return Workplace(open_dir)
+pytestmark = pytest.mark.builds(LITE)
 
 
 def trial_lines(workplace: Workplace, name: str) -> list[str]:

@@ -18,15 +18,14 @@ from slowdust import builds as server_builds
 from slowdust.analysis.sizes import SizesReport, report_of
 from slowdust.builds import allocators, cache, directories, sources
 from slowdust.builds.catalog import catalog_of, known_dbms
-from slowdust.builds.compiling.compile import LOG
-from slowdust.builds.compiling.flags import with_flags
+from slowdust.builds.compile import LOG
+from slowdust.builds.recipe import with_flags
 from slowdust.builds.revisions import is_source
 from slowdust.builds.sizes import chosen_builds, expected_bytes, sizes_of, sizes_of_tree
 from slowdust.cli.reports import put
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.live import watching
-from slowdust.experiment.spec.contender_name import parse_contender
-from slowdust.experiment.workload.outline import aligned
+from slowdust.experiment.spec.contenders import parse_contender
 from slowdust.report.formats import SIZES
 from slowdust.report.markdown.document import plain
 from slowdust.report.sizes import document
@@ -34,6 +33,7 @@ from slowdust.store.manifest import BuildFacts
 from slowdust.store.sizes import BuildSizes
 from slowdust.versions import version_order
 from slowdust.wording import counted
+from slowdust.workloads.outline import aligned
 
 _WIDEST = 100
 """Columns of a text at most, for lines that are easily read."""

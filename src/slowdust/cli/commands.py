@@ -39,7 +39,7 @@ _AMOUNTS: Mapping[str, Callable[[str], float]] = {
     "percent": parse_percentage,
 }
 _BENCHMARKS = "@BENCHMARKS"
-"""In a list of options: those of benchmarks alone; other words with @ are lists of formats."""
+"""Stands for the options of benchmarks in a list; other words with @ are lists of formats."""
 _UNUSED = "unused"
 
 

@@ -16,16 +16,16 @@ from slowdust.cli.conduct import conduct, exit_code_of
 from slowdust.cli.fleet import run_on_fleet
 from slowdust.cli.values import WhenTooShort
 from slowdust.errors import UsageError
-from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.experiment import Experiment, spec_to_count
+from slowdust.experiment.host_locks import WhenBusy
 from slowdust.experiment.journal import StartMode
-from slowdust.experiment.spec.errors import File, placed
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import Spec, read_spec
 from slowdust.fleet.queue import Asked, Builds, Unfit
+from slowdust.located_errors import File, placed
 from slowdust.places import named_path
+from slowdust.store.experiments import free_name, kept_experiment
 from slowdust.store.folder import MANIFEST_FILE, Folder
-from slowdust.store.keeping.experiments import free_name, kept_experiment
 from slowdust.units import Second, format_duration
 from slowdust.user_text import read_user_text
 from slowdust.wording import guess, shortened

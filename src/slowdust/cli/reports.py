@@ -11,7 +11,7 @@ from typing import TypeVar
 import click
 
 from slowdust import kinds
-from slowdust.analysis.diff.diff import diff_of
+from slowdust.analysis.diff import diff_of
 from slowdust.analysis.explanation.one_result import explain_results
 from slowdust.analysis.history.chaining import Experiment
 from slowdust.analysis.history.configs import Configs
@@ -37,8 +37,8 @@ from slowdust.report.formats import (
     render_as,
 )
 from slowdust.report.markdown.document import plain
+from slowdust.store.experiments import kept_experiment
 from slowdust.store.folder import experiments, newest_first
-from slowdust.store.keeping.experiments import kept_experiment
 from slowdust.store.storage import replace_file
 from slowdust.wording import counted, guess, no_such
 

@@ -17,26 +17,24 @@ from slowdust.formats.text import visible
 from slowdust.merge.merge import Design
 from slowdust.merge.merge import merge as merge_sources
 from slowdust.merge.sources import Source
-from slowdust.report import tables as in_words
 from slowdust.report.imports import import_lines, summary_lines
+from slowdust.report.sections import hosts as in_words
 from slowdust.report.site.server import serve as serve_site
 from slowdust.report.site.site import publish
-from slowdust.store.folder import Folder, experiments
-from slowdust.store.keeping.annotation import (
-    Annotation,
-    check_tags,
-    read_annotation,
-    write_annotation,
-)
-from slowdust.store.keeping.bundle import pack, unpack
-from slowdust.store.keeping.experiments import (
+from slowdust.store.bundle import pack, unpack
+from slowdust.store.experiments import (
     BUNDLE_SUFFIX,
+    Annotation,
     check_name,
+    check_tags,
     kept_experiment,
     paths_of,
+    read_annotation,
     remove_experiment,
     rename_experiment,
+    write_annotation,
 )
+from slowdust.store.folder import Folder, experiments
 from slowdust.store.manifest import Manifest
 from slowdust.temporary import temporary_folder
 from slowdust.wording import counted, guess, short_hashes, shortened

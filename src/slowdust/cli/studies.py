@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import click
 
-from slowdust.analysis.blame.model import Blame
-from slowdust.analysis.calibration.calibration import calibration_of
+from slowdust.analysis.blame import Blame
+from slowdust.analysis.calibration import calibration_of
 from slowdust.analysis.stored import read_stored
 from slowdust.benchmarks import DEFAULT as USUAL_BENCHMARK
 from slowdust.benchmarks.options import split_list
@@ -25,10 +25,10 @@ from slowdust.cli.fleet import open_fleet
 from slowdust.cli.reports import put
 from slowdust.dbms import DEFAULT as USUAL_DBMS
 from slowdust.errors import UsageError
-from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.experiment import PAGE_FILE, Lab
+from slowdust.experiment.host_locks import WhenBusy
 from slowdust.experiment.local_lab import LocalLab
-from slowdust.experiment.spec.calibration import calibration_specs
+from slowdust.experiment.spec.options import calibration_specs
 from slowdust.fleet.lab import FleetLab
 from slowdust.fleet.queue import Asked, Unfit
 from slowdust.formats.text import visible
@@ -38,8 +38,8 @@ from slowdust.report.blame import document as blame_document
 from slowdust.report.calibration import section
 from slowdust.report.formats import BLAMES
 from slowdust.report.markdown.document import lines, plain
+from slowdust.store.experiments import check_name, check_results, kept_experiment
 from slowdust.store.folder import experiments
-from slowdust.store.keeping.experiments import check_name, check_results, kept_experiment
 from slowdust.studies import calibration
 from slowdust.studies.bisect.record import Question as BisectQuestion
 from slowdust.studies.bisect.study import Bisection

@@ -11,8 +11,8 @@ from click.core import ParameterSource
 
 from slowdust.analysis.results.gate import Gate, parse_gate
 from slowdust.analysis.story.bands import Bands
-from slowdust.experiment.claims.claim import WhenBusy
-from slowdust.store.keeping.experiments import check_results
+from slowdust.experiment.host_locks import WhenBusy
+from slowdust.store.experiments import check_results
 from slowdust.units import parse_percentage
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from slowdust.analysis.model import GroupChanges, Report
 from slowdust.analysis.story.tldr import leading_sentences
-from slowdust.report.document import Lists, Titled
+from slowdust.report.document import Titled
 from slowdust.store.finding import Finding, Severity
 from slowdust.wording import listing
 
@@ -73,11 +73,9 @@ def list_of_changes(all_changes: Sequence[GroupChanges]) -> list[str]:
     ]
 
 
-def lists_of_changes(all_changes: Sequence[GroupChanges]) -> Lists:
-    """Return what each group did as a list."""
-    return Lists(
-        [Titled(each.title, each.clauses, each.unsure_clauses or ()) for each in all_changes]
-    )
+def titled(all_changes: Sequence[GroupChanges]) -> list[Titled]:
+    """Return what each group did as an item with a list."""
+    return [Titled(each.title, each.clauses, each.unsure_clauses or ()) for each in all_changes]
 
 
 _BAD = (Severity.PROBLEM, Severity.WARNING)

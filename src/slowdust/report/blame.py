@@ -5,21 +5,24 @@ from __future__ import annotations
 from functools import partial
 from itertools import accumulate
 
-from slowdust.analysis.blame.groups import SINGLE, is_sure
-from slowdust.analysis.blame.model import (
+from slowdust.analysis.blame import (
+    SINGLE,
     Blame,
     LineBlame,
     Part,
-    Ratio,
     RatioKind,
     Step,
     StepFunctions,
+    StepRatio,
+    is_sure,
 )
-from slowdust.analysis.model import Verdict
-from slowdust.ratios import ratio, speed, work_in_words, work_ratio
+from slowdust.ratios import Verdict, ratio, speed, work_in_words, work_ratio
+from slowdust.report.charts.waterfall import Row as Bar
+from slowdust.report.charts.waterfall import falling
 from slowdust.report.document import (
     ABSENT,
     Cell,
+    Cells,
     Chart,
     Column,
     Document,
@@ -33,17 +36,15 @@ from slowdust.report.document import (
     table,
     text,
 )
-from slowdust.report.evidence import cost_per_operation, own_costs
 from slowdust.report.history import CHAINED
-from slowdust.report.html.charts.waterfall import Row as Bar
-from slowdust.report.html.charts.waterfall import falling
+from slowdust.report.sections.evidence import cost_per_operation, own_costs
 from slowdust.wording import amount
 
 KINDS: tuple[RatioKind, ...] = ("time", "work")
 HEADS = {"time": "rqps", "work": "work"}
 """The head of a column of each kind."""
 SHORT_TITLES = {"range with aggregation": "aggregation", "write": "writes"}
-MARKS: dict[RatioKind, dict[Verdict | None, str]] = {
+MARKS: dict[RatioKind, dict[str | None, str]] = {
     "time": {"faster": "+", "slower": "-", "same": "=", "unsure": "?", None: " "},
     "work": {"faster": "-", "slower": "+", "same": "=", "unsure": "?", None: " "},
 }
@@ -94,7 +95,7 @@ def _line(line: LineBlame, anchor: str) -> Section:
         ", ".join(f"{label} {words}" for label, words in line.host.items())
         or "the host was not recorded",
     ]
-    tests: list[list[str | Cell]] = [
+    tests: list[Cells] = [
         [
             Cell(step.label, is_whole=True),
             _largest(step, "slower", line),
@@ -148,7 +149,7 @@ def _part_of(group: Part, step: Step) -> Part | None:
     return next((part for part in step.groups if (part.name, part.clients) == wanted), None)
 
 
-def _ratio_at(group: Part, step: Step, kind: RatioKind) -> Ratio | None:
+def _ratio_at(group: Part, step: Step, kind: RatioKind) -> StepRatio | None:
     part = _part_of(group, step)
     return None if part is None else part.by(kind)
 
@@ -177,13 +178,13 @@ def _steps(line: LineBlame) -> Table:
     return Table(columns(*heads, left=1), rows, f"Steps of {line.line}")
 
 
-def _cell(cell: Ratio | None, kind: RatioKind) -> Cell:
+def _cell(cell: StepRatio | None, kind: RatioKind) -> Cell:
     """Return a ratio as a cell has it: '0.95 -', '1.024 +*'."""
     if cell is None:
         return Cell()
-    number = ratio(cell.ratio) if kind == "time" else work_ratio(cell.ratio)
-    value = f"{number} {MARKS[kind][cell.verdict]}{CHAINED if cell.chained else ''}".rstrip()
-    return Cell(value, shade=cell.verdict or "")
+    number = ratio(cell.ratio.value) if kind == "time" else work_ratio(cell.ratio.value)
+    value = f"{number} {MARKS[kind][cell.ratio.verdict]}{CHAINED if cell.chained else ''}".rstrip()
+    return Cell(value, shade=cell.ratio.verdict or "")
 
 
 def _charts(line: LineBlame) -> list[Chart]:
@@ -223,7 +224,7 @@ def _bars(line: LineBlame, whole: Part, evidence: RatioKind) -> list[Bar]:
 def _largest_title(line: LineBlame) -> str:
     """Return the title of the largest changes, which says which changes are among them."""
     verdicts = {
-        cell.verdict
+        cell.ratio.verdict
         for step in line.steps
         for test in step.tests
         for cell in [test.by(_deciding(test, line))]
@@ -247,8 +248,8 @@ def _largest(step: Step, side: Verdict, line: LineBlame) -> str:
         cost, cell = test.cost(kind), test.by(kind)
         if cost is None or cell is None:
             continue
-        if is_sure(cell, sign * cost, side):
-            words = speed(cell.ratio) if kind == "time" else work_in_words(cell.ratio)
+        if is_sure(cell.ratio, sign * cost, side):
+            words = speed(cell.ratio.value) if kind == "time" else work_in_words(cell.ratio.value)
             found.append((sign * cost, f"{test.name}, {words}"))
     _, words = max(found, default=(0.0, ABSENT))
     return words
@@ -262,7 +263,7 @@ def _deciding(test: Part, line: LineBlame) -> RatioKind:
 
 def _functions(step: StepFunctions) -> Section:
     changes = step.changes
-    rows: list[list[str | Cell]] = [
+    rows: list[Cells] = [
         [Cell(name, is_code=bool(fate)), fate, *cells]
         for name, fate, *cells in own_costs(changes, _FUNCTIONS)
     ]

@@ -20,13 +20,13 @@ from slowdust.report.document import (
     Items,
     Line,
     Link,
-    Lists,
     Medium,
     Panels,
     Section,
     SideBySide,
     Table,
     Text,
+    Titled,
     plain_lines,
     text,
 )
@@ -90,7 +90,7 @@ def _parts(blocks: Iterable[Block]) -> Iterable[Block | str]:
                 yield from [block.title, *inner] if inner and block.title else inner
             case Table() if not block.shown(Medium.TERMINAL).rows:
                 continue
-            case Text() | Items() | Lists() | Facts() | Code() | Table():
+            case Text() | Items() | Facts() | Code() | Table():
                 yield block
             case _:
                 continue
@@ -104,10 +104,7 @@ def _print(console: Console, part: Block | str) -> None:
             print_lines(console, [_line(line) for line in part.lines])
         case Items():
             for item, command in zip_longest(part.items, part.commands, fillvalue=""):
-                print_lines(console, [f"- {_line(item)}", *([f"    {command}"] if command else [])])
-        case Lists():
-            for each in part.lists:
-                print_lines(console, [f"- {each.title}", *(f"  - {item}" for item in each.items)])
+                print_lines(console, [*_item(item), *([f"    {command}"] if command else [])])
         case Facts():
             print_facts(console, part.facts.items())
         case Code():
@@ -116,6 +113,12 @@ def _print(console: Console, part: Block | str) -> None:
         case Table():
             for drawn in _fitted(part, console):
                 console.print(drawn)
+
+
+def _item(item: Line | Titled) -> list[str]:
+    if isinstance(item, Titled):
+        return [f"- {item.title}", *(f"  - {each}" for each in item.items)]
+    return [f"- {_line(item)}"]
 
 
 def _line(line: Line) -> str:
@@ -218,6 +221,9 @@ def _fitted(block: Table, console: Console) -> list[RichTable]:
         table = _table(block, places, with_intervals[:short])
         if width_of(table, console).maximum <= console.width:
             return [table]
+    while block.fits and len(places) > 1 and width_of(table, console).maximum > console.width:
+        places.pop()
+        table = _table(block, places, with_intervals)
     parts = dict.fromkeys(known(column.part or None for column in block.columns))
     split = ([p for p in places if block.columns[p].part in ("", part)] for part in parts)
     return [_table(block, own, with_intervals) for own in split] or [table]
@@ -226,9 +232,11 @@ def _fitted(block: Table, console: Console) -> list[RichTable]:
 def _table(block: Table, places: Sequence[int], short: Sequence[int]) -> RichTable:
     """Return the columns at some places; those that are `short` are without intervals."""
     columns = [block.columns[place] for place in places]
-    left = sum(column.is_left for column in columns)
     heads = ("\n".join(filter(None, (column.title, column.unit))) for column in columns)
-    table = plain_table(*heads, left=left)
+    table = plain_table(*heads, left=sum(column.is_left for column in columns))
+    for column, drawn in zip(columns, table.columns, strict=True):
+        if column.is_name:
+            drawn.justify = "left"
     for place, row in enumerate(block.rows):
         cells = (_cell(row.cells[each], with_interval=each not in short) for each in places)
         before_total = any(each.is_total for each in block.rows[place + 1 : place + 2])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from slowdust.analysis.diff.model import Diff, Relation, TestDifference
-from slowdust.analysis.diff.words import label_of
-from slowdust.ratios import interval, ratio, work_ratio
+from slowdust.analysis.diff import Diff, TestDifference, label_of
+from slowdust.ratios import Ratio, work_ratio
+from slowdust.report.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
+from slowdust.report.charts.marks import Mark, marks_of
 from slowdust.report.document import (
     ABSENT,
     Cell,
@@ -15,6 +16,7 @@ from slowdust.report.document import (
     Column,
     Document,
     Group,
+    Heads,
     Items,
     Medium,
     Row,
@@ -23,11 +25,11 @@ from slowdust.report.document import (
     Table,
     columns,
     glossary,
+    judged,
+    shaded,
     table,
     text,
 )
-from slowdust.report.html.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
-from slowdust.report.html.charts.marks import Mark, marks_of
 from slowdust.wording import GROUP_TITLES, step_label
 
 # As everywhere, the older of two has the grey of a base.
@@ -78,7 +80,7 @@ def _sides(diff: Diff) -> Table:
 def _tests(diff: Diff) -> Section:
     with_work = any(test.work for test in diff.tests)
     sides = [Column(title, is_brief=True) for title in ("Before", "After")]
-    heads = [
+    heads: Heads = [
         "Test",
         *sides,
         "After / before",
@@ -89,9 +91,9 @@ def _tests(diff: Diff) -> Section:
         Row(
             [
                 label_of(diff, test),
-                _relation(test.before),
-                _relation(test.after),
-                _change(test),
+                judged(test.before),
+                judged(test.after),
+                shaded(test.ratio),
                 test.verdict or ABSENT,
                 *([_work(test)] if with_work else []),
             ],
@@ -110,32 +112,11 @@ def _tests(diff: Diff) -> Section:
     return Section("Tests", [shown, text(explained, media=Medium.FILE)], "tests", "Tests")
 
 
-def _relation(relation: Relation | None) -> Cell:
-    if relation is None:
-        return Cell()
-    return Cell(
-        ratio(relation.ratio),
-        interval(relation.low, relation.high).strip(),
-        relation.verdict,
-        is_pale=relation.verdict == "unsure",
-    )
-
-
-def _change(test: TestDifference) -> Cell:
-    if test.ratio is None:
-        return Cell()
-    return Cell(
-        ratio(test.ratio),
-        interval(test.low, test.high).strip(),
-        shade=test.verdict or "",
-        is_pale=test.verdict == "unsure",
-    )
-
-
 def _work(test: TestDifference) -> Cell:
     if (work := test.work) is None:
         return Cell()
-    return Cell(work_ratio(work.ratio), verdict=work.verdict, shade=_SHADES.get(work.verdict, ""))
+    verdict = work.ratio.verdict or ""
+    return Cell(work_ratio(work.ratio.value), verdict=verdict, shade=_SHADES.get(verdict, ""))
 
 
 def _charts(diff: Diff) -> Section:
@@ -170,16 +151,16 @@ def _forest_groups(diff: Diff, contender: str) -> list[ForestGroup]:
 
 
 def _points(diff: Diff, test: TestDifference) -> tuple[ForestPoint, ...]:
-    sides: Sequence[tuple[str, Relation | None, Mark]] = (
+    sides: Sequence[tuple[str, Ratio | None, Mark]] = (
         (diff.before.experiment, test.before, _BEFORE),
         (diff.after.experiment, test.after, _AFTER),
     )
     return tuple(
         ForestPoint(
-            *(relation.ratio, relation.low, relation.high),
+            *(relation.value, relation.low, relation.high),
             contender=experiment,
             mark=mark,
-            verdict=relation.verdict,
+            verdict=relation.verdict or "",
         )
         for experiment, relation, mark in sides
         if relation is not None

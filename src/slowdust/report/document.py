@@ -12,6 +12,8 @@ from enum import Flag, auto
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from slowdust.ratios import Ratio, interval, ratio
+
 if TYPE_CHECKING:
     from markupsafe import Markup
 
@@ -74,7 +76,7 @@ class Text(Block):
     lines: Sequence[Line]
     role: str = ""
     """'lead' for an introduction, 'lines' for facts, 'note' for remarks, 'quoted' for remarks that
-    precede all results, 'strong' for what precedes everything."""
+    precede all results, 'remark' for one of them, 'strong' for what precedes everything."""
 
 
 def text(*lines: Line, role: str = "", media: Medium = Medium.ALL) -> Text:
@@ -83,17 +85,8 @@ def text(*lines: Line, role: str = "", media: Medium = Medium.ALL) -> Text:
 
 
 @dataclass(frozen=True)
-class Items(Block):
-    """A list."""
-
-    items: Sequence[Line]
-    commands: Sequence[str] = ()
-    """The command that follows each item, empty where none does."""
-
-
-@dataclass(frozen=True)
 class Titled:
-    """A list below its title."""
+    """An item with a list of its own."""
 
     title: str
     items: Sequence[str]
@@ -102,10 +95,12 @@ class Titled:
 
 
 @dataclass(frozen=True)
-class Lists(Block):
-    """Lists that follow each other; a page has them side by side."""
+class Items(Block):
+    """A list; a page has neighbouring items with lists of their own side by side."""
 
-    lists: Sequence[Titled]
+    items: Sequence[Line | Titled]
+    commands: Sequence[str] = ()
+    """The command that follows each item, empty where none does."""
 
 
 @dataclass(frozen=True)
@@ -188,8 +183,10 @@ class Cell:
     link: str = ""
     hint: str = ""
     """What a page shows when it is pointed at."""
-    sort: float | None = None
-    """The number by which a page sorts."""
+    step: tuple[str, int] | None = None
+    """The test and its number of clients, to whose part of the page it leads."""
+    zoom: str = ""
+    """The seconds of the graphs of its test that a page shows when it is clicked: '105,135'."""
     is_code: bool = False
     is_bad: bool = False
     """Whether something went wrong."""
@@ -215,6 +212,12 @@ class Column:
     """Whether a terminal has it without intervals."""
     part: str = ""
     """The part of the table that it belongs to where a terminal has no room for all columns."""
+
+
+Heads = Sequence[str | Column]
+"""The heads of a table; a text is that of a column of which nothing else is known."""
+Cells = list[str | Cell]
+"""The cells of a row, likewise."""
 
 
 def columns(*titles: str | Column, left: int) -> list[Column]:
@@ -271,7 +274,7 @@ class Table(Block):
 
 
 def table(
-    heads: Sequence[str | Column],
+    heads: Heads,
     rows: Sequence[Sequence[str | Cell]],
     left: int,
     name: str = "",
@@ -369,3 +372,21 @@ def named(contender: str) -> Cell:
 def paragraph(words: str) -> Text:
     """Return a long sentence, which texts break into lines."""
     return text("\n".join(wrap(words, LINE)), role="lead")
+
+
+def judged(of: Ratio | None, decimals: int = 2) -> Cell:
+    """Return a ratio with its interval and its verdict, pale where that is unsure."""
+    if of is None:
+        return Cell()
+    return Cell(
+        ratio(of.value, decimals),
+        interval(of, decimals).strip(),
+        of.verdict or "",
+        is_pale=of.verdict == "unsure",
+    )
+
+
+def shaded(of: Ratio | None, decimals: int = 2) -> Cell:
+    """Return a ratio with its interval, in the colour of a verdict that has a column of its own."""
+    cell = judged(of, decimals)
+    return replace(cell, verdict="", shade=cell.verdict)

@@ -8,10 +8,13 @@ from functools import partial
 from slowdust.analysis.history.change_points import BY_SIZE_ALONE
 from slowdust.analysis.history.model import ChangePoint, History, LineHistory, Point, Series
 from slowdust.ratios import distance, interval, ratio, work_ratio
-from slowdust.report.answer import lists_of_changes
+from slowdust.report.answer import titled
+from slowdust.report.charts.marks import Mark, marks_of
+from slowdust.report.charts.ratio_lines import RatioLine, RatioPoint, Sign, history_chart
 from slowdust.report.document import (
     Block,
     Cell,
+    Cells,
     Chart,
     Column,
     Document,
@@ -26,10 +29,8 @@ from slowdust.report.document import (
     glossary,
     text,
 )
-from slowdust.report.html.cells import band
-from slowdust.report.html.charts.marks import Mark, marks_of
-from slowdust.report.html.charts.ratio_lines import RatioLine, RatioPoint, Sign, history_chart
 from slowdust.report.markdown.table import PALE
+from slowdust.report.numbers import band
 from slowdust.store.step import split_hold
 from slowdust.wording import GROUP_TITLES, beside_hold, clients, counted, shortened
 
@@ -75,7 +76,7 @@ def _line(line: LineHistory, anchor: str) -> Section:
         ", ".join(f"{label} {value}" for label, value in line.host.items())
         or "the host was not recorded",
     ]
-    changes = [lists_of_changes(line.changes)] if line.changes else []
+    changes = [Items(titled(line.changes))] if line.changes else []
     return Section(
         line.line,
         [
@@ -146,7 +147,10 @@ def _panel(line: LineHistory, group: str, anchor: str, all_series: Sequence[Seri
             label=f"{label}, relative throughput by version",
             mark=marks[label],
             points=tuple(
-                RatioPoint(point.rqps, point.low, point.high, versions.index(point.version))
+                RatioPoint(
+                    *(point.ratio.value, point.ratio.low, point.ratio.high),
+                    versions.index(point.version),
+                )
                 for point in series.points
             ),
         )
@@ -210,7 +214,7 @@ def _table(
     for group, all_series in panels.items():
         marks = _marks(line, all_series)
         for series in all_series:
-            cells: list[str | Cell] = [
+            cells: Cells = [
                 Cell(label_of(series), mark=marks[_label(line, series)].css_class),
                 *([str(series.clients)] if several else []),
                 *(cell_of(series, label) for label in labels),
@@ -247,15 +251,15 @@ def _cell(series: Series, version: str) -> Cell:
     hints = [
         *([change.words] if change else []),
         *(["unsure"] if point.unsure else []),
-        *([f"95% interval{interval(point.low, point.high, 3)}"] if point.low is not None else []),
+        *([f"95% interval{interval(point.ratio, 3)}"] if point.ratio.interval else []),
         *([f"chained through {', '.join(point.through)}"] if point.through else []),
         f"from {', '.join(point.experiments)}",
     ]
     return Cell(
-        ratio(point.rqps),
+        ratio(point.ratio.value),
         end=CHAINED if point.through else "",
         sign=_sign(change) if change else "",
-        shade=band(point.rqps),
+        shade=band(point.ratio.value),
         is_pale=bool(point.unsure),
         hint="; ".join(hints),
     )
@@ -265,7 +269,7 @@ def _work_cell(series: Series, version: str) -> Cell:
     point = _point_at(series, version)
     if point is None or point.work is None:
         return Cell()
-    return Cell(work_ratio(point.work.ratio) + (CHAINED if point.work.through else ""))
+    return Cell(work_ratio(point.work.ratio.value) + (CHAINED if point.work.through else ""))
 
 
 def _work(line: LineHistory, all_series: Sequence[Series], kind: str) -> list[Block]:

@@ -12,8 +12,8 @@ from itertools import groupby
 import msgspec
 
 from slowdust.analysis.sizes import Growth, SizedBuild, SizesReport
+from slowdust.report.charts.bars import SizeBar, size_bars
 from slowdust.report.document import ABSENT, Chart, Document, Section, table, text
-from slowdust.report.html.charts.bars import SizeBar, size_bars
 from slowdust.store.sizes import ServerSizes, TreeSizes
 from slowdust.units import known
 

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowdust.analysis.calibration.calibration import calibration_of
-from slowdust.analysis.calibration.model import Calibration
+from slowdust.analysis.calibration import calibration_of
+from slowdust.analysis.model import Calibration
 from slowdust.builds.model import Progress
 from slowdust.errors import SlowdustError
 from slowdust.experiment import host_calibrations
 from slowdust.experiment.experiment import PAGE_FILE, Experiment, Lab
-from slowdust.experiment.outlook import outlook_of
+from slowdust.experiment.run_estimate import estimate_run
 from slowdust.experiment.spec.spec import Spec
 from slowdust.report.calibration import section
 from slowdust.report.document import Document, text
@@ -83,7 +83,7 @@ class Calibrating(Study[Question, None, list[Calibration]]):
         before = experiment.folder.read_manifest() if experiment.has_begun else None
         self._say(f"experiment {spec.name} in {experiment.folder.path}")
         if before is None or before.finished is None:
-            self._say(str(outlook_of(spec, results, before)))
+            self._say(str(estimate_run(spec, results, before)))
         try:
             experiment.run(lab)
         except SlowdustError as error:

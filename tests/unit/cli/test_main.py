@@ -15,7 +15,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from slowdust import __version__
 from slowdust.benchmarks import BENCHMARKS, DEFAULT, NAMES
-from slowdust.builds.compiling.flags import DEFAULT_FLAGS, FLAG_SETS
+from slowdust.builds.recipe import DEFAULT_FLAGS, FLAG_SETS
 from slowdust.cli.commands import command, declared, load
 from slowdust.cli.main import cli
 from slowdust.errors import SlowdustError, UsageError

@@ -9,7 +9,7 @@ from typing import TypeVarTuple
 from rich.console import Console
 
 from slowdust.report import console
-from slowdust.report.document import Document
+from slowdust.report.document import Block, Document
 from slowdust.report.html import blocks
 from slowdust.report.markdown import document as markdown
 from slowdust.report.markdown.table import escaped
@@ -37,3 +37,14 @@ def in_all(document: Document) -> Mapping[str, str]:
         "Markdown": markdown.render(document),
         "HTML": blocks.render(document),
     }
+
+
+def tables_in(*blocks: Block | None) -> list[list[list[str]]]:
+    """Return the tables of blocks as Markdown has them: the head and the rows of each."""
+    found: list[list[list[str]]] = [[]]
+    for line in markdown.lines([block for block in blocks if block is not None]):
+        if not line.startswith("|"):
+            found.append([])
+        elif not line.startswith(("| ---", "| --")):
+            found[-1].append([cell.strip() for cell in line.strip("|").split(" | ")])
+    return [table for table in found if table]

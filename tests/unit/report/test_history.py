@@ -16,16 +16,16 @@ from syrupy.assertion import SnapshotAssertion
 from slowdust.analysis.history.history import history_of
 from slowdust.analysis.history.model import History
 from slowdust.report import json as data
-from slowdust.report.formats import HISTORIES, render_as
-from slowdust.report.history import MEAN_AND_MEDIAN, document
-from slowdust.report.html.charts.marks import marks_of
-from slowdust.report.html.charts.ratio_lines import (
+from slowdust.report.charts.marks import marks_of
+from slowdust.report.charts.ratio_lines import (
     HEIGHT,
     RatioLine,
     RatioPoint,
     Sign,
     history_chart,
 )
+from slowdust.report.formats import HISTORIES, render_as
+from slowdust.report.history import MEAN_AND_MEDIAN, document
 from slowdust.report.markdown.document import plain
 from tests.unit.report.outline import words
 from tests.unit.synthetic_history import as_build, choice, experiments, measured, single_runs

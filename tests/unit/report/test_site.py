@@ -19,9 +19,8 @@ from slowdust.errors import UsageError
 from slowdust.report.site.index import Pairs
 from slowdust.report.site.server import LOOPBACK, Server
 from slowdust.report.site.site import Site, publish
+from slowdust.store.experiments import Annotation, remove_experiment, write_annotation
 from slowdust.store.folder import Folder
-from slowdust.store.keeping.annotation import Annotation, write_annotation
-from slowdust.store.keeping.experiments import remove_experiment
 from tests.unit.report.outline import words
 from tests.unit.synthetic_history import keep, measured
 

@@ -8,9 +8,15 @@ from dataclasses import dataclass, field, replace
 
 from slowdust.benchmarks.model import Benchmark, Candidate, Test
 from slowdust.benchmarks.options import Table, own_options, unused_keys
-from slowdust.benchmarks.vector.hdf5 import read_header
-from slowdust.benchmarks.vector.options import VectorTable
-from slowdust.benchmarks.vector.searches import NAME, VectorTest, suites_of, test_called, tests_of
+from slowdust.benchmarks.vector.data import read_header
+from slowdust.benchmarks.vector.options import (
+    NAME,
+    VectorTable,
+    VectorTest,
+    suites_of,
+    test_called,
+    tests_of,
+)
 from slowdust.benchmarks.vector.tables import VectorData
 from slowdust.errors import UsageError
 from slowdust.places import named_path
@@ -39,7 +45,6 @@ class VectorBenchmark(Benchmark):
         )
 
     def test(self, name: str) -> Test | None:
-        """Return the test of that name, also with an unusual effort; None where there is none."""
         return test_called(name)
 
     def usual_rows(self, table: object) -> int:
@@ -50,7 +55,6 @@ class VectorBenchmark(Benchmark):
         return _USUAL_ROWS
 
     def refusal(self, server: Candidate) -> str | None:
-        """Refuse servers without vector indexes, or without one for the metric."""
         sql = server.dbms.sql
         if sql is None or sql.vectors is None:
             return f"{server.dbms.name} has no vector indexes"
@@ -58,7 +62,6 @@ class VectorBenchmark(Benchmark):
         return sql.vectors.refusal(server.version, server.root, server.engine, metric)
 
     def loaded(self, rows: int) -> str:
-        """Return the number of the vectors, and their dimensions."""
         header = self.settings.header
         dimensions = header.dimensions if header else self.settings.of_shape.dimensions
         return f"{counted(rows, 'vector')} of {counted(dimensions, 'dimension')}"

@@ -18,24 +18,21 @@ from typing import Protocol, TypeVar
 from slowdust.analysis.results.failures import WRONG_RESULT
 from slowdust.analysis.results.latency import percentile_ns
 from slowdust.analysis.sla import writers_of
-from slowdust.benchmarks.insert import InsertStep, Kind
-from slowdust.benchmarks.insert.workload import InsertWorkload
+from slowdust.benchmarks.insert import InsertStep, InsertWorkload, Kind
 from slowdust.benchmarks.steps import Workload
 from slowdust.errors import UsageError
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Freezer
 from slowdust.experiment.driver.protocol import Ran, Rate, Stop
-from slowdust.experiment.engine.long_step import ContenderTurn, Tables
 from slowdust.experiment.engine.loop import OpenExperiment, Pass, Starts
 from slowdust.experiment.engine.open_test import OpenTest, RunAtRate
 from slowdust.experiment.engine.schedule import Start, in_turn
 from slowdust.experiment.engine.sliced import SlicedTests
-from slowdust.experiment.engine.stepped import OpenStep, SteppedTests
+from slowdust.experiment.engine.stepped import ContenderTurn, OpenStep, SteppedTests, Tables
+from slowdust.experiment.passes.chunks import StepTurns
 from slowdust.experiment.passes.step_measurement import Measurement
-from slowdust.experiment.passes.step_turns import StepTurns
 from slowdust.experiment.plan import PlannedStep
-from slowdust.experiment.spec.spec import Spec
-from slowdust.experiment.spec.values import TrialsTable
+from slowdust.experiment.spec.spec import Spec, TrialsTable
 from slowdust.store.latency import Histogram
 from slowdust.store.slice import Slice
 from slowdust.store.trial import PERCENTILES, Trial

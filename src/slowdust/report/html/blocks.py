@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 
 from markupsafe import Markup, escape
 
@@ -22,11 +22,9 @@ from slowdust.report.document import (
     Items,
     Line,
     Link,
-    Lists,
     Literal,
     Medium,
     Panels,
-    Row,
     Section,
     SideBySide,
     Strong,
@@ -51,6 +49,10 @@ class Look:
     names: Mapping[str, Markup] = field(default_factory=dict)
     """Contender -> its name as an element, where it is not the name as it is."""
     base: str = ""
+    anchor: str = ""
+    """The anchor of the test that tables are of."""
+    anchors: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    """Test and its number of clients -> the anchor of its part of the page."""
 
     def contender(self, name: str, text: str | None = None) -> Markup:
         """Return the mark of a contender and its name, or another text."""
@@ -92,32 +94,25 @@ def render(document: Document) -> str:
 def drawn(blocks: Iterable[Block], look: Look, level: int = 2) -> Markup:
     """Return blocks as HTML, with sections whose headings are of a level."""
     parts = (_block(each, look, level) for each in blocks if Medium.HTML in each.media)
-    return Markup("\n").join(part for part in parts if part)
+    return Markup("\n".join(part for part in parts if part))
 
 
-def _block(block: Block, look: Look, level: int) -> Markup:
+def _block(block: Block, look: Look, level: int) -> str:
     match block:
         case Text():
             return _text(block)
         case Items():
-            return Markup('<ul class="changes">\n{}\n</ul>').format(_items(block))
-        case Lists():
-            lists = (_titled(each) for each in block.lists)
-            return Markup('<div class="columns story">\n{}\n</div>').format(
-                Markup("\n").join(lists)
-            )
+            return _items(block)
         case Facts():
             return _facts(block)
         case Code():
             return _code(block)
         case SideBySide():
             figures = (
-                Markup("<figure><figcaption>{}</figcaption>{}</figure>").format(
-                    look.contender(name), _code(code)
-                )
+                f"<figure><figcaption>{look.contender(name)}</figcaption>{_code(code)}</figure>"
                 for name, code in block.parts.items()
             )
-            return Markup('<div class="plans">\n{}\n</div>').format(Markup("\n").join(figures))
+            return _joined('<div class="plans">', figures, "</div>")
         case Chart():
             return _chart(block)
         case Table():
@@ -125,11 +120,10 @@ def _block(block: Block, look: Look, level: int) -> Markup:
         case Panels():
             return _panels(block, look, level)
         case Folded():
-            return Markup('<details class="panel"{}><summary>{}</summary>\n{}\n</details>').format(
-                Markup(" open" if block.is_open else ""),
-                block.title,
-                drawn(block.blocks, look, level),
-            )
+            state = " open" if block.is_open else ""
+            summary = f"<summary>{escape(block.title)}</summary>"
+            body = drawn(block.blocks, look, level)
+            return f'<details class="panel"{state}>{summary}\n{body}\n</details>'
         case Group():
             return _group(block, look, level)
         case Section():
@@ -137,190 +131,176 @@ def _block(block: Block, look: Look, level: int) -> Markup:
     raise TypeError(block)
 
 
-def _items(block: Items) -> Markup:
-    items = []
-    for item, command in zip_longest(block.items, block.commands, fillvalue=""):
-        code = Markup("<br><code>{}</code>").format(command) if command else ""
-        items.append(Markup("<li>{}{}</li>").format(_line(item), code))
-    return Markup("\n").join(items)
+def _joined(before: str, lines: Iterable[str], after: str) -> str:
+    return "\n".join([before, *lines, after])
 
 
-def _line(line: Line) -> Markup:
-    parts = (line,) if isinstance(line, str) else line
-    return Markup().join(map(_part, parts))
+def _items(block: Items) -> str:
+    parts = []
+    pairs = zip_longest(block.items, block.commands, fillvalue="")
+    for is_titled, group in groupby(pairs, key=lambda pair: isinstance(pair[0], Titled)):
+        if is_titled:
+            lists = (_titled(item) for item, _ in group if isinstance(item, Titled))
+            parts.append(_joined('<div class="columns story">', lists, "</div>"))
+            continue
+        items = (
+            f"<li>{_line(item)}{f'<br><code>{escape(command)}</code>' if command else ''}</li>"
+            for item, command in group
+            if not isinstance(item, Titled)
+        )
+        parts.append(_joined('<ul class="changes">', items, "</ul>"))
+    return "\n".join(parts)
 
 
-def _part(part: str | Link) -> Markup:
+def _titled(block: Titled) -> str:
+    pale = ' class="not-sure"'
+    items = (f"<li{pale if item in block.pale else ''}>{escape(item)}</li>" for item in block.items)
+    return _joined(f"<div>\n<h4>{escape(block.title)}</h4>\n<ul>", items, "</ul>\n</div>")
+
+
+def _line(line: Line) -> str:
+    return "".join(map(_part, (line,) if isinstance(line, str) else line))
+
+
+def _part(part: str | Link) -> str:
     if isinstance(part, Link):
-        return Markup('<a href="{}">{}</a>').format(part.target, part.text)
+        return f'<a href="{escape(part.target)}">{escape(part.text)}</a>'
     if isinstance(part, Strong):
-        return Markup("<b>{}</b>").format(str(part))
+        return f"<b>{escape(part)}</b>"
     if isinstance(part, Literal):
-        return Markup("<code>{}</code>").format(str(part))
+        return f"<code>{escape(part)}</code>"
     return with_code(part)
 
 
-def _text(block: Text) -> Markup:
-    css = {"lead": ' class="lead"', "lines": ' class="lead"', "strong": ' class="unfinished"'}.get(
-        block.role, ""
-    )
+_ROLES = {"lead": ' class="lead"', "lines": ' class="lead"', "strong": ' class="unfinished"'}
+
+
+def _text(block: Text) -> str:
     if block.role in ("note", "quoted"):
-        lines = (Markup("<li>{}</li>").format(_line(line)) for line in block.lines)
-        return Markup('<section class="note" aria-label="Notes"><ul>\n{}\n</ul></section>').format(
-            Markup("\n").join(lines)
-        )
-    return Markup("\n").join(
-        Markup("<p{}>{}</p>").format(Markup(css), _line(line)) for line in block.lines
-    )
+        lines = (f"<li>{_line(line)}</li>" for line in block.lines)
+        before = '<section class="note" aria-label="Notes"><ul>'
+        return _joined(before, lines, "</ul></section>")
+    css = _ROLES.get(block.role, "")
+    return "\n".join(f"<p{css}>{_line(line)}</p>" for line in block.lines)
 
 
-def _titled(block: Titled) -> Markup:
-    items = (
-        Markup("<li{}>{}</li>").format(
-            Markup(' class="not-sure"' if item in block.pale else ""), item
-        )
-        for item in block.items
-    )
-    return Markup("<div>\n<h4>{}</h4>\n<ul>\n{}\n</ul>\n</div>").format(
-        block.title, Markup("\n").join(items)
-    )
-
-
-def _facts(block: Facts) -> Markup:
+def _facts(block: Facts) -> str:
     facts = (
-        Markup("<div><dt>{}</dt><dd>{}</dd></div>").format(*fact) for fact in block.facts.items()
+        f"<div><dt>{escape(label)}</dt><dd>{escape(words)}</dd></div>"
+        for label, words in block.facts.items()
     )
-    css = Markup(' class="glossary"' if block.is_glossary else "")
-    return Markup("<dl{}>\n{}\n</dl>").format(css, Markup("\n").join(facts))
+    if block.is_glossary:
+        return _joined('<dl class="glossary">', facts, "</dl>")
+    return _joined('<div class="columns"><dl>', facts, "</dl></div>")
 
 
-def _code(block: Code) -> Markup:
+def _code(block: Code) -> str:
     if block.marked is None:
-        return Markup("<pre>{}</pre>").format("\n".join(block.lines))
+        whole = "\n".join(block.lines)
+        return f"<pre>{escape(whole)}</pre>"
     lines = []
     for place, line in enumerate(block.lines):
-        text = line.lstrip()
-        blank = line[: len(line) - len(text)]
-        form = "{}<mark>{}</mark>" if place in block.marked else "{}{}"
-        lines.append(Markup(form).format(blank, text))
-    return Markup('<pre tabindex="0">{}</pre>').format(Markup("\n").join(lines))
+        words = line.lstrip()
+        blank = line[: len(line) - len(words)]
+        shown = f"<mark>{escape(words)}</mark>" if place in block.marked else escape(words)
+        lines.append(f"{blank}{shown}")
+    return _joined('<pre tabindex="0">', lines, "</pre>").replace(">\n", ">", 1)
 
 
-def _chart(block: Chart) -> Markup:
+def _chart(block: Chart) -> str:
     chart = block.draw()
     if not chart:
-        return Markup()
-    marks = (Markup("<span>{}</span>").format(marked(css, label)) for css, label in block.legend)
-    legend = Markup('<p class="legend">{}</p>\n').format(Markup().join(marks))
-    caption = Markup("<figcaption>{}</figcaption>\n").format(block.caption)
-    return Markup("{}<figure{}>{}{}</figure>").format(
-        legend if block.legend else "",
-        Markup(' class="scroll" tabindex="0"' if block.is_wide else ""),
-        caption if block.caption else "",
-        chart,
-    )
+        return ""
+    marks = "".join(f"<span>{marked(css, label)}</span>" for css, label in block.legend)
+    legend = f'<p class="legend">{marks}</p>\n' if marks else ""
+    caption = f"<figcaption>{escape(block.caption)}</figcaption>\n" if block.caption else ""
+    css = ' class="scroll" tabindex="0"' if block.is_wide else ""
+    return f"{legend}<figure{css}>{caption}{chart}</figure>"
 
 
-def _panels(block: Panels, look: Look, level: int) -> Markup:
+def _panels(block: Panels, look: Look, level: int) -> str:
     parts = []
     for panel in block.panels:
         rows = [row for row in block.table.rows if row.group == panel.group]
         shown = Table(block.table.columns, rows, f"{panel.title}, {block.table.name}")
+        body = drawn([*panel.before, shown, *panel.after], look, level + 1)
+        heading = f"<summary><h{level}>{escape(panel.title)}</h{level}></summary>"
+        state = " open" if panel.is_open else ""
         parts.append(
-            Markup(
-                '<details class="test" id="{anchor}"{open}>\n'
-                "<summary><h{level}>{title}</h{level}></summary>\n"
-                '<div class="body">\n{body}\n</div>\n</details>'
-            ).format(
-                anchor=panel.anchor,
-                open=Markup(" open" if panel.is_open else ""),
-                level=level,
-                title=panel.title,
-                body=drawn([*panel.before, shown, *panel.after], look, level + 1),
-            )
+            f'<details class="test" id="{escape(panel.anchor)}"{state}>\n{heading}\n'
+            f'<div class="body">\n{body}\n</div>\n</details>'
         )
-    return Markup("\n").join(parts)
+    return "\n".join(parts)
 
 
-def _group(block: Group, look: Look, level: int) -> Markup:
-    if block.kind == "note":
-        return Markup('<section class="note" aria-label="{}">\n{}\n</section>').format(
-            block.label, drawn(block.blocks, look, level)
-        )
-    lines = []
+def _group(block: Group, look: Look, level: int) -> str:
+    lines: list[str] = []
     for part in block.blocks:
-        if isinstance(part, Items):
-            lines += [Markup("<p>{}</p>").format(_line(item)) for item in part.items]
+        if isinstance(part, Items) and block.kind == "tldr":
+            lines += [
+                f"<p>{_line(item)}</p>" for item in part.items if not isinstance(item, Titled)
+            ]
         else:
             lines.append(drawn([part], look, level))
-    return Markup('<section class="{}" aria-label="{}">\n{}\n</section>').format(
-        block.kind, block.label, Markup("\n").join(lines)
-    )
+    label = escape(block.label)
+    return _joined(f'<section class="{block.kind}" aria-label="{label}">', lines, "</section>")
 
 
-def _section(block: Section, look: Look, level: int) -> Markup:
+def _section(block: Section, look: Look, level: int) -> str:
     body = drawn(block.blocks, look, level + 1)
     if not body:
-        return Markup()
-    heading = Markup("<h{level}>{title}</h{level}>\n").format(level=level, title=block.title)
-    anchor = Markup(' id="{}"').format(block.anchor) if block.anchor else ""
+        return ""
+    heading = f"<h{level}>{escape(block.title)}</h{level}>\n" if block.title else ""
     if level > 2 and not block.anchor:
-        return Markup("{}{}").format(heading if block.title else "", body)
-    return Markup("<section{}{}>\n{}{}\n</section>").format(
-        anchor,
-        Markup(' class="change"' if level > 2 else ""),
-        heading if block.title else "",
-        body,
-    )
+        return f"{heading}{body}"
+    anchor = f' id="{escape(block.anchor)}"' if block.anchor else ""
+    css = ' class="change"' if level > 2 else ""
+    return f"<section{anchor}{css}>\n{heading}{body}\n</section>"
 
 
-def _table(block: Table, look: Look) -> Markup:
+def _table(block: Table, look: Look) -> str:
     block = block.shown(Medium.HTML)
-    dense = Markup(' class="dense"' if len(block.columns) >= _MANY_COLUMNS else "")
-    head = Markup().join(_head(column, look) for column in block.columns)
-    rows = Markup("\n").join(_rows(block, look))
-    return Markup(
-        '<div class="scroll" tabindex="0" role="region" aria-label="{}">\n<table{}>\n'
-        "<thead><tr>{}</tr></thead>\n<tbody>\n{}\n</tbody>\n</table>\n</div>"
-    ).format(block.name, dense, head, rows)
-
-
-def _head(column: Column, look: Look) -> Markup:
-    title = look.contender(column.contender) if column.contender else escape(column.title)
-    if column.hint:
-        title = Markup('<abbr title="{}">{}</abbr>').format(column.hint, title)
-    unit = Markup("<small>{}</small>").format(column.unit) if column.unit else ""
-    return Markup('<th scope="col"{}>{}{}</th>').format(
-        Markup("" if column.is_left or column.is_name else ' class="number"'), title, unit
+    dense = ' class="dense"' if len(block.columns) >= _MANY_COLUMNS else ""
+    head = "".join(_head(column, look) for column in block.columns)
+    name = escape(block.name)
+    return _joined(
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{name}">\n<table{dense}>\n'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>",
+        _rows(block, look),
+        "</tbody>\n</table>\n</div>",
     )
 
 
-def _rows(block: Table, look: Look) -> Iterator[Markup]:
+def _head(column: Column, look: Look) -> str:
+    title: str = look.contender(column.contender) if column.contender else escape(column.title)
+    if column.hint:
+        title = f'<abbr title="{escape(column.hint)}">{title}</abbr>'
+    unit = f"<small>{escape(column.unit)}</small>" if column.unit else ""
+    css = "" if column.is_left or column.is_name else ' class="number"'
+    return f'<th scope="col"{css}>{title}{unit}</th>'
+
+
+def _rows(block: Table, look: Look) -> Iterator[str]:
     """Yield the rows, each group of them below its heading."""
     group = ""
     for row in block.rows:
         if row.group != group and block.is_grouped:
-            yield Markup('<tr class="group"><th colspan="{}" scope="rowgroup">{}</th></tr>').format(
-                len(block.columns), row.group
-            )
+            columns, title = len(block.columns), escape(row.group)
+            yield (f'<tr class="group"><th colspan="{columns}" scope="rowgroup">{title}</th></tr>')
         group = row.group
-        yield _row(row, block.columns, look)
+        cells = (
+            _cell(cell, column, look, is_head=place == 0, is_total=row.is_total)
+            for place, (cell, column) in enumerate(zip(row.cells, block.columns, strict=True))
+        )
+        yield f"<tr>{''.join(cells)}</tr>"
 
 
-def _row(row: Row, columns: Sequence[Column], look: Look) -> Markup:
-    cells = (
-        _cell(cell, column, look, is_head=place == 0, is_total=row.is_total)
-        for place, (cell, column) in enumerate(zip(row.cells, columns, strict=True))
-    )
-    return Markup("<tr>{}</tr>").format(Markup().join(cells))
-
-
-def _cell(cell: str | Cell, column: Column, look: Look, *, is_head: bool, is_total: bool) -> Markup:
+def _cell(cell: str | Cell, column: Column, look: Look, *, is_head: bool, is_total: bool) -> str:
     if isinstance(cell, str):
         cell = Cell(cell)
     content = _content(cell, look)
     if is_total and is_head:
-        content = Markup("<b>{}</b>").format(content)
+        content = f"<b>{content}</b>"
     css = [] if column.is_left or column.is_name else ["number"]
     if cell.shade:
         css += ["rel", *([cell.shade] if cell.shade != "unsure" else [])]
@@ -330,40 +310,40 @@ def _cell(cell: str | Cell, column: Column, look: Look, *, is_head: bool, is_tot
         css.append("bad")
     if cell.is_code and is_head:
         css.append("function")
-    attributes = Markup(' class="{}"').format(" ".join(css)) if css else Markup()
+    attributes = f' class="{" ".join(css)}"' if css else ""
     if cell.hint:
-        attributes += Markup(' title="{}"').format(cell.hint)
-    if cell.sort is not None:
-        attributes += Markup(' data-value="{}"').format(f"{cell.sort:.6g}")
-    form = '<th scope="row"{}>{}</th>' if is_head else "<td{}>{}</td>"
-    return Markup(form).format(attributes, content)
+        attributes += f' title="{escape(cell.hint)}"'
+    if is_head:
+        return f'<th scope="row"{attributes}>{content}</th>'
+    return f"<td{attributes}>{content}</td>"
 
 
-def _content(cell: Cell, look: Look) -> Markup:
-    if cell.text == ABSENT and not cell.verdict:
-        shown = DASH
-    elif cell.is_code:
-        shown = Markup("<code>{}</code>").format(cell.text)
-    elif cell.contender:
-        shown = look.contender(cell.contender, cell.text if cell.text != cell.contender else None)
-    elif cell.mark:
-        shown = marked(cell.mark, cell.text)
-    else:
-        shown = escape(cell.text)
-    shown += cell.end
+def _content(cell: Cell, look: Look) -> str:
+    shown = _value(cell, look) + cell.end
     if cell.is_whole:
-        shown = Markup('<span class="point">{}</span>').format(shown)
+        shown = f'<span class="point">{shown}</span>'
     if cell.sign:
-        shown = Markup('<span class="icon">{}</span>{}').format(cell.sign, shown)
+        shown = f'<span class="icon">{cell.sign}</span>{shown}'
+    if cell.step is not None and (anchor := look.anchors.get(cell.step)):
+        shown = f'<a href="#{anchor}">{shown}</a>'
+    if cell.zoom:
+        shown = f'<a href="#{look.anchor}-seconds" data-zoom="{cell.zoom}">{shown}</a>'
     if cell.link:
-        shown = Markup('<a href="{}">{}</a>').format(cell.link, shown)
+        shown = f'<a href="{escape(cell.link)}">{shown}</a>'
     if cell.multiple:
-        shown += Markup("<small>\N{MULTIPLICATION SIGN}{} {}</small>").format(
-            cell.multiple.removesuffix("x"), cell.verdict
-        )
+        multiple = cell.multiple.removesuffix("x")
+        shown += f"<small>\N{MULTIPLICATION SIGN}{multiple} {cell.verdict}</small>"
     elif cell.verdict:
-        shown += Markup(' <span class="word">{}</span>').format(cell.verdict)
-    for small in (cell.interval, cell.note):
-        if small:
-            shown += Markup("<small>{}</small>").format(small)
-    return shown
+        shown += f' <span class="word">{escape(cell.verdict)}</span>'
+    smalls = (cell.interval, cell.note if cell.text != ABSENT else "")
+    return shown + "".join(f"<small>{escape(small)}</small>" for small in smalls if small)
+
+
+def _value(cell: Cell, look: Look) -> str:
+    if cell.text == ABSENT and not cell.verdict:
+        return str(escape(cell.note) or DASH)
+    if cell.is_code:
+        return f"<code>{escape(cell.text)}</code>"
+    if cell.contender:
+        return look.contender(cell.contender, cell.text if cell.text != cell.contender else None)
+    return marked(cell.mark, cell.text) if cell.mark else str(escape(cell.text))

@@ -18,7 +18,7 @@ from pathlib import Path
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.functions.changes import profiles_by_step
 from slowdust.errors import SlowdustError
-from slowdust.report.evidence import cost_per_operation
+from slowdust.report.sections.evidence import cost_per_operation
 from slowdust.store.profile import Profile
 
 BINARY = "slowdust-flamegraph"

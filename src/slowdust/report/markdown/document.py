@@ -17,7 +17,6 @@ from slowdust.report.document import (
     Items,
     Line,
     Link,
-    Lists,
     Literal,
     Medium,
     Panels,
@@ -73,8 +72,6 @@ class _Markdown:
                 return [_text(block)]
             case Items():
                 return ["\n".join(_items(block))]
-            case Lists():
-                return ["\n".join(text for each in block.lists for text in _titled(each))]
             case Facts():
                 rows = [[label, value] for label, value in block.facts.items()]
                 return ["\n".join(table(["", ""], rows, left=2))]
@@ -109,9 +106,13 @@ class _Markdown:
 
 def _items(block: Items) -> Iterator[str]:
     for item, command in zip_longest(block.items, block.commands, fillvalue=""):
+        if isinstance(item, Titled):
+            yield f"- {item.title}"
+            yield from (f"  - {each}" for each in item.items)
+            continue
         yield f"- {_line(item)}"
         if command:
-            yield f"\n      {unescaped(command)}\n"
+            yield f"\n      {unescaped(str(command))}\n"
 
 
 _ENDS = {"note": "  ", "lines": "  "}
@@ -120,6 +121,8 @@ _ENDS = {"note": "  ", "lines": "  "}
 def _text(block: Text) -> str:
     if block.role == "quoted":
         return "\n".join(f"> {_line(line)}  " for line in block.lines)
+    if block.role == "remark":
+        return "\n".join(f"> {_line(line)}" for line in block.lines)
     if block.role == "strong":
         return "\n".join(f"**{_line(line)}**" for line in block.lines)
     return "\n".join(_line(line) + _ENDS.get(block.role, "") for line in block.lines)
@@ -127,10 +130,6 @@ def _text(block: Text) -> str:
 
 def _code(block: Code) -> str:
     return "\n".join(f"    {unescaped(line)}" for line in plain_lines(block))
-
-
-def _titled(block: Titled) -> list[str]:
-    return [f"- {block.title}", *(f"  - {item}" for item in block.items)]
 
 
 def _line(line: Line) -> str:

@@ -9,7 +9,6 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from slowdust.ratios import with_interval
 from slowdust.report.document import ABSENT
 
 PALE = "In parentheses: unsure."
@@ -47,20 +46,6 @@ def rate(value: float) -> str:
 def pale(cell: str) -> str:
     """Return the cell of an unsure result: in parentheses."""
     return f"({cell})"
-
-
-def judged(
-    value: float | None,
-    low: float | None,
-    high: float | None,
-    verdict: str | None = None,
-    decimals: int = 2,
-) -> str:
-    """Return a ratio with its interval, in parentheses where it is unsure."""
-    if value is None:
-        return ABSENT
-    cell = with_interval(value, low, high, decimals)
-    return pale(cell) if verdict == "unsure" else cell
 
 
 def _in_a_row(cell: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from slowdust.analysis.diff.diff import diff_of
+from slowdust.analysis.diff import diff_of
 from slowdust.analysis.history.chaining import Experiment
 from slowdust.analysis.history.dates import trends_of
 from slowdust.analysis.history.history import Choice, deduplicate, history_of
@@ -31,12 +31,10 @@ from slowdust.report import history as history_report
 from slowdust.report.html import blocks
 from slowdust.report.site import dates, index
 from slowdust.report.site.index import Entry, Link, Pairs, entry_of, framed, link_to, previous_of
+from slowdust.store.experiments import Annotation, is_name, read_annotation
 from slowdust.store.folder import Folder, experiments
-from slowdust.store.keeping.annotation import Annotation, read_annotation
-from slowdust.store.keeping.experiments import is_name
 from slowdust.store.manifest import Manifest
-from slowdust.store.reading import FAULTS
-from slowdust.store.storage import replace_file
+from slowdust.store.storage import FAULTS, replace_file
 
 INDEX, DATES, VERSIONS = "index.html", "dates.html", "versions.html"
 RECORD = ".slowdust-site.json"

@@ -6,7 +6,9 @@ from collections.abc import Collection
 from functools import partial
 
 from slowdust import __version__
-from slowdust.ratios import interval, ratio, work_ratio
+from slowdust.ratios import with_interval, work_ratio
+from slowdust.report.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
+from slowdust.report.charts.marks import Mark
 from slowdust.report.document import (
     ABSENT,
     Block,
@@ -24,13 +26,12 @@ from slowdust.report.document import (
     Table,
     columns,
     glossary,
+    shaded,
     table,
     text,
 )
-from slowdust.report.html.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
-from slowdust.report.html.charts.marks import Mark
 from slowdust.studies.bisect.metrics import words_for
-from slowdust.studies.bisect.outcome import Change, Level, Outcome
+from slowdust.studies.bisect.outcome import Change, Outcome
 from slowdust.studies.bisect.words import certainty, summary
 from slowdust.studies.engine import STEPS
 from slowdust.wording import share, signed_amount
@@ -105,15 +106,15 @@ def _measured(change: Change) -> list[str]:
         return []
     before, after = change.before.name, change.candidate.name
     lines = []
-    if result.judged_rqps is not None:
+    if result.ratio is not None:
         lines.append(
-            f"Throughput of {after} beside {before}: {ratio(result.judged_rqps)}"
-            f"{interval(*result.judged_interval)}, {result.verdict}"
+            f"Throughput of {after} beside {before}: {with_interval(result.ratio)}, "
+            f"{result.verdict}"
         )
     if result.work is not None and result.work.ratio is not None:
         lines.append(
             f"Instructions per operation: {result.work.instructions:,.0f}, "
-            f"{work_ratio(result.work.ratio)} of those of {before}, {result.work.verdict}"
+            f"{work_ratio(result.work.ratio.value)} of those of {before}, {result.work.verdict}"
         )
     return lines
 
@@ -142,7 +143,7 @@ def _levels(outcome: Outcome) -> Section:
             [
                 level.candidate.title,
                 (level.candidate.date or "")[:10],
-                _cost(level),
+                shaded(level.cost.ratio, decimals=3) if level.place else "1",
                 "changed" if level.candidate.name in changed else "",
             ]
         )
@@ -161,25 +162,18 @@ def _levels(outcome: Outcome) -> Section:
     )
 
 
-def _cost(level: Level) -> Cell:
-    cost = level.cost
-    if not level.place:
-        return Cell("1")
-    return Cell(work_ratio(cost.ratio), interval(cost.low, cost.high, decimals=3).strip())
-
-
 def _drawn(outcome: Outcome, changed: Collection[str]) -> ForestGroup:
     """Return the costs of the measured candidates, in the order of the range."""
     rows = []
     for level in outcome.levels:
-        name, cost = level.candidate.name, level.cost
+        name, cost = level.candidate.name, level.cost.ratio
         if not level.place:
             continue
         # As everywhere, what changed has a colour, and the rest the grey of a base.
         is_change = name in changed
-        verdict = ("slower" if cost.ratio > 1 else "faster") if is_change else "same"
+        verdict = ("slower" if cost.value > 1 else "faster") if is_change else "same"
         point = ForestPoint(
-            *(cost.ratio, cost.low, cost.high),
+            *(cost.value, cost.low, cost.high),
             contender=name,
             mark=Mark("k1" if is_change else "k0", "circle"),
             verdict=verdict,

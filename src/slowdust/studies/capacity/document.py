@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from slowdust import __version__, ratios
+from slowdust.report.charts.marks import marks_of
 from slowdust.report.document import (
     ABSENT,
     Cell,
+    Cells,
     Chart,
     Code,
     Column,
@@ -21,7 +23,6 @@ from slowdust.report.document import (
     table,
     text,
 )
-from slowdust.report.html.charts.marks import marks_of
 from slowdust.studies.capacity.chart import capacity_chart
 from slowdust.studies.capacity.outcome import Capacity, Outcome
 from slowdust.studies.capacity.rungs import Rung, rungs
@@ -67,10 +68,10 @@ def _capacities(outcome: Outcome) -> Section:
     return Section("", [shown], "capacities", "Capacities")
 
 
-def _row(capacity: Capacity) -> list[str | Cell]:
+def _row(capacity: Capacity) -> Cells:
     low, high, ratio = capacity.low, capacity.high, capacity.ratio
     name = Cell(capacity.contender, contender=capacity.contender)
-    cells: list[str | Cell] = [name, *[ABSENT] * 5]
+    cells: Cells = [name, *[ABSENT] * 5]
     if capacity.rate is not None and low is not None and high is not None:
         cells[1:3] = [number(capacity.rate), f"{number(low)}-{number(high)}"]
     elif capacity.at_least is not None:
@@ -79,9 +80,9 @@ def _row(capacity: Capacity) -> list[str | Cell]:
         cells[1] = Cell("none", note=f"{closest.term} {value_of(closest.term, closest.value)}")
     if ratio is not None:
         cells[3:] = [
-            Cell(ratios.ratio(ratio.ratio), shade=ratio.verdict),
-            f"{ratios.ratio(ratio.low)}-{ratios.ratio(ratio.high)}",
-            ratio.verdict,
+            Cell(ratios.ratio(ratio.value), shade=ratio.verdict or ""),
+            "-".join(map(ratios.ratio, ratio.interval or ())),
+            ratio.verdict or "",
         ]
     return cells
 
@@ -112,7 +113,7 @@ def _trials(outcome: Outcome) -> Section:
     )
 
 
-def _rung(rung: Rung, names: list[str]) -> list[str | Cell]:
+def _rung(rung: Rung, names: list[str]) -> Cells:
     times = [format_time(rung.times[name]) if name in rung.times else ABSENT for name in names]
     rates = f"{number(rung.low)}-{number(rung.high)}" if rung.high > rung.low else number(rung.low)
     name = Cell(rung.contender, contender=rung.contender)

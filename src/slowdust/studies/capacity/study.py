@@ -21,8 +21,7 @@ from slowdust.experiment.passes.trials import (
     step_with_rate,
 )
 from slowdust.experiment.spec.options import spec_from_options
-from slowdust.experiment.spec.spec import Spec
-from slowdust.experiment.spec.values import TrialsTable
+from slowdust.experiment.spec.spec import Spec, TrialsTable
 from slowdust.report import json
 from slowdust.report.document import Document
 from slowdust.store.folder import TRIALS_FILE, Folder

@@ -9,9 +9,12 @@ from itertools import groupby
 
 from slowdust import __version__
 from slowdust.ratios import work_ratio
+from slowdust.report.charts.marks import marks_of
+from slowdust.report.charts.ratio_lines import RatioLine, RatioPoint, Sign, history_chart
 from slowdust.report.document import (
     ABSENT,
     Cell,
+    Cells,
     Chart,
     Column,
     Document,
@@ -25,8 +28,6 @@ from slowdust.report.document import (
     glossary,
     text,
 )
-from slowdust.report.html.charts.marks import marks_of
-from slowdust.report.html.charts.ratio_lines import RatioLine, RatioPoint, Sign, history_chart
 from slowdust.studies.watch import words
 from slowdust.studies.watch.alarms import Change, Fate, State
 from slowdust.studies.watch.levels import Levels, levels_of
@@ -98,7 +99,7 @@ def _nights(nights: Sequence[Night], series: Sequence[Levels]) -> Section:
     for place, night in enumerate(nights):
         plan, number = night.plan, night.number
         page = f"{EXPERIMENTS}/{plan.experiment}/report.html"
-        cells: list[str | Cell] = [
+        cells: Cells = [
             Cell(str(number), link=page if night.measured else ""),
             plan.date[:10],
             Cell(
