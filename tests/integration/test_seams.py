@@ -106,7 +106,7 @@ class Copy:
 
 @pytest.fixture
 def copy(open_dir: Path) -> Copy:
-    shutil.copytree(ROOT / "src", open_dir / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "src", open_dir / "src")
     return Copy(open_dir)
 
 
@@ -298,7 +298,7 @@ import dataclasses
 from slowdust.dbms.access import USER
 from slowdust.dbms.family import Commit, Sizes
 from slowdust.dbms.postgres_protocol import PostgresProtocol
-from slowdust.dbms.postmaster.sql import SQL
+from slowdust.dbms.postgres_protocol import SQL
 from slowdust.dbms.settings import AcceptedSettings
 from slowdust.dbms.stages import Query
 
@@ -398,7 +398,7 @@ def test_a_dbms_that_speaks_the_protocol_of_another_is_a_module_and_its_configs(
     (copy.folder / "books.toml").write_text(WORKLOAD)
 
     contenders = (str(copy.folder / "build"), f"{copy.folder / 'build'}:durable")
-    short = ("--budget", "2s", "--incarnations", "1", "--slice", "50ms", "--count", "off", "--yes")
+    short = ("--budget", "1s", "--incarnations", "1", "--slice", "50ms", "--count", "off", "--yes")
     copy.slowdust(
         *("compare", *contenders, "--tests", "point-query,plan-simple", "--rows", "1000"),
         *("--name", "micro", *short),

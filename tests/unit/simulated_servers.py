@@ -20,9 +20,8 @@ from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import Access, Listen, Target
 from slowdust.dbms.environment import Environment
-from slowdust.dbms.family import Shutdown
+from slowdust.dbms.family import Shutdown, Site
 from slowdust.dbms.settings import AcceptedSettings, Settings
-from slowdust.dbms.site import Site
 from slowdust.dbms.sqlite import FAMILY
 from slowdust.experiment.announced import Announced
 from slowdust.experiment.contender import ResolvedContender, RunningContender

@@ -19,7 +19,7 @@ from slowdust.store.count import Source
 from slowdust.store.finding import Finding
 from slowdust.store.latency import LatencyUs
 from slowdust.store.manifest import StepFailure
-from slowdust.store.printed import Counters
+from slowdust.store.measured import Counters
 from slowdust.store.waits import WaitKind, WaitSource
 from slowdust.units import Microsecond, Second
 

@@ -35,7 +35,7 @@ from slowdust.analysis.model import (
 from slowdust.analysis.results.per_op import rate_of
 from slowdust.benchmarks import known_test
 from slowdust.ratios import Margins, Ratio
-from slowdust.store.search import IndexSize, Recall
+from slowdust.store.preparation import IndexSize, Recall
 from slowdust.store.slice import Slice
 
 FARTHEST = 10.0

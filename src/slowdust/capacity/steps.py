@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from slowdust.analysis.sla import writers_of
-from slowdust.benchmarks.insert import InsertBenchmark, InsertStep, Kind
-from slowdust.benchmarks.insert.workload import InsertWorkload
+from slowdust.benchmarks.insert import InsertBenchmark, InsertStep, InsertWorkload, Kind
 from slowdust.capacity.record import Question, Trial
 from slowdust.capacity.sla import Sla
 from slowdust.capacity.trials import Trials, times_of

@@ -28,7 +28,7 @@ from slowdust.errors import UsageError
 from slowdust.experiment.host_locks import WhenBusy
 from slowdust.report.blame import terminal
 from slowdust.report.formats import BLAMES, render_as
-from slowdust.store.keeping.experiments import kept_experiment
+from slowdust.store.experiments import kept_experiment
 from slowdust.studies.blame import ALL, MAJOR, Blaming, Question, told_blame
 from slowdust.wording import guess, no_such
 

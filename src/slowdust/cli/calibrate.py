@@ -21,8 +21,8 @@ from slowdust.experiment.host_locks import WhenBusy
 from slowdust.experiment.spec.options import calibration_specs
 from slowdust.experiment.spec.spec import Spec
 from slowdust.report.calibration import lines
+from slowdust.store.experiments import check_results
 from slowdust.store.folder import Folder, experiments
-from slowdust.store.keeping.experiments import check_results
 from slowdust.versions import version_order
 
 

@@ -30,9 +30,8 @@ from slowdust.fleet.queue import (
 from slowdust.fleet.ray import connected, is_open
 from slowdust.located_errors import File, placed
 from slowdust.places import named_path
-from slowdust.store.folder import Folder
-from slowdust.store.keeping.experiments import is_name
-from slowdust.store.of_fleet import FLEET_SPEC_FILE, FLEET_SUFFIX, fleet_folder
+from slowdust.store.experiments import is_name
+from slowdust.store.folder import FLEET_SPEC_FILE, FLEET_SUFFIX, Folder, fleet_folder
 from slowdust.user_text import read_user_text
 from slowdust.wording import counted
 

@@ -23,7 +23,7 @@ from slowdust.cli import completion
 from slowdust.errors import UsageError
 from slowdust.places import RESULTS_VARIABLE
 from slowdust.report.formats import Destination, Format
-from slowdust.store.keeping.experiments import check_results
+from slowdust.store.experiments import check_results
 from slowdust.units import parse_count, parse_duration, parse_number, parse_percentage
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from slowdust.experiment.spec.spec import read_spec
 from slowdust.fleet.queue import Asked, Builds, Unfit
 from slowdust.located_errors import File, placed
 from slowdust.places import named_path
+from slowdust.store.experiments import kept_experiment
 from slowdust.store.folder import MANIFEST_FILE, Folder
-from slowdust.store.keeping.experiments import kept_experiment
 from slowdust.units import Second
 from slowdust.user_text import read_user_text
 

@@ -22,7 +22,7 @@ from slowdust.fleet.lab import FleetLab
 from slowdust.fleet.queue import Asked, Unfit
 from slowdust.formats.text import visible
 from slowdust.places import named_path, within
-from slowdust.store.keeping.experiments import check_name
+from slowdust.store.experiments import check_name
 from slowdust.studies.engine import NOTE_FILE, Study, run_study
 
 _ROWS = 10_000

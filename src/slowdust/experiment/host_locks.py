@@ -35,8 +35,8 @@ from slowdust.experiment.view import View
 from slowdust.instances.owner import instances_root
 from slowdust.locks import try_lock
 from slowdust.places import CLAIMS_VARIABLE, claims_directory, within
-from slowdust.probes.host.storage import block_device_of, mount_of, queue_of
-from slowdust.store.reading import FAULTS
+from slowdust.probes.host.use import block_device_of, mount_of, queue_of
+from slowdust.store.storage import FAULTS
 from slowdust.units import Second
 
 _ALL = "all"

@@ -26,9 +26,8 @@ from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.probes.host.machine import describe_machine
 from slowdust.probes.probe import WindowUse
-from slowdust.store.beside import BesideSlice
 from slowdust.store.count import Count, CountedRun, CountPlace, Source, latest_counts
-from slowdust.store.folder import WORKLOAD_FILE, Folder, Writer
+from slowdust.store.folder import WORKLOAD_FILE, Folder, Writer, is_of_fleet
 from slowdust.store.latency import Histogram
 from slowdust.store.manifest import (
     ContenderFacts,
@@ -41,9 +40,8 @@ from slowdust.store.manifest import (
     WorkloadFacts,
 )
 from slowdust.store.measured import Measured, PerSecond, Schedule
-from slowdust.store.of_fleet import is_of_fleet
 from slowdust.store.profile import Profile, ProfileSource
-from slowdust.store.slice import SCHEMA, Place, Slice
+from slowdust.store.slice import SCHEMA, BesideSlice, Place, Slice
 from slowdust.store.step import StepDetail
 from slowdust.store.waits import WaitWindow
 from slowdust.units import Second

@@ -124,8 +124,8 @@ class _LiveView:
         if self._status is not None:
             verdicts = Table.grid(padding=(0, 2))
             for verdict in self._status.verdicts:
-                word = verdict.ratio and verdict.ratio.verdict
-                style = _STYLES.get(word or "", "default")
+                ratio = verdict.ratio
+                style = _STYLES.get((ratio and ratio.verdict) or "", "default")
                 verdicts.add_row(Text(describe(verdict), style=style))
             parts += [_headline(self._status), verdicts]
             parts.append(

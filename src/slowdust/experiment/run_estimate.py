@@ -35,7 +35,7 @@ from slowdust.experiment.plan import plan
 from slowdust.experiment.spec.spec import Spec
 from slowdust.store.folder import MANIFEST_FILE, experiments
 from slowdust.store.manifest import Counting, Manifest, Method
-from slowdust.store.reading import FAULTS
+from slowdust.store.storage import FAULTS
 from slowdust.units import Second, known
 from slowdust.wording import rough_duration
 

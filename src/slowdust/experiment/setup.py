@@ -32,11 +32,10 @@ from slowdust.experiment.spec.contenders import (
 )
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
-from slowdust.instances.certificate import why_no_certificate
 from slowdust.instances.instance import Instance
 from slowdust.instances.leftovers import clean_leftovers
 from slowdust.instances.preloads import delay_library
-from slowdust.instances.programs import InstanceError
+from slowdust.instances.programs import InstanceError, why_no_certificate
 from slowdust.instances.rundir import RunDirectory
 from slowdust.located_errors import AtKeysError, at
 from slowdust.remote.url import ServerUrl

@@ -37,8 +37,8 @@ from slowdust.fleet.cluster import (
 )
 from slowdust.places import DATA_VARIABLE, data_root, make_enterable, within
 from slowdust.probes.host.machine import read_machine
+from slowdust.store.bundle import pack
 from slowdust.store.folder import Folder
-from slowdust.store.keeping.bundle import pack
 from slowdust.store.storage import replace_file
 from slowdust.temporary import temporary_folder
 from slowdust.units import Second

@@ -63,11 +63,18 @@ from slowdust.fleet.view import FleetView, OpenView, watching_fleet
 from slowdust.merge.hosts import disambiguate_hosts
 from slowdust.merge.merge import merge
 from slowdust.merge.sources import Source
+from slowdust.store.bundle import BundleError, open_bundle
+from slowdust.store.experiments import aside, put_in_place
 from slowdust.store.finding import Severity
-from slowdust.store.folder import MANIFEST_FILE, SLICES_FILE, WORKLOAD_FILE, Folder
-from slowdust.store.keeping.arriving import aside, put_in_place
-from slowdust.store.keeping.bundle import BundleError, open_bundle
-from slowdust.store.of_fleet import FLEET_SPEC_FILE, FLEET_SUFFIX, fleet_folder
+from slowdust.store.folder import (
+    FLEET_SPEC_FILE,
+    FLEET_SUFFIX,
+    MANIFEST_FILE,
+    SLICES_FILE,
+    WORKLOAD_FILE,
+    Folder,
+    fleet_folder,
+)
 from slowdust.store.storage import cannot_write, locked, replace_file
 from slowdust.units import Second, format_duration
 from slowdust.wording import counted, first_line, listing

@@ -9,9 +9,8 @@ import pytest
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.beside import frontier_of
 from slowdust.analysis.stored import analyse
-from slowdust.store.beside import BesideSlice
 from slowdust.store.latency import Histogram
-from slowdust.store.slice import Slice
+from slowdust.store.slice import BesideSlice, Slice
 from tests.unit.analysis.results import a_result
 from tests.unit.ratios import interval_of, value_of
 from tests.unit.synthetic import QUIET, synthetic_experiment

@@ -9,8 +9,7 @@ from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.compared import judge_quantity, pairs_of
 from slowdust.analysis.stored import analyse
 from slowdust.ratios import Margins
-from slowdust.store.measured import STORAGE, Schedule
-from slowdust.store.printed import Printed
+from slowdust.store.measured import STORAGE, Printed, Schedule
 from slowdust.store.slice import Slice
 from tests.unit.ratios import interval_of
 from tests.unit.synthetic import QUIET, Hardware, Noise, synthetic_experiment

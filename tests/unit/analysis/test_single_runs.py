@@ -13,7 +13,7 @@ from slowdust.analysis.stored import analyse
 from slowdust.ratios import Ratio
 from slowdust.store.latency import LatencyUs
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Manifest, Method
-from slowdust.store.printed import Counters, Printed
+from slowdust.store.measured import Counters, Printed
 from slowdust.store.slice import SCHEMA, Place, Slice
 from slowdust.wording import short_names
 from tests.unit.ratios import value_of

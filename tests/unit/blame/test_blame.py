@@ -17,7 +17,7 @@ from slowdust.analysis.blame import Blame, Step, blame_of
 from slowdust.analysis.stored import Stored
 from slowdust.report import json as data
 from slowdust.report.blame import html, markdown, terminal
-from slowdust.store.printed import Printed
+from slowdust.store.measured import Printed
 from tests.unit.synthetic import QUIET, Noise, fails
 from tests.unit.synthetic_counts import synthetic_counts
 from tests.unit.synthetic_history import Levels, choice, measured, single_runs

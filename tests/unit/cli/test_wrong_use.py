@@ -8,7 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.store.folder import Folder, writing
-from slowdust.store.printed import PRINTED_SCHEMA
+from slowdust.store.measured import PRINTED_SCHEMA
 from tests.unit.cli.command import Slowdust, spoken
 from tests.unit.synthetic import synthetic_experiment
 

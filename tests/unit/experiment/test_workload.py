@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.benchmarks.insert import InsertBenchmark, InsertStep
-from slowdust.benchmarks.insert.options import WORKLOADS
-from slowdust.benchmarks.insert.workload import InsertWorkload
+from slowdust.benchmarks.insert import WORKLOADS, InsertBenchmark, InsertStep, InsertWorkload
 from slowdust.benchmarks.steps import Server
 from slowdust.errors import UsageError
 from slowdust.experiment.engine.stepped import level_of, partitions_of

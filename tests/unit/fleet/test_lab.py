@@ -13,8 +13,7 @@ from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.experiment import Experiment
 from slowdust.fleet.queue import State, Unfit
 from slowdust.store.finding import Finding, Severity
-from slowdust.store.folder import Folder
-from slowdust.store.of_fleet import fleet_folder, way_on_of_fleet
+from slowdust.store.folder import Folder, fleet_folder, way_on_of_fleet
 from slowdust.studies.engine import Order, carry_out
 from tests.unit.fleet.laboratory import (
     STARTS,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -64,21 +65,32 @@ class Pair:
         """
         if any(record.step is not None for record in self.slices):
             return self._ratios(self.slices, lambda record: value([record]))
-        incarnations = self.complete_blocks()
         size = 1
-        while size == 1 or _count_pools(incarnations.values(), size) >= FEWEST_POOLS:
-            pools = dict(_pools(incarnations, size))
-            values = {place: value(pool) for place, pool in pools.items()}
+        while (pools := self._pools_of(size)) is not None:
+            values = {place: value(pool) for place, (pool, _) in pools.items()}
             if min(values.values(), default=0.0) > 0:
                 return self._ratios_of_pools(pools, values)
             size *= 2
         return None
 
-    def _ratios_of_pools(
-        self, pools: Mapping[_Place, Sequence[Slice]], values: Mapping[_Place, float]
-    ) -> BlockRatios | None:
-        slices = [_pooled(pool, place) for place, pool in pools.items()]
-        return self._ratios(slices, lambda record: values[_place_of(record)])
+    def _ratios_of_pools(self, pools: _Pools, values: Mapping[_Place, float]) -> BlockRatios | None:
+        pooled = [record for _, record in pools.values()]
+        return self._ratios(pooled, lambda record: values[_place_of(record)])
+
+    @cached_property
+    def _pools_of(self) -> Callable[[int], _Pools | None]:
+        """Return the pools of a number of blocks, the same for all quantities; None if too few."""
+        incarnations = self.complete_blocks()
+
+        @cache
+        def pools(size: int) -> _Pools | None:
+            if size > 1 and _count_pools(incarnations.values(), size) < FEWEST_POOLS:
+                return None
+            return {
+                place: (pool, _pooled(pool, place)) for place, pool in _pools(incarnations, size)
+            }
+
+        return pools
 
     def _ratios(
         self, slices: Sequence[Slice], quantity: Callable[[Slice], float]
@@ -215,6 +227,10 @@ class _Place(NamedTuple):
     block: int
     contender: str
     slot: int
+
+
+_Pools = dict[_Place, tuple[list[Slice], Slice]]
+"""Place -> the slices of its pool, and the first of them at that place."""
 
 
 def _place_of(record: Slice) -> _Place:

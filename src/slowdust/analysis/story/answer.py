@@ -31,8 +31,8 @@ from slowdust.benchmarks.model import Group
 from slowdust.dbms import family_if_known
 from slowdust.dbms.family import Commit
 from slowdust.ratios import Verdict, at_least, at_most
+from slowdust.store.folder import is_part_of_fleet
 from slowdust.store.manifest import ContenderFacts, Manifest
-from slowdust.store.of_fleet import is_part_of_fleet
 from slowdust.store.slice import Slice
 from slowdust.units import known
 from slowdust.wording import counted, listing, share, short_names, shortened, step_label

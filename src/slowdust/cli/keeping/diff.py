@@ -14,7 +14,7 @@ from slowdust.cli.options import formats, options
 from slowdust.cli.pages import write_page
 from slowdust.report.diff import brief
 from slowdust.report.formats import DIFFS, render_as
-from slowdust.store.keeping.experiments import kept_experiment
+from slowdust.store.experiments import kept_experiment
 
 
 @click.command(

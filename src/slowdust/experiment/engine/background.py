@@ -14,7 +14,7 @@ from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import Ran, Rate, Stop
 from slowdust.experiment.engine.positions import Positions, catch_up
 from slowdust.experiment.plan import PlannedStep
-from slowdust.store.beside import BesideSlice
+from slowdust.store.slice import BesideSlice
 from slowdust.units import Second
 
 HOLD = "hold"

@@ -41,7 +41,7 @@ from slowdust.experiment.view import Status
 from slowdust.instances.programs import InstanceError
 from slowdust.ratios import Margins
 from slowdust.store.manifest import Method
-from slowdust.store.preparation import SERVER
+from slowdust.store.measured import SERVER
 from slowdust.store.slice import Slice
 from slowdust.units import Second
 from slowdust.wording import counted

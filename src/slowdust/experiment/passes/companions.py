@@ -23,8 +23,7 @@ from slowdust.experiment.engine.open_test import OpenTest
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.view import View
-from slowdust.store.preparation import WRITTEN_BYTES, ServerCounters
-from slowdust.store.search import IndexSize, Recall
+from slowdust.store.preparation import WRITTEN_BYTES, IndexSize, Recall, ServerCounters
 
 _TEST = "round-trip"
 _DATA = Data(tables=1, rows=1, seed=1)

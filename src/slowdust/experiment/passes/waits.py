@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from slowdust.dbms.stages import Query, T
-from slowdust.dbms.waits import SampledWaits, SessionSample, TotalledWaits
+from slowdust.dbms.stages import Query, SampledWaits, SessionSample, T, TotalledWaits
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.driver.process import Driver, TargetError

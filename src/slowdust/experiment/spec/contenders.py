@@ -27,7 +27,7 @@ from typing import Annotated, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from slowdust.benchmarks.options import AsShare, Table
-from slowdust.builds.compiling.flags import FLAG_SETS, flag_set
+from slowdust.builds.recipe import FLAG_SETS, flag_set
 from slowdust.builds.revisions import DIRECTORY, GIT, is_source
 from slowdust.builds.sources import amalgamation
 from slowdust.dbms import engine_names

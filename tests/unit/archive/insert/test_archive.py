@@ -15,7 +15,7 @@ from slowdust.archive.insert.reading import read_archive
 from slowdust.exchange import Mode
 from slowdust.ratios import Ratio
 from slowdust.store.manifest import Fate, Manifest
-from slowdust.store.printed import PrintedRole
+from slowdust.store.measured import PrintedRole
 from slowdust.store.slice import Slice
 from slowdust.store.step import RoleUse
 from tests.unit.archive.insert_files import (

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from slowdust.benchmarks.insert.workload import InsertWorkload
+from slowdust.benchmarks.insert import InsertWorkload
 from slowdust.benchmarks.steps import CountedWork, Server, StepBenchmark
 from slowdust.errors import SlowdustError
 from slowdust.experiment.clock import MACHINE

@@ -85,7 +85,7 @@ def test_steps_and_changes_are_counted_as_is_asked(
 
 
 QUESTION = Question(
-    range="postgres@15.0..15.6",
+    range="postgres@15.0..15.4",
     metric="time",
     margin=None,
     most_candidates=20,

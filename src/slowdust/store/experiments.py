@@ -1,12 +1,16 @@
-"""Which experiments a results folder keeps: looking one up, renaming it, removing it."""
+"""The experiments that a results folder keeps: found, renamed, removed, annotated, put in place.
+
+`annotation.json` of an experiment has the user's note and tags.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import shutil
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -16,11 +20,65 @@ import tomli_w
 
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.places import named_path
-from slowdust.store.folder import MANIFEST_FILE, NAME, SLICES_FILE, Folder, experiments
-from slowdust.store.of_fleet import FLEET_SPEC_FILE, fleet_folder
-from slowdust.store.reading import fault, naming_damage
-from slowdust.store.storage import locked, replace_file
+from slowdust.store.folder import (
+    FLEET_SPEC_FILE,
+    MANIFEST_FILE,
+    NAME,
+    SLICES_FILE,
+    Folder,
+    experiments,
+    fleet_folder,
+)
+from slowdust.store.storage import fault, locked, naming_damage, read_whole, replace_file
+from slowdust.temporary import temporary_folder
 from slowdust.wording import nearest
+
+ANNOTATION_FILE = "annotation.json"
+_TAG = re.compile(r"\w[\w.@+-]*")
+
+
+class Annotation(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A note and tags of an experiment, which nothing that is measured depends on."""
+
+    note: str = ""
+    tags: list[str] = []
+    """Words to find the experiment by, sorted."""
+
+
+def read_annotation(folder: Folder) -> Annotation:
+    """Return the note and tags of an experiment; empty where the user wrote none.
+
+    Raises SlowdustError if the file is damaged.
+    """
+    path = folder.path / ANNOTATION_FILE
+    try:
+        with naming_damage(path):
+            return msgspec.json.decode(read_whole(path), type=Annotation)
+    except FileNotFoundError:
+        return Annotation()
+
+
+def write_annotation(folder: Folder, annotation: Annotation) -> None:
+    """Replace the note and tags of an experiment, which may be running.
+
+    Raises SlowdustError if the folder cannot be written.
+    """
+    content = msgspec.json.format(msgspec.json.encode(annotation), indent=1)
+    replace_file(folder.path / ANNOTATION_FILE, content)
+
+
+def check_tags(words: Iterable[str]) -> None:
+    """Refuse words that no tag can be.
+
+    Raises UsageError if a word has a blank or other characters.
+    """
+    for word in words:
+        if _TAG.fullmatch(word) is None:
+            raise UsageError(
+                f"'{word}' is not a tag: a tag is one word of letters, digits and ._@+-, such as "
+                "nightly"
+            )
+
 
 BUNDLE_SUFFIX = ".slowdust"
 """End of the name of a bundle's file: one experiment for another Slowdust (`bundle.py`)."""
@@ -31,11 +89,7 @@ def is_name(text: str) -> bool:
 
 
 def check_name(text: str) -> None:
-    """Refuse what no experiment can be called.
-
-    Raises:
-        UsageError: it has other characters.
-    """
+    """Refuse what no experiment can be called. Raises UsageError if it has other characters."""
     if not is_name(text):
         raise UsageError(
             f"{text!r} is not a valid name of an experiment: letters, digits and ._@+- only, the "
@@ -44,11 +98,6 @@ def check_name(text: str) -> None:
 
 
 def check_results(results: Path) -> None:
-    """Refuse a results folder that is not there.
-
-    Raises:
-        UsageError: it is not.
-    """
     if not results.is_dir():
         raise UsageError(
             f"there is no folder {results}: name the folder of the experiments with --results"
@@ -58,10 +107,8 @@ def check_results(results: Path) -> None:
 def kept_experiment(results: Path, name: str) -> Folder:
     """Return the folder of an experiment, which may be damaged.
 
-    `name` is its name in `results`, or the path of its folder or of a file in it.
-
-    Raises:
-        UsageError: there is none.
+    `name` is its name in `results`, or the path of its folder or of a file in it. Raises UsageError
+    if there is none.
     """
     if name.endswith(BUNDLE_SUFFIX) and Path(name).is_file():
         raise UsageError(f"{name} is a bundle: `slowdust import bundle {name}` opens it")
@@ -98,10 +145,8 @@ def rename_experiment(folder: Folder, name: str) -> Folder:
     """Give an experiment another name, in its specification and its manifest, too; return it.
 
     The order of `slowdust list` stays as it is. What hosts of a fleet measured of it goes with it.
-
-    Raises:
-        UsageError: the name is not valid or taken, or the experiment is running.
-        SlowdustError: its manifest is damaged, or the folder cannot be written.
+    Raises UsageError if the name is not valid or taken, or the experiment is running and
+    SlowdustError if its manifest is damaged, or the folder cannot be written.
     """
     check_name(name)
     target = folder.path.with_name(name)
@@ -115,7 +160,13 @@ def rename_experiment(folder: Folder, name: str) -> Folder:
                     f"there is a '{new.name}' in {results} already: choose another name"
                 )
         if folder.has_manifest():
-            _rename_manifest(folder.path / MANIFEST_FILE, name)
+            path = folder.path / MANIFEST_FILE
+            times = path.stat()
+            with naming_damage(path):
+                manifest = msgspec.json.decode(path.read_bytes(), type=dict[str, object])
+            manifest["experiment"] = name
+            replace_file(path, msgspec.json.format(msgspec.json.encode(manifest), indent=1))
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
         for old, new in moves:
             _rename_spec(folder.spec_file if old == folder.path else old / FLEET_SPEC_FILE, name)
             try:
@@ -128,9 +179,7 @@ def rename_experiment(folder: Folder, name: str) -> Folder:
 def remove_experiment(folder: Folder) -> None:
     """Remove an experiment with all its files, and what hosts of a fleet measured of it.
 
-    Raises:
-        UsageError: it is running.
-        SlowdustError: a file cannot be removed.
+    Raises UsageError if it is running and SlowdustError if a file cannot be removed.
     """
     with _held(folder):
         for path in paths_of(folder):
@@ -146,14 +195,12 @@ def paths_of(folder: Folder) -> list[Path]:
 
 
 def _fleet_folders(folder: Folder) -> list[Path]:
-    """Return the folder of what hosts measured, if a fleet measured the experiment."""
     fleet = fleet_folder(folder.path.parent, folder.name)
     return [fleet] if fleet.is_dir() else []
 
 
 @contextmanager
 def _held(folder: Folder) -> Iterator[None]:
-    """Keep every writer out of the folders of an experiment, by their locks."""
     refusal = f"'{folder.name}' is running: wait for its end, or stop it with Ctrl-C where it runs"
     with ExitStack() as stack:
         for path in [folder.path, *_fleet_folders(folder)]:
@@ -161,18 +208,7 @@ def _held(folder: Folder) -> Iterator[None]:
         yield
 
 
-def _rename_manifest(path: Path, name: str) -> None:
-    """Replace the name alone: a newer Slowdust's fields stay, and so does the place in lists."""
-    times = path.stat()
-    with naming_damage(path):
-        manifest = msgspec.json.decode(path.read_bytes(), type=dict[str, object])
-    manifest["experiment"] = name
-    replace_file(path, msgspec.json.format(msgspec.json.encode(manifest), indent=1))
-    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-
-
 def _rename_spec(path: Path, name: str) -> None:
-    """Replace the name in a specification that has one."""
     if not path.is_file():
         return
     try:
@@ -203,3 +239,50 @@ def free_name(results: Path, wanted: str) -> Iterator[str]:
         for path in reversed(made):
             with suppress(OSError):  # it has something in it, or another process uses it
                 path.rmdir()
+
+
+_HERE = -100
+"""AT_FDCWD: paths are relative to the working directory."""
+_EXCHANGE = 2
+"""RENAME_EXCHANGE."""
+
+
+@contextmanager
+def aside(results: Path) -> Iterator[Path]:
+    """Make a folder on the disk of the results, in which experiments are made before they appear.
+
+    It is removed in the end; those that a killed process left are removed before. Raises
+    SlowdustError if it cannot be made.
+    """
+    with ExitStack() as stack:
+        try:
+            results.mkdir(parents=True, exist_ok=True)
+            place = stack.enter_context(temporary_folder(results))
+        except OSError as error:
+            raise SlowdustError(f"cannot write to {results}: {error.strerror}") from error
+        yield place
+
+
+def put_in_place(folder: Folder, results: Path) -> Folder:
+    """Move an experiment that is complete into the results, in place of one of that name.
+
+    The user's note of an experiment that it replaces stays. Raises UsageError if a process is
+    writing to that one and SlowdustError if it cannot be moved.
+    """
+    place = Folder.of(results, folder.name)
+    try:
+        if not place.path.exists():
+            folder.path.rename(place.path)
+            return place
+        with place.locked():
+            with suppress(FileNotFoundError):
+                shutil.copy2(place.path / ANNOTATION_FILE, folder.path / ANNOTATION_FILE)
+            new = folder.path
+            old = place.path
+            paths = (os.fsencode(new), os.fsencode(old))
+            if ctypes.CDLL(None).renameat2(_HERE, paths[0], _HERE, paths[1], _EXCHANGE) != 0:
+                old.rename(new.with_name(f"{new.name}.before"))
+                new.rename(old)
+    except OSError as error:
+        raise SlowdustError(f"cannot write {place.path}: {error.strerror}") from error
+    return place

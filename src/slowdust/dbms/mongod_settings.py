@@ -15,13 +15,13 @@ from typing import Any
 import msgspec
 
 from slowdust.accounts import Account
+from slowdust.builds.fingerprint import query_server
 from slowdust.builds.model import Build
 from slowdust.dbms.documents import socket_in, without_names
 from slowdust.dbms.settings import (
     AcceptedSettings,
     Settings,
     check_complaints,
-    query_server,
     truth,
     unknown_setting,
 )
@@ -31,60 +31,31 @@ from slowdust.temporary import ENTERABLE, temporary_folder
 JOURNALED = "writeConcern.j"
 """The setting of the client by which each write waits until it is in the journal on disk."""
 SYNC_PERIOD = "storage.syncPeriodSecs"
-_RESERVED = frozenset(
-    {
-        "net.bindIp",
-        "net.bindIpAll",
-        "net.ipv6",
-        "net.port",
-        "net.unixDomainSocket.enabled",
-        "net.unixDomainSocket.filePermissions",
-        "net.unixDomainSocket.pathPrefix",
-        "processManagement.fork",
-        "processManagement.pidFilePath",
-        "replication.replSet",
-        "replication.replSetName",
-        "security.authorization",
-        "security.clusterAuthMode",
-        "security.keyFile",
-        "setParameter.authenticationMechanisms",
-        "setParameter.enableLocalhostAuthBypass",
-        "sharding.clusterRole",
-        "storage.dbPath",
-        "storage.engine",
-        "systemLog.destination",
-        "systemLog.path",
-    }
-)
+_CHOSEN = """
+net.bindIp net.bindIpAll net.ipv6 net.port net.unixDomainSocket.enabled
+net.unixDomainSocket.filePermissions net.unixDomainSocket.pathPrefix processManagement.fork
+processManagement.pidFilePath replication.replSet replication.replSetName security.authorization
+security.clusterAuthMode security.keyFile setParameter.authenticationMechanisms
+setParameter.enableLocalhostAuthBypass sharding.clusterRole storage.dbPath storage.engine
+systemLog.destination systemLog.path
+"""
+_RESERVED = frozenset(_CHOSEN.split())
 """Settings by which Slowdust finds, watches and removes an instance, and its engine."""
-_KNOWN = (
-    "net.compression.compressors",
-    "net.maxIncomingConnections",
-    "operationProfiling.mode",
-    "operationProfiling.slowOpThresholdMs",
-    "security.javascriptEnabled",
-    "setParameter.diagnosticDataCollectionEnabled",
-    "setParameter.ttlMonitorEnabled",
-    "setParameter.wiredTigerEngineRuntimeConfig",
-    "storage.directoryPerDB",
-    "storage.inMemory.engineConfig.inMemorySizeGB",
-    "storage.journal.commitIntervalMs",
-    "storage.journal.enabled",
-    "storage.mmapv1.smallFiles",
-    SYNC_PERIOD,
-    "storage.wiredTiger.collectionConfig.blockCompressor",
-    "storage.wiredTiger.collectionConfig.configString",
-    "storage.wiredTiger.engineConfig.cacheSizeGB",
-    "storage.wiredTiger.engineConfig.configString",
-    "storage.wiredTiger.engineConfig.directoryForIndexes",
-    "storage.wiredTiger.engineConfig.journalCompressor",
-    "storage.wiredTiger.engineConfig.zstdCompressionLevel",
-    "storage.wiredTiger.indexConfig.configString",
-    "storage.wiredTiger.indexConfig.prefixCompression",
-    "systemLog.quiet",
-    "systemLog.verbosity",
-    JOURNALED,
-)
+_SERVER_SETTINGS = """
+net.compression.compressors net.maxIncomingConnections operationProfiling.mode
+operationProfiling.slowOpThresholdMs security.javascriptEnabled
+setParameter.diagnosticDataCollectionEnabled setParameter.ttlMonitorEnabled
+setParameter.wiredTigerEngineRuntimeConfig storage.directoryPerDB
+storage.inMemory.engineConfig.inMemorySizeGB storage.journal.commitIntervalMs
+storage.journal.enabled storage.mmapv1.smallFiles
+storage.wiredTiger.collectionConfig.blockCompressor storage.wiredTiger.collectionConfig.configString
+storage.wiredTiger.engineConfig.cacheSizeGB storage.wiredTiger.engineConfig.configString
+storage.wiredTiger.engineConfig.directoryForIndexes
+storage.wiredTiger.engineConfig.journalCompressor
+storage.wiredTiger.engineConfig.zstdCompressionLevel storage.wiredTiger.indexConfig.configString
+storage.wiredTiger.indexConfig.prefixCompression systemLog.quiet systemLog.verbosity
+"""
+_KNOWN = (*_SERVER_SETTINGS.split(), SYNC_PERIOD, JOURNALED)
 """Settings that a name which the server does not know may have meant."""
 _WITH_WORDS = frozenset({"operationProfiling.mode", "cloud.monitoring.free.state"})
 """Settings of which `off` is one of several words."""
@@ -108,7 +79,6 @@ _HINT = re.compile(r"try '.*' for more information", re.IGNORECASE)
 
 
 def of_server(values: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings without those of the client."""
     return {name: v for name, v in without_names(values).items() if name != JOURNALED}
 
 
@@ -218,7 +188,6 @@ def _complaint(
 
 
 def _unknown(complaint: str) -> str:
-    """Return the name that a complaint says is not known; empty for another complaint."""
     if option := _UNKNOWN_OPTION.search(complaint):
         return option.group(1)
     parameter = _UNKNOWN_PARAMETER.search(complaint)
@@ -232,7 +201,6 @@ def first_error(lines: Iterable[str]) -> str | None:
 
 
 def error_in(line: str) -> str | None:
-    """Return what a line says about an error; None for other lines."""
     line = line.strip()
     if line.startswith("{"):
         return _error_in_document(line)

@@ -1,4 +1,4 @@
-"""Compilers of this machine, packages that it lacks, and the recipes of servers."""
+"""Recipes of servers, named sets of compiler flags, and the compilers of this machine."""
 
 from __future__ import annotations
 
@@ -10,8 +10,64 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slowdust.builds.compiling.flags import FlagSet
-from slowdust.errors import HostError, SlowdustError
+from slowdust.errors import HostError, SlowdustError, UsageError
+from slowdust.store.manifest import BuildFacts
+
+
+@dataclass(frozen=True)
+class FlagSet:
+    """Options of the C and C++ compilers, and what they are for."""
+
+    name: str
+    options: tuple[str, ...]
+    purpose: str
+    assertions: bool = False
+    """Whether the server's own assertions are compiled in."""
+    archiver: str = "ar"
+    """The program that makes static libraries of the compiler's objects."""
+    across_files: bool = False
+    """Whether it is for programs of several files."""
+
+
+FLAG_SETS = {
+    flags.name: flags
+    for flags in (
+        FlagSet("o2", ("-O2",), "what distributions use"),
+        FlagSet(
+            "o2nofp",
+            ("-O2", "-fno-omit-frame-pointer"),
+            "-O2 that keeps frame pointers, for cheap call stacks",
+        ),
+        FlagSet("o3", ("-O3",), "more inlining, and loops with vector instructions"),
+        FlagSet(
+            "lto",
+            ("-O2", "-flto=auto"),
+            "-O2 across files, when linking",
+            archiver="gcc-ar",
+            across_files=True,
+        ),
+        FlagSet(
+            "debug",
+            ("-Og", "-g", "-fno-omit-frame-pointer"),
+            "symbols, frame pointers and the server's assertions",
+            assertions=True,
+        ),
+    )
+}
+DEFAULT_FLAGS = "o2"
+
+
+def flag_set(name: str) -> FlagSet:
+    if name not in FLAG_SETS:
+        raise UsageError(f"unknown flags {name!r}: choose {', '.join(FLAG_SETS)}")
+    return FLAG_SETS[name]
+
+
+def with_flags(version: str, facts: BuildFacts) -> str:
+    """Return a version with the flags that it was compiled with, unless they are the default."""
+    flags = facts.compiled.flags if facts.compiled else DEFAULT_FLAGS
+    return version if flags == DEFAULT_FLAGS else f"{version}+{flags}"
+
 
 _LOOKED_AT = 200
 """Lines at the end of a log, among which the reason of a failure is."""
@@ -104,12 +160,10 @@ class Compiler:
     """The C and C++ compilers of this machine."""
 
     c: str
-    """The path of the program."""
     cxx: str
     version: str
     """The first line that it prints about itself: 'gcc (Debian 12.2.0-14+deb12u1) 12.2.0'."""
     launcher: str | None = None
-    """The path of ccache, where it is installed."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +201,6 @@ class Recipe:
     """The commands that make a server of its sources; they run in the directory of objects."""
 
     needs: Mapping[str, str]
-    """Program -> package of Debian that brings it."""
     configure: Step
     """Runs once for a directory of objects."""
     steps: Sequence[Step]
@@ -182,6 +235,7 @@ def postgres(workshop: Workshop) -> Recipe:
 
 def _make(workshop: Workshop) -> Recipe:
     compiler, flags = workshop.compiler, workshop.flags
+    text = (workshop.source / "configure").read_text(errors="replace", encoding="utf-8")
     command = [
         str(workshop.source / "configure"),
         f"--prefix=/{_POSTGRES_PREFIX}",
@@ -190,7 +244,7 @@ def _make(workshop: Workshop) -> Recipe:
         "--disable-rpath",
         "--without-readline",
         "--without-zlib",
-        *_unless_old(workshop),
+        *(["--without-icu"] if "--without-icu" in text else []),
         *(["--enable-cassert"] if flags.assertions else []),
         f"CC={' '.join(filter(None, (compiler.launcher, compiler.c)))}",
         f"CFLAGS={' '.join(flags.options)}",
@@ -203,12 +257,6 @@ def _make(workshop: Workshop) -> Recipe:
         steps=[*_make_steps(workshop)],
         installed=_POSTGRES_PREFIX,
     )
-
-
-def _unless_old(workshop: Workshop) -> list[str]:
-    """Return the options that configure takes from version 16 on, where ICU became the default."""
-    text = (workshop.source / "configure").read_text(errors="replace", encoding="utf-8")
-    return ["--without-icu"] if "--without-icu" in text else []
 
 
 def _make_steps(workshop: Workshop) -> Iterator[Step]:

@@ -28,6 +28,15 @@ from slowdust.errors import SlowdustError, UsageError
 from slowdust.places import check_regular, is_plain, within
 from slowdust.store.count import Count
 from slowdust.store.earlier import with_todays_keys
+from slowdust.store.experiments import (
+    ANNOTATION_FILE,
+    aside,
+    check_name,
+    is_name,
+    put_in_place,
+    read_annotation,
+    rename_experiment,
+)
 from slowdust.store.folder import (
     BEGINNING_OF_RECORD,
     COUNTS_FILE,
@@ -39,19 +48,17 @@ from slowdust.store.folder import (
     WORKLOAD_FILE,
     Folder,
 )
-from slowdust.store.keeping.annotation import ANNOTATION_FILE, read_annotation
-from slowdust.store.keeping.arriving import aside, put_in_place
-from slowdust.store.keeping.experiments import check_name, is_name, rename_experiment
-from slowdust.store.reading import MOST_BYTES as MOST_BYTES_OF_FILE
-from slowdust.store.reading import (
+from slowdust.store.slice import Slice
+from slowdust.store.storage import (
+    LOCK_FILE,
     DamagedFileError,
+    cannot_write,
     complete_lines,
     naming_damage,
     shown,
     unknown_keys,
 )
-from slowdust.store.slice import Slice
-from slowdust.store.storage import LOCK_FILE, cannot_write
+from slowdust.store.storage import MOST_BYTES as MOST_BYTES_OF_FILE
 from slowdust.store.waits import WaitWindow
 from slowdust.temporary import becoming
 from slowdust.unpacking import FAULTS, BoundedMember, fault, members_of
@@ -73,9 +80,8 @@ class BundleError(SlowdustError):
 def pack(folder: Folder, destination: Path) -> None:
     """Write the bundle of an experiment, which appears whole; a running one as it is now.
 
-    Raises:
-        UsageError: `destination` exists, or the experiment has no manifest yet.
-        SlowdustError: it cannot be written, or is larger than a bundle may be.
+    Raises UsageError if `destination` exists, or the experiment has no manifest yet and
+    SlowdustError if it cannot be written, or is larger than a bundle may be.
     """
     folder.read_manifest()
     _refuse_existing(destination)
@@ -119,11 +125,9 @@ def _members(folder: Folder) -> Iterator[str]:
 def unpack(bundle: Path, results: Path, name: str | None = None) -> Folder:
     """Bring the experiment of a bundle into a results folder; return it.
 
-    It has the name that it had, or `name`. It appears whole or not at all.
-
-    Raises:
-        UsageError: the name is taken or not valid, or a newer Slowdust wrote the experiment.
-        SlowdustError: the file is no bundle, is damaged, or has what no bundle has.
+    It has the name that it had, or `name`. It appears whole or not at all. Raises UsageError if the
+    name is taken or not valid, or a newer Slowdust wrote the experiment and SlowdustError if the
+    file is no bundle, is damaged, or has what no bundle has.
     """
     check_regular(bundle)
     if name is not None:
@@ -144,24 +148,10 @@ def unpack(bundle: Path, results: Path, name: str | None = None) -> Folder:
 def open_bundle(bundle: Path, incoming: Path) -> Folder:
     """Write the experiment of a bundle below an empty folder; all of it can be read.
 
-    Raises:
-        UsageError: a newer Slowdust wrote the experiment.
-        BundleError: the file is no bundle, is damaged, or has what no bundle has.
-        SlowdustError: the folder cannot be written.
+    Raises UsageError if a newer Slowdust wrote the experiment, BundleError if the file is no
+    bundle, is damaged, or has what no bundle has and SlowdustError if the folder cannot be written.
     """
     folder = _read(bundle, incoming)
-    _check(folder, bundle)
-    return folder
-
-
-def _check(folder: Folder, bundle: Path) -> None:
-    """Read all records once, so that a damaged experiment never gets into the results.
-
-    Raises:
-        UsageError: a newer Slowdust wrote it.
-        SlowdustError: a file is damaged or has unknown keys, or the manifest is another
-            experiment's.
-    """
     try:
         manifest = folder.read_manifest()
         if manifest.experiment != folder.name:
@@ -178,13 +168,13 @@ def _check(folder: Folder, bundle: Path) -> None:
     except DamagedFileError as error:
         file = error.path.relative_to(folder.path)
         raise _no_bundle(bundle, f"its {file}: {error.reason}") from error
+    return folder
 
 
 def _check_texts(folder: Folder, name: str, record: msgspec.Struct, bundle: Path) -> None:
     """Refuse unknown keys, and texts that would command a terminal which they are printed on.
 
-    Raises:
-        SlowdustError: there are such, or the file is damaged.
+    Raises SlowdustError if there are such, or the file is damaged.
     """
     path = folder.path / name
     content = path.read_bytes()
@@ -198,8 +188,7 @@ def _check_texts(folder: Folder, name: str, record: msgspec.Struct, bundle: Path
 def _check_keys(path: Path, kind: type[msgspec.Struct], bundle: Path) -> None:
     """Refuse damaged records, and those of today's schema with unknown keys.
 
-    Raises:
-        SlowdustError: there are such.
+    Raises SlowdustError if there are such.
     """
     decoder = msgspec.json.Decoder(kind)
     for number, line in enumerate(complete_lines(path), start=1):
@@ -221,7 +210,12 @@ def _refuse_key(key: str | None, where: str, bundle: Path) -> None:
 def _check_profiles(folder: Folder, bundle: Path) -> None:
     left = MOST_BYTES
     for path in (folder.path / PROFILES).glob("*"):
-        left -= _unpacked_bytes(path, left)
+        try:
+            with gzip.open(path) as content:
+                while left > 0 and (part := content.read(_PIECE)):
+                    left -= len(part)
+        except (OSError, EOFError, zlib.error) as error:
+            raise DamagedFileError(path, str(error)) from error
         if left <= 0:
             raise _no_bundle(bundle, "it is too large")
     for _ in folder.each_profile():
@@ -239,22 +233,6 @@ def _texts(content: object) -> Iterator[str]:
             for name, item in named.items():
                 yield str(name)
                 yield from _texts(item)
-
-
-def _unpacked_bytes(path: Path, most: int) -> int:
-    """Return the size of a compressed file's content, or a number above `most`.
-
-    Raises:
-        DamagedFileError: it is damaged.
-    """
-    size = 0
-    try:
-        with gzip.open(path) as content:
-            while size <= most and (part := content.read(_PIECE)):
-                size += len(part)
-    except (OSError, EOFError, zlib.error) as error:
-        raise DamagedFileError(path, str(error)) from error
-    return size
 
 
 def _read(bundle: Path, incoming: Path) -> Folder:
