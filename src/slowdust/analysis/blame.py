@@ -20,7 +20,6 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec.structs import replace
 
-from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.functions.model import FunctionChanges
 from slowdust.analysis.history.chaining import Experiment
 from slowdust.analysis.history.history import Choice, history_of
@@ -33,6 +32,7 @@ from slowdust.analysis.story.bands import DEFAULT_BANDS
 from slowdust.analysis.versions import lines_of
 from slowdust.analysis.work import WORK_MARGIN
 from slowdust.ratios import Keys, Ratio, Verdict, distance, speed, work_in_words
+from slowdust.stats.verdict import DIFFERENT
 from slowdust.store.count import INSTRUCTIONS
 from slowdust.wording import clients, group_title, listing
 

@@ -16,11 +16,12 @@ from functools import cached_property
 from statistics import fmean, variance
 from typing import Protocol
 
-from slowdust.analysis.comparison.relative import Step, step_of
+from slowdust.analysis.comparison import step_of
 from slowdust.analysis.model import Result
 from slowdust.analysis.results.results import group_of, outline, results_of, sorted_steps
 from slowdust.analysis.versions import Release
 from slowdust.ratios import Ratio, Verdict
+from slowdust.stats.blocks import Step
 from slowdust.store.count import Count
 from slowdust.store.folder import Folder
 from slowdust.store.manifest import Manifest

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.history.chaining import (
     Chained,
     Experiment,
@@ -44,6 +43,7 @@ from slowdust.analysis.history.series import (
 from slowdust.analysis.model import GroupChanges
 from slowdust.analysis.story.bands import Bands, changes_of_group, name_hold
 from slowdust.analysis.versions import Release, labels_of, lines_of, sorted_releases
+from slowdust.stats.blocks import Step
 from slowdust.store.manifest import ContenderFacts
 from slowdust.store.step import split_hold
 from slowdust.units import Second, known

@@ -9,15 +9,15 @@ from statistics import NormalDist, fmean
 
 from msgspec.structs import replace
 
-from slowdust.analysis.comparison.hosts import hosts_of
-from slowdust.analysis.comparison.ratio import CONFIDENCE, EQUIVALENCE, Interval
-from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.comparison.verdict import verdict_of
+from slowdust.analysis.comparison import hosts_of
 from slowdust.analysis.history.chaining import Chained, Experiment, MeasuredStep, Member
 from slowdust.analysis.history.model import Point, PointWork, Series
 from slowdust.analysis.versions import Release
 from slowdust.analysis.work import counts_by_step, judge_work, place_of
 from slowdust.ratios import Ratio, Verdict
+from slowdust.stats.blocks import Step
+from slowdust.stats.relative import CONFIDENCE, EQUIVALENCE, Interval
+from slowdust.stats.verdict import verdict_of
 from slowdust.store.count import Count
 from slowdust.store.step import name_with_hold, split_hold
 from slowdust.units import known
