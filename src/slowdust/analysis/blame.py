@@ -21,10 +21,9 @@ import msgspec
 from msgspec.structs import replace
 
 from slowdust.analysis.functions.model import FunctionChanges
-from slowdust.analysis.history.chaining import Experiment
 from slowdust.analysis.history.history import Choice, history_of
 from slowdust.analysis.history.model import History, LineHistory, Point, PointWork, Series
-from slowdust.analysis.history.series import verdict_of_interval
+from slowdust.analysis.history.series import Experiment, verdict_of_interval
 from slowdust.analysis.results.failures import sentences_about_failures
 from slowdust.analysis.stored import Stored
 from slowdust.analysis.story.answer import unfinished

@@ -14,7 +14,7 @@ from typing import Annotated, cast
 import msgspec
 
 from slowdust.analysis.comparison import hosts_of, judge
-from slowdust.analysis.history.circumstances import hosts_in_words, normalised_fact
+from slowdust.analysis.history.lines import hosts_in_words, normalised_fact
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.contenders import describe_method
 from slowdust.analysis.stored import Stored
