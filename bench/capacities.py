@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from slowdust.analysis.comparison.ratio import CONFIDENCE
+from slowdust.stats.relative import CONFIDENCE
 from slowdust.studies.capacity.search import Plan
 from tests.unit.synthetic_capacity import Machine, SimulatedServers, searched
 

@@ -13,9 +13,9 @@ import click
 from slowdust import kinds
 from slowdust.analysis.diff import diff_of
 from slowdust.analysis.explanation.one_result import explain_results
-from slowdust.analysis.history.chaining import Experiment
-from slowdust.analysis.history.configs import Configs
 from slowdust.analysis.history.history import Choice, deduplicate, history_of
+from slowdust.analysis.history.lines import Configs
+from slowdust.analysis.history.series import Experiment
 from slowdust.analysis.results.gate import Gate
 from slowdust.analysis.stored import of_group, read_stored
 from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands

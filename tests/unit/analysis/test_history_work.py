@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from slowdust.analysis.history.chaining import Experiment
 from slowdust.analysis.history.history import history_of
 from slowdust.analysis.history.model import LineHistory, PointWork, Series
+from slowdust.analysis.history.series import Experiment
 from slowdust.report.formats import HISTORIES, render_as
 from tests.unit.ratios import interval_of
 from tests.unit.synthetic_counts import CountNoise, synthetic_counts
@@ -70,7 +70,7 @@ def test_work_is_chained_over_versions_that_experiments_share() -> None:
 
     newest = work_of(line, "point-query")["9.7"]
     assert newest is not None
-    assert newest.ratio == pytest.approx(0.6, rel=1e-3)
+    assert newest.ratio.value == pytest.approx(0.6, rel=1e-3)
     assert (newest.through, newest.experiments) == (["8.4"], ["one", "two"])
 
 

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtrit
 
-from slowdust.analysis.comparison.ratio import CONFIDENCE
+from slowdust.stats.relative import CONFIDENCE
 from slowdust.store.trial import Trial
 from slowdust.studies.capacity.sla import Sla, meets
 from slowdust.units import Second

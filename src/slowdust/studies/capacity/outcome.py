@@ -9,12 +9,12 @@ from statistics import median
 
 import msgspec
 
-from slowdust.analysis.comparison.ratio import CONFIDENCE, EQUIVALENCE, Interval
-from slowdust.analysis.comparison.verdict import verdict_of
 from slowdust.analysis.story.answer import conditions_of
 from slowdust.benchmarks import measured_in_steps
 from slowdust.experiment.passes.trials import USUAL_OF_STEPS
 from slowdust.ratios import Ratio
+from slowdust.stats.relative import CONFIDENCE, EQUIVALENCE, Interval
+from slowdust.stats.verdict import verdict_of
 from slowdust.store.manifest import Manifest
 from slowdust.store.trial import Trial
 from slowdust.studies.capacity.curve import SHARE, Curve, Mixed

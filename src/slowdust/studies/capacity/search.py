@@ -17,10 +17,10 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from slowdust.analysis.comparison.ratio import CONFIDENCE
 from slowdust.experiment.engine.schedule import rounds
 from slowdust.experiment.passes.trials import Turns
 from slowdust.experiment.spec.spec import Spec
+from slowdust.stats.relative import CONFIDENCE
 from slowdust.store.trial import Trial
 from slowdust.studies.capacity.curve import Curve, curve_of, interval_of_ratio
 from slowdust.studies.capacity.sla import Sla, meets, parse_sla
