@@ -198,7 +198,6 @@ OPTIONS = (
     Option("--statements", "[prepared|text]", "plan statements once, or each time.  [prepared]"),
 )
 
-
 __all__ = ["INSERT", "InsertStep", "Kind"]
 
 _ALWAYS_RUN = {step.name for step in WRITE_STEPS if step.makes_tables}
@@ -215,7 +214,6 @@ slowdust compare postgres@15.8 postgres@17.6 --benchmark insert
 slowdust compare mysql@9.7.4 --benchmark insert --set sync_binlog=0 --set sync_binlog=1
 slowdust compare postgres@17.6 ./pg-patched --benchmark insert --workload cached --seconds 10m
 """
-
 
 INDEXES = 3
 """Secondary indexes of a table, each created by a statement of its own."""

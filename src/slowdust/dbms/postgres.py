@@ -104,7 +104,6 @@ def kind_of(event: str) -> WaitKind:
 
 WAITS = SampledWaits("pg_stat_activity", Query((_STATEMENT,), _read))
 
-
 _RESERVED = """
 config_file data_directory external_pid_file hba_file ident_file listen_addresses log_destination
 logging_collector port unix_socket_directories
@@ -245,7 +244,6 @@ _SIZES = (
     "AND n.nspname NOT LIKE 'pg\\_%'"
 )
 """A running server may have another contender's tables in another schema: they do not count."""
-
 
 _LEVEL_AT = 24 + 12
 """Offset of the root's level: behind the page header, the magic number, version and root block.

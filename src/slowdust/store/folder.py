@@ -186,7 +186,6 @@ NAME = r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,199}"
 Names of other folders and files begin with it, and file systems take 255 bytes.
 """
 
-
 BEGINNING_OF_RECORD = b'{"place":'
 """Beginning of a slice of today's schema."""
 

@@ -82,7 +82,6 @@ OPTIONS = (
     Option("--grid", "TxQ", "most clients of transactions and of queries in mixed.*.  [2x2]"),
 )
 
-
 _USUAL_HOLD: Second = 10.0
 """The time for which a transaction is open where a test of that kind is named without one."""
 _SIZES = "the sizes of its tables follow from [htap] warehouses"

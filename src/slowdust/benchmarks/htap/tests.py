@@ -70,7 +70,6 @@ QUERIES: dict[str, str] = {
 }
 """Name -> statement. None of CH-benCHmark's others."""
 
-
 NAME = "htap"
 TRANSACTIONS = "transactions"
 QUERY_SET = "queries"

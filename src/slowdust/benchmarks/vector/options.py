@@ -142,7 +142,6 @@ OPTIONS = (
     Option("--filters", "LIST", "percentages that filtered queries are limited to.  [10,1]"),
 )
 
-
 NAME = "vector"
 EXACT = "exact"
 BUILD = "build-"
