@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.experiment.driver.placement import usable_cpus
+from slowdust.experiment.cpus import usable_cpus
 from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import Workplace, wait_for_line
 from tests.tiers.selection import full

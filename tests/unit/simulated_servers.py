@@ -26,8 +26,7 @@ from slowdust.dbms.sqlite import FAMILY
 from slowdust.experiment.announced import Announced
 from slowdust.experiment.contender import ResolvedContender, RunningContender
 from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.driver.patience import Patience, Waits
-from slowdust.experiment.driver.process import Driver
+from slowdust.experiment.driver.process import Driver, Patience
 from slowdust.experiment.driver.protocol import (
     Create,
     Opened,
@@ -165,7 +164,7 @@ class SimulatedDriver:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.patience = Patience()
-        self.waits = Waits(None)
+        self.subject = ""
         self._sessions: dict[str, _Session] = {}
         self.rows: dict[str, int] = {}
         """Contender -> the rows in its tables of long steps."""

@@ -24,8 +24,8 @@ from slowdust.benchmarks.htap.tests import (
 from slowdust.benchmarks.htap.transactions import KINDS, HtapData
 from slowdust.dbms import family
 from slowdust.errors import UsageError
-from slowdust.experiment.counting.starts import counted_steps
 from slowdust.experiment.passes.slices import method_of_slices
+from slowdust.experiment.passes.work_counts import counted_steps
 from slowdust.experiment.plan import plan
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import parse_spec, read_spec

@@ -55,7 +55,7 @@ def _linked(needed: tuple[str, ...], by_name: dict[str, Path]) -> dict[str, Path
             continue
         linked[name] = by_name[name]
         try:
-            names += elf.read_sizes(by_name[name]).needed
+            names += elf.read_sizes(by_name[name])[1]
         except (OSError, ValueError):
             continue  # a script of the linker, which needs nothing
     return linked

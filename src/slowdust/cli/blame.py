@@ -25,7 +25,7 @@ from slowdust.cli.study import (
     tell_files,
 )
 from slowdust.errors import UsageError
-from slowdust.experiment.claims.claim import WhenBusy
+from slowdust.experiment.host_locks import WhenBusy
 from slowdust.report.blame import terminal
 from slowdust.report.formats import BLAMES, render_as
 from slowdust.store.experiments import kept_experiment

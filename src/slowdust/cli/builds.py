@@ -22,7 +22,7 @@ from slowdust.cli import completion, sizes
 from slowdust.cli.options import NamedPath, options
 from slowdust.errors import UsageError
 from slowdust.experiment.live import watching
-from slowdust.experiment.spec.contender_name import parse_contender
+from slowdust.experiment.spec.contenders import parse_contender
 from slowdust.store.manifest import BuildFacts
 from slowdust.versions import version_order
 from slowdust.wording import counted

@@ -16,9 +16,9 @@ from slowdust.cli.completion import builds
 from slowdust.cli.options import options
 from slowdust.dbms import DEFAULT
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.experiment import Experiment
-from slowdust.experiment.spec.calibration import calibration_specs
+from slowdust.experiment.host_locks import WhenBusy
+from slowdust.experiment.spec.options import calibration_specs
 from slowdust.experiment.spec.spec import Spec
 from slowdust.report.calibration import lines
 from slowdust.store.experiments import check_results

@@ -15,8 +15,8 @@ from slowdust.cli import completion
 from slowdust.cli.conduct import conduct
 from slowdust.cli.options import WORDS, Row, WhenTooShort, options, rows_of
 from slowdust.errors import UsageError
-from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.experiment import Experiment
+from slowdust.experiment.host_locks import WhenBusy
 from slowdust.experiment.journal import StartMode
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.store.experiments import free_name

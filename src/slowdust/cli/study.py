@@ -15,8 +15,8 @@ from slowdust.benchmarks import DEFAULT
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.cli.conduct_fleet import open_fleet
 from slowdust.errors import UsageError
-from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.experiment import PAGE_FILE, Lab
+from slowdust.experiment.host_locks import WhenBusy
 from slowdust.experiment.local_lab import LocalLab
 from slowdust.fleet.lab import FleetLab
 from slowdust.fleet.queue import Asked, Unfit

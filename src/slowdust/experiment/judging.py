@@ -44,23 +44,22 @@ class Judge:
         self, step: PlannedStep, extent: str, measured: Second, budget: Second, settled: int | None
     ) -> Status:
         """Return the experiment's status in a step; `measured` seconds of `budget` are used."""
+        rate = None
+        if len(self._contenders) == 1 and step.slices:
+            typical = median(record.qps for record in step.slices)
+            rate = f"{amount(typical)} {step.slices[0].unit}"
         return Status(
             test=step.test.name,
             clients=step.clients,
             step_number=self._steps.index(step) + 1,
             steps=len(self._steps),
             extent=extent,
-            verdicts=self._verdicts(step),
+            verdicts=self._all_verdicts()[step.key],
             measured=measured,
             budget=budget,
             settled=settled,
-            rate=self._rate(step) if len(self._contenders) == 1 else None,
+            rate=rate,
         )
-
-    def _rate(self, step: PlannedStep) -> str | None:
-        if not step.slices:
-            return None
-        return f"{amount(median(record.qps for record in step.slices))} {step.slices[0].unit}"
 
     def settled(
         self,
@@ -77,9 +76,6 @@ class Judge:
             for step in self._steps
             if all_settled(verdicts[step.key], {*others}.difference(lacking(step)))
         }
-
-    def _verdicts(self, step: PlannedStep) -> list[InterimVerdict]:
-        return self._all_verdicts()[step.key]
 
     def _all_verdicts(self) -> dict[str, list[InterimVerdict]]:
         """Return step -> its verdicts: what one step shows may change those of another."""

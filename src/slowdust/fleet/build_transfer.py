@@ -24,11 +24,11 @@ from slowdust.errors import HostError, SlowdustError
 from slowdust.experiment.contender import ResolvedContender
 from slowdust.experiment.live import watching
 from slowdust.experiment.setup import resolve_contenders
-from slowdust.experiment.spec.contender_name import ContenderName, parse_contender
-from slowdust.experiment.spec.errors import at
+from slowdust.experiment.spec.contenders import ContenderName, parse_contender
 from slowdust.experiment.spec.spec import Spec
 from slowdust.fleet.cluster import Ask, Cluster
 from slowdust.fleet.view import FleetView, OpenView
+from slowdust.located_errors import at
 from slowdust.places import cache_root, within
 from slowdust.temporary import temporary_folder
 from slowdust.unpacking import unpack

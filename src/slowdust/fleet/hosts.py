@@ -24,9 +24,9 @@ from slowdust.accounts import ends_with_this_process
 from slowdust.builds import pushed
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment import host_calibrations
-from slowdust.experiment.claims.locks import holders_here
 from slowdust.experiment.doctor import examine
 from slowdust.experiment.doctor.host import read_host
+from slowdust.experiment.host_locks import holders_here
 from slowdust.fleet.cluster import (
     End,
     HostFacts,

@@ -23,8 +23,8 @@ from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.contender import ResolvedContender
 from slowdust.experiment.experiment import Experiment
 from slowdust.experiment.live import watching
-from slowdust.experiment.outlook import outlook_of
 from slowdust.experiment.plan import plan as plan_steps
+from slowdust.experiment.run_estimate import estimate_run
 from slowdust.experiment.setup import check_settings, resolve_contenders
 from slowdust.experiment.spec.spec import Spec, read_spec
 from slowdust.fleet.build_transfer import push_builds
@@ -173,8 +173,8 @@ class FleetLab:
 
 def _time_of(results: Path, spec: Spec) -> Second:
     """Return the expected time of a specification on a host that has its builds."""
-    outlook = outlook_of(spec, results)
-    return outlook.wall - outlook.builds
+    estimate = estimate_run(spec, results)
+    return estimate.wall - estimate.builds
 
 
 def _plan(record: Record, hosts: int) -> str:

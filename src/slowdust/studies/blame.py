@@ -22,7 +22,7 @@ from slowdust.builds.model import Progress
 from slowdust.dbms import family
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.experiment import Experiment, Lab, build_error
-from slowdust.experiment.run import counting_of
+from slowdust.experiment.local_lab import counting_of
 from slowdust.experiment.setup import check_settings
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import Spec

@@ -72,7 +72,7 @@ def test_unknown_options_are_wrong_use(slowdust: Slowdust) -> None:
 def test_a_running_experiments_name_is_taken(
     slowdust: Slowdust, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    from slowdust.experiment import run as run_module
+    from slowdust.experiment import local_lab as run_module
 
     monkeypatch.setattr(run_module, "resolve_contenders", lambda spec, view: [])
     with writing(Folder(tmp_path / "results" / "mine")):

@@ -8,7 +8,7 @@ import pytest
 from rich.text import Text
 
 from slowdust.experiment.live import PlainView, describe, watching
-from slowdust.experiment.passes.eta import Remaining
+from slowdust.experiment.passes.slices import Remaining
 from slowdust.experiment.view import InterimVerdict, Status
 
 

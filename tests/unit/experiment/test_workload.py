@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from slowdust.benchmarks.insert import WORKLOADS, InsertBenchmark, InsertStep, InsertWorkload
 from slowdust.benchmarks.steps import Server
 from slowdust.errors import UsageError
-from slowdust.experiment.engine.long_step import level_of, partitions_of
+from slowdust.experiment.engine.stepped import level_of, partitions_of
 from slowdust.experiment.plan import plan
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import Spec, parse_spec, read_spec

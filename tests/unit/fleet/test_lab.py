@@ -276,7 +276,8 @@ def test_more_starts_of_some_tests_are_measured_as_an_extension(tmp_path: Path) 
 
 def test_a_study_measures_and_extends_on_a_fleet(tmp_path: Path) -> None:
     laboratory = Laboratory(tmp_path, SimulatedFleet({"a": SimulatedHost(), "b": SimulatedHost()}))
-    order = Order(spec_of(), extra=200.0)
+    spec = spec_of()
+    order = Order(spec, extra=200.0, extended=spec.budget)
     for _ in range(2):  # the second time there is nothing left to do
         experiment = carry_out(order, laboratory.lab, tmp_path)
         assert isinstance(experiment, Experiment)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
@@ -14,10 +15,10 @@ from slowdust.analysis.results.log_ratio import log_ratio_of
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.experiment import Experiment
 from slowdust.experiment.setup import RefusedError
-from slowdust.experiment.spec.errors import AtKeysError
+from slowdust.located_errors import AtKeysError
 from slowdust.store.slice import Slice
 from slowdust.studies.bisect.outcome import Outcome
-from slowdust.studies.bisect.record import Question
+from slowdust.studies.bisect.record import Question, Record
 from slowdust.studies.bisect.search import DirectWanted
 from slowdust.studies.bisect.study import Bisection, change_spec, step_spec
 from slowdust.studies.candidates import released
@@ -140,6 +141,19 @@ def test_a_killed_search_measures_nothing_twice_and_finds_the_same(tmp_path: Pat
     assert [each.candidate for each in outcome.changes] == [
         each.candidate for each in expected.changes
     ]
+
+
+@pytest.mark.parametrize("overrun", [1.0, 1.5])
+def test_each_extension_is_measured_also_where_budgets_are_exceeded(
+    tmp_path: Path, overrun: float
+) -> None:
+    lab = SimulatedLab(dict.fromkeys(CANDIDATES[CHANGE:], 0.97), overrun=overrun)
+    run(tmp_path, lab)
+    record = msgspec.json.decode((tmp_path / "bisection.json").read_bytes(), type=Record)
+    measured = Counter(spec.name for spec in lab.measured)
+    for number, step in enumerate(record.steps, start=1):
+        assert measured[f"step-{number:02}"] == 1 + step.extensions
+    assert max(step.extensions for step in record.steps) > 1
 
 
 def refuses(experiment: Experiment, *, by_option: bool) -> None:
