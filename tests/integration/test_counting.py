@@ -6,7 +6,6 @@ import json
 import os
 import signal
 from collections import defaultdict
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -29,10 +28,7 @@ esac
 """
 
 
-@pytest.fixture
-def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
-    builds(*LITE.split("@"))
-    return Workplace(open_dir)
+pytestmark = pytest.mark.builds(LITE)
 
 
 def counted(workplace: Workplace, contenders: tuple[str, ...], test: str) -> str:

@@ -223,7 +223,7 @@ def test_an_experiment_has_both_sides_and_a_frontier(open_dir: Path, bases: list
         *("compare", *bases, "postgres@17.6", "--benchmark", "htap", "--name", "mixed"),
         *("--tests", "queries.beside,transactions.hold,mixed.t1q1,mixed.t0q1,mixed.t1q0"),
         # A block at least of each start: an interval needs two.
-        *("--budget", "8s", "--slice", "100ms", "--incarnations", "2"),
+        *("--budget", "4s", "--slice", "50ms", "--incarnations", "2"),
         *("--warehouses", "1", "--rate", "50"),
         *("--hold", "1s", "--count", "off", "--yes"),
     )

@@ -26,11 +26,6 @@ TESTS = ["customer", "lines", "best-sellers", "visits", "shop"]
 GROUPS = ["point", "range", "range with aggregation", "write", "write"]
 
 
-@pytest.fixture
-def workplace(open_dir: Path) -> Workplace:
-    return Workplace(open_dir)
-
-
 def shop(workplace: Workplace, *changes: tuple[str, str]) -> Path:
     """Write the example, with few rows and what else is changed."""
     text = SHOP.read_text()
@@ -77,7 +72,7 @@ def test_it_is_a_benchmark_as_the_built_in_ones(
         builds(*contender.split("@"))
     shop(workplace)
     quoted = ", ".join(f'"{contender}"' for contender in contenders)
-    experiment(workplace, quoted, 'budget = "5s"', "incarnations = 2")
+    experiment(workplace, quoted, 'budget = "3s"', "incarnations = 2")
     workplace.run("run", "experiments/bought.toml")
     report = workplace.report("bought")
     of_base = [result for result in report["results"] if result["contender"] == report["base"]]

@@ -109,7 +109,7 @@ def test_profiles_of_an_experiment(open_dir: Path, builds: GetBuildOf) -> None:
     workplace = Workplace(open_dir)
     workplace.run(
         "compare", "postgres@17.6", "--tests", "point-query", "--rows", str(ROWS),
-        "--slice", "25ms", "--budget", "2s", "--incarnations", "1", "--count", "off", "--profile",
+        "--slice", "25ms", "--budget", "1s", "--incarnations", "1", "--count", "off", "--profile",
         "--name", "sampled",
     )  # fmt: skip
     folder = Folder(workplace.folder / "results" / "sampled")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.analysis.preparation.facts import differences
+from slowdust.analysis.preparation import differences
 from slowdust.dbms import family
 from slowdust.dbms.access import Target
 from slowdust.dbms.stages import Row

@@ -38,7 +38,7 @@ from tests.unit.synthetic import synthetic_experiment
 from tests.unit.synthetic_history import keep
 
 START_S = 10.0
-BLOCKS = 4
+BLOCKS = 2
 
 
 @dataclass

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from slowdust.analysis.blame.model import Blame
+from slowdust.analysis.blame import Blame
 from slowdust.analysis.stored import read_stored
 from slowdust.benchmarks.options import split_list
 from slowdust.cli import completion

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from slowdust.analysis.calibration.calibration import calibration_of
-from slowdust.analysis.calibration.model import Calibration
+from slowdust.analysis.calibration import calibration_of
+from slowdust.analysis.model import Calibration
 from slowdust.builds import cache
 from slowdust.builds.catalog import catalog_of
 from slowdust.cli import conduct

@@ -410,7 +410,7 @@ class Family(ABC):
     def facts(self, site: Served) -> Query[Facts] | None:
         """Return the query for physical facts of maintained tables; None where it tells none.
 
-        The quantities are those of `analysis/preparation/quantities.py`.
+        The quantities are those of `analysis/preparation.py`.
         """
         return None
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from slowdust import __version__
-from slowdust.analysis.calibration.calibration import resolution
-from slowdust.analysis.calibration.model import Calibration, NeededTime
+from slowdust.analysis.calibration import resolution
+from slowdust.analysis.model import Calibration, NeededTime
 from slowdust.errors import SlowdustError
 from slowdust.locks import waiting_lock
 from slowdust.places import DATA_VARIABLE, data_root, make_enterable

@@ -50,19 +50,19 @@ def describe(verdict: InterimVerdict) -> str:
 def _known(verdict: InterimVerdict) -> str:
     if verdict.fails:
         return f"all operations fail, {verdict.fails}"
-    if verdict.rqps is None:
+    ratio = verdict.ratio
+    if ratio is None:
         return "not measured beside the base"
-    low, high = verdict.low, verdict.high
-    if low is None or high is None or is_open(low, high):
+    if ratio.interval is None or is_open(*ratio.interval):
         return "nothing known yet"
-    if verdict.verdict in DIFFERENT:
-        bound = low if verdict.verdict == "faster" else high
-        words = with_bound(verdict.verdict, bound)
+    low, high = ratio.interval
+    if ratio.verdict in DIFFERENT:
+        words = with_bound(ratio.verdict, low if ratio.verdict == "faster" else high)
     else:
         sides = [f"at most {at_most(bound)}" for bound in (low, high)]
         if low >= 1 or high <= 1:  # on one side alone, and not beyond what chance does
             sides = [f"perhaps {sides[1 if low >= 1 else 0].removeprefix('at most ')}"]
-        words = ", ".join([*(["same"] if verdict.verdict == "same" else []), *sides])
+        words = ", ".join([*(["same"] if ratio.verdict == "same" else []), *sides])
     typical = (
         "" if verdict.typical is None else f" over all time, typically {change(verdict.typical)}"
     )
@@ -124,7 +124,8 @@ class _LiveView:
         if self._status is not None:
             verdicts = Table.grid(padding=(0, 2))
             for verdict in self._status.verdicts:
-                style = _STYLES.get(verdict.verdict, "default")
+                ratio = verdict.ratio
+                style = _STYLES.get((ratio and ratio.verdict) or "", "default")
                 verdicts.add_row(Text(describe(verdict), style=style))
             parts += [_headline(self._status), verdicts]
             parts.append(

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from slowdust.ratios import Margins
 from slowdust.store.bounds import Amount, Duration, Natural, Ordinal
 from slowdust.store.count import Source
 from slowdust.store.finding import Finding
@@ -207,6 +208,9 @@ class WorkloadFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     rows: dict[str, Natural]
 
 
+Margin = Annotated[float, msgspec.Meta(gt=0, lt=1)]
+
+
 class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Method of an experiment."""
 
@@ -226,7 +230,9 @@ class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Limit of the memory of each server, with what the kernel caches for it."""
     pool_bytes: Natural | None = None
     """Page cache that each server was given, instead of that of its config."""
-    margin: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+    margin: Margin
+    own_margins: dict[str, Margin] = msgspec.field(default_factory=dict, name="margins")
+    """Test, or key of a metric -> its own margin."""
     incarnations: Ordinal
     rate: Amount | None = None
     """Operations/s of an open loop; None for a closed loop."""
@@ -234,6 +240,10 @@ class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
     trial: Natural | None = None
     """Incarnations of a calibration that are judged together, without the others."""
     steps: StepsMethod | None = msgspec.field(default=None, name="insert")
+
+    @property
+    def margins(self) -> Margins:
+        return Margins(self.margin, self.own_margins)
 
 
 class Fate(StrEnum):

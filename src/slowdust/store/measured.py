@@ -63,7 +63,10 @@ could not measure is absent."""
 def total_of(uses: Mapping[str, Use], probe: str, quantities: Collection[str]) -> float | None:
     """Return the sum of a probe's quantities; None if one of them was not measured."""
     use = uses.get(probe, {})
-    return sum(use[name] for name in quantities) if use.keys() >= set(quantities) else None
+    try:
+        return sum(map(use.__getitem__, quantities))
+    except KeyError:
+        return None
 
 
 IDLE = "idle."

@@ -28,7 +28,7 @@ class Preparation(msgspec.Struct, kw_only=True, omit_defaults=True):
     facts: dict[str, dict[str, float]]
     """Table, index (`sbtest1.k_1`) or `server` -> quantity -> value.
 
-    A server that does not report a quantity lacks it. `analysis/preparation/quantities.py` has
+    A server that does not report a quantity lacks it. `analysis/preparation.py` has
     them."""
     repeated: int = 0
     """Number of times that all tables were prepared again because contenders differed."""
@@ -45,7 +45,7 @@ class ServerCounters(msgspec.Struct, kw_only=True, omit_defaults=True):
     incarnation: int
     operations: int
     amounts: dict[str, float]
-    """Quantity of `analysis/preparation/quantities.py` -> amount of all operations together."""
+    """Quantity of `analysis/preparation.py` -> amount of all operations together."""
 
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]

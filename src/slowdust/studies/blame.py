@@ -11,8 +11,7 @@ from typing import TypeVar
 import msgspec
 import psutil
 
-from slowdust.analysis.blame.blame import blame_of
-from slowdust.analysis.blame.model import Blame
+from slowdust.analysis.blame import Blame, blame_of
 from slowdust.analysis.history.history import Choice
 from slowdust.analysis.results.failures import failed_wholly
 from slowdust.analysis.stored import Stored

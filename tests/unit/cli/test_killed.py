@@ -132,7 +132,9 @@ def test_a_killed_command_leaves_what_the_next_run_removes(
 ) -> None:
     (tmp_path / "out").mkdir()
     if ".slowdust" in killed.words:
-        keep_parts(results, part_of("a", {NEW: 0.9}), part_of("b", {NEW: 0.9}, seed=2))
+        keep_parts(
+            results, part_of("a", {NEW: 0.9}, blocks=2), part_of("b", {NEW: 0.9}, blocks=2, seed=2)
+        )
         for name, file in (("on-a", "m.slowdust"), ("on-b", "b.slowdust")):
             assert slowdust("bundle", name, "-o", file).code == 0
     if "archive" in killed.words:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.analysis.preparation.quantities import FACTS, WORK
+from slowdust.analysis.preparation import FACTS, WORK
 from slowdust.dbms import family
 from slowdust.dbms.family import Site
 from slowdust.dbms.mysqld.engines import ENGINES

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from slowdust.analysis.calibration.calibration import calibration_of
-from slowdust.analysis.calibration.model import Calibration
+from slowdust.analysis.calibration import calibration_of
+from slowdust.analysis.model import Calibration
 from slowdust.errors import UsageError
 from slowdust.experiment import host_calibrations
 from slowdust.experiment.passes.slices import delay_for, time_per_send

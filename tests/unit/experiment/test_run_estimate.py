@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from slowdust.analysis.calibration.model import NeededTime
+from slowdust.analysis.model import NeededTime
 from slowdust.experiment import host_calibrations, run_estimate
 from slowdust.experiment.host_calibrations import KeptTest
 from slowdust.experiment.run_estimate import estimate_run

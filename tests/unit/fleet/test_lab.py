@@ -297,7 +297,7 @@ def test_any_two_contenders_are_compared_though_there_are_more_hosts_than_tests(
     experiment = Experiment.create(laboratory.spec, tmp_path)
     experiment.run(laboratory.lab)
     for base in contenders:
-        others = {each.contender for each in experiment.report(base).results if each.low}
+        others = {each.contender for each in experiment.report(base).results if each.verdict}
         assert others == {*contenders} - {base}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from slowdust.analysis.diff.diff import diff_of
+from slowdust.analysis.diff import diff_of
 from slowdust.analysis.stored import read_stored
 from slowdust.cli.completion import experiments
 from slowdust.cli.options import formats, options

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
-from slowdust.analysis.preparation.facts import WRITES, Difference, differences
+from slowdust.analysis.preparation import WRITES, Difference, differences
 from slowdust.benchmarks.described import DRIVER_BENCHMARK
 from slowdust.dbms.family import Shutdown
 from slowdust.experiment.contender import RunningContender

@@ -39,8 +39,9 @@ from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import Status
 from slowdust.instances.programs import InstanceError
+from slowdust.ratios import Margins
 from slowdust.store.manifest import Method
-from slowdust.store.preparation import SERVER
+from slowdust.store.measured import SERVER
 from slowdust.store.slice import Slice
 from slowdust.units import Second
 from slowdust.wording import counted
@@ -359,6 +360,7 @@ def method_of_steps(spec: Spec, workload: Workload) -> Method:
         warmup_s=0.0,
         budget_s=spec.budget_of_steps or 0.0,
         margin=spec.margin,
+        own_margins=spec.margins,
         memory_bytes=spec.memory,
         pool_bytes=spec.pool,
         incarnations=spec.planned_incarnations(workload.incarnations),
@@ -379,7 +381,11 @@ class TimedChunks(Pass[OpenStep]):
         self._levels = list(dict.fromkeys(map(level_of, self.journal.steps)))
         self._turns = StepTurns(experiment, self.tests, freezer)
         self._round_trips = RoundTrips(self.contenders, self.journal)
-        self._judge = Judge(self.contenders.names, experiment.spec.margin, self.journal)
+        self._judge = Judge(
+            self.contenders.names,
+            Margins(experiment.spec.margin, experiment.spec.margins),
+            self.journal,
+        )
         self._forecast = Forecast(
             self.journal.steps, workload.seconds, self.journal.spent, self._clock
         )

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
-from slowdust.analysis.calibration.trials import taken_share
+from slowdust.analysis.calibration import taken_share
 from slowdust.analysis.comparison.verdict import FEWEST_INCARNATIONS, MINIMUM_BLOCKS
 from slowdust.analysis.results.storage import small_data
 from slowdust.experiment.clock import MACHINE, Clock
@@ -38,6 +38,7 @@ from slowdust.experiment.passes.companions import Counters, Recalls, RoundTrips
 from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import Status
+from slowdust.ratios import Margins
 from slowdust.store.bounds import MOST_SLICES
 from slowdust.store.manifest import Method
 from slowdust.store.measured import DELAY
@@ -208,6 +209,7 @@ def method_of_slices(spec: Spec) -> Method:
         warmup_s=spec.warmup,
         budget_s=spec.budget,
         margin=spec.margin,
+        own_margins=spec.margins,
         memory_bytes=spec.memory,
         pool_bytes=spec.pool,
         incarnations=schedule.incarnations(spec, len(plan(spec))),
@@ -279,7 +281,7 @@ class TimedSlices(Pass[OpenTest]):
         self._round_trips = RoundTrips(contenders, self.journal)
         self._delays = Delays(contenders) if spec.is_calibration else None
         self._budget = schedule.Budget(spec.budget, self.journal.spent)
-        self._judge = Judge(contenders.names, spec.margin, self.journal)
+        self._judge = Judge(contenders.names, Margins(spec.margin, spec.margins), self.journal)
         self._seed = spec.seed
         self._remaining = Remaining(self._clock)
         self._round = 0

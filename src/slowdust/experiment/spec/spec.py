@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from slowdust import benchmarks
+from slowdust.analysis.metrics import COMPARED
 from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Measuring, Test
 from slowdust.benchmarks.options import AsCount, AsNumber, AsShare, Duration, Table
 from slowdust.builds.revisions import check_repository
@@ -161,6 +162,7 @@ _TABLES: dict[str, Any] = {
 """Benchmark -> the type and the default of its own table of an experiment file."""
 
 
+Share = Annotated[float, Field(gt=0, lt=1), AsShare]
 _YEAR = 365 * 86400.0
 
 
@@ -215,7 +217,8 @@ class Spec(Table):
     slice: ShortDuration | None = None
     discard: ShortDuration = 0.01
     warmup: ShortDuration = 0.5
-    margin: Annotated[float, Field(gt=0, lt=1), AsShare] = 0.03
+    margin: Share = 0.03
+    margins: dict[str, Share] = Field(default_factory=dict)
     incarnations: Annotated[int, Field(ge=1, le=10_000), AsCount] | None = None
     trial: Annotated[int, Field(ge=1, le=10_000), AsCount] | None = None
     seed: Annotated[int, Field(ge=0, lt=2**53), AsCount] = 1
@@ -329,6 +332,15 @@ class Spec(Table):
                     raise ValueError(
                         f"the table applies only to the benchmark {key}, not to {benchmark.name}"
                     )
+        return self
+
+    @model_validator(mode="after")
+    def _margins_of_tests_and_metrics(self) -> Spec:
+        tests = self.configured_benchmark().tests
+        judged = [*(test.name for test in tests), *(each.key for each in COMPARED)]
+        for name in self.margins:
+            if name not in judged:
+                raise AtKeysError(no_such("test or metric", name, judged), ("margins", name))
         return self
 
     @model_validator(mode="after")
@@ -490,8 +502,7 @@ class Spec(Table):
         unused = set(benchmark.unused_keys)
         if benchmark.measuring is Measuring.STEPS and self.budget_of_steps is None:
             unused.add("budget")
-        if not self.only:
-            unused.add("only")
+        unused.update(key for key in ("only", "margins") if not getattr(self, key))
         return tomli_w.dumps(self.model_dump(exclude_none=True, exclude=unused))
 
 

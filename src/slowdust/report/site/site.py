@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from slowdust import __version__
-from slowdust.analysis.diff.diff import diff_of
+from slowdust.analysis.diff import diff_of
 from slowdust.analysis.history.chaining import Experiment
 from slowdust.analysis.history.dates import trends_of
 from slowdust.analysis.history.history import Choice, deduplicate, history_of

@@ -1,41 +1,139 @@
-"""What changed from one experiment to another: verdicts, ratios and conditions."""
+"""What changed from one experiment to another: verdicts, ratios and conditions, and in words.
+
+`Diff` is what `slowdust diff --json` writes.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Annotated, cast
+
+import msgspec
 
 from slowdust.analysis.comparison.hosts import hosts_of
 from slowdust.analysis.comparison.ratio import Estimate, Interval, Relative
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.comparison.verdict import (
-    AMOUNTS,
     Judgement,
     judge,
     judge_estimates,
-    relative_of,
     stalls,
     tail_beyond,
     verdict_of,
 )
-from slowdust.analysis.diff.model import (
-    Condition,
-    Diff,
-    Relation,
-    Side,
-    TestDifference,
-    WorkDifference,
-)
-from slowdust.analysis.diff.words import notes_about, summary_of
 from slowdust.analysis.history.circumstances import hosts_in_words, normalised_fact
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.contenders import describe_method
 from slowdust.analysis.stored import Stored
 from slowdust.analysis.work import WORK_MARGIN, counts_by_step, judge_work, place_of
 from slowdust.errors import UsageError
+from slowdust.ratios import (
+    Amount,
+    Keys,
+    Margins,
+    Ratio,
+    Rounding,
+    Verdict,
+    distance,
+    ratio,
+    with_bound,
+    work_in_words,
+)
 from slowdust.store.manifest import ContenderFacts, Manifest
-from slowdust.wording import shortened
+from slowdust.wording import counted, listing, shortened, step_label
+
+SCHEMA = 1
+
+
+class Side(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One of the two experiments."""
+
+    experiment: str
+    started: str | None = None
+    """Start in ISO 8601, UTC."""
+    finished: bool
+    """Whether it was measured to its end."""
+    contenders: list[str]
+    """The contenders, the base first."""
+    tests: list[str]
+    """The tests."""
+
+
+class Condition(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A fact of the experiments that is not the same in both."""
+
+    subject: str
+    """What it is a fact of: 'method', 'host', or a contender's name."""
+    label: str
+    before: str | None = None
+    """The value; absent where the experiment has none."""
+    after: str | None = None
+
+
+class WorkDifference(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Instructions per operation relative to the base's, in both experiments."""
+
+    before: float
+    after: float
+    """Ratios of the contender to the base."""
+    ratio: Annotated[Ratio, Keys("ratio", "low", "high", "verdict", Amount)]
+    """`after` / `before`: `more` or `less` than before beyond doubt, `same` (margin 1%), else
+    `unsure`."""
+
+
+class TestDifference(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One test of one contender that both experiments have."""
+
+    __test__ = False  # pytest takes classes called Test... for tests
+
+    benchmark: str
+    test: str
+    group: str
+    clients: int
+    contender: str
+    before: Ratio | None = None
+    after: Ratio | None = None
+    """The ratio to the base there; absent where that experiment has no verdict on it."""
+    ratio: Annotated[Ratio | None, Keys("ratio", "low", "high", "verdict")] = None
+    """Ratio of ratios, after / before; absent where one of the two has no verdict. `slower` or
+    `faster` than before beyond doubt, relative to the base; `same` if the change is less than the
+    margin; else `unsure`."""
+    work: WorkDifference | None = None
+    """The change of work; absent where it was not counted in both."""
+
+    @property
+    def verdict(self) -> Verdict | None:
+        return None if self.ratio is None else cast("Verdict | None", self.ratio.verdict)
+
+    @property
+    def verdict_changed(self) -> bool:
+        if self.before is None or self.after is None:
+            return False
+        return self.before.verdict != self.after.verdict
+
+
+class Diff(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What changed from one experiment to another."""
+
+    schema: int = SCHEMA
+    before: Side
+    after: Side
+    base: str | None = None
+    """The contender to which all others are relative, the same in both; absent if there is none."""
+    margin: float
+    """Largest change of a ratio that counts as none: the larger margin of the two."""
+    summary: list[str]
+    """Sentences on what changed, the most important first."""
+    notes: list[str] = []
+    """Sentences on what cannot be compared, and why."""
+    conditions: list[Condition] = []
+    """What is not the same in both, beside the results."""
+    tests: list[TestDifference] = []
+    """The tests that both have, in the report's order."""
+
 
 _Results = Mapping[tuple[Step, str], Result]
 Judgements = Mapping[tuple[Step, str], Judgement]
@@ -65,20 +163,25 @@ def diff_of(before: Stored, after: Stored) -> Diff:
             f"{shortened(sorted(common))}: `slowdust report` has hosts beside each other"
         )
     base = _common_base(before.manifest, after.manifest)
-    margin = max(before.manifest.method.margin, after.manifest.method.margin)
+    margins = _larger(*(each.manifest.method.margins for each in (before, after)))
     diff = Diff(
         before=_side(before.manifest),
         after=_side(after.manifest),
         base=base,
-        margin=margin,
+        margin=margins.usual,
         summary=[],
         conditions=changed_conditions(before.manifest, after.manifest),
     )
     if base is not None:
-        diff.tests = _differences(before, after, base, margin)
+        diff.tests = _differences(before, after, base, margins)
     diff.notes = notes_about(diff)
     diff.summary = summary_of(diff)
     return diff
+
+
+def _larger(before: Margins, after: Margins) -> Margins:
+    own = {name: max(before.of(name), after.of(name)) for name in {**before.own, **after.own}}
+    return Margins(max(before.usual, after.usual), own)
 
 
 def _side(manifest: Manifest) -> Side:
@@ -103,10 +206,14 @@ def _common_base(before: Manifest, after: Manifest) -> str | None:
     return common[0] if common else None
 
 
-def _differences(before: Stored, after: Stored, base: str, margin: float) -> list[TestDifference]:
+def _differences(
+    before: Stored, after: Stored, base: str, margins: Margins
+) -> list[TestDifference]:
     reports = before.report(base), after.report(base)
     earlier, later = map(_results, reports)
-    changes = judge_changes(_judgements(before, reports[0]), _judgements(after, reports[1]), margin)
+    changes = judge_changes(
+        _judgements(before, reports[0]), _judgements(after, reports[1]), margins
+    )
     work = _work_differences(before, after, *reports)
     return [
         _difference(earlier[place], result, changes, work.get(place))
@@ -121,8 +228,8 @@ def _results(report: Report) -> _Results:
 
 def _judgements(stored: Stored, report: Report) -> Judgements:
     """Return the judgements that the report has a verdict of: others were not to be compared."""
-    hosts = hosts_of(stored.manifest)
-    judged = judge(stored.slices, report.contenders, report.margin, report.base, hosts)
+    hosts, margins = hosts_of(stored.manifest), stored.manifest.method.margins
+    judged = judge(stored.slices, report.contenders, margins, report.base, hosts)
     with_verdict = {place for place, result in _results(report).items() if result.verdict}
     places = [((each.estimate.step, each.estimate.contender), each) for each in judged]
     return {place: judgement for place, judgement in places if place in with_verdict}
@@ -137,21 +244,13 @@ def _difference(
         group=after.group,
         clients=after.clients,
         contender=after.contender,
-        before=_relation(before),
-        after=_relation(after),
+        before=before.ratio if before.verdict else None,
+        after=after.ratio if after.verdict else None,
         work=work,
     )
     if (change := changes.get((Step.of(after), after.contender))) is not None:
-        difference.ratio, difference.verdict = change.estimate.ratio, change.verdict
-        difference.low, difference.high = change.estimate.bounds
+        difference.ratio = change.ratio
     return difference
-
-
-def _relation(result: Result) -> Relation | None:
-    if result.verdict is None or result.judged_rqps is None:
-        return None
-    low, high = result.judged_interval
-    return Relation(ratio=result.judged_rqps, low=low, high=high, verdict=result.verdict)
 
 
 def _work_differences(
@@ -169,16 +268,13 @@ def _work_differences(
     )
     differences = {}
     for place, change in judge_changes(first, second, WORK_MARGIN).items():
-        ratio, (low, high) = change.estimate.ratio, change.estimate.bounds
+        ratio = change.ratio_of_amounts
         earlier_ratio, later_ratio = (each[place].estimate.ratio for each in (first, second))
         if ratio is not None and earlier_ratio is not None and later_ratio is not None:
             differences[place] = WorkDifference(
                 before=earlier_ratio,
                 after=later_ratio,
                 ratio=ratio,
-                low=low,
-                high=high,
-                verdict=AMOUNTS[change.verdict],
             )
     return differences
 
@@ -200,7 +296,7 @@ def _judged_work(stored: Stored, report: Report) -> Iterator[tuple[tuple[Step, s
             yield (place, judgement.estimate.contender), judgement
 
 
-def judge_changes(before: Judgements, after: Judgements, margin: float) -> Judgements:
+def judge_changes(before: Judgements, after: Judgements, margins: Margins | float) -> Judgements:
     """Judge how ratios to the base changed from one experiment to another, all together.
 
     The ratio of a judgement is that of the ratios, after / before. Steps and contenders that only
@@ -209,12 +305,12 @@ def judge_changes(before: Judgements, after: Judgements, margin: float) -> Judge
     estimates = []
     for place, earlier in before.items():
         later = after.get(place)
-        relative = None if later is None else _change(earlier, later, margin)
+        relative = None if later is None else _change(earlier, later)
         if later is not None and relative is not None:
             estimates.append(_estimate(place, relative, earlier, later))
-    judgements = {each.estimate.place: each for each in judge_estimates(estimates, margin)}
+    judgements = {each.estimate.place: each for each in judge_estimates(estimates, margins)}
     return {
-        place: _doubted(judgement, before[place], after[place], margin)
+        place: _doubted(judgement, before[place], after[place])
         for place, judgement in judgements.items()
     }
 
@@ -245,10 +341,10 @@ def _joined(center: float, before: Interval | None, after: Interval | None) -> I
     return Interval(math.exp(center - reach), math.exp(center + reach))
 
 
-def _change(before: Judgement, after: Judgement, margin: float) -> Relative | None:
+def _change(before: Judgement, after: Judgement) -> Relative | None:
     """Return the ratio of ratios; where the verdicts are about different ones, that of totals."""
     if before.basis == after.basis:
-        return ratio_of(relative_of(before.estimate, margin), relative_of(after.estimate, margin))
+        return ratio_of(before.relative, after.relative)
     return _change_of_totals(before, after)
 
 
@@ -273,16 +369,16 @@ def _estimate(
     )
 
 
-def _doubted(change: Judgement, before: Judgement, after: Judgement, margin: float) -> Judgement:
+def _doubted(change: Judgement, before: Judgement, after: Judgement) -> Judgement:
     """Return the judgement, unsure where one experiment may have stalls and totals disagree."""
     totals = _change_of_totals(before, after)
     may_stall = any(
-        each.estimate.all_time is not None and stalls(each.estimate.all_time, margin)
+        each.estimate.all_time is not None and stalls(each.estimate.all_time, change.margin)
         for each in (before, after)
     )
     if totals is None or not may_stall or change.verdict == "unsure":
         return change
-    of_totals = verdict_of(totals.interval, totals.equivalence_interval, margin)
+    of_totals = verdict_of(totals.interval, totals.equivalence_interval, change.margin)
     return change if of_totals == change.verdict else replace(change, verdict="unsure")
 
 
@@ -360,3 +456,171 @@ def _changed(
         earlier, later = before.get(label), after.get(label)
         if earlier != later:
             yield Condition(subject=subject, label=label, before=earlier, after=later)
+
+
+_MOST_NAMED = 8
+"""The most changed tests that have a sentence of their own."""
+
+
+def summary_of(diff: Diff) -> list[str]:
+    compared = [test for test in diff.tests if test.verdict is not None]
+    if not compared:
+        return [
+            "No test of the one experiment can be compared with one of the other.",
+            *_changed_conditions(diff.conditions),
+        ]
+    return [
+        _tally(diff, compared),
+        *_changed_tests(diff, compared),
+        *_rest(compared),
+        *_changed_verdicts(diff, compared),
+        *_changed_work(diff),
+        *_changed_conditions(diff.conditions),
+    ]
+
+
+def notes_about(diff: Diff) -> list[str]:
+    before, after = diff.before, diff.after
+    notes = [
+        f"{side.experiment} is not finished: what it has is compared."
+        for side in (before, after)
+        if not side.finished
+    ]
+    if before.started is not None and before.started == after.started:
+        notes.append("Both began at the same time: one may be a copy of the other.")
+    for side, other in ((before, after), (after, before)):
+        lone = [name for name in side.contenders if name not in other.contenders]
+        if lone:
+            notes.append(f"Only {side.experiment} has {shortened(lone)}.")
+        lone = [test for test in side.tests if test not in other.tests]
+        if lone and len(lone) < len(side.tests):
+            what = "test" if len(lone) == 1 else "tests"
+            notes.append(f"Only {side.experiment} has the {what} {shortened(lone)}.")
+    if diff.base is None:
+        notes.append(
+            "The two have no contender of one name, so that no ratio of the one is comparable with "
+            "one of the other: rates of two experiments never are."
+        )
+    elif {before.contenders[0], after.contenders[0]} != {diff.base}:
+        notes.append(f"Both are taken relative to {diff.base}, which is not the base of both.")
+    notes += _notes_about_tests(diff)
+    return notes
+
+
+def label_of(diff: Diff, test: TestDifference) -> str:
+    levels = {each.clients for each in diff.tests}
+    label = step_label(test.test, test.clients, levels)
+    several = len({each.contender for each in diff.tests}) > 1
+    return f"{label} of {test.contender}" if several else label
+
+
+def _notes_about_tests(diff: Diff) -> list[str]:
+    without = [label_of(diff, test) for test in diff.tests if test.verdict is None]
+    if not without:
+        return []
+    return [f"Without a verdict in one of the two, and so not compared: {shortened(without)}."]
+
+
+def _tally(diff: Diff, compared: Sequence[TestDifference]) -> str:
+    counts = Counter(test.verdict for test in compared)
+    words: dict[Verdict, str] = {
+        "slower": "slower than before",
+        "faster": "faster than before",
+        "same": "the same as before",
+        "unsure": "unsure",
+    }
+    parts = [f"{counts[verdict] or 'none'} {text}" for verdict, text in words.items()]
+    contenders = list(dict.fromkeys(test.contender for test in compared))
+    subject = contenders[0] if len(contenders) == 1 else counted(len(contenders), "contender")
+    return (
+        f"{subject} against {diff.base}, from {diff.before.experiment} to {diff.after.experiment}: "
+        f"{listing(parts)} of {counted(len(compared), 'result')}."
+    )
+
+
+def _changed_tests(diff: Diff, compared: Sequence[TestDifference]) -> list[str]:
+    changed = [test for test in compared if test.verdict in ("slower", "faster")]
+    changed.sort(key=_rank)
+    sentences = [_sentence(diff, test) for test in changed[:_MOST_NAMED]]
+    if len(changed) > _MOST_NAMED:
+        others = [label_of(diff, test) for test in changed[_MOST_NAMED:]]
+        sentences.append(f"Changed by less: {shortened(others)}.")
+    return sentences
+
+
+def _rank(test: TestDifference) -> tuple[bool, float]:
+    """Return a sort key: slower tests before faster ones, the surest change first."""
+    bound = test.ratio and test.ratio.bound
+    return test.verdict != "slower", -abs((bound or 1.0) - 1)
+
+
+def _sentence(diff: Diff, test: TestDifference) -> str:
+    """Write 'scan has lost 8% against postgres@15.8, at least 4.8%: rqps 0.99, then 0.91'.
+
+    Not 'is slower': the base may have become faster.
+    """
+    assert test.ratio is not None
+    verb = "lost" if test.ratio.value < 1 else "gained"
+    words = f"has {verb} {distance(test.ratio.value)} against {diff.base}"
+    change = with_bound(words, test.ratio.bound)
+    return f"{label_of(diff, test)} {change}: {_ratios(test)}."
+
+
+def _ratios(test: TestDifference) -> str:
+    """Write 'rqps 0.99, then 0.92'."""
+    assert test.before is not None
+    assert test.after is not None
+    return f"rqps {ratio(test.before.value)}, then {ratio(test.after.value)}"
+
+
+def _rest(compared: Sequence[TestDifference]) -> list[str]:
+    rest = [test for test in compared if test.verdict in ("same", "unsure")]
+    bounds = [test.ratio.low for test in rest if test.ratio and test.ratio.low is not None]
+    if not bounds or len(bounds) < len(rest) or min(bounds) >= 1:
+        return []
+    others = "Nothing else" if len(rest) < len(compared) else "Nothing"
+    return [f"{others} can have lost more than {distance(min(bounds), Rounding.UP)}."]
+
+
+def _changed_verdicts(diff: Diff, compared: Sequence[TestDifference]) -> list[str]:
+    only_words = [
+        f"{label_of(diff, test)} ({test.before.verdict}, then {test.after.verdict})"
+        for test in compared
+        if test.verdict in ("same", "unsure")
+        and test.verdict_changed
+        and test.before is not None
+        and test.after is not None
+    ]
+    if not only_words:
+        return []
+    return [
+        f"Another verdict without a sure change of the ratio, as noise alone gives now and then: "
+        f"{shortened(only_words)}."
+    ]
+
+
+def _changed_work(diff: Diff) -> list[str]:
+    with_work = [(test, test.work) for test in diff.tests if test.work is not None]
+    changed = [(test, work) for test, work in with_work if work.ratio.verdict in ("more", "less")]
+    if not with_work:
+        return []
+    if not changed:
+        return [f"Work: no change is sure in {counted(len(with_work), 'counted result')}."]
+    parts = [f"{label_of(diff, test)} {_work(work)}" for test, work in changed]
+    return [
+        f"Work beside the base changed in {len(changed)} of {len(with_work)}: {shortened(parts)}."
+    ]
+
+
+def _work(work: WorkDifference) -> str:
+    return f"({with_bound(work_in_words(work.ratio.value), work.ratio.bound)})"
+
+
+def _changed_conditions(conditions: Sequence[Condition]) -> list[str]:
+    if not conditions:
+        return ["The conditions on record are the same: method, host, builds and settings."]
+    by_subject: dict[str, list[str]] = {}
+    for condition in conditions:
+        by_subject.setdefault(condition.subject, []).append(condition.label)
+    parts = [f"{subject}: {shortened(labels)}" for subject, labels in by_subject.items()]
+    return [f"These conditions are not the same ({'; '.join(parts)}), and may be the cause."]
