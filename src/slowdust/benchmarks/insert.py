@@ -304,7 +304,8 @@ class InsertWorkload(Workload):
                 return StepWork(query, rows, rows, operations=None)
 
     def counted_rows(self, levels: Sequence[int]) -> int | None:
-        return fewer_rows(max(self.rows(clients)["l.i0"] for clients in levels))
+        timed = max(self.rows(clients)["l.i0"] for clients in levels)
+        return _MOST_ROWS if timed > _MOST_ROWS else None
 
     def counted(self, step: str, windows: int) -> CountedWork:
         known = step_called(step)
@@ -385,10 +386,6 @@ class InsertWorkload(Workload):
 
 def _bytes_of_server(tables: int) -> float:
     return tables * (1 + _BESIDE_THE_TABLES) + min(tables * _LOG, _MOST_LOG)
-
-
-def fewer_rows(timed: int) -> int | None:
-    return _MOST_ROWS if timed > _MOST_ROWS else None
 
 
 @dataclass(frozen=True)

@@ -137,12 +137,6 @@ def accepted_settings(build: Build, account: Account, settings: Settings) -> Acc
     return accepted
 
 
-def why_without_tls(build: Build, account: Account) -> str | None:
-    """Say why the server encrypts no connections; None where it does."""
-    complaints = _configuration_complaints(build, account, {"ssl": "on"})
-    return "; ".join(complaints) or None
-
-
 def configuration_text(values: Mapping[str, str]) -> str:
     """Write a configuration file; raise UsageError for a name or value that cannot be written."""
     lines = []
@@ -335,7 +329,7 @@ class Postgres(PostgresProtocol):
         return (Auth.SCRAM, Auth.MD5)
 
     def without_tls(self, build: Build, account: Account) -> str | None:
-        return why_without_tls(build, account)
+        return "; ".join(_configuration_complaints(build, account, {"ssl": "on"})) or None
 
     def create(self, site: Site, run: Run) -> None:
         """Run initdb without syncing, since a crash of the host ends the experiment anyway."""
