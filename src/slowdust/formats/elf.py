@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from elftools.common.exceptions import ELFError
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
-
-from slowdust.store.sizes import ServerSizes
 
 _SECTION_HEADER_BYTES = 64
 _FUNCTION = 2
@@ -21,6 +19,28 @@ _DROPPED_TYPES = ("SHT_SYMTAB", "SHT_REL", "SHT_RELA", "SHT_STRTAB", "SHT_NULL",
 """Types of sections outside the memory image that a stripped file does not have."""
 _DEBUG = (".debug", ".zdebug", ".gdb_index", ".stab", ".line", ".gnu.debuglto_")
 _MAGIC = b"\x7fELF"
+
+
+class ElfSizes(NamedTuple):
+    """Sizes of an ELF file in bytes, and the number of its symbols."""
+
+    file_bytes: int
+    stripped_bytes: int
+    """Size without symbols and debug information."""
+    code_bytes: int
+    """Executable sections: .text, .plt, ..."""
+    text_bytes: int
+    """All that is loaded and never written, as size(1) counts: code and constants."""
+    data_bytes: int
+    """What is loaded and written."""
+    bss_bytes: int
+    """What is zero at the start, and takes no room in the file."""
+    debug_bytes: int
+    symbols: int | None
+    """Defined symbols; like the next, None for a stripped file."""
+    functions: int | None
+    needed: tuple[str, ...]
+    """Names of the shared libraries that it is linked with."""
 
 
 def is_elf(path: Path) -> bool:
@@ -41,8 +61,8 @@ def is_static(path: Path) -> bool:
         return not any(segment["p_type"] == "PT_DYNAMIC" for segment in segments)
 
 
-def read_sizes(path: Path) -> tuple[ServerSizes, tuple[str, ...]]:
-    """Read the sizes of a 64-bit ELF file, and the names of the shared libraries that it needs.
+def read_sizes(path: Path) -> ElfSizes:
+    """Read the sizes of a 64-bit ELF file.
 
     Raises:
         OSError: the file cannot be read.
@@ -53,19 +73,19 @@ def read_sizes(path: Path) -> tuple[ServerSizes, tuple[str, ...]]:
             elf = ELFFile(file)
             if elf.elfclass != 64:
                 raise ValueError(f"{path} is not a 64-bit ELF file")
-            return _sizes(elf, path.stat().st_size), _needed(elf)
+            return _sizes(elf, path.stat().st_size)
     except ELFError as error:
         raise ValueError(f"{path} is not an ELF file that can be read: {error}") from error
 
 
-def _sizes(elf: Any, file_bytes: int) -> ServerSizes:  # noqa: ANN401 - the library has no types
+def _sizes(elf: Any, file_bytes: int) -> ElfSizes:  # noqa: ANN401 - the library has no types
     sections = list(elf.iter_sections())
     loaded = [section for section in sections if section["sh_flags"] & SH_FLAGS.SHF_ALLOC]
     written = [section for section in loaded if section["sh_flags"] & SH_FLAGS.SHF_WRITE]
     code = [section for section in loaded if section["sh_flags"] & SH_FLAGS.SHF_EXECINSTR]
     bss = _sum(section for section in written if section["sh_type"] == "SHT_NOBITS")
     symbols, functions = _symbols(elf)
-    return ServerSizes(
+    return ElfSizes(
         file_bytes=file_bytes,
         stripped_bytes=_stripped(elf, sections),
         code_bytes=_sum(code),
@@ -75,6 +95,7 @@ def _sizes(elf: Any, file_bytes: int) -> ServerSizes:  # noqa: ANN401 - the libr
         debug_bytes=_sum(section for section in sections if section.name.startswith(_DEBUG)),
         symbols=symbols,
         functions=functions,
+        needed=_needed(elf),
     )
 
 
