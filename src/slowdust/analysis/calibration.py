@@ -29,7 +29,7 @@ from slowdust.stats.verdict import FEWEST_INCARNATIONS, MINIMUM_BLOCKS
 from slowdust.store.manifest import Manifest
 from slowdust.store.measured import DELAY, Measured
 from slowdust.store.slice import Slice
-from slowdust.units import Second, known
+from slowdust.units import Second, grouped, known
 
 _LEVEL = 0.95
 DIFFERENCES = (0.01, 0.02, 0.03, 0.05)
@@ -51,9 +51,7 @@ def calibration_of(manifest: Manifest, slices: Sequence[Slice]) -> Calibration |
     if not trials:
         return None
     groups = groups_of_incarnations(manifest, slices)
-    by_cell: dict[tuple[Step, float], list[Trial]] = defaultdict(list)
-    for trial in trials:
-        by_cell[trial.step, trial.slowed].append(trial)
+    by_cell = grouped(trials, lambda trial: (trial.step, trial.slowed))
     tests = [_tested(step, share, found) for (step, share), found in by_cell.items()]
     tests.sort(key=lambda test: (manifest.tests.index(test.test), test.clients, test.slowed))
     taken = known(trial.taken for trial in trials)
@@ -73,9 +71,7 @@ def calibration_of(manifest: Manifest, slices: Sequence[Slice]) -> Calibration |
 
 def tallies_of(tests: Iterable[CalibratedTest]) -> list[Tally]:
     """Return the counts over tests of one or several calibrations, by the share that was taken."""
-    by_share: dict[float, list[CalibratedTest]] = defaultdict(list)
-    for test in tests:
-        by_share[test.slowed].append(test)
+    by_share = grouped(tests, lambda test: test.slowed)
     return [
         Tally(
             slowed=share,
@@ -150,9 +146,7 @@ def _needed(
     for trial in trials:
         if trial.ratio is not None and trial.ratio.half_width is not None:
             half_widths[trial.step].append(trial.ratio.half_width)
-    of_step: dict[Step, list[Slice]] = defaultdict(list)
-    for record in slices:
-        of_step[step_of(record)].append(record)
+    of_step = grouped(slices, step_of)
     needed = [
         _needed_time(manifest, step, median(widths), of_step[step], count)
         for step, widths in half_widths.items()
@@ -163,9 +157,7 @@ def _needed(
 def _needed_time(
     manifest: Manifest, step: Step, half_width: float, slices: Sequence[Slice], trials: int
 ) -> NeededTime:
-    turns: dict[int, list[Slice]] = defaultdict(list)
-    for record in slices:
-        turns[record.place.incarnation].append(record)
+    turns = grouped(slices, lambda record: record.place.incarnation)
     share = 2 / len(manifest.contenders)
     warmup = 2 * (manifest.method.warmup_s or 0.0)
     spans = [_span(turn, manifest.method.discard_s or 0.0) * share for turn in turns.values()]
