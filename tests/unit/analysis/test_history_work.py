@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from slowdust.analysis.history.chaining import Experiment
 from slowdust.analysis.history.history import history_of
 from slowdust.analysis.history.model import LineHistory, PointWork, Series
-from slowdust.report.html import history as html
-from slowdust.report.markdown import history as markdown
+from slowdust.analysis.history.series import Experiment
+from slowdust.report.formats import HISTORIES, render_as
 from tests.unit.ratios import interval_of
 from tests.unit.synthetic_counts import CountNoise, synthetic_counts
 from tests.unit.synthetic_history import choice, measured
@@ -71,7 +70,7 @@ def test_work_is_chained_over_versions_that_experiments_share() -> None:
 
     newest = work_of(line, "point-query")["9.7"]
     assert newest is not None
-    assert newest.ratio == pytest.approx(0.6, rel=1e-3)
+    assert newest.ratio.value == pytest.approx(0.6, rel=1e-3)
     assert (newest.through, newest.experiments) == (["8.4"], ["one", "two"])
 
 
@@ -87,10 +86,10 @@ def test_formats_show_work_where_it_was_counted() -> None:
     with_work = history_of([counted("one", {"8.0": 1.0, "8.4": 1.2})], choice())
     without = history_of([Experiment(*measured("one", {"8.0": 1.0, "8.4": 0.8}))], choice())
 
-    text = markdown.render(with_work)
+    text = render_as("md", HISTORIES, with_work)
     tables = text.split("Work: instructions per operation relative to 8.0.")
     assert len(tables) == 3
     assert "1.200" in tables[1]
-    assert '<small class="work">work 1.200</small>' in html.render(with_work)
-    assert "Work" not in markdown.render(without)
-    assert '<small class="work">' not in html.render(without)
+    assert '<td class="number">1.200</td>' in render_as("html", HISTORIES, with_work)
+    assert "Work" not in render_as("md", HISTORIES, without)
+    assert "Work" not in render_as("html", HISTORIES, without)
