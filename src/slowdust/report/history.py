@@ -147,11 +147,7 @@ def _panel(line: LineHistory, group: str, anchor: str, all_series: Sequence[Seri
             label=f"{label}, relative throughput by version",
             mark=marks[label],
             points=tuple(
-                RatioPoint(
-                    *(point.ratio.value, point.ratio.low, point.ratio.high),
-                    versions.index(point.version),
-                )
-                for point in series.points
+                RatioPoint(point.ratio, versions.index(point.version)) for point in series.points
             ),
         )
         for series, label in zip(all_series, labels, strict=True)

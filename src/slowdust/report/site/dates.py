@@ -77,10 +77,7 @@ def _panel(
             label=f"{label}, relative throughput by date",
             mark=marks[label],
             points=tuple(
-                RatioPoint(ratio.value, ratio.low, ratio.high, place)
-                for place, each in enumerate(own)
-                if each is not None
-                for ratio in [each.ratio]
+                RatioPoint(each.ratio, place) for place, each in enumerate(own) if each is not None
             ),
         )
         for label, own in zip(labels, shown, strict=True)
