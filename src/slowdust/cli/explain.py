@@ -11,7 +11,8 @@ from slowdust.analysis.explanation.one_result import explain_results
 from slowdust.analysis.stored import read_stored
 from slowdust.cli import completion
 from slowdust.cli.options import WORDS, formats, options
-from slowdust.report import explanation
+from slowdust.report import console
+from slowdust.report.explanation import document
 from slowdust.report.formats import EXPLANATIONS, render_as
 from slowdust.store.experiments import kept_experiment
 
@@ -52,6 +53,6 @@ def command(
     stored = read_stored(folder)
     explained = explain_results(stored, test, contender, base, clients)
     if form is None:
-        explanation.show(explained)
+        console.show(document(explained))
     else:
         sys.stdout.write(render_as(form, EXPLANATIONS, explained))

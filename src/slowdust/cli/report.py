@@ -9,8 +9,7 @@ import click
 
 from slowdust.analysis.results.gate import Gate
 from slowdust.analysis.stored import of_group, read_stored
-from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
-from slowdust.analysis.story.changes import changes_beside_tldr
+from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands, changes_beside_tldr
 from slowdust.cli import completion
 from slowdust.cli.gates import exit_code_of
 from slowdust.cli.options import WORDS, NamedPath, formats, options

@@ -196,7 +196,7 @@ class Site:
         return Page(_hash(before.fingerprint, after.fingerprint), render)
 
     def _dates_page(self, stored: Sequence[_Experiment]) -> str:
-        return framed(dates.render(trends_of(_runs(stored))), _links(DATES))
+        return framed(blocks.render(dates.document(trends_of(_runs(stored)))), _links(DATES))
 
     def _versions_page(self, stored: Sequence[_Experiment]) -> str:
         runs, notes = deduplicate(_runs(stored))
