@@ -70,7 +70,7 @@ def test_work_is_chained_over_versions_that_experiments_share() -> None:
 
     newest = work_of(line, "point-query")["9.7"]
     assert newest is not None
-    assert newest.ratio == pytest.approx(0.6, rel=1e-3)
+    assert newest.ratio.value == pytest.approx(0.6, rel=1e-3)
     assert (newest.through, newest.experiments) == (["8.4"], ["one", "two"])
 
 

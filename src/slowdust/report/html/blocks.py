@@ -82,7 +82,7 @@ def render(document: Document) -> str:
         .get_template("document.html")
         .render(
             document=document,
-            subject=_line(document.subject),
+            subject=Markup(_line(document.subject)),
             links=links,
             content=content,
             style=shipped("page.css", "site.css", "charts.css", *document.styles),

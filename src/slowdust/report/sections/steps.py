@@ -361,7 +361,6 @@ _SHADES = {
     Shade.FASTER: "faster",
     Shade.WORST: "slower",
     Shade.SLOWER: "slower",
-    Shade.SLA_MISSED: "missed-sla",
     Shade.UNSURE: "unsure",
 }
 
@@ -370,7 +369,11 @@ def summaries(report: Report) -> list[Section]:
     """Return the contenders by steps."""
     all_summaries = summary_tables(report)
     sections = [
-        _summary(report, shown, summary.clients, f", {title}" if title else "")
+        _summary(
+            *(report, shown, summary.clients, f", {title}" if title else ""),
+            # What missed its target here is the rate itself.
+            missed="slower" if shown is summary.insert_rate else "missed-sla",
+        )
         for summary, title in zip(all_summaries, titles_of(all_summaries), strict=True)
         for shown in summary.tables
     ]
@@ -380,7 +383,9 @@ def summaries(report: Report) -> list[Section]:
     ]
 
 
-def _summary(report: Report, summary: SummaryTable, levels: int, at: str) -> Section:
+def _summary(
+    report: Report, summary: SummaryTable, levels: int, at: str, *, missed: str
+) -> Section:
     failed = {(step.test, step.clients, step.contender) for step in report.failed_steps}
     heads: Heads = [
         "contender",
@@ -392,6 +397,8 @@ def _summary(report: Report, summary: SummaryTable, levels: int, at: str) -> Sec
         name = named(row.name) if row.name in report.contenders else row.name
         cells = [_cell(cell, show) for cell in row.cells]
         for place, column in enumerate(summary.columns):
+            if row.cells[place].shade is Shade.SLA_MISSED:
+                cells[place] = replace(cells[place], shade=missed)
             if (column.test, levels, row.name) in failed and cells[place].text == ABSENT:
                 cells[place] = replace(cells[place], note="failed", is_bad=True)
         rows.append([name, *cells])
