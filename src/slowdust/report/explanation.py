@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 
-from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.explanation.one_result import Explained, OneResult
 from slowdust.analysis.explanation.parts import GOOD_PART
 from slowdust.analysis.metrics import Metric, shown_metrics
@@ -41,6 +40,7 @@ from slowdust.report.sections.evidence import (
     facts_of_waits,
     own_costs,
 )
+from slowdust.stats.verdict import DIFFERENT
 from slowdust.wording import amount, clients, operation, share, short_names
 
 UNICODE, ASCII = ("█", "▒", "│"), ("#", "=", "|")

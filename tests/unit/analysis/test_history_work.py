@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from slowdust.analysis.history.chaining import Experiment
 from slowdust.analysis.history.history import history_of
 from slowdust.analysis.history.model import LineHistory, PointWork, Series
+from slowdust.analysis.history.series import Experiment
 from slowdust.report.formats import HISTORIES, render_as
 from tests.unit.ratios import interval_of
 from tests.unit.synthetic_counts import CountNoise, synthetic_counts

@@ -17,12 +17,12 @@ from itertools import pairwise
 from statistics import geometric_mean, median
 from typing import NamedTuple
 
-from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.comparison.verdict import PairVerdicts
+from slowdust.analysis.comparison import PairVerdicts
 from slowdust.analysis.model import ChangeCounts, GroupChanges, Report, Result
 from slowdust.analysis.results.notes import NO_BASE
 from slowdust.analysis.versions import Release, labels_of, sorted_releases
 from slowdust.ratios import Verdict, ratio, throughput
+from slowdust.stats.blocks import Step
 from slowdust.store.step import split_hold
 from slowdust.units import Second, known
 from slowdust.wording import (

@@ -32,7 +32,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.evidence import leading
 from slowdust.analysis.explanation.parts import GOOD_PART
 from slowdust.analysis.functions.model import UNNAMED, WHOLE_OBJECT, FunctionChange, FunctionChanges
@@ -50,6 +49,7 @@ from slowdust.analysis.results.notes import BUSY_PROGRAMS
 from slowdust.benchmarks import measured_in_steps
 from slowdust.benchmarks.model import Group
 from slowdust.ratios import change, instructions, ratio
+from slowdust.stats.blocks import Step
 from slowdust.store.count import INSTRUCTIONS
 from slowdust.units import Microsecond
 from slowdust.wording import amount, counted, listing, operation, shortened

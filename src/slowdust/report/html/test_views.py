@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from slowdust.analysis.comparison.relative import Step, step_of
+from slowdust.analysis.comparison import step_of
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.notes import ONE_RUN
 from slowdust.analysis.work import has_work
@@ -21,6 +21,7 @@ from slowdust.report.html.page import Page, Row
 from slowdust.report.html.steps import StepView, step_view
 from slowdust.report.numbers import TimeUnit, time_unit
 from slowdust.report.sections.evidence import exact_evidence, same_plans
+from slowdust.stats.blocks import Step
 from slowdust.store.measured import Schedule
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice

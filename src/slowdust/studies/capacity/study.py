@@ -11,7 +11,6 @@ from pathlib import Path
 
 import msgspec
 
-from slowdust.analysis.comparison.ratio import CONFIDENCE
 from slowdust.benchmarks.model import Measuring
 from slowdust.builds.model import Progress
 from slowdust.capacity import steps, trials
@@ -41,6 +40,7 @@ from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.report import json
 from slowdust.report.document import Document
+from slowdust.stats.relative import CONFIDENCE
 from slowdust.store.folder import Folder
 from slowdust.store.study_folder import StudyFolder
 from slowdust.studies.capacity.document import document
