@@ -8,14 +8,14 @@ from pathlib import Path
 import jsonschema
 import msgspec
 
-from slowdust.capacity.outcome import Outcome
-from slowdust.capacity.record import Trial
-from slowdust.capacity.search import Plan
-from slowdust.capacity.sla import parse_sla
 from slowdust.report import json as data
 from slowdust.report.html import blocks
+from slowdust.store.trial import Trial
 from slowdust.studies.capacity import words
 from slowdust.studies.capacity.document import document
+from slowdust.studies.capacity.outcome import Outcome
+from slowdust.studies.capacity.search import Plan
+from slowdust.studies.capacity.sla import meets, parse_sla
 from slowdust.studies.capacity.study import capacity_schema
 from tests.unit.ratios import interval_of
 from tests.unit.report.media import in_markdown
@@ -63,7 +63,7 @@ def test_who_misses_the_sla_at_any_rate_has_none_and_it_says_by_how_much() -> No
 
 def test_who_meets_the_sla_at_every_rate_has_a_lower_bound() -> None:
     found = outcome(A=100e-6)
-    trials = [trial for trial in found.trials if trial.meets(SLA)]
+    trials = [trial for trial in found.trials if meets(SLA, trial)]
     bounded = outcome_of_test(SimulatedServers({"A": 100e-6}, QUIET), trials)
     [capacity] = bounded.capacities
     assert capacity.at_least == max(trial.rate for trial in trials)

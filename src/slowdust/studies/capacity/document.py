@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from slowdust import __version__, ratios
-from slowdust.capacity.outcome import Capacity, Outcome
-from slowdust.capacity.sla import KEPT_UP, format_time
 from slowdust.report.charts.marks import marks_of
 from slowdust.report.document import (
     ABSENT,
@@ -26,7 +24,9 @@ from slowdust.report.document import (
     text,
 )
 from slowdust.studies.capacity.chart import capacity_chart
+from slowdust.studies.capacity.outcome import Capacity, Outcome
 from slowdust.studies.capacity.rungs import Rung, rungs
+from slowdust.studies.capacity.sla import KEPT_UP, format_time
 from slowdust.studies.capacity.words import certainty, number, summary, value_of
 from slowdust.units import format_duration
 from slowdust.wording import counted, listing, share

@@ -10,14 +10,17 @@ from statistics import median
 import msgspec
 
 from slowdust.analysis.story.answer import conditions_of
-from slowdust.capacity.curve import SHARE, Curve, Mixed
-from slowdust.capacity.record import Record, Trial
-from slowdust.capacity.search import Search
-from slowdust.capacity.sla import KEPT_UP, Sla, missed
+from slowdust.benchmarks import measured_in_steps
+from slowdust.experiment.passes.trials import USUAL_OF_STEPS
 from slowdust.ratios import Ratio
 from slowdust.stats.relative import CONFIDENCE, EQUIVALENCE, Interval
 from slowdust.stats.verdict import verdict_of
 from slowdust.store.manifest import Manifest
+from slowdust.store.trial import Trial
+from slowdust.studies.capacity.curve import SHARE, Curve, Mixed
+from slowdust.studies.capacity.record import Record
+from slowdust.studies.capacity.search import Search
+from slowdust.studies.capacity.sla import KEPT_UP, Sla, meets, missed
 from slowdust.units import Second, known
 
 SCHEMA = 1
@@ -114,15 +117,17 @@ def outcome_of(
     curve = search.curve() if any(True in search.met(each) for each in search.names) else None
     bracketed = [each for each in search.names if curve and _is_bracketed(search, curve, each)]
     capacities = [_capacity(search, curve, each, bracketed, margin) for each in search.names]
-    for capacity in capacities:
-        capacity.failed = record.dropped.get(capacity.contender)
+    for capacity, facts in zip(capacities, manifest.contenders, strict=True):
+        capacity.failed = facts.failed
+    in_steps = measured_in_steps(question.options.get("benchmark", ""))
+    length = search.trials[0].seconds if search.trials else 0.0
     return Outcome(
         name=name,
         sla=search.sla,
         test=question.test,
         clients=manifest.clients[0],
-        unit=record.unit,
-        length=record.length or 0.0,
+        unit="rows/s of each client's writers" if in_steps else "operations/s",
+        length=(question.trial or USUAL_OF_STEPS) if in_steps else length,
         share=SHARE,
         lapse=curve.lapse if curve and bracketed and curve.least_lapse >= _LAPSES else None,
         precision=question.precision,
@@ -152,7 +157,7 @@ def _capacity(
 ) -> Capacity:
     own = [trial for trial in search.trials if trial.contender == name]
     found = Capacity(contender=name, trials=len(own), starts=len({trial.start for trial in own}))
-    failed = [trial for trial in own if not trial.meets(search.sla)]
+    failed = [trial for trial in own if not meets(search.sla, trial)]
     busy = sorted(known(trial.busiest_client for trial in failed))
     found.busiest_client = busy[len(busy) // 2] if busy else None
     found.missed = _missed_terms(failed, search.sla)
@@ -188,7 +193,7 @@ def _closest(trials: Sequence[Trial], sla: Sla) -> Closest:
     name, value = term.name, values[term]
     if term.distance(value) < 1:  # each kept its terms, and none its rate
         name, value = OFFERED, median(trial.kept_up for trial in there)
-    met = sum(trial.meets(sla) for trial in there)
+    met = sum(meets(sla, trial) for trial in there)
     found = value if math.isfinite(value) else None
     return Closest(rate=lowest, trials=len(there), met=met, term=name, value=found)
 

@@ -13,11 +13,10 @@ import msgspec
 
 from slowdust.analysis.results.failures import MOST_FAILING
 from slowdust.errors import UsageError
+from slowdust.store.trial import PERCENTILES, Trial
 from slowdust.units import Second, format_duration, parse_duration, parse_percentage
 from slowdust.wording import no_such
 
-PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
-"""Name of a term -> the share of operations whose response time is at most the limit."""
 SHARES = ("errors", "late")
 """Terms about a share of the operations: those that failed, and those that began late."""
 NAMES = (*PERCENTILES, "max", *SHARES)
@@ -182,3 +181,8 @@ def _share(name: str, sign: str, text: str) -> float:
 def missed(sla: Sla, values: dict[str, float]) -> list[Term]:
     """Return the terms that values do not meet; of a term without a value nothing is known."""
     return [term for term in sla.judged if not term.holds(values.get(term.name, float("inf")))]
+
+
+def meets(sla: Sla, trial: Trial) -> bool:
+    """Return whether all terms hold in a trial, and the rate was kept."""
+    return trial.kept_up >= KEPT_UP and not missed(sla, trial.values)

@@ -14,16 +14,16 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from slowdust.capacity.curve import Curve
-from slowdust.capacity.evidence import curve_of
-from slowdust.capacity.record import Trial
-from slowdust.capacity.sla import Sla
-from slowdust.capacity.starts import interval_of_ratio
+from slowdust.experiment.engine.schedule import rounds
+from slowdust.experiment.passes.trials import Turns
+from slowdust.experiment.spec.spec import Spec
 from slowdust.stats.relative import CONFIDENCE
+from slowdust.store.trial import Trial
+from slowdust.studies.capacity.curve import Curve, curve_of, interval_of_ratio
+from slowdust.studies.capacity.sla import Sla, meets, parse_sla
 from slowdust.units import Second
 
 PRECISION, BUDGET = "precision", "budget"
@@ -49,30 +49,6 @@ _SPENT = 0.97
 """Share of the budget after which no other start is worth its while."""
 
 
-class Bench(Protocol):
-    """The servers of one start, ready for trials."""
-
-    @property
-    def peaks(self) -> Mapping[str, float]:
-        """Contender -> a rate that it can hardly exceed, as far as is known.
-
-        All contenders are there that take part in this start.
-        """
-        ...
-
-    @property
-    def lowest(self) -> float:
-        """The rate below which a trial has too few operations for the SLA's percentiles."""
-        ...
-
-    def turn(self, number: int, rates: Mapping[str, float]) -> Sequence[Trial]:
-        """Let each contender have a trial, in an order that is turned round each time.
-
-        A contender that fails has none, and is not in `rates` again in this start.
-        """
-        ...
-
-
 @dataclass(frozen=True)
 class Plan:
     """How long a search may take, and how well it is to know the capacities."""
@@ -91,13 +67,24 @@ class Search:
     names: Sequence[str]
     sla: Sla
     plan: Plan
-    keep: Callable[[Sequence[Trial]], None]
-    """Keeps the trials of a turn."""
     trials: list[Trial] = field(default_factory=list)
     """All trials, with those before an interruption."""
     peaks: dict[str, float] = field(default_factory=dict)
     _running: list[str] = field(default_factory=list)
     """The contenders that take part in the start under way, and have not failed in it."""
+    _lowest: float = 0.0
+    ended: str | None = None
+    """Why a start was the last one."""
+
+    @property
+    def operations(self) -> int:
+        """The operations that a trial needs so that every percentile of the SLA exists."""
+        return self.sla.operations
+
+    @property
+    def fewest(self) -> float:
+        """The operations that the trial with the lowest rate has."""
+        return self.sla.fewest
 
     @property
     def spent(self) -> Second:
@@ -112,6 +99,10 @@ class Search:
     @property
     def wants_start(self) -> bool:
         """Whether the servers are to be started once more."""
+        return self.ended is None and self._has_budget
+
+    @property
+    def _has_budget(self) -> bool:
         return self.spent < self.plan.budget * _SPENT
 
     def ratio(self, curve: Curve, number: int, confidence: float) -> tuple[float, float]:
@@ -126,36 +117,34 @@ class Search:
         measured = [name for name in self.names if self.met(name)]
         if measured and self._precise(self.last_start, measured):
             return PRECISION
-        return None if self.wants_start else BUDGET
+        return None if self._has_budget else BUDGET
 
-    def run_start(self, start: int, bench: Bench) -> str | None:
-        """Measure in one start until its share of the budget is used.
-
-        Return why the search is over; None where another start follows.
-        """
+    def turns(self, start: int, peaks: Mapping[str, float], lowest: float) -> Turns:
+        """Decide on the turns of a start until its share of the budget is used."""
         begun = self.spent
         left = max(1, self.plan.starts - start + 1)
         until = begun + (self.plan.budget - begun) / left
         rng = random.Random(f"{self.plan.seed}/{start}")
-        self.peaks = {**bench.peaks, **self.peaks}
-        self._running = [name for name in self.names if name in bench.peaks]
+        self._lowest, self.peaks = lowest, {**peaks, **self.peaks}
+        self._running = [name for name in self.names if name in peaks]
         around = _LADDER if start == 1 else _AROUND[start % len(_AROUND)]
         for share in around:
             rates = {name: self.peaks[name] * share for name in self._running}
-            self._turn(bench, rates)
-        self._bracket(bench)
+            yield from self._turn(rates)
+        yield from self._bracket()
         pairs = 0
         longest: Second = 0.0
         while self._running and self.spent + longest <= until:
             before = self.spent
-            self._pair(start, bench, rng)
+            yield from self._pair(start, rng)
             longest = max(longest, self.spent - before)
             pairs += 1
             if pairs % _CHECK_EVERY == 0 and self._precise(start, self._running):
-                return PRECISION
+                break
         if self._precise(start, self._running):
-            return PRECISION
-        return None if start < self.plan.starts and self._running else BUDGET
+            self.ended = PRECISION
+        elif start >= self.plan.starts or not self._running:
+            self.ended = BUDGET
 
     def curve(self) -> Curve:
         """Return what all trials say."""
@@ -163,38 +152,36 @@ class Search:
 
     def met(self, name: str) -> set[bool]:
         """Return whether trials of a contender met the SLA, and whether some missed it."""
-        return {trial.meets(self.sla) for trial in self.trials if trial.contender == name}
+        return {meets(self.sla, trial) for trial in self.trials if trial.contender == name}
 
-    def _turn(self, bench: Bench, rates: Mapping[str, float]) -> None:
+    def _turn(self, rates: Mapping[str, float]) -> Turns:
         if not rates:
             return
         number = max((trial.turn for trial in self.trials), default=-1) + 1
-        allowed = {name: max(rate, bench.lowest) for name, rate in rates.items()}
-        trials = bench.turn(number, allowed)
-        self.keep(trials)
+        trials = yield number, {name: max(rate, self._lowest) for name, rate in rates.items()}
         self.trials += trials
         had = {trial.contender for trial in trials}
         self._running = [name for name in self._running if name in had or name not in rates]
 
-    def _bracket(self, bench: Bench) -> None:
+    def _bracket(self) -> Turns:
         """Try rates a factor apart, until each contender has met the SLA and has missed it.
 
         Who has both has trials at half of its threshold meanwhile.
         """
         for _ in range(_MOST_RUNGS):
-            rungs = {name: self._rung(name, bench.lowest) for name in self._running}
+            rungs = {name: self._rung(name) for name in self._running}
             wanting = {name: rate for name, rate in rungs.items() if rate is not None}
             if not wanting:
                 return
             half = {name: self._half(name) for name in rungs if name not in wanting}
-            self._turn(bench, {**wanting, **half})
+            yield from self._turn({**wanting, **half})
 
-    def _rung(self, name: str, lowest: float) -> float | None:
+    def _rung(self, name: str) -> float | None:
         """Return the next rate of a contender that is not bracketed yet; None if it is."""
         met, missed = self._rates(name)
         if not missed:
             return max(met) * _FACTOR if met else None
-        if met or min(missed) <= lowest:
+        if met or min(missed) <= self._lowest:
             return None
         return min(missed) / _FACTOR
 
@@ -205,17 +192,17 @@ class Search:
     def _rates(self, name: str) -> tuple[list[float], list[float]]:
         """Return the rates at which a contender met the SLA, and those at which it missed it."""
         own = [trial for trial in self.trials if trial.contender == name]
-        met = [trial.rate for trial in own if trial.meets(self.sla)]
-        return met, [trial.rate for trial in own if not trial.meets(self.sla)]
+        met = [trial.rate for trial in own if meets(self.sla, trial)]
+        return met, [trial.rate for trial in own if not meets(self.sla, trial)]
 
-    def _pair(self, start: int, bench: Bench, rng: random.Random) -> None:
+    def _pair(self, start: int, rng: random.Random) -> Turns:
         """Let each contender have a trial below and one above its threshold."""
         sides = [_Z, -_Z]
         rng.shuffle(sides)
         curve = self.curve()
         for side in sides:
             rates = {name: self._rate(curve, name, start, side) for name in self._running}
-            self._turn(bench, rates)
+            yield from self._turn(rates)
 
     def _rate(self, curve: Curve, name: str, start: int, side: float) -> float:
         theta, sigma = curve.threshold_now(self.names.index(name), start - 1)
@@ -236,3 +223,11 @@ class Search:
             return False
         ratios = [self.ratio(curve, number, CONFIDENCE) for number in numbers if number]
         return 0 not in numbers or all(high - low <= 2 * half for low, high in ratios)
+
+
+def search_of(spec: Spec, names: Sequence[str], trials: Sequence[Trial]) -> Search:
+    """Return the search that a specification asks for, as far as its trials have come."""
+    assert spec.trials is not None
+    starts = spec.planned_incarnations(rounds(spec.budget, tests=1))
+    plan = Plan(spec.budget, spec.trials.precision, starts, spec.seed)
+    return Search(names, parse_sla(spec.trials.sla), plan, [*trials])

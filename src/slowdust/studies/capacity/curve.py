@@ -15,6 +15,11 @@ do not lapse meet the SLA: ln capacity = theta - z sigma.
 The posterior is a mixture over a grid of (tau, delta, l), given each of which theta, ln sigma, u
 and d are normal about their mode (the Laplace approximation, as in INLA: Rue, Martino & Chopin
 2009, J. R. Stat. Soc. B 71).
+
+A model knows the disturbances that it was made for. A burst of other load that spoils the trials of
+one contender alone is none of them, and looks like a lower capacity. So the interval of a ratio is
+at least that of the jackknife over the starts (Tukey 1958, Ann. Math. Stat. 29), which supposes
+nothing but that starts are independent.
 """
 
 from __future__ import annotations
@@ -25,11 +30,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtrit
 
 from slowdust.stats.relative import CONFIDENCE
+from slowdust.store.trial import Trial
+from slowdust.studies.capacity.sla import Sla, meets
 from slowdust.units import Second
 
 FloatArray = NDArray[np.float64]
@@ -60,6 +68,10 @@ _MOST_SEGMENTS = 60
 _STEPS = 40
 _CLOSE = 1e-4
 _LEAST = 1e-9
+_FEWEST_STARTS = 3
+"""Starts that tell anything of how much they differ."""
+
+Ends = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -404,3 +416,79 @@ def _segments(outcomes: Outcomes) -> FloatArray:
     places = np.linspace(0, len(times) - 1, _MOST_SEGMENTS).round().astype(int)
     chosen: FloatArray = times[np.unique(places)]
     return chosen
+
+
+def curve_of(trials: Sequence[Trial], names: Sequence[str], sla: Sla) -> Curve:
+    """Return what trials say of the contenders of these names."""
+    return Curve(_outcomes_of(trials, names, sla))
+
+
+def _outcomes_of(trials: Sequence[Trial], names: Sequence[str], sla: Sla) -> Outcomes:
+    """Return the trials as arrays."""
+    spent = 0.0
+    began: dict[int, Second] = {}
+    for trial in trials:
+        began.setdefault(trial.turn, spent)
+        spent += trial.wall
+    rates = {name: [t.rate for t in trials if t.contender == name] for name in names}
+    anybody = [trial.rate for trial in trials]
+    middle = {name: math.sqrt(min(own) * max(own)) for name, own in rates.items() if own}
+    return Outcomes(
+        log_rate=np.log(anybody),
+        met=np.array([meets(sla, trial) for trial in trials], dtype=bool),
+        contender=np.array([names.index(trial.contender) for trial in trials], dtype=np.int64),
+        start=np.array([trial.start - 1 for trial in trials], dtype=np.int64),
+        time=np.array([began[trial.turn] for trial in trials]),
+        contenders=len(names),
+        expected=np.log([middle.get(name, max(anybody)) for name in names]),
+    )
+
+
+def interval_of_ratio(
+    trials: Sequence[Trial],
+    names: Sequence[str],
+    sla: Sla,
+    curve: Curve,
+    number: int,
+    *,
+    confidence: float,
+) -> Ends:
+    """Return the ends of the interval of a contender's ln ratio to the base's.
+
+    It is that of the model, `curve`, or that of the starts, whichever reaches further.
+    """
+    ratio = curve.log_ratio(number, 0)
+    low, high = ratio.interval(confidence)
+    middle, reach = ratio.quantile(0.5), _reach(trials, names, sla, number, confidence)
+    return min(low, middle - reach), max(high, middle + reach)
+
+
+def _reach(
+    trials: Sequence[Trial], names: Sequence[str], sla: Sla, number: int, confidence: float
+) -> float:
+    """Return the half-width of the jackknife's interval; 0 with too few starts to know.
+
+    A start in which one of the two has no trial says nothing of their ratio.
+    """
+    ours, bases = (
+        {trial.start for trial in trials if trial.contender == name}
+        for name in (names[number], names[0])
+    )
+    starts = sorted(ours & bases)
+    count = len(starts)
+    if count < _FEWEST_STARTS:
+        return 0.0
+    shared = [trial for trial in trials if trial.start in starts]
+    without = np.array([_ratio_without(shared, names, sla, number, start) for start in starts])
+    error = math.sqrt((count - 1) / count * float(np.square(without - without.mean()).sum()))
+    return float(stdtrit(count - 1, (1 + confidence) / 2)) * error
+
+
+def _ratio_without(
+    trials: Sequence[Trial], names: Sequence[str], sla: Sla, number: int, start: int
+) -> float:
+    """Return the ln ratio by all starts but one."""
+    left = [trial for trial in trials if trial.start != start]
+    places = {each: place for place, each in enumerate(sorted({t.start for t in left}), start=1)}
+    renumbered = [msgspec.structs.replace(each, start=places[each.start]) for each in left]
+    return curve_of(renumbered, names, sla).log_ratio(number, 0).quantile(0.5)
