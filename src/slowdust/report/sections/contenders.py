@@ -135,7 +135,7 @@ def _settings_table(infos: Sequence[ContenderInfo], names: Sequence[str], name: 
 
 
 def _setting(info: ContenderInfo, name: str) -> Cell:
-    shade = "unsure" if name in info.differing else ""
+    shade = "differs" if name in info.differing else ""
     if name in info.settings:
         return Cell(info.settings[name], is_code=True, shade=shade)
     return Cell(info.differing.get(name, ABSENT), shade=shade)
