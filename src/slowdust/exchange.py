@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,7 +20,7 @@ from slowdust.store.checking import too_many_contenders
 from slowdust.store.folder import Folder, writing
 from slowdust.store.keeping.arriving import aside, put_in_place
 from slowdust.store.keeping.experiments import check_name
-from slowdust.store.manifest import Fate, Imported, Manifest
+from slowdust.store.manifest import Fate, Manifest
 from slowdust.store.slice import Slice
 from slowdust.store.storage import replace_file
 from slowdust.wording import shortened
@@ -175,11 +176,16 @@ def import_results(
     outcome = Import()
     experiments: dict[str, ImportedExperiment] = {}
     candidates = kind.find(roots, mode, options, foreign)
-    titles = _titles([each.title for each in candidates if each.title is not None], name)
+    several = sum(each.title is not None for each in candidates) > 1
     for candidate in candidates:
         experiment = None
-        if candidate.title is not None:
-            title = _unique(next(titles), experiments)
+        if (place := candidate.title) is not None:
+            own = re.sub(r"[^A-Za-z0-9._@+-]+", "-", readable(place)).lstrip("._@+-") or "archive"
+            wanted = own if name is None else f"{name}-{own}" if several else name
+            wanted = title = wanted[:_LONGEST_TITLE]
+            copies = count(2)
+            while title in experiments:
+                title = f"{wanted}-{next(copies)}"
             experiment = candidate.experiment(title)
         if experiment is not None:
             experiments[title] = experiment
@@ -191,19 +197,6 @@ def import_results(
     return outcome
 
 
-def _unique(title: str, taken: Collection[str]) -> str:
-    copies = [title, *(f"{title}-{copy}" for copy in range(2, len(taken) + 2))]
-    return next(copy for copy in copies if copy not in taken)
-
-
-def _titles(places: Sequence[str], name: str | None) -> Iterator[str]:
-    """Name the experiments of directories called `places`; `name` is given by the user."""
-    for place in places:
-        title = re.sub(r"[^A-Za-z0-9._@+-]+", "-", readable(place)).lstrip("._@+-") or "archive"
-        whole = title if name is None else name if len(places) == 1 else f"{name}-{title}"
-        yield whole[:_LONGEST_TITLE]
-
-
 def _store(experiments: Mapping[str, ImportedExperiment], results: Path) -> None:
     """Write experiments, by name; an earlier import stays until the new one is complete.
 
@@ -213,14 +206,13 @@ def _store(experiments: Mapping[str, ImportedExperiment], results: Path) -> None
         SlowdustError: they cannot be written.
     """
     for title, experiment in experiments.items():
-        if (count := len(experiment.manifest.contenders)) > MOST_CONTENDERS:
+        if (number := len(experiment.manifest.contenders)) > MOST_CONTENDERS:
             raise UsageError(
-                f"{too_many_contenders(title, count)}: import its run directories in parts"
+                f"{too_many_contenders(title, number)}: import its run directories in parts"
             )
         folder = Folder.of(results, title)
         if folder.path.exists():
-            _refuse_other(folder, experiment.manifest.imported)
-            _refuse_larger(folder, experiment)
+            _refuse_other(folder, experiment.manifest)
     with aside(results) as place:
         for title, experiment in experiments.items():
             with writing(Folder.of(place, title)) as writer:
@@ -230,35 +222,36 @@ def _store(experiments: Mapping[str, ImportedExperiment], results: Path) -> None
             put_in_place(Folder.of(place, title), results)
 
 
-def _refuse_other(folder: Folder, new: Imported | None) -> None:
+def _refuse_other(folder: Folder, manifest: Manifest) -> None:
+    """Keep what is no import of the same kind and directory.
+
+    Keep also one that has contenders or tests which some runs of its directory have not.
+    """
+    new = manifest.imported
     assert new is not None
-    there = folder.read_manifest().imported if folder.is_imported() else None
-    if there is None:
+    earlier = folder.read_manifest() if folder.is_imported() else None
+    there = earlier.imported if earlier else None
+    if earlier is None or there is None:
         what = "not an import"
     elif (there.kind, there.path or new.path) != (new.kind, new.path):
         what = f"the import of {there.path or there.source} as {there.kind}"
-    else:
+    elif new.whole:
         return
+    else:
+        runs = {contender.run for contender in manifest.contenders}
+        lost = [each.name for each in earlier.contenders if each.run not in runs]
+        lost += [test for test in earlier.tests if test not in manifest.tests]
+        if not lost:
+            return
+        raise UsageError(
+            f"'{folder.name}' in {folder.path.parent} is not replaced by an import of only a part "
+            f"of its directory, which has no {shortened(lost)}: choose another --name, or import "
+            f"all of {there.path}"
+        )
     raise UsageError(
         f"'{folder.name}' in {folder.path.parent} is {what}, and is not replaced by that of "
         f"{new.path} as {new.kind}: choose another --name"
     )
-
-
-def _refuse_larger(folder: Folder, new: ImportedExperiment) -> None:
-    """Keep an import that has contenders or tests which some runs of its directory have not."""
-    if new.manifest.imported is None or new.manifest.imported.whole:
-        return
-    there = folder.read_manifest()
-    runs = {contender.run for contender in new.manifest.contenders}
-    lost = [contender.name for contender in there.contenders if contender.run not in runs]
-    lost += [test for test in there.tests if test not in new.manifest.tests]
-    if lost:
-        raise UsageError(
-            f"'{folder.name}' in {folder.path.parent} is not replaced by an import of only a part "
-            f"of its directory, which has no {shortened(lost)}: choose another --name, or import "
-            f"all of {there.imported.path if there.imported else ''}"
-        )
 
 
 def write_classic(
@@ -274,8 +267,17 @@ def write_classic(
         UsageError: the experiment was imported from there, a file is there with other content, or
             a run's name leads elsewhere; then none is written.
     """
-    _refuse_source(manifest, directory)
     imported = manifest.imported
+    if imported is not None and imported.path is not None:
+        # Classic files stay out of the directory that they were imported from, and of its runs.
+        wanted, source = Path(readable(str(directory.resolve()))), Path(imported.path)
+        runs = [source / facts.run for facts in manifest.contenders if facts.run]
+        for path in [source] if imported.whole or wanted == source else runs:
+            if wanted.is_relative_to(path):
+                where = "was" if wanted == source else f"is in {path}, which was"
+                raise UsageError(
+                    f"{directory} {where} imported from: classic files go into another directory"
+                )
     fitting = (
         kind for kind in kinds if (kind.name == imported.kind if imported else kind.writes(slices))
     )
@@ -288,36 +290,17 @@ def write_classic(
                 "below the directory: import the runs under other names"
             )
     for path, text in files.items():
-        _refuse_content(directory / path, text)
+        there = directory / path
+        above = next((parent for parent in there.parents if parent.exists()), there)
+        if not there.exists():
+            if above.is_file():
+                raise UsageError(f"{above} is a file: choose another directory")
+        elif not there.is_file() or there.read_bytes() != text.encode():
+            raise UsageError(f"{there} is there with other content: choose another directory")
     for path, text in files.items():
         (directory / path).parent.mkdir(parents=True, exist_ok=True)
         replace_file(directory / path, text.encode())
     return [directory / path for path in files]
-
-
-def _refuse_source(manifest: Manifest, directory: Path) -> None:
-    """Keep classic files out of the directory that they were imported from, and of its runs."""
-    if manifest.imported is None or manifest.imported.path is None:
-        return
-    wanted, source = Path(readable(str(directory.resolve()))), Path(manifest.imported.path)
-    runs = [source / facts.run for facts in manifest.contenders if facts.run]
-    whole = manifest.imported.whole or wanted == source
-    for path in [source] if whole else runs:
-        if wanted.is_relative_to(path):
-            where = "was" if wanted == source else f"is in {path}, which was"
-            raise UsageError(
-                f"{directory} {where} imported from: classic files go into another directory"
-            )
-
-
-def _refuse_content(path: Path, text: str) -> None:
-    if not path.exists():
-        above = next((parent for parent in path.parents if parent.exists()), path)
-        if above.is_file():
-            raise UsageError(f"{above} is a file: choose another directory")
-        return
-    if not path.is_file() or path.read_bytes() != text.encode():
-        raise UsageError(f"{path} is there with other content: choose another directory")
 
 
 def name_of(directory: Path, root: Path) -> str:

@@ -19,7 +19,7 @@ from slowdust.dbms.environment import Environment
 from slowdust.errors import SlowdustError
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.remote_server import RemoteServer
-from slowdust.remote.url import parse_url
+from slowdust.experiment.spec.server_url import parse_url
 from tests.integration.conftest import GetBuildOf
 from tests.integration.running_servers import Certificates
 from tests.integration.servers import new_instance

@@ -8,7 +8,7 @@ from slowdust.dbms.environment import Environment
 from slowdust.dbms.settings import Settings
 from slowdust.experiment.contender import ResolvedContender, RunningContender
 from slowdust.experiment.driver.protocol import Ran
-from slowdust.remote.url import parse_url
+from slowdust.experiment.spec.server_url import parse_url
 from slowdust.store.latency import Histogram
 from slowdust.units import Second
 

@@ -21,13 +21,13 @@ from slowdust.dbms.site import Served
 from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.remote_server import RemoteServer
+from slowdust.experiment.spec.server_url import ServerUrl
 from slowdust.instances.instance import Instance
 from slowdust.instances.programs import InstanceError
 from slowdust.probes import probes_of
 from slowdust.probes.probe import AnyProbe, Subject, Window, attempt
 from slowdust.probes.server.delay import DelayProbe
 from slowdust.probes.server.process import IdleServer, ServerProbe
-from slowdust.remote.url import ServerUrl
 from slowdust.store.manifest import BuildFacts
 from slowdust.units import Second
 

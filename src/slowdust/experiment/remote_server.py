@@ -16,10 +16,10 @@ from slowdust.dbms.settings import AcceptedSettings
 from slowdust.dbms.stages import Query, T
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.driver.process import Driver, TargetError
+from slowdust.experiment.passwords import ask_password, find_password
+from slowdust.experiment.spec.server_url import ServerUrl
 from slowdust.instances.programs import InstanceError
 from slowdust.probes.probe import Subject
-from slowdust.remote.passwords import ask_password, find_password
-from slowdust.remote.url import ServerUrl
 from slowdust.secret import Secret
 from slowdust.store.manifest import BuildFacts
 from slowdust.units import Second

@@ -27,6 +27,7 @@ from slowdust.experiment.remote_server import RemoteServer
 from slowdust.experiment.spec.contender_name import ENGINE_OF_A_DIRECTORY, ContenderName, distinct
 from slowdust.experiment.spec.contenders import PlannedContender
 from slowdust.experiment.spec.errors import AtKeysError, at
+from slowdust.experiment.spec.server_url import ServerUrl
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.unsupported_tests import lacking_of
 from slowdust.experiment.view import View
@@ -36,7 +37,6 @@ from slowdust.instances.leftovers import clean_leftovers
 from slowdust.instances.preloads import delay_library
 from slowdust.instances.programs import InstanceError
 from slowdust.instances.rundir import RunDirectory
-from slowdust.remote.url import ServerUrl
 from slowdust.store.folder import Folder
 
 

@@ -16,7 +16,7 @@ from slowdust.experiment.driver.patience import Patience
 from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.experiment.driver.protocol import Failed, ResultSet
 from slowdust.experiment.remote_server import RemoteServer
-from slowdust.remote.url import ServerUrl, parse_url
+from slowdust.experiment.spec.server_url import ServerUrl, parse_url
 from slowdust.secret import Secret
 
 URL = parse_url("mongodb://ann@127.0.0.1/bench")

@@ -31,7 +31,6 @@ ROLES = ("insert", "delete", "query")
 _LENGTH, _END, _LONGEST, _TOTALS = 0, 1, slice(8, 11), slice(11, 14)
 BUCKETS = ("256us", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", "gt")
 _HEADER = b"i_sec"
-_FIRST_HISTOGRAM = b"Insert rt:"
 _COMMAND_LINE = 10_000
 """Bytes at the beginning of a file that have the command line."""
 _ROW = re.compile(rb"(?:(?:\d{1,15}(?:\.\d+)?|\.\d+)(?: |$))+")
@@ -49,12 +48,8 @@ Floats = NDArray[np.float64]
 
 _GAP: Second = 0.5
 """Distance of a row from the one before it that rounding cannot explain."""
-_NONZERO = "nonzero"
-_SUM = "sum:"
-_SEPARATOR = "-"
-_MAXIMUM = "max"
 _CELLS = len(BUCKETS) + 2
-"""The number of cells: the buckets, the longest, the tag."""
+"""Cells of a line of a histogram: the buckets, the longest, the tag."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +97,7 @@ class ClientOutput:
 
 def read(content: bytes) -> ClientOutput | None:
     """Read a file; return None where it has no whole row."""
-    end = content.find(_FIRST_HISTOGRAM)
+    end = content.find(b"Insert rt:")
     head, tail = (content, b"") if end < 0 else (content[:end], content[end:])
     lines = head[head.find(_HEADER) :].partition(b"\n")[2] if _HEADER in head else head
     rows, damaged = _read_rows(lines)
@@ -121,11 +116,18 @@ def read(content: bytes) -> ClientOutput | None:
     # Counts only grow, and a row begins where the one before it ended.
     gaps = np.abs(np.diff(rows[:, _END], prepend=0) - rows[:, _LENGTH]) > _GAP
     broken = 0 if damaged else int(np.sum(gaps | (done < 0).any(axis=1)))
+    response_times: dict[str, ResponseTimes] = {}
+    for title, cells in _RESPONSE_TIMES.findall(tail):  # a line of names, and one of values
+        values = known(map(number_of, cells.decode(errors="replace").split()))
+        if len(values) == len(BUCKETS) + 1:
+            *counts, longest = values
+            histogram = ResponseTimes(tuple(map(int, counts)), longest)
+            response_times[title.decode().lower()] = histogram
     return ClientOutput(
         lengths=rows[:, _LENGTH],
         elapsed=float(rows[-1, _END]),
         roles=roles,
-        response_times=_read_response_times(tail),
+        response_times=response_times,
         rows_per_commit=int(commit[1]) if commit else None,
         unbroken=not damaged and not broken,
         ended=ended,
@@ -159,27 +161,14 @@ def _read_rows(lines: bytes) -> tuple[Floats, int]:
     return np.array(readable).reshape(-1, len(COLUMNS)), max(0, begun - len(readable))
 
 
-def _read_response_times(content: bytes) -> dict[str, ResponseTimes]:
-    """Read the histograms: for each role a line with its header and one with its values."""
-    histograms: dict[str, ResponseTimes] = {}
-    for title, cells in _RESPONSE_TIMES.findall(content):
-        values = known(map(number_of, cells.decode(errors="replace").split()))
-        if len(values) == len(BUCKETS) + 1:
-            *counts, longest = values
-            role = title.decode().lower()
-            histograms[role] = ResponseTimes(tuple(map(int, counts)), longest)
-    return histograms
-
-
 def read_sum(lines: Sequence[str]) -> ResponseTimes | None:
     """Return the counts of all clients of a step (o.rt.t); None where there are none."""
     for line in lines:
         cells = line.rstrip("\n").split("\t")
-        if len(cells) == _CELLS and cells[-1].startswith(_SUM):
-            counts = [_number(cell) for cell in cells[:-2]]
-            longest = _number(cells[-2])
-            if longest is not None and None not in counts:
-                return ResponseTimes(tuple(int(count or 0) for count in counts), longest)
+        if len(cells) == _CELLS and cells[-1].startswith("sum:"):
+            *counts, longest = known(map(_number, cells[:-1])) or [0.0]
+            if len(counts) == len(BUCKETS):
+                return ResponseTimes(tuple(map(int, counts)), longest)
     return None
 
 
@@ -189,11 +178,11 @@ def read_merged(lines: Sequence[str]) -> tuple[dict[str, Second], list[str]]:
     damaged = []
     for line in lines:
         cells = line.rstrip("\n").split("\t")
-        if line.strip() in ("", _SEPARATOR) or _MAXIMUM in cells:
+        if line.strip() in ("", "-") or "max" in cells:
             continue
         longest = _number(cells[-2]) if len(cells) == _CELLS else None
         # A percentage above 0 that prints as 0.000 is `nonzero`.
-        shares = [cell for cell in cells[:-2] if cell != _NONZERO]
+        shares = [cell for cell in cells[:-2] if cell != "nonzero"]
         if longest is None or None in map(_number, shares):
             damaged.append(line)
         else:

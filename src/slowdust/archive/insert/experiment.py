@@ -9,12 +9,12 @@ from statistics import median
 import msgspec
 
 import slowdust
-from slowdust.archive.classic import ClassicTable
+from slowdust.archive.classic import ClassicTable, Row
 from slowdust.archive.files import recorded
-from slowdust.archive.insert.archive import ArchivedStep, InsertArchive
+from slowdust.archive.insert.archive import InsertArchive
 from slowdust.archive.insert.names import in_order, main_role, rate_of, without_size
-from slowdust.archive.insert.steps import StepOfRun, correction, outputs, slice_of
-from slowdust.archive.insert.tables import MERGED_TABLES, RUN_TABLE, SEPARATOR, Row
+from slowdust.archive.insert.steps import StepOfRun, correction, slice_of
+from slowdust.archive.insert.tables import MERGED_TABLES, RUN_TABLE, SEPARATOR
 from slowdust.archive.runs import by_version, facts_of, order_of_runs, titles_of, undecoded
 from slowdust.exchange import MARGIN, ImportedExperiment, Mode
 from slowdust.formats.text import readable
@@ -48,7 +48,7 @@ def experiment_of(
     warnings = [] if source is None else [source]
     slices: list[Slice] = []
     slots: Counter[tuple[str, int]] = Counter()
-    for step_name in in_order({step for steps in archive.runs.values() for step in steps}):
+    for step_name in in_order({name for name, _ in archive.all_steps}):
         for run, title in titles.items():
             if (step := archive.runs[run].get(step_name)) is None:
                 continue
@@ -67,8 +67,7 @@ def experiment_of(
     contenders = [facts_of(run, title) for run, title in titles.items()]
     cpus = [
         cpus
-        for run in archive.runs.values()
-        for step_name, step in run.items()
+        for step_name, step in archive.all_steps
         if step.row and (cpus := _cpus(step_name, step.row)) is not None
     ]
     manifest = Manifest(
@@ -109,7 +108,7 @@ def _cpus(name: str, row: Row) -> float | None:
 def _clients(archive: InsertArchive, given: int | None) -> tuple[int, str | None]:
     if given is not None:
         return given, None
-    steps = [(name, step) for run in archive.runs.values() for name, step in run.items()]
+    steps = archive.all_steps
     if named := Counter(step.clients for _, step in steps if step.clients):
         return named.most_common(1)[0][0], None
     guesses = Counter(
@@ -129,7 +128,7 @@ def _clients(archive: InsertArchive, given: int | None) -> tuple[int, str | None
 
 
 def _differences(archive: InsertArchive) -> list[str]:
-    steps = [(name, step) for run in archive.runs.values() for name, step in run.items()]
+    steps = archive.all_steps
     ratios = [
         ratio for name, step in steps if (ratio := correction(step, main_role(name))) is not None
     ]
@@ -151,35 +150,26 @@ def _differences(archive: InsertArchive) -> list[str]:
 def _of_runs(archive: InsertArchive, runs: Iterable[str]) -> Iterator[ClassicTable]:
     """Yield the tables o.sum that were whole, and those of which all sources are there.
 
-    These are o.res and o.ib.
+    These are o.res and o.ib; of a damaged table all steps are needed.
     """
-    tables = [(table.tag, table.steps) for table in archive.run_tables]
-    whole = {without_size(tag) for tag, _ in tables}
-    tables += [
-        (archive.tags[run], tuple(in_order(archive.runs[run])))
-        for run in runs
-        if run not in whole and _can_be_made(archive, run)
-    ]
-    for tag, names in tables:
+    tables = dict(archive.run_tables)
+    whole = {without_size(tag) for tag in tables}
+    for run in (run for run in runs if run not in whole):
+        steps = list(archive.runs[run].values())
+        there = [step.has_sources or step.row_source == RUN_TABLE for step in steps]
+        if run not in archive.table_paths:
+            can_be_made = any(step.has_sources for step in steps)
+        else:
+            can_be_made = all(there) and len(steps) == archive.cut_tables.get(run)
+        if can_be_made:
+            tables[archive.tags[run]] = tuple(in_order(archive.runs[run]))
+    for tag, names in tables.items():
         yield ClassicTable(kind=RUN_TABLE, tag=tag, runs=[tag], rows=list(names))
-
-
-def _can_be_made(archive: InsertArchive, run: str) -> bool:
-    """Return whether a run's steps are known; of a damaged table all are needed."""
-    steps = list(archive.runs[run].values())
-    if run not in archive.table_paths:
-        return any(map(_has_sources, steps))
-    known = [step for step in steps if step.row_source == RUN_TABLE or _has_sources(step)]
-    return len(known) == len(steps) == archive.cut_tables.get(run)
-
-
-def _has_sources(step: ArchivedStep) -> bool:
-    return step.result is not None or bool(outputs(step))
 
 
 def _merged(archive: InsertArchive, runs: Iterable[str]) -> Iterator[ClassicTable]:
     """Yield those of each directory, with the steps missing in it; without any, one of all."""
-    all_steps = in_order({step for run in archive.runs.values() for step in run})
+    all_steps = in_order({name for name, _ in archive.all_steps})
     if not archive.merged_tables:
         yield ClassicTable(kind=MERGED_TABLES, tag="", runs=list(runs), rows=all_steps)
     for tables in archive.merged_tables:
@@ -189,7 +179,7 @@ def _merged(archive: InsertArchive, runs: Iterable[str]) -> Iterator[ClassicTabl
             there = {step for other in of_folder for step in other.steps}
             for name in (name for name in all_steps if name not in there):
                 sources = archive.steps_of(tables.runs, name)
-                if any(step.row_source == RUN_TABLE or _has_sources(step) for step in sources):
+                if any(step.row_source == RUN_TABLE or step.has_sources for step in sources):
                     steps = [*steps, name]
         lines: list[str] = []
         for group in tables.groups:

@@ -14,11 +14,10 @@ from typing import Any
 
 from slowdust.analysis.model import Report
 from slowdust.archive.files import Visited, visit
-from slowdust.archive.insert.archive import InsertArchive
+from slowdust.archive.insert.archive import InsertArchive, read_archive
 from slowdust.archive.insert.classic import measured_files, published_files
 from slowdust.archive.insert.experiment import KIND, experiment_of
 from slowdust.archive.insert.names import FileKind, parse_file
-from slowdust.archive.insert.reading import read_archive
 from slowdust.archive.insert.steps import check_steps
 from slowdust.benchmarks import measured_in_steps
 from slowdust.exchange import ForeignKind, ImportedExperiment, Mode, Option, Problem, name_of
@@ -26,14 +25,7 @@ from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 
 _OF_A_STEP = (FileKind.CLIENT, FileKind.RESULT, FileKind.RESPONSE)
-_OF_A_TABLE = (
-    FileKind.MERGED,
-    FileKind.SELECTED,
-    FileKind.RELATIVE,
-    FileKind.MERGED_RESPONSE,
-)
-_TABLES = "res"
-"""The beginning of the names of directories of tables."""
+_OF_A_TABLE = (FileKind.MERGED, FileKind.SELECTED, FileKind.RELATIVE, FileKind.MERGED_RESPONSE)
 
 
 class InsertKind:
@@ -134,11 +126,17 @@ def _archives(root: Path, folders: Sequence[Visited]) -> Iterable[ArchiveFiles]:
     homes, with_runs = set(), set()
     for file in files:
         name = parse_file(file.name)
-        kind = name.kind if name else None
-        if (home := _home(file, kind, root)) is not None:
-            homes.add(home)
+        kind, above = name.kind if name else None, file.parent
+        candidates: Iterable[Path] = ()
         if kind is FileKind.RUN:
-            with_runs.add(file.parent)
+            candidates = [above]
+            with_runs.add(above)
+        elif kind in _OF_A_TABLE:
+            # Directories of tables are called res.*
+            candidates = (above.parent if above.name.startswith("res") else above, above)
+        elif kind in _OF_A_STEP:
+            candidates = reversed(file.parents[:3])
+        homes |= {*[path for path in candidates if path == root or root in path.parents][:1]}
     kept = {home for home in homes if home in with_runs or homes.isdisjoint(home.parents)}
     archives: dict[Path | None, ArchiveFiles] = {
         home: ArchiveFiles(root, home) for home in sorted(kept)
@@ -153,16 +151,3 @@ def _archives(root: Path, folders: Sequence[Visited]) -> Iterable[ArchiveFiles]:
     for problem in (problem for folder in folders for problem in folder.problems):
         nearest(problem.path).problems.append(problem)
     return archives.values()
-
-
-def _home(file: Path, kind: FileKind | None, root: Path) -> Path | None:
-    """Return the archive that a file belongs to by its kind, not above `root`."""
-    candidates: Iterable[Path] = ()
-    if kind is FileKind.RUN:
-        return file.parent
-    if kind in _OF_A_TABLE:
-        above = file.parent.parent if file.parent.name.startswith(_TABLES) else file.parent
-        candidates = (above, file.parent)
-    elif kind in _OF_A_STEP:
-        candidates = reversed(file.parents[:3])
-    return next((path for path in candidates if path == root or root in path.parents), None)

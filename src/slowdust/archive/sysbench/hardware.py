@@ -14,13 +14,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from slowdust.archive.classic import Row
 from slowdust.formats.text import ends_whole, is_number
 
 _OF_IOSTAT = (b"r/s", b"rkB/s", b"w/s", b"wkB/s")
 _HEADER = re.compile(rb"^Device[^\n]*", re.MULTILINE)
-_HOST = re.compile(
-    rb"Linux (?P<kernel>\S+) \((?P<host>[^)]*)\)\s+(?P<month>\d\d)/(?P<day>\d\d)/(?P<year>\d{4})"
-)
+_HOST = re.compile(rb"Linux (\S+) \(([^)]*)\)\s+(\d\d)/(\d\d)/(\d{4})")
 
 
 @dataclass(frozen=True)
@@ -38,18 +37,26 @@ class Iostat:
     """The day in ISO 8601."""
 
 
+def _layout(content: bytes) -> tuple[int, list[int]] | None:
+    """Return the width of the first header, and the places of its columns of use."""
+    match = _HEADER.search(content)
+    header: Sequence[bytes] = match[0].split() if match else []
+    if not set(_OF_IOSTAT) <= set(header):
+        return None
+    return len(header), [header.index(name) for name in _OF_IOSTAT]
+
+
 def read_traffic(content: bytes) -> dict[str, float]:
     """Return the KB read and written over the file, by device."""
-    layout = _layout(content)
-    if layout is None:
+    if (layout := _layout(content)) is None:
         return {}
-    width, places = layout
+    width, (_, read_kb, _, written_kb) = layout
     sums: dict[str, float] = {}
     for line in content.split(b"\n"):
         row = line.split()
         if len(row) == width and not row[0].startswith((b"Device", b"loop")):
             try:
-                kilobytes = float(row[places[1]]) + float(row[places[3]])
+                kilobytes = float(row[read_kb]) + float(row[written_kb])
             except ValueError:
                 continue
             name = row[0].decode(errors="replace")
@@ -59,58 +66,41 @@ def read_traffic(content: bytes) -> dict[str, float]:
 
 def busiest(traffic_by_device: Mapping[str, float]) -> str | None:
     """Return the device that read and wrote most; an array before its members."""
-    devices = traffic_by_device
-    arrays = {name: sum_ for name, sum_ in devices.items() if name.startswith("md")}
-    candidates = arrays if any(arrays.values()) else devices
+    arrays = {name: sum_ for name, sum_ in traffic_by_device.items() if name.startswith("md")}
+    candidates = arrays if any(arrays.values()) else traffic_by_device
     return max(candidates, key=lambda name: candidates[name], default=None)
 
 
 def read_iostat(content: bytes, device: str) -> Iostat | None:
-    """Add up the lines that have `device` in them; return None where there are none.
-
-    The layout is that of the first header; its columns are found by their names.
-    """
-    layout = _layout(content)
-    if layout is None:
+    """Add up the lines that have `device` in them; return None where there are none."""
+    if (layout := _layout(content)) is None:
         return None
     width, places = layout
-    wanted = device.encode()
-    lines = [line for line in content.split(b"\n") if wanted in line]
+    lines = [line for line in content.split(b"\n") if device.encode() in line]
     cells = b"\n".join(lines).split()
-    if len(cells) == width * len(lines):
-        columns = [cells[place::width] for place in places]
-    else:
-        rows = [row for row in map(bytes.split, lines) if len(row) >= width]  # others are torn
-        columns = [[row[place] for row in rows] for place in places]
-    samples = len(columns[0])
+    if len(cells) != width * len(lines):  # some are torn
+        cells = [
+            cell for row in map(bytes.split, lines) if len(row) >= width for cell in row[:width]
+        ]
+    samples = len(cells) // width
     try:
-        reads, read_kb, writes, written_kb = (sum(map(float, column)) for column in columns)
+        sums = [sum(map(float, cells[place::width])) for place in places]
     except ValueError:
         return None
-    if not samples or not math.isfinite(reads + read_kb + writes + written_kb):
+    if not samples or not math.isfinite(sum(sums)):
         return None
-    sums = Iostat(samples, reads, read_kb, writes, written_kb)
+    reads, read_kb, writes, written_kb = sums
+    facts = Iostat(samples, reads, read_kb, writes, written_kb)
     if (match := _HOST.match(content)) is None:
-        return sums
-    text = {name: value.decode(errors="replace") for name, value in match.groupdict().items()}
-    day = f"{text['year']}-{text['month']}-{text['day']}"
-    return replace(sums, kernel=text["kernel"], host=text["host"], day=day)
-
-
-def _layout(content: bytes) -> tuple[int, list[int]] | None:
-    match = _HEADER.search(content)
-    header: Sequence[bytes] = match[0].split() if match else []
-    if not set(_OF_IOSTAT) <= set(header):
-        return None
-    return len(header), [header.index(name) for name in _OF_IOSTAT]
+        return facts
+    kernel, host, month, day, year = (text.decode(errors="replace") for text in match.groups())
+    return replace(facts, kernel=kernel, host=host, day=f"{year}-{month}-{day}")
 
 
 _FIELDS = 17
 _MOST_PERCENT = 101.0
 """User and system time, which are rounded each."""
 _SWITCHES, _USER, _SYSTEM = 11, 12, 13
-_OF_VMSTAT = b"swpd"
-_HEADER_OF_VMSTAT = b"procs"
 
 
 @dataclass(frozen=True)
@@ -136,54 +126,50 @@ class Vmstat:
         return self.cpu / self.samples
 
 
-def read_published_vmstat(content: bytes) -> Vmstat | None:
-    """Add up the lines by the published rule; return None where there is nothing to average."""
-    counted = [line for line in content.split(b"\n") if _OF_VMSTAT not in line][1:]
-    if counted and not counted[-1]:
-        counted.pop()  # behind the last end of a line
-    return _sum(counted, len(counted))
+@dataclass(frozen=True)
+class Cpu:
+    """Sums over the samples of vmstat by the published rule, and over nothing but samples."""
+
+    published: Vmstat
+    clean: Vmstat
 
 
-def read_clean_vmstat(content: bytes) -> Vmstat | None:
-    """Add up the samples alone, without the mean since boot; return None where there is none."""
-    rows = [row for row in content.split(b"\n") if row.lstrip()[:1].isdigit()][1:]
+def read_vmstat(content: bytes) -> Cpu | None:
+    """Add up the samples; return None where there is none."""
+    lines = content.split(b"\n")
+    published = [line for line in lines if b"swpd" not in line][1:]
+    if published and not published[-1]:
+        published.pop()  # after the last end of a line
+    rows = [row for row in lines if row.lstrip()[:1].isdigit()][1:]  # the first is since boot
     if len(b"\n".join(rows).split()) != _FIELDS * len(rows):
         rows = [row for row in rows if len(row.split()) >= _FIELDS]  # others are torn
-    possible = [row for row in rows if _is_possible(row.split())]
-    sums = _sum(possible, len(possible))
-    return sums and replace(sums, impossible=len(rows) - len(possible))
-
-
-def _is_possible(cells: Sequence[bytes]) -> bool:
-    """Return whether no number is negative or beyond all percent; kernels have printed such."""
-    negative = any(cell.startswith(b"-") for cell in cells[:_FIELDS])
-    return not negative and _number(cells, _USER, _SYSTEM) <= _MOST_PERCENT
-
-
-def _sum(lines: Sequence[bytes], samples: int) -> Vmstat | None:
-    """Add up lines; a cell that is no number counts 0, as in awk."""
-    if not samples:
+    # Kernels have printed negative numbers, and more than all percent.
+    possible = [
+        row
+        for row, cells in zip(rows, map(bytes.split, rows), strict=True)
+        if not any(cell.startswith(b"-") for cell in cells[:_FIELDS])
+        and _number(cells, _USER, _SYSTEM) <= _MOST_PERCENT
+    ]
+    if not published or not possible:
         return None
-    rows = [line for line in lines if not line.startswith(_HEADER_OF_VMSTAT)]
+    clean = Vmstat(len(possible), *_sums(possible), impossible=len(rows) - len(possible))
+    samples = [line for line in published if not line.startswith(b"procs")]
+    return Cpu(Vmstat(len(published), *_sums(samples)), clean)
+
+
+def _sums(rows: Sequence[bytes]) -> tuple[float, float]:
+    """Add up context switches and CPU time; a cell that is no number counts 0, as in awk."""
     cells = b"\n".join(rows).split()
-    if len(cells) != _FIELDS * len(rows):
-        return _sum_one_by_one(rows, samples)
     try:
-        switches, user, system = (
-            sum(map(int, cells[column::_FIELDS])) for column in (_SWITCHES, _USER, _SYSTEM)
-        )
+        if len(cells) == _FIELDS * len(rows):
+            switches, user, system = (
+                sum(map(int, cells[column::_FIELDS])) for column in (_SWITCHES, _USER, _SYSTEM)
+            )
+            return float(switches), float(user + system)
     except ValueError:
-        return _sum_one_by_one(rows, samples)
-    return Vmstat(samples, float(switches), float(user + system))
-
-
-def _sum_one_by_one(lines: Sequence[bytes], samples: int) -> Vmstat:
-    rows = [line.split() for line in lines]
-    return Vmstat(
-        samples,
-        sum(_number(row, _SWITCHES) for row in rows),
-        sum(_number(row, _USER, _SYSTEM) for row in rows),
-    )
+        pass
+    split = [row.split() for row in rows]
+    return sum(_number(r, _SWITCHES) for r in split), sum(_number(r, _USER, _SYSTEM) for r in split)
 
 
 def _number(row: Sequence[bytes], *columns: int) -> float:
@@ -218,69 +204,44 @@ _TITLE = "iostat, vmstat normalized by operation rate"
 _STORAGE = ("samp", "r/s", "rMB/s", "w/s", "wMB/s", "r/o", "rKB/o", "wKB/o", "o/s")
 _CPU = ("samp", "cs/s", "cpu/s", "cs/o", "cpu/o")
 MET_COLUMNS = (*_STORAGE, *_CPU)
-"""All columns; those of the samples are called alike in both tables."""
+"""The columns of sb.met. `o/s` is what those per operation were divided by, `cpu/o` percent of the
+host per operation/s, the first `samp` the samples of storage: one a second."""
 _KB_PER_MB = 1024
 
 
-@dataclass(frozen=True)
-class Met:
-    """The published numbers of a test, as printed, in the order of `COLUMNS`.
-
-    `o/s` is what those per operation were divided by, `cpu/o` percent of the host per operation/s.
-    """
-
-    cells: tuple[str, ...]
-
-    def __getitem__(self, column: str) -> str:
-        return self.cells[MET_COLUMNS.index(column)]
-
-    @property
-    def rate(self) -> str:
-        """Operations per second."""
-        return self["o/s"]
-
-    @property
-    def seconds(self) -> float:
-        """Samples of storage: one a second."""
-        return float(self["samp"])
-
-
-def make_met(rate: str, storage: Iostat, cpu: Vmstat) -> Met:
+def make_met(rate: str, storage: Iostat, cpu: Vmstat) -> Row:
     operations = float(rate)
     io, vm = storage.samples, cpu.samples
-    return Met(
-        (
-            f"{io}",
-            f"{storage.reads / io:.1f}",
-            f"{storage.read_kb / io / _KB_PER_MB:.1f}",
-            f"{storage.writes / io:.1f}",
-            f"{storage.written_kb / io / _KB_PER_MB:.1f}",
-            f"{storage.reads / io / operations:.3f}",
-            f"{storage.read_kb / io / operations:.3f}",
-            f"{storage.written_kb / io / operations:.3f}",
-            rate,
-            f"{vm}",
-            f"{cpu.switches / vm:.0f}",
-            f"{cpu.cpu / vm:.1f}",
-            f"{cpu.switches / vm / operations:.3f}",
-            f"{cpu.cpu / vm / operations:.6f}",
-        )
+    cells = (
+        f"{io}",
+        f"{storage.reads / io:.1f}",
+        f"{storage.read_kb / io / _KB_PER_MB:.1f}",
+        f"{storage.writes / io:.1f}",
+        f"{storage.written_kb / io / _KB_PER_MB:.1f}",
+        f"{storage.reads / io / operations:.3f}",
+        f"{storage.read_kb / io / operations:.3f}",
+        f"{storage.written_kb / io / operations:.3f}",
+        rate,
+        f"{vm}",
+        f"{cpu.switches / vm:.0f}",
+        f"{cpu.cpu / vm:.1f}",
+        f"{cpu.switches / vm / operations:.3f}",
+        f"{cpu.cpu / vm / operations:.6f}",
     )
+    return Row("", MET_COLUMNS, cells)
 
 
-def write_met(met: Met) -> str:
+def write_met(met: Row) -> str:
     width = len(_STORAGE)
     rows = (_STORAGE, met.cells[:width], (), _CPU, met.cells[width:])
     return "".join(f"{line}\n" for line in (_TITLE, *map("\t".join, rows)))
 
 
-def read_met(lines: Sequence[str]) -> Met | None:
+def read_met(lines: Sequence[str]) -> Row | None:
     """Read the numbers of a file; return None where it is empty or torn."""
-    rows = [tuple(line.split()) for line in lines]
-    values = dict(pairwise(rows))
-    storage, cpu = values.get(_STORAGE, ()), values.get(_CPU, ())
-    if len(storage) != len(_STORAGE) or len(cpu) != len(_CPU):
+    values = dict(pairwise(tuple(line.split()) for line in lines))
+    cells = (*values.get(_STORAGE, ()), *values.get(_CPU, ()))
+    met = Row("", MET_COLUMNS, cells)
+    if len(values.get(_STORAGE, ())) != len(_STORAGE) or len(cells) != len(MET_COLUMNS):
         return None
-    if not all(map(is_number, (*storage, *cpu))) or float(storage[-1]) <= 0:
-        return None
-    return Met((*storage, *cpu))
+    return met if all(map(is_number, cells)) and float(met["o/s"]) > 0 else None

@@ -6,15 +6,14 @@ how many runs there are; else nothing is made of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from slowdust.archive.classic import file_of, run_of
 from slowdust.archive.files import differing
-from slowdust.archive.sysbench import counters
+from slowdust.archive.sysbench.counters import RATIOS, Extraction, counters_of, relative
 from slowdust.archive.sysbench.run_directory import RunDirectory
-from slowdust.archive.sysbench.slices import counters_of
-from slowdust.archive.sysbench.summary_tables import Joined
+from slowdust.archive.sysbench.tables import Joined
 from slowdust.exchange import Problem
 from slowdust.store.printed import Printed
 from slowdust.store.slice import Slice
@@ -24,7 +23,7 @@ FROM_JOINED = "counters are those of a joined table: the run's own are not there
 RELATIVE = "counters are relative to the base's: only a table of relative ones is there"
 Key = tuple[str, int]
 """`FileName.common` and iteration."""
-Columns = Sequence[Mapping[str, str]]
+Columns = Sequence[Extraction]
 
 
 @dataclass
@@ -34,7 +33,6 @@ class JoinedTables:
     used: int = 0
     checked: int = 0
     problems: list[Problem] = field(default_factory=list)
-    assumed: list[str] = field(default_factory=list)
 
 
 def use_joined(
@@ -48,41 +46,46 @@ def use_joined(
     `order` are the names of the experiment's runs, the base first.
     """
     outcome = JoinedTables()
-    own: dict[Key, dict[str, Mapping[str, str]]] = {}
+    own: dict[Key, dict[str, Extraction]] = {}
     for run in runs:
         for test in run.tests.values():
             for iteration, values in test.counters.items():
                 own.setdefault((test.file.common, iteration), {})[run.name] = values
-    by_test: dict[str, list[Slice]] = {}
-    for record in records:
-        if (file := file_of(record)) is not None:
-            by_test.setdefault(file, []).append(record)
     absolute: dict[tuple[str, Key], Columns] = {}
-    missing = _missing(tables)
+    # Events that are 1 in all relative tables are those that the machine does not have: they were
+    # published so where they are -1 in all of the tables.
+    in_relative = [column for table in tables if table.relative for column in table.columns]
+    values_of = [pair for column in in_relative for pair in column.items()]
+    others = {name for name, value in values_of if float(value) != 1} | {*RATIOS}
+    missing = {name for name, _ in values_of} - others
     for table in sorted(tables, key=lambda table: (table.relative, table.file.iteration or 0)):
         key = (table.file.common, table.file.iteration or 0)
         runs_own = [own[key][run] for run in order if run in own.get(key, {})]
-        beside = absolute.get((table.tag, key), [])
+        sources = absolute.get((table.tag, key), [])
         if not table.relative:
-            absolute[table.tag, key] = beside = _sources(table.columns, runs_own)
-        if runs_own or (table.relative and beside):
+            absolute[table.tag, key] = sources = _sources(table.columns, runs_own)
+        if runs_own or (table.relative and sources):
             outcome.checked += 1
-            outcome.problems += _compared(table, beside or runs_own)
-        elif wrong := _give(table, missing, order, by_test.get(table.file.common, [])):
+            outcome.problems += _compared(table, sources or runs_own)
+            continue
+        of_test = [record for record in records if file_of(record) == table.file.common]
+        columns: Columns = table.columns
+        if table.relative:
+            kept = [{name: each[name] for name in each if name not in missing} for each in columns]
+            columns = [{name: "1" for column in kept for name in column}, *kept]  # the base's are 1
+        if wrong := _give(table, columns, order, of_test):
             outcome.problems.append(Problem(table.path, wrong))
         else:
             outcome.used += 1
-    if outcome.used:
-        outcome.assumed.append("join*: columns without names, taken to be the runs in their order")
     return outcome
 
 
 def _compared(table: Joined, sources: Columns) -> Iterator[Problem]:
-    """Compare a relative table with all sources: with fewer columns it is not known of which."""
+    """Compare a table with all sources: with fewer columns it is not known of which."""
     source = "sb.perf.hw"
     if table.relative:
         base, *others = sources
-        sources = [counters.relative(other, base) for other in others]
+        sources = [relative(other, base) for other in others]
         source = "join*.abs or sb.perf.hw"
     if len(sources) == len(table.columns):
         pairs = enumerate(zip(table.columns, sources, strict=True), start=1)
@@ -97,7 +100,7 @@ def _compared(table: Joined, sources: Columns) -> Iterator[Problem]:
 def _sources(columns: Columns, own: Columns) -> Columns:
     """Return for each column the run's own counters that it is most like, or else itself."""
     left = list(own)
-    sources: list[Mapping[str, str]] = []
+    sources: list[Extraction] = []
     for column in columns:
         source = max(left, key=lambda other: len(column.items() & other.items()), default=column)
         left = [other for other in left if other is not source]
@@ -105,25 +108,10 @@ def _sources(columns: Columns, own: Columns) -> Columns:
     return sources
 
 
-def _missing(tables: Sequence[Joined]) -> set[str]:
-    """Return the events that are 1 in all relative tables, which the machine does not have.
-
-    They were published so where they are -1 in all of the tables.
-    """
-    columns = [column for table in tables if table.relative for column in table.columns]
-    values = [pair for column in columns for pair in column.items()]
-    others = {name for name, value in values if float(value) != 1}
-    return {name for name, _ in values if name not in others and not counters.is_ratio(name)}
-
-
 def _give(
-    table: Joined, missing: set[str], order: Sequence[str], records: Sequence[Slice]
+    table: Joined, columns: Columns, order: Sequence[str], records: Sequence[Slice]
 ) -> str | None:
     """Give the counters to the slices of the table's test; else return why not, in words."""
-    columns: Columns = table.columns
-    if table.relative:
-        kept = [{name: each[name] for name in each if name not in missing} for each in columns]
-        columns = [{name: "1" for column in kept for name in column}, *kept]  # the base's are 1
     if len(columns) != len(order):
         return f"which of {counted(len(order), 'run')} its columns are of is not known"
     by_run: dict[str, list[tuple[Slice, Printed]]] = {}

@@ -10,14 +10,13 @@ from typing import Any
 
 from slowdust.analysis.model import Report
 from slowdust.archive.files import Packed
-from slowdust.archive.sysbench.arrangement import arrange
 from slowdust.archive.sysbench.classic import measured_files, published_files
-from slowdust.archive.sysbench.directories import Directory, scan
+from slowdust.archive.sysbench.directories import Directory, arrange, scan
 from slowdust.archive.sysbench.experiment import make_experiment
 from slowdust.archive.sysbench.names import parse_file
-from slowdust.archive.sysbench.output import ScanRule
+from slowdust.archive.sysbench.rates import ScanRule
 from slowdust.archive.sysbench.run_directory import RunDirectory, read_runs, reads
-from slowdust.archive.sysbench.summary_tables import is_table
+from slowdust.archive.sysbench.tables import Joined, is_table
 from slowdust.benchmarks import measured_in_steps
 from slowdust.benchmarks.sysbench import SYSBENCH
 from slowdust.exchange import ForeignKind, ImportedExperiment, Mode, Option, Problem
@@ -25,7 +24,6 @@ from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from slowdust.temporary import temporary_folder
 
-_NOTHING_BESIDE = "there are neither runs nor rates beside it"
 _OWN = re.compile(
     r"(?:sb|qps\.abs|qps\.rel|o\.met|o\.qps\.(?:abs|rel)|join\d+|conf\.diff)(?:\..*)?"
     r"|o\.sum\.\w+\.(?:abs|rel)|met\..+\.txt"
@@ -70,18 +68,14 @@ slowdust import sysbench archive --compat --device md2
     def find(
         self, roots: Sequence[Path], mode: Mode, options: Mapping[str, Any], foreign: ForeignKind
     ) -> list[_Candidate]:
-        scan_rule = _SCAN_RULES[options["scan"]] if options["scan"] else None
         with temporary_folder() as place:
             directories = scan(roots, foreign, Packed(place))
             # All files are read at once, so that two processes share them.
             names = {path: names for home in directories for path, names in home.runs.items()}
             runs = {run.path: run for run in read_runs(names, options["device"])}
-        parts = arrange(directories, runs)
         return [
-            _Candidate(
-                part, [runs[path] for path in part.runs], mode, scan_rule, options["clients"]
-            )
-            for part in parts
+            _Candidate(part, [runs[path] for path in part.runs], mode, options)
+            for part in arrange(directories, runs)
         ]
 
     def writes(self, slices: Sequence[Slice]) -> bool:
@@ -100,8 +94,7 @@ class _Candidate:
     directory: Directory
     runs: list[RunDirectory]
     mode: Mode
-    scan_rule: ScanRule | None
-    clients: int | None
+    options: Mapping[str, Any]
 
     @property
     def title(self) -> str | None:
@@ -109,9 +102,14 @@ class _Candidate:
 
     @property
     def problems(self) -> list[Problem]:
-        alone = [Problem(table.path, _NOTHING_BESIDE) for table in self.directory.tables.joined]
+        nothing = "there are neither runs nor rates beside it"
+        joined = self.directory.tables.of_kind(Joined)
         of_runs = [problem for run in self.runs for problem in run.problems]
-        return [*self.directory.problems, *alone, *of_runs]
+        return [
+            *self.directory.problems,
+            *(Problem(table.path, nothing) for table in joined),
+            *of_runs,
+        ]
 
     @property
     def by_products(self) -> Mapping[str, int]:
@@ -123,6 +121,6 @@ class _Candidate:
             self.directory,
             self.runs,
             mode=self.mode,
-            scan_rule=self.scan_rule,
-            given_clients=self.clients,
+            scan_rule=_SCAN_RULES.get(self.options["scan"]),
+            given_clients=self.options["clients"],
         )

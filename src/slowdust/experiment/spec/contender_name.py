@@ -18,8 +18,8 @@ from slowdust.builds.sources import amalgamation
 from slowdust.dbms import engine_names
 from slowdust.dbms.environment import ALLOCATORS, Environment, parse_environment
 from slowdust.errors import UsageError
+from slowdust.experiment.spec.server_url import ServerUrl, is_url, parse_url
 from slowdust.places import named_path
-from slowdust.remote.url import ServerUrl, is_url, parse_url
 
 _CONFIG = r"(?::(?P<config>[A-Za-z0-9._/-]+))?"
 _NAMED = re.compile(

@@ -6,20 +6,22 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from slowdust.archive.classic import Row
 from slowdust.archive.insert import client
 from slowdust.archive.insert.client import COLUMNS
 from slowdust.archive.insert.names import (
+    SEQUENCES,
     FileKind,
     FileName,
+    Steps,
     in_order,
     main_role,
+    name_steps,
     parse_file,
     rate_of,
     step_of_directory,
 )
-from slowdust.archive.insert.reading import SEQUENCES, Steps, name_steps
 from slowdust.archive.insert.tables import (
-    Row,
     merged_row,
     read_groups,
     read_result,

@@ -28,6 +28,7 @@ from slowdust.experiment.spec.errors import (
     placed,
     read_toml,
 )
+from slowdust.experiment.spec.server_url import is_url, parse_url
 from slowdust.experiment.workload.file import WorkloadFile
 from slowdust.experiment.workload.replay.catalog import CatalogTable, read_catalog
 from slowdust.experiment.workload.replay.grouping import Grouped, Replayed, grouped
@@ -36,7 +37,6 @@ from slowdust.experiment.workload.sql import syntax_tree
 from slowdust.experiment.workload.workload import check_tables, checked_workload
 from slowdust.formats.statements import CellError, Seen, read_export, read_log, seen_in
 from slowdust.places import check_regular, named_path
-from slowdust.remote.url import is_url, parse_url
 from slowdust.wording import counted
 
 _NO_TABLE = "it uses no table of the schema whose name is one of a workload"

@@ -8,7 +8,7 @@ import pytest
 
 from slowdust.dbms.access import Verify
 from slowdust.errors import UsageError
-from slowdust.remote.url import is_url, parse_url
+from slowdust.experiment.spec.server_url import is_url, parse_url
 
 
 @pytest.mark.parametrize(

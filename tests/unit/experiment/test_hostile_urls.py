@@ -6,7 +6,7 @@ import pytest
 
 from slowdust.addresses import shown, without_secrets, without_secrets_of
 from slowdust.errors import UsageError
-from slowdust.remote.url import parse_url
+from slowdust.experiment.spec.server_url import parse_url
 
 
 @pytest.mark.parametrize(

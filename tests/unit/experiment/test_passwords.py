@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from slowdust.errors import UsageError
-from slowdust.remote.passwords import find_password
-from slowdust.remote.url import parse_url
+from slowdust.experiment.passwords import find_password
+from slowdust.experiment.spec.server_url import parse_url
 
 
 @pytest.fixture(autouse=True)
