@@ -16,6 +16,7 @@ from slowdust.experiment.clock import MACHINE, Clock
 from slowdust.experiment.contender import RunningContender, explain_failure
 from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.experiment.engine.maintenance import carry_out
+from slowdust.experiment.engine.schedule import in_turn
 from slowdust.experiment.view import View
 from slowdust.instances.owner import instances_root
 from slowdust.instances.programs import InstanceError
@@ -129,14 +130,18 @@ class Contenders:
             for contender in before:
                 contender.failed = None
 
-    def for_each(self, action: Callable[[RunningContender], object]) -> None:
-        """Carry out an action on every contender that has not failed; whoever fails drops out."""
-        for contender in self.running():
+    def for_each(self, action: Callable[[RunningContender], object], turn: int = 0) -> None:
+        """Carry out an action on every contender that has not failed; whoever fails drops out.
+
+        The order is A B in even turns and B A in odd ones: memory and caches of a server cool while
+        others are started and loaded.
+        """
+        for contender in in_turn(self.running(), turn):
             with self.guard(contender):
                 action(contender)
 
-    def start(self) -> None:
-        self.for_each(self._start)
+    def start(self, turn: int = 0) -> None:
+        self.for_each(self._start, turn)
 
     def stop(self) -> None:
         """Stop all servers in order and keep their logs."""

@@ -358,28 +358,37 @@ def test_what_has_no_verdict_needs_another_start() -> None:
     assert undecided_steps(counts_by_step(counts), ["a", "b"]) == {Step("micro", "insert", 1)}
 
 
-def with_calls(*calls: int) -> list[Count]:
-    """Return counts of ten operations each, with these system calls in all."""
+def with_calls(*starts: Sequence[int]) -> list[Count]:
+    """Return counts of ten operations each, with these system calls in all, start by start."""
     [count] = synthetic_counts([A], ["scan"], incarnations=1, repeats=1)
     return [
-        replace(count, run=CountedRun(operations=10, own={INSTRUCTIONS: 1_000, SYSTEM_CALLS: each}))
-        for each in calls
+        replace(
+            count,
+            place=replace(count.place, incarnation=start, repeat=repeat),
+            run=CountedRun(operations=10, own={INSTRUCTIONS: 1_000, SYSTEM_CALLS: each}),
+        )
+        for start, counts in enumerate(starts, 1)
+        for repeat, each in enumerate(counts)
     ]
 
 
 @pytest.mark.parametrize(
     ("base", "other", "found"),
     [
-        ((40, 40), (50, 50), [SYSTEM_CALLS]),
-        ((40, 42, 41), (50, 49, 51), [SYSTEM_CALLS]),
-        ((50, 51), (40, 40), [SYSTEM_CALLS]),
-        ((40, 41), (41, 41), []),
+        ([[40, 40]], [[50, 50]], [SYSTEM_CALLS]),
+        ([[40, 41, 41]], [[400, 401, 401]], [SYSTEM_CALLS]),
+        # Three starts say how much starts vary.
+        ([[40, 42], [41], [41]], [[50, 49], [50], [51]], [SYSTEM_CALLS]),
+        ([[50], [51], [50]], [[40], [40], [40]], [SYSTEM_CALLS]),
+        ([[40], [41]], [[41], [41]], []),
         # Reads of rows that were not cached differ between equal builds, by chance all one way.
-        ((80, 170), (240, 720), []),
-        ((), (40, 40), []),
+        ([[80], [170]], [[240], [720]], []),
+        ([[59, 35, 42, 34]], [[115, 92, 88, 89]], []),
+        ([[59, 35], [95, 82], [60, 50]], [[115, 92], [70, 75], [130, 125]], []),
+        ([], [[40], [40]], []),
     ],
 )
-def test_system_calls_differ_if_their_ranges_are_farther_apart_than_wide(
-    base: Sequence[int], other: Sequence[int], found: list[str]
+def test_system_calls_differ_if_they_stand_clear_of_what_starts_and_counts_vary_by(
+    base: Sequence[Sequence[int]], other: Sequence[Sequence[int]], found: list[str]
 ) -> None:
     assert differing_events(with_calls(*base), with_calls(*other)) == found

@@ -56,12 +56,13 @@ class PretendedContenders:
         self.warnings: list[str] = []
         self._pages = iter(pages or [])
 
-    def for_each(self, action: Callable[[SimpleNamespace], object]) -> None:
+    def for_each(self, action: Callable[[SimpleNamespace], object], turn: int = 0) -> None:
+        del turn
         for contender in self.all:
             action(contender)
 
-    def start(self) -> None:
-        pass
+    def start(self, number: int) -> None:
+        del number
 
     def running(self) -> list[SimpleNamespace]:
         return self.all

@@ -2,7 +2,13 @@ import random
 
 import pytest
 
-from slowdust.experiment.engine.schedule import Budget, block_order, rounds, turns_left
+from slowdust.experiment.engine.schedule import (
+    Budget,
+    block_order,
+    following_order,
+    rounds,
+    turns_left,
+)
 
 
 @pytest.mark.parametrize("contenders", [1, 2, 3, 7])
@@ -46,3 +52,11 @@ def test_a_usual_budget_affords_six_incarnations() -> None:
     assert rounds(60.0, 2) == 6
     assert rounds(600.0, 42) == 3
     assert rounds(36000.0, 1) == 6
+
+
+@pytest.mark.parametrize("contenders", [2, 3, 5])
+def test_two_blocks_give_each_contender_each_place_and_its_opposite(contenders: int) -> None:
+    first = block_order(contenders, random.Random(3))
+    second = following_order(first)
+    assert second == second[::-1]
+    assert second[:contenders] == first[:contenders][::-1]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.experiment.engine.loop import measure
-from slowdust.experiment.engine.schedule import block_order
+from slowdust.experiment.engine.schedule import block_order, following_order
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.passes.slices import TimedSlices, method_of_slices
 from slowdust.experiment.spec.spec import Spec, parse_spec
@@ -102,9 +102,11 @@ def test_seed_step_and_start_decide_the_order_of_slices(run: Run) -> None:
     for start in range(1, step.turns_done + 1):
         rng = random.Random(f"7/scan@1/{start}")
         places = [s.place for s in step.slices if s.place.incarnation == start]
+        order: list[int] = []
         for block in range(1 + max(place.block for place in places)):
+            order = following_order(order) if block % 2 else block_order(2, rng)
             own = sorted((p.slot, p.contender) for p in places if p.block == block)
-            assert [name for _, name in own] == [NAMES[i] for i in block_order(2, rng)]
+            assert [name for _, name in own] == [NAMES[i] for i in order]
 
 
 def test_an_experiment_that_ended_measures_nothing_again(run: Run) -> None:
@@ -114,3 +116,11 @@ def test_an_experiment_that_ended_measures_nothing_again(run: Run) -> None:
     journal = run(again, spec)
     (step,) = journal.steps
     assert step.slices == first.steps[0].slices
+
+
+def test_every_other_start_and_load_has_the_reverse_order(run: Run) -> None:
+    machine = machine_of({})
+    run(machine, spec_of(["scan"], budget="20s", slice="100ms"))
+    for what, turns in (("starting", 4), ("loading", 2)):
+        order = [text.split()[1] for text in machine.phases if text.startswith(what)]
+        assert order == [*NAMES, *reversed(NAMES)] * (turns // 2)

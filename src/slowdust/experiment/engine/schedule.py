@@ -37,6 +37,15 @@ def block_order(contenders: int, rng: random.Random) -> list[int]:
     return order + order[::-1]
 
 
+def following_order(order: list[int]) -> list[int]:
+    """Return the order of the block after one of `block_order`: B A A B after A B B A.
+
+    The outer contender's slices each come after a pause, one of the inner contender's does not.
+    """
+    half = len(order) // 2
+    return order[half:] + order[:half]
+
+
 def in_turn(contenders: Sequence[T], number: int) -> list[T]:
     """Return contenders in the order of turn `number`: A B in even ones, B A in odd ones."""
     return [*contenders] if number % 2 == 0 else [*contenders[::-1]]

@@ -83,7 +83,7 @@ class SteppedTests(Tests[OpenStep], Lane[OpenStep]):
 
     def run(self, start: Start, go: Go[OpenStep]) -> None:
         """Start the servers; all contenders take part again, in tables yet to be made."""
-        self._contenders.start()
+        self._contenders.start(start.number - 1)
         self._number, self._level = start.number, None
         self.without_tables.clear()
         go(start, self)

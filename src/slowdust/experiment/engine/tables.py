@@ -64,11 +64,12 @@ class LoadedTables:
         self._unchanged = False
         self._incarnation = 0
         self._loaded_in = 0
+        self._loads = 0
 
     def start(self, incarnation: int) -> None:
         """Start all servers; load the tables that are not as they were loaded, or were for long."""
         self._incarnation = incarnation
-        self._contenders.start()
+        self._contenders.start(incarnation - 1)
         if not self._may_stay() or not self._stay():
             self.load()
 
@@ -118,7 +119,7 @@ class LoadedTables:
         self._until_alike(WRITES, lambda: self.tidy(budget))
 
     def tidy(self, budget: Second) -> None:
-        self._contenders.for_each(self._maintain)
+        self._contenders.for_each(self._maintain, self._loads - 1)
         self._wait_until_idle(WRITES, longest_wait(self._rows, budget / _FULL_RUN))
 
     def revive(self, contender: RunningContender) -> None:
@@ -155,7 +156,8 @@ class LoadedTables:
         self.maintain_one(contender, self._contenders.driver)
 
     def _load_all(self) -> None:
-        self._contenders.for_each(self._load)
+        self._contenders.for_each(self._load, self._loads)
+        self._loads += 1
         self._wait_until_idle("load", SHORTEST_WAIT)
 
     def _wait_until_idle(self, after: str, limit: Second) -> None:
