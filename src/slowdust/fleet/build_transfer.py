@@ -46,7 +46,7 @@ class PushedFolder(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def place(self) -> Path:
-        """Its place in this machine's cache; no name may lead elsewhere.
+        """The place in this machine's cache; no name may lead elsewhere.
 
         Raises:
             SlowdustError: it is no folder of a cache.

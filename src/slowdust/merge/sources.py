@@ -39,7 +39,7 @@ class Source:
     given: str | None = None
     """The user's name for it, for errors; its experiment's name where it is None."""
     path: str | None = None
-    """Its recorded path, such as that of a bundle; that of its folder where it is None."""
+    """The recorded path, such as that of a bundle; that of its folder where it is None."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Records:
 
     @cached_property
     def identities(self) -> frozenset[tuple[object, ...]]:
-        """Its slices: their places without the numbers that merging changes, and moments."""
+        """The place of each slice, without numbers that merging changes, and its moment."""
 
         def identity(record: Slice) -> tuple[object, ...]:
             place = record.place

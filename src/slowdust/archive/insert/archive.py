@@ -9,9 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slowdust.archive.classic import Row
-from slowdust.archive.files import TWICE, Cell, Unusable, differing, read_shared, size_of
-from slowdust.archive.insert import client
-from slowdust.archive.insert.client import ClientOutput, ResponseTimes
+from slowdust.archive.files import (
+    TWICE,
+    Cell,
+    Files,
+    Unusable,
+    differing,
+    read_shared,
+    size_of,
+)
 from slowdust.archive.insert.names import (
     FileKind,
     FileName,
@@ -25,16 +31,20 @@ from slowdust.archive.insert.names import (
 from slowdust.archive.insert.tables import (
     NUMBERS,
     RUN_TABLE,
+    ClientOutput,
+    ResponseTimes,
     StepResult,
     merged_row,
+    read_client,
     read_groups,
+    read_merged,
     read_result,
     read_steps,
+    read_sum,
     relative_rows,
 )
-from slowdust.exchange import ForeignKind, Problem
+from slowdust.exchange import ForeignKind
 from slowdust.formats.text import DamagedError, beginning, lines_of, read_content
-from slowdust.store.manifest import Fate
 from slowdust.units import Second, known
 from slowdust.wording import counted
 
@@ -97,7 +107,7 @@ class MergedTables:
 
 
 @dataclass
-class InsertArchive:
+class InsertArchive(Files):
     """The content of a directory."""
 
     path: Path
@@ -112,16 +122,10 @@ class InsertArchive:
     cut_tables: dict[str, int] = field(default_factory=dict)
     """Run with a damaged file o.sum -> how many steps it has, if that is known."""
     merged_tables: list[MergedTables] = field(default_factory=list)
-    used: int = 0
-    """Number of files that something was read from."""
-    by_products: Counter[str] = field(default_factory=Counter)
-    """Kind of file -> how many of it are known, and of no use here."""
-    problems: list[Problem] = field(default_factory=list)
     folders: dict[Path, set[str]] = field(default_factory=dict)
     """Directory -> names of those below it that have files of use."""
 
     def step(self, tag: str, step: str) -> ArchivedStep:
-        """Return that step of that run, which may be new."""
         run = without_size(tag)
         self.tags.setdefault(run, tag)
         return self.runs.setdefault(run, {}).setdefault(step, ArchivedStep())
@@ -131,17 +135,7 @@ class InsertArchive:
 
     @property
     def all_steps(self) -> list[tuple[str, ArchivedStep]]:
-        """The steps of all runs, each with its name."""
         return [pair for steps in self.runs.values() for pair in steps.items()]
-
-    def use(self, path: Path, damage: Sequence[str] = ()) -> None:
-        """Note a file of which something is used, but not the parts that `damage` names."""
-        self.used += 1
-        if damage:
-            self.problems.append(Problem(path, "; ".join(damage), Fate.PARTLY))
-
-    def skip(self, path: Path, reason: str) -> None:
-        self.problems.append(Problem(path, reason))
 
     def folder_of(self, path: Path) -> str:
         return str(path.parent.relative_to(self.path))
@@ -255,7 +249,7 @@ def _read_some(requests: Sequence[tuple[Path, FileName]]) -> list[_File | Unusab
             answers.append(Unusable(str(error)))
             continue
         if name.kind is FileKind.CLIENT:
-            output = client.read(content)
+            output = read_client(content)
             whole = output and _File(path, name, [], torn=False, output=output)
             answers.append(whole or Unusable("no whole row"))
         else:
@@ -303,7 +297,7 @@ def _take_result(archive: InsertArchive, file: _File) -> None:
 def _take_response(archive: InsertArchive, file: _File) -> None:
     if (step := _step_of(archive, file)) is None:
         return
-    if (histogram := client.read_sum(file.lines)) is None:
+    if (histogram := read_sum(file.lines)) is None:
         archive.skip(file.path, "no sum of the clients")
         return
     step.response_times[file.role] = histogram
@@ -311,7 +305,7 @@ def _take_response(archive: InsertArchive, file: _File) -> None:
 
 
 def _take_merged_response(archive: InsertArchive, file: _File) -> None:
-    longest_by_tag, damaged = client.read_merged(file.lines)
+    longest_by_tag, damaged = read_merged(file.lines)
     names = (path.name for path in file.path.parent.iterdir())
     beside = [
         name.removeprefix("mrg.").partition(".rt.")[0] for name in names if name.startswith("mrg.")
@@ -464,7 +458,6 @@ def _cells(there: Row, expected: Row) -> Iterator[Cell]:
 
 
 def _take_relative(archive: InsertArchive, file: _File) -> None:
-    """Compare a file rel with mrg; nothing is taken from it."""
     groups, damaged = read_groups(file.lines)
     there = {without_size(row.run): row for group in groups for row in group}
     step, folder = file.step, archive.folder_of(file.path)

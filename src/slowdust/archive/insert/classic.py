@@ -89,7 +89,6 @@ class SummaryColumn:
     """Inserts per second of all clients; None for a step without queries."""
 
     def rate(self, tag: str) -> int:
-        """Return the rate of the step: queries per second, or else inserts."""
         return int(self.rows[tag]["ips" if self.target is None else "qps"])
 
     def inserts(self, tag: str) -> int:
@@ -294,7 +293,6 @@ def measured_files(manifest: Manifest, report: Report, slices: Sequence[Slice]) 
 
 
 def _classic_names(tests: Sequence[str]) -> dict[str, str]:
-    """Return the classic name of each step: those with queries are numbered."""
     names: dict[str, str] = {}
     for test in tests:
         step = INSERT.test(test)

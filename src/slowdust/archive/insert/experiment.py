@@ -1,22 +1,48 @@
-"""An archive of the Insert Benchmark as an experiment of the store."""
+"""Archives of the Insert Benchmark, as experiments of the store.
+
+An archive is the directory of the files o.sum; tables and run directories below belong to it.
+Without such files it is the parent of the tables' directories (res.*), or of the runs'.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from statistics import median
+from typing import Any
 
 import msgspec
 
 import slowdust
+from slowdust.analysis.model import Report
 from slowdust.archive.classic import ClassicTable, Row
-from slowdust.archive.files import recorded
-from slowdust.archive.insert.archive import InsertArchive
-from slowdust.archive.insert.names import in_order, main_role, rate_of, without_size
-from slowdust.archive.insert.steps import StepOfRun, correction, slice_of
+from slowdust.archive.files import Visited, recorded, visit
+from slowdust.archive.insert.archive import InsertArchive, read_archive
+from slowdust.archive.insert.classic import measured_files, published_files
+from slowdust.archive.insert.names import (
+    FileKind,
+    in_order,
+    main_role,
+    parse_file,
+    rate_of,
+    without_size,
+)
+from slowdust.archive.insert.steps import StepOfRun, check_steps, correction, slice_of
 from slowdust.archive.insert.tables import MERGED_TABLES, RUN_TABLE, SEPARATOR
 from slowdust.archive.runs import by_version, facts_of, order_of_runs, titles_of, undecoded
-from slowdust.exchange import MARGIN, ImportedExperiment, Mode
+from slowdust.benchmarks import measured_in_steps
+from slowdust.exchange import (
+    MARGIN,
+    ForeignKind,
+    ImportedExperiment,
+    Mode,
+    Option,
+    Problem,
+    name_of,
+)
 from slowdust.formats.text import readable
 from slowdust.store.manifest import Imported, Manifest, Method
 from slowdust.store.printed import PRINTED_SCHEMA
@@ -187,3 +213,131 @@ def _merged(archive: InsertArchive, runs: Iterable[str]) -> Iterator[ClassicTabl
         yield ClassicTable(
             kind=MERGED_TABLES, tag="", runs=lines, rows=in_order(steps), folder=tables.folder
         )
+
+
+_OF_A_STEP = (FileKind.CLIENT, FileKind.RESULT, FileKind.RESPONSE)
+_OF_A_TABLE = (FileKind.MERGED, FileKind.SELECTED, FileKind.RELATIVE, FileKind.MERGED_RESPONSE)
+
+
+class InsertKind:
+    """Archives of the Insert Benchmark."""
+
+    name = KIND
+    summary = "Results of the Insert Benchmark: o.sum, mrg, o.ib ..."
+    help = """\
+Import results of the Insert Benchmark: o.sum, mrg, rel, o.ib, o.res, in any mixture.
+
+DIR is searched at any depth; each directory with files o.sum, or the one that holds tables
+(res.*) or run directories alone, becomes one experiment. Without --compat the rates are those
+of the clients' own output where that is there.
+
+\b
+slowdust import iibench archive/ibench.jan2021
+"""
+    options: Sequence[Option] = (
+        Option("--clients", "Number of clients.  [as in the files]", least=1),
+    )
+
+    def owns(self, file: str) -> bool:
+        return parse_file(file) is not None
+
+    def reads(self, file: str) -> bool:
+        name = parse_file(file)
+        return name is not None and name.kind not in (FileKind.SELECTION, FileKind.BY_PRODUCT)
+
+    def find(
+        self, roots: Sequence[Path], mode: Mode, options: Mapping[str, Any], foreign: ForeignKind
+    ) -> list[_Directory]:
+        return [_Directory(files, mode, options["clients"], foreign) for files in scan(roots)]
+
+    def writes(self, slices: Sequence[Slice]) -> bool:
+        return any(measured_in_steps(record.place.benchmark) for record in slices)
+
+    def files(self, manifest: Manifest, report: Report, slices: Sequence[Slice]) -> dict[Path, str]:
+        if manifest.imported is None:
+            return measured_files(manifest, report, slices)
+        return published_files(manifest, slices)
+
+
+@dataclass
+class ArchiveFiles:
+    """The files of an archive, or those in none."""
+
+    root: Path
+    """The directory that was given to the import."""
+    home: Path | None
+    """The archive's directory; None for files that are in none."""
+    paths: list[Path] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    """Problems of everything that cannot be read at all."""
+
+
+@dataclass(frozen=True)
+class _Directory:
+    """The directory of an archive; its files are read when they are needed."""
+
+    files: ArchiveFiles
+    mode: Mode
+    clients: int | None
+    foreign: ForeignKind
+
+    @cached_property
+    def archive(self) -> InsertArchive:
+        archive = read_archive(self.files.home or self.files.root, self.files.paths, self.foreign)
+        archive.problems = [*check_steps(archive, self.mode), *self.files.problems]
+        return archive
+
+    @property
+    def title(self) -> str | None:
+        home = self.files.home
+        return None if home is None else name_of(home, self.files.root)
+
+    @property
+    def problems(self) -> list[Problem]:
+        return self.archive.problems
+
+    @property
+    def by_products(self) -> Mapping[str, int]:
+        return self.archive.by_products
+
+    def experiment(self, name: str) -> ImportedExperiment | None:
+        return experiment_of(self.archive, name, self.mode, self.clients)
+
+
+def scan(roots: Iterable[Path]) -> list[ArchiveFiles]:
+    visited: dict[Path, list[Visited]] = {}
+    for root, folder, _ in visit(roots):
+        visited.setdefault(root, []).append(folder)
+    return [files for root, folders in visited.items() for files in _archives(root, folders)]
+
+
+def _archives(root: Path, folders: Sequence[Visited]) -> Iterable[ArchiveFiles]:
+    files = [folder.path / name for folder in folders for name in folder.names]
+    homes, with_runs = set(), set()
+    for file in files:
+        name = parse_file(file.name)
+        kind, above = name.kind if name else None, file.parent
+        candidates: Iterable[Path] = ()
+        if kind is FileKind.RUN:
+            candidates = [above]
+            with_runs.add(above)
+        elif kind in _OF_A_TABLE:
+            # Directories of tables are called res.*
+            candidates = (above.parent if above.name.startswith("res") else above, above)
+        elif kind in _OF_A_STEP:
+            candidates = reversed(file.parents[:3])
+        homes |= {*[path for path in candidates if path == root or root in path.parents][:1]}
+    kept = {home for home in homes if home in with_runs or homes.isdisjoint(home.parents)}
+    archives: dict[Path | None, ArchiveFiles] = {
+        home: ArchiveFiles(root, home) for home in sorted(kept)
+    }
+
+    def nearest(path: Path) -> ArchiveFiles:
+        home = next((folder for folder in path.parents if folder in kept), None)
+        return archives.setdefault(home, ArchiveFiles(root, home))
+
+    for file in files:
+        nearest(file).paths.append(file)
+    for problem in (problem for folder in folders for problem in folder.problems):
+        nearest(problem.path).problems.append(problem)
+    return archives.values()

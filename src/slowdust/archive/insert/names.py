@@ -91,7 +91,6 @@ def parse_file(name: str) -> FileName | None:
 
 
 def is_of_no_clients(name: str) -> bool:
-    """Return whether a file of a step has 0 clients in its name, as no step can have run."""
     return re.match(_OF_NO_CLIENTS, name) is not None
 
 
@@ -192,7 +191,6 @@ def name_steps(tables: Sequence[Rows], named: tuple[str, ...]) -> list[Steps | N
 
 def _steps_of(rows: Rows, around: Sequence[tuple[str, ...]]) -> Steps | None:
     def fits(sequence: tuple[str, ...]) -> bool:
-        """Return whether the steps with queries are the same."""
         return 0 < len(rows) <= len(sequence) and all(
             row is None or bool(row.number("qps")) == (rate_of(step) is not None)
             for row, step in zip(rows, sequence, strict=False)

@@ -19,9 +19,15 @@ import numpy as np
 from slowdust.archive.classic import Classic, Row
 from slowdust.archive.files import Cell, differing
 from slowdust.archive.insert.archive import ArchivedStep, InsertArchive
-from slowdust.archive.insert.client import ROLES, ClientOutput
 from slowdust.archive.insert.names import FileKind, main_role, parse_file, rate_of
-from slowdust.archive.insert.tables import RUN_TABLE, StepResult, rate_kept, row_of_values
+from slowdust.archive.insert.tables import (
+    ROLES,
+    RUN_TABLE,
+    ClientOutput,
+    StepResult,
+    rate_kept,
+    row_of_values,
+)
 from slowdust.benchmarks.insert import INSERT
 from slowdust.exchange import Mode, Problem
 from slowdust.formats.text import number_of

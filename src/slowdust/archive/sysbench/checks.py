@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from slowdust.archive.classic import ClassicTable, Row, relative_cells
+from slowdust.archive.classic import ClassicTable, Row, file_of, relative_cells, run_of
 from slowdust.archive.files import Cell, differing
-from slowdust.archive.sysbench.hardware import MET_COLUMNS, make_met
+from slowdust.archive.sysbench.counters import RATIOS, Extraction, counters_of, relative
 from slowdust.archive.sysbench.names import (
     LOAD_BLOCK,
     block_name,
@@ -23,6 +24,7 @@ from slowdust.archive.sysbench.names import (
 )
 from slowdust.archive.sysbench.rates import Rate, ScanRules, rate_of
 from slowdust.archive.sysbench.run_directory import ArchivedTest, RunDirectory
+from slowdust.archive.sysbench.run_files import MET_COLUMNS, make_met
 from slowdust.archive.sysbench.slices import published_met
 from slowdust.archive.sysbench.tables import (
     ABSENT,
@@ -43,6 +45,8 @@ from slowdust.archive.sysbench.tables import (
 from slowdust.exchange import Problem
 from slowdust.formats.text import beginning
 from slowdust.store.manifest import Fate
+from slowdust.store.printed import Printed
+from slowdust.store.slice import Slice
 from slowdust.wording import counted
 
 
@@ -66,7 +70,7 @@ def published_numbers(runs: Iterable[RunDirectory], scan: ScanRules) -> Publishe
     numbers = Published({}, {})
     for run in runs:
         for test in run.tests.values():
-            published = rate_of(test, scan.rule(run.name))
+            published = rate_of(test, scan(run.name).rule)
             if published is None:
                 continue
             common = test.file.common
@@ -81,7 +85,7 @@ def published_numbers(runs: Iterable[RunDirectory], scan: ScanRules) -> Publishe
 def check_runs(runs: Iterable[RunDirectory], scan: ScanRules) -> Iterator[Problem]:
     for run in runs:
         for test in run.tests.values():
-            published = rate_of(test, scan.rule(run.name))
+            published = rate_of(test, scan(run.name).rule)
             if published is not None:
                 for kind, cells, source in _made_files(test, published):
                     yield from differing(run.path / test.names[kind], cells, source)
@@ -96,7 +100,6 @@ def check_runs(runs: Iterable[RunDirectory], scan: ScanRules) -> Iterator[Proble
 
 
 def _made_files(test: ArchivedTest, published: Rate) -> Iterator[tuple[str, list[Cell], str]]:
-    """Yield kind, cells and source of sb.met and of the files of rates."""
     output = test.output
     if test.met is not None:
         kind = "prepare.met" if test.is_load else "met"
@@ -123,7 +126,6 @@ def _made_files(test: ArchivedTest, published: Rate) -> Iterator[tuple[str, list
 
 
 def check_tables(tables: Tables, published: Published) -> Iterator[Problem]:
-    """Compare tables that are made of each other, or of the runs' files."""
     for derived, source in tables.derived:
         yield from differing(derived.path, _derived(derived, source), source.path.name)
     for table in tables.rates:
@@ -308,8 +310,6 @@ def _missing_rows(table: Hardware, published: Published) -> str:
 
 
 def classic_tables(tables: Tables, home: Path, cut: CutTables) -> list[ClassicTable]:
-    """Return the tables that can be written, those that are `cut` with the rows of whole ones."""
-
     def listed(
         kind: str, table: Table, rows: Iterable[str], **more: dict[str, str]
     ) -> ClassicTable:
@@ -334,3 +334,122 @@ def classic_tables(tables: Tables, home: Path, cut: CutTables) -> list[ClassicTa
         ),
         *(ClassicTable(kind="counters", tag=tag, runs=[]) for tag in tags),
     ]
+
+
+FROM_JOINED = "counters are those of a joined table: the run's own are not there"
+RELATIVE = "counters are relative to the base's: only a table of relative ones is there"
+_Key = tuple[str, int]
+"""`FileName.common` and iteration."""
+_Columns = Sequence[Extraction]
+
+
+class JoinedTables(NamedTuple):
+    """Counts and problems of the tables of joined counters."""
+
+    used: int
+    checked: int
+    problems: list[Problem]
+
+
+def use_joined(
+    tables: Sequence[Joined],
+    runs: Sequence[RunDirectory],
+    order: Sequence[str],
+    records: Sequence[Slice],
+) -> JoinedTables:
+    """Compare the tables with the runs' counters, or give the records those that they lack.
+
+    A table has no names of runs. Which column is whose follows from the runs' own counters, else
+    from how many runs there are; else nothing is made of it. `order` are the names of the
+    experiment's runs, the base first.
+    """
+    problems: list[Problem] = []
+    used = checked = 0
+    own: dict[_Key, dict[str, Extraction]] = {}
+    for run in runs:
+        for test in run.tests.values():
+            for iteration, values in test.counters.items():
+                own.setdefault((test.file.common, iteration), {})[run.name] = values
+    absolute: dict[tuple[str, _Key], _Columns] = {}
+    # Events that are 1 in all relative tables are those that the machine does not have: they were
+    # published so where they are -1 in all of the tables.
+    in_relative = [column for table in tables if table.relative for column in table.columns]
+    values_of = [pair for column in in_relative for pair in column.items()]
+    others = {name for name, value in values_of if float(value) != 1} | {*RATIOS}
+    missing = {name for name, _ in values_of} - others
+    for table in sorted(tables, key=lambda table: (table.relative, table.file.iteration or 0)):
+        key = (table.file.common, table.file.iteration or 0)
+        runs_own = [own[key][run] for run in order if run in own.get(key, {})]
+        sources = absolute.get((table.tag, key), [])
+        if not table.relative:
+            absolute[table.tag, key] = sources = _sources(table.columns, runs_own)
+        if runs_own or (table.relative and sources):
+            checked += 1
+            problems += _compared(table, sources or runs_own)
+            continue
+        of_test = [record for record in records if file_of(record) == table.file.common]
+        columns: _Columns = table.columns
+        if table.relative:
+            kept = [{name: each[name] for name in each if name not in missing} for each in columns]
+            columns = [{name: "1" for column in kept for name in column}, *kept]  # the base's are 1
+        if wrong := _give(table, columns, order, of_test):
+            problems.append(Problem(table.path, wrong))
+        else:
+            used += 1
+    return JoinedTables(used, checked, problems)
+
+
+def _compared(table: Joined, sources: _Columns) -> Iterator[Problem]:
+    """Compare a table with all sources: with fewer columns it is not known of which."""
+    source = "sb.perf.hw"
+    if table.relative:
+        base, *others = sources
+        sources = [relative(other, base) for other in others]
+        source = "join*.abs or sb.perf.hw"
+    if len(sources) == len(table.columns):
+        pairs = enumerate(zip(table.columns, sources, strict=True), start=1)
+        cells = [
+            (f"{name}, column {number}", value, expected.get(name, ""))
+            for number, (column, expected) in pairs
+            for name, value in column.items()
+        ]
+        yield from differing(table.path, cells, source)
+
+
+def _sources(columns: _Columns, own: _Columns) -> _Columns:
+    """Return for each column the run's own counters that it is most like, or else itself."""
+    left = list(own)
+    sources: list[Extraction] = []
+    for column in columns:
+        source = max(left, key=lambda other: len(column.items() & other.items()), default=column)
+        left = [other for other in left if other is not source]
+        sources.append(source)
+    return sources
+
+
+def _give(
+    table: Joined, columns: _Columns, order: Sequence[str], records: Sequence[Slice]
+) -> str | None:
+    """Give the counters to the slices of the table's test; else return why not, in words."""
+    if len(columns) != len(order):
+        return f"which of {counted(len(order), 'run')} its columns are of is not known"
+    by_run: dict[str, list[tuple[Slice, Printed]]] = {}
+    for record in records:
+        printed = record.printed
+        if printed and (printed.counters is None or {FROM_JOINED, RELATIVE} & {*printed.notes}):
+            by_run.setdefault(run_of(record), []).append((record, printed))
+    if not by_run:
+        return "counters of 10 s, and no rate to divide them by"
+    if any(len(several) > 1 for several in by_run.values()):
+        return "of which number of clients it is, is not known"
+    for run, values in zip(order, columns, strict=True):
+        for record, printed in by_run.get(run, []):
+            if printed.counters is None:
+                printed.counters = counters_of(values, record.qps, run)
+                printed.notes.append(RELATIVE if table.relative else FROM_JOINED)
+                if table.relative:
+                    printed.counters.relative_to = order[0]
+            if not table.relative:
+                iteration = str(table.file.iteration or 0)
+                printed.texts.setdefault("counters", {})[iteration] = dict(values)
+    return None

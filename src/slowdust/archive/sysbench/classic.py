@@ -14,7 +14,6 @@ from pathlib import Path
 from slowdust.analysis.model import Report, Result
 from slowdust.archive.classic import Classic, ClassicTable, Row, classic_of, tables_of
 from slowdust.archive.sysbench import counters
-from slowdust.archive.sysbench.hardware import MET_COLUMNS, Iostat, Vmstat, make_met, write_met
 from slowdust.archive.sysbench.names import (
     LOAD_BLOCK,
     block_name,
@@ -24,6 +23,7 @@ from slowdust.archive.sysbench.names import (
     parse_label,
 )
 from slowdust.archive.sysbench.rates import doubted, is_relative, relative_to
+from slowdust.archive.sysbench.run_files import MET_COLUMNS, Iostat, Vmstat, make_met, write_met
 from slowdust.archive.sysbench.tables import (
     HARDWARE_COLUMNS,
     Rates,
@@ -146,7 +146,6 @@ def _rates(table: ClassicTable, runs: Sequence[str], results: Results, units: se
 
 
 def _rate_files(absolute: Rates, tag: str, folder: Path) -> Files:
-    """Return the four files of a table of rates; none if it has no row."""
     if not absolute.rows:
         return {}
     relative = relative_rates(absolute)
@@ -219,7 +218,6 @@ _PERCENT_S_PER_US = 100 / 1e6
 
 
 def measured_files(report: Report, slices: Sequence[Slice]) -> Files:
-    """Return path and content of qps.abs, qps.rel and o.met for each number of clients."""
     files: Files = {}
     levels = sorted({result.clients for result in report.results})
     time = window = 0.0

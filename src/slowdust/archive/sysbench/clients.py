@@ -36,7 +36,6 @@ class NamedClients:
 
 
 def notes_of_names(named: set[NamedClients]) -> list[str]:
-    """Return a line for each number, on the names that it was taken from."""
     lines = []
     for count in sorted({clients.count for clients in named}):
         sources = sorted(clients.source for clients in named if clients.count == count)

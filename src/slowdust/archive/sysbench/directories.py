@@ -85,7 +85,7 @@ class Directory:
     @property
     def empty(self) -> bool:
         """Whether there is nothing in it to make an experiment of."""
-        return not (self.runs or self.tables.used)
+        return not (self.runs or self.tables.with_results)
 
 
 def scan(roots: Iterable[Path], foreign: ForeignKind, packed: Packed) -> list[Directory]:
@@ -122,7 +122,6 @@ def scan(roots: Iterable[Path], foreign: ForeignKind, packed: Packed) -> list[Di
 
 
 def arrange(directories: Sequence[Directory], runs: Mapping[Path, RunDirectory]) -> list[Directory]:
-    """Return the experiments in the directories of a scan, of which `runs` were read."""
     return [
         part
         for home in _without_copies(_joined(directories), runs)
@@ -223,7 +222,6 @@ def _by_condition(directory: Directory, runs: Sequence[RunDirectory]) -> list[Di
 
 
 def _titles(conditions: Sequence[_Condition]) -> list[str]:
-    """Return the words that tell conditions apart, or numbers; the runs' condition has none."""
     of_tables = [set(each.words) for each in conditions if not each.own]
     common = set.intersection(*of_tables) if len(of_tables) > 1 else set()
     titles = []

@@ -1,34 +1,37 @@
-"""An archive of sysbench as an experiment of the store, and the notes of its import."""
+"""Archives of sysbench: run directories and their summary tables, as experiments of the store."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
+from typing import Any
 
 import msgspec
 
 from slowdust import __version__
+from slowdust.analysis.model import Report
 from slowdust.archive.classic import file_of, run_of
-from slowdust.archive.files import recorded
+from slowdust.archive.files import Packed, recorded
 from slowdust.archive.runs import by_version, facts_of, order_of_runs, titles_of, undecoded
 from slowdust.archive.sysbench.checks import (
+    FROM_JOINED,
+    RELATIVE,
+    JoinedTables,
     check_runs,
     check_tables,
     classic_tables,
     find_cut,
     published_numbers,
-)
-from slowdust.archive.sysbench.clients import NOT_KNOWN, RunClients, notes_of_names
-from slowdust.archive.sysbench.counters import NOT_SUPPORTED
-from slowdust.archive.sysbench.directories import Directory
-from slowdust.archive.sysbench.hardware import Cpu
-from slowdust.archive.sysbench.joined_counters import (
-    FROM_JOINED,
-    RELATIVE,
-    JoinedTables,
     use_joined,
 )
+from slowdust.archive.sysbench.classic import measured_files, published_files
+from slowdust.archive.sysbench.clients import NOT_KNOWN, RunClients, notes_of_names
+from slowdust.archive.sysbench.counters import NOT_SUPPORTED
+from slowdust.archive.sysbench.directories import Directory, arrange, scan
 from slowdust.archive.sysbench.names import LOAD_BLOCK, SCAN, block_name, parse_file, test_of
 from slowdust.archive.sysbench.rates import (
     ScanRule,
@@ -39,7 +42,8 @@ from slowdust.archive.sysbench.rates import (
     part_units,
     published_rate,
 )
-from slowdust.archive.sysbench.run_directory import PREPARE, RunDirectory
+from slowdust.archive.sysbench.run_directory import PREPARE, RunDirectory, read_runs, reads
+from slowdust.archive.sysbench.run_files import Cpu
 from slowdust.archive.sysbench.slices import (
     COUNTERS_OF_ALL_THREADS,
     FROM_MET,
@@ -53,13 +57,15 @@ from slowdust.archive.sysbench.slices import (
     slice_of,
     slice_of_row,
 )
-from slowdust.archive.sysbench.tables import Hardware, Joined, order_suffixes
+from slowdust.archive.sysbench.tables import Hardware, Joined, is_table, order_suffixes
+from slowdust.benchmarks import measured_in_steps
 from slowdust.benchmarks.sysbench import LOAD, SYSBENCH
-from slowdust.exchange import MARGIN, ImportedExperiment, Mode, Problem
+from slowdust.exchange import MARGIN, ForeignKind, ImportedExperiment, Mode, Option, Problem
 from slowdust.formats.text import beginning, readable
 from slowdust.store.manifest import Imported, Manifest, Method
 from slowdust.store.printed import PRINTED_SCHEMA
 from slowdust.store.slice import Slice
+from slowdust.temporary import temporary_folder
 from slowdust.wording import counted
 
 _MOST_LISTED = 4
@@ -93,14 +99,14 @@ def make_experiment(
     titles = titles_of(_order(directory, runs))
     rank = list(titles.values())
     cpus = next((run.cpus for run in runs if run.cpus), None)
-    scan = choose_scan_rules(directory.around, runs, scan_rule)
-    reading = Reading(mode, scan, cpus)
+    rules = choose_scan_rules(directory.around, runs, scan_rule)
+    reading = Reading(mode, rules, cpus)
     clients = RunClients(directory, runs, given_clients)
     of_runs = _of_runs(directory, runs, titles, reading, clients)
     records = [record for record, _ in of_runs]
     rows = TableRows(directory, records, given_clients)
     records += _of_tables(rows, records, titles, reading)
-    parted = part_units(records, rank, scan)
+    parted = part_units(records, rank, rules)
     joined = use_joined(directory.tables.of_kind(Joined), runs, list(titles), records)
     if mode is Mode.CLEAN:
         for record in records:
@@ -160,7 +166,7 @@ def make_experiment(
     notes = [
         *undecoded(facts),
         *notes_of_names(rows.named | clients.named),
-        *_notes_of_scan(records, scan),
+        *_notes_of_scan(records, rules),
         *_notes_of_groups(records),
         *manifest.warnings,
     ]
@@ -177,7 +183,7 @@ def _order(directory: Directory, runs: Sequence[RunDirectory]) -> list[str]:
     first = list(columns[0]) if columns else []
     named = {run.name for run in runs}.union(*columns)
     ordered = by_version([*first, *sorted(named - set(first), key=order_of_runs)])
-    if tables.relative and not (runs or len(tables.relative) < tables.used):
+    if tables.relative and not (runs or len(tables.relative) < len(tables.with_results)):
         return list(dict.fromkeys([tables.relative[0].runs[0], *ordered]))
     return ordered
 
@@ -228,7 +234,7 @@ def _of_tables(
             continue
         if row.test == LOAD and title in loaded:
             continue
-        record = slice_of_row(row, title, reading.scan.rule(row.run), reading.cpus)
+        record = slice_of_row(row, title, reading.scan(row.run).rule, reading.cpus)
         if record is not None:
             missing.append(record)
     return missing
@@ -277,7 +283,7 @@ def _imported(
         condition=directory.condition or None,
         whole=directory.whole,
         device=", ".join(sorted({run.device for run in runs if run.device})) or None,
-        used=tables.used + joined.used + sum(run.used for run in runs),
+        used=len(tables.with_results) + joined.used + sum(run.used for run in runs),
         checked=dict(sorted(sum(checked, Counter()).items())),
         by_products=dict(sorted(sum(by_products, Counter()).items())),
         skipped=recorded(problems, directory.path),
@@ -307,7 +313,7 @@ def _differences(
     ratios = []
     for run in runs:
         for test in run.tests.values():
-            of_one = reading.scan.rule(run.name) is ScanRule.ONE_THREAD
+            of_one = reading.scan(run.name).rule is ScanRule.ONE_THREAD
             if of_one and test.file.test == SCAN and test.output is not None:
                 published = published_rate(SCAN, test.output, ScanRule.ONE_THREAD)
                 clean = clean_scan_rate(test.output)
@@ -342,11 +348,11 @@ def _notes_of_scan(records: Sequence[Slice], rules: ScanRules) -> list[str]:
         return []
     by_rule: dict[ScanRule, list[str]] = {}
     for run in dict.fromkeys(map(run_of, absolute)):
-        by_rule.setdefault(rules.rule(run), []).append(run)
+        by_rule.setdefault(rules(run).rule, []).append(run)
     clauses = []
     for rule, same in by_rule.items():
         of_runs = f" of {beginning(same, _MOST_LISTED)}" if len(by_rule) > 1 else ""
-        why = max((rules.of(run) for run in same), key=lambda choice: choice.sure).why
+        why = max(map(rules, same), key=lambda choice: choice.sure).why
         clauses.append(f"published rates{of_runs} are of {rule}, {why}")
     units = sorted({record.unit for record in absolute})
     return [f"scan: {'; '.join(clauses)}; here in {' and '.join(units)}"]
@@ -386,3 +392,105 @@ def _notes_of_files(runs: Sequence[RunDirectory]) -> list[str]:
             f"transaction) in {counted(len(ignored), 'result')}: {tests}"
         )
     return notes
+
+
+_OWN = re.compile(
+    r"(?:sb|qps\.abs|qps\.rel|o\.met|o\.qps\.(?:abs|rel)|join\d+|conf\.diff)(?:\..*)?"
+    r"|o\.sum\.\w+\.(?:abs|rel)|met\..+\.txt"
+)
+_SCAN_RULES = {rule.value.replace(" ", "-"): rule for rule in ScanRule}
+
+
+class SysbenchKind:
+    """Archives of sysbench."""
+
+    name = SYSBENCH.name
+    summary = "Run directories of sysbench, and their summary tables."
+    help = """\
+Import run directories of sysbench and their summary tables, in any mixture.
+
+DIR is searched at any depth; each directory that holds run directories, or tables alone,
+becomes one experiment. Without --compat the numbers are clean: without the known errors of
+the published ones, whose size is printed. docs/import.md has the formats.
+
+\b
+slowdust import sysbench archive/mar25.pg.workmem.c48
+slowdust import sysbench archive --compat --device md2
+"""
+    options: Sequence[Option] = (
+        Option("--device", "Part of the device's name in iostat: md2.  [the busiest]"),
+        Option(
+            "--scan",
+            "Whether the published rate of scan is of all threads or of one.  [the one that "
+            "reproduces it, or by date]",
+            values=tuple(_SCAN_RULES),
+        ),
+        Option("--clients", "Number of clients of tables that do not have it.", least=1),
+    )
+
+    def owns(self, file: str) -> bool:
+        return _OWN.fullmatch(file) is not None
+
+    def reads(self, file: str) -> bool:
+        name = parse_file(file)
+        return is_table(file) if name is None else reads(name)
+
+    def find(
+        self, roots: Sequence[Path], mode: Mode, options: Mapping[str, Any], foreign: ForeignKind
+    ) -> list[_Candidate]:
+        with temporary_folder() as place:
+            directories = scan(roots, foreign, Packed(place))
+            # All files are read at once, so that two processes share them.
+            names = {path: names for home in directories for path, names in home.runs.items()}
+            runs = {run.path: run for run in read_runs(names, options["device"])}
+        return [
+            _Candidate(part, [runs[path] for path in part.runs], mode, options)
+            for part in arrange(directories, runs)
+        ]
+
+    def writes(self, slices: Sequence[Slice]) -> bool:
+        return not any(measured_in_steps(record.place.benchmark) for record in slices)
+
+    def files(self, manifest: Manifest, report: Report, slices: Sequence[Slice]) -> dict[Path, str]:
+        if manifest.imported is None:
+            return measured_files(report, slices)
+        return published_files(manifest, slices)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A directory of runs or tables."""
+
+    directory: Directory
+    runs: list[RunDirectory]
+    mode: Mode
+    options: Mapping[str, Any]
+
+    @property
+    def title(self) -> str | None:
+        return None if self.directory.empty else self.directory.name
+
+    @property
+    def problems(self) -> list[Problem]:
+        nothing = "there are neither runs nor rates beside it"
+        joined = self.directory.tables.of_kind(Joined)
+        of_runs = [problem for run in self.runs for problem in run.problems]
+        return [
+            *self.directory.problems,
+            *(Problem(table.path, nothing) for table in joined),
+            *of_runs,
+        ]
+
+    @property
+    def by_products(self) -> Mapping[str, int]:
+        return self.directory.tables.by_products
+
+    def experiment(self, name: str) -> ImportedExperiment | None:
+        return make_experiment(
+            name,
+            self.directory,
+            self.runs,
+            mode=self.mode,
+            scan_rule=_SCAN_RULES.get(self.options["scan"]),
+            given_clients=self.options["clients"],
+        )

@@ -121,7 +121,6 @@ def parse_label(label: str) -> str | None:
 
 
 def _our_test(test: str) -> str | None:
-    """Return a test's name here; None for an unknown one of sysbench's own."""
     return _OWN_TESTS.get(test) if "_" in test else test
 
 
@@ -136,12 +135,10 @@ def block_name(common: str, dop: int | None) -> str:
 
 
 def test_of(common: str) -> str:
-    """Return the `FileName.suffix` of a `FileName.common`."""
     return common.removesuffix(_WITH_KEY)
 
 
 def common_of_test(test: str) -> str:
-    """Return the `FileName.common` of a `FileName.suffix`."""
     return test if test.endswith(_WITHOUT_KEY) else f"{test}{_WITH_KEY}"
 
 

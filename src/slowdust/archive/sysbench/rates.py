@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from slowdust.archive.classic import run_of
 from slowdust.archive.sysbench.names import SCAN
-from slowdust.archive.sysbench.output import Output
 from slowdust.archive.sysbench.run_directory import ArchivedTest, RunDirectory
+from slowdust.archive.sysbench.run_files import Output
 from slowdust.formats.text import readable
 from slowdust.store.slice import Slice
 
@@ -69,7 +69,6 @@ class ScanRule(StrEnum):
 
 
 def unit_of(test: str, rate: str, scan: ScanRule) -> Unit:
-    """Return the unit of a published rate of a test, which is a `FileName.test`."""
     if test != SCAN:
         return Unit.QUERIES
     return scan.unit if float(rate).is_integer() else Unit.UNKNOWN
@@ -152,7 +151,6 @@ def rule_that_reproduces(scans: Iterable[tuple[Output, str]]) -> ScanRule | None
 
 
 def rule_of_day(day: str) -> ScanRule:
-    """Return the rule of the time of a day (ISO 8601)."""
     late = (int(day[:4]), int(day[5:7])) >= _FIRST_OF_ONE_THREAD
     return ScanRule.ONE_THREAD if late else ScanRule.ALL_THREADS
 
@@ -175,20 +173,8 @@ class ScanChoice:
     """Whether the rule is from the user or the run itself."""
 
 
-@dataclass(frozen=True)
-class ScanRules:
-    """The rules of an experiment, whose runs may be of different times."""
-
-    by_run: Mapping[str, ScanChoice]
-    """Name of a run -> its own rule."""
-    otherwise: ScanChoice
-    """The rule of runs that say nothing."""
-
-    def of(self, run: str) -> ScanChoice:
-        return self.by_run.get(run, self.otherwise)
-
-    def rule(self, run: str) -> ScanRule:
-        return self.of(run).rule
+ScanRules = Callable[[str], ScanChoice]
+"""Name of a run -> its rule; the runs of an experiment may be of different times."""
 
 
 def choose_scan_rules(
@@ -200,7 +186,8 @@ def choose_scan_rules(
     `directories` may have a date in their names, the experiment's first.
     """
     if wanted is not None:
-        return ScanRules({}, ScanChoice(wanted, "as asked for", sure=True))
+        asked = ScanChoice(wanted, "as asked for", sure=True)
+        return lambda _: asked
     by_run = {}
     for run in runs:
         scans = [
@@ -216,15 +203,16 @@ def choose_scan_rules(
         elif days:
             by_run[run.name] = ScanChoice(rule_of_day(days[0]), "by the date of the run", sure=True)
     counts = Counter(choice.rule for choice in by_run.values())
-    for rule, count in counts.items():
-        if 2 * count > counts.total():
-            return ScanRules(by_run, ScanChoice(rule, "as those of the other runs"))
-    for directory in directories:
-        if rule := rule_in_name(directory.name):
-            why = f"by the date of the directory {readable(directory.name)}"
-            return ScanRules(by_run, ScanChoice(rule, why))
-    why = "assumed: neither a published rate nor a date tells"
-    return ScanRules(by_run, ScanChoice(ScanRule.ALL_THREADS, why))
+    others = [rule for rule, count in counts.items() if 2 * count > counts.total()]
+    dated = [path for path in directories if rule_in_name(path.name)]
+    otherwise = ScanChoice(
+        ScanRule.ALL_THREADS, "assumed: neither a published rate nor a date tells"
+    )
+    if others:
+        otherwise = ScanChoice(others[0], "as those of the other runs")
+    elif dated and (rule := rule_in_name(dated[0].name)):
+        otherwise = ScanChoice(rule, f"by the date of the directory {readable(dated[0].name)}")
+    return lambda run: by_run.get(run, otherwise)
 
 
 def part_units(records: Sequence[Slice], order: Sequence[str], rules: ScanRules) -> list[str]:
@@ -240,7 +228,7 @@ def part_units(records: Sequence[Slice], order: Sequence[str], rules: ScanRules)
         by_test.setdefault((place.test, place.clients, record.unit), []).append(record)
     sentences: dict[str, str] = {}
     for (test, _, unit), several in by_test.items():
-        known = [record for record in several if rules.of(run_of(record)).sure] or several[:1]
+        known = [record for record in several if rules(run_of(record)).sure] or several[:1]
         for record in several:
             rate, rates = record.qps, [other.qps for other in known]
             near = any(max(rate, other) <= _FAR * min(rate, other) for other in rates)

@@ -12,24 +12,27 @@ from pathlib import Path
 from typing import NamedTuple
 
 from slowdust.archive.classic import Row
-from slowdust.archive.files import TWICE, Unusable, read_shared, size_of
+from slowdust.archive.files import TWICE, Files, Unusable, read_shared, size_of
 from slowdust.archive.sysbench import counters
 from slowdust.archive.sysbench.counters import Extraction
-from slowdust.archive.sysbench.hardware import (
+from slowdust.archive.sysbench.names import FileName, parse_file, why_no_file
+from slowdust.archive.sysbench.run_files import (
     Cpu,
     Iostat,
+    LoadOutput,
+    Output,
     Peaks,
     busiest,
     read_iostat,
+    read_load,
     read_met,
+    read_output,
     read_ps,
     read_traffic,
     read_vmstat,
+    why_unread,
 )
-from slowdust.archive.sysbench.names import FileName, parse_file, why_no_file
-from slowdust.archive.sysbench.output import LoadOutput, Output, read_load, read_output, why_unread
 from slowdust.benchmarks.sysbench import LOAD
-from slowdust.exchange import Problem
 from slowdust.formats.text import (
     DamagedError,
     ends_whole,
@@ -74,7 +77,6 @@ Request = tuple[str, FileName, str | None]
 
 
 def reads(file: FileName) -> bool:
-    """Return whether a file is read; others are by-products."""
     return _is_read(file.kind) and (file.extraction is None or file.kind == "perf.hw")
 
 
@@ -188,20 +190,15 @@ TestKey = tuple[str, int | None]
 
 
 @dataclass
-class RunDirectory:
+class RunDirectory(Files):
     """One contender's run."""
 
     path: Path
     tests: dict[TestKey, ArchivedTest] = field(default_factory=dict)
     device: str | None = None
     """The part of a device's name that selects iostat's lines."""
-    used: int = 0
-    """Number of files that something was read from."""
     checked: Counter[str] = field(default_factory=Counter)
     """Number of files that were only compared with their sources, by kind."""
-    by_products: Counter[str] = field(default_factory=Counter)
-    """Number of files that are known and of no use here, by kind."""
-    problems: list[Problem] = field(default_factory=list)
     remarks: list[tuple[str, str]] = field(default_factory=list)
     """Sentences on files that are used, and their names."""
 
@@ -227,7 +224,7 @@ class RunDirectory:
         return [test.storage for test in self.tests.values() if test.storage]
 
     def complain(self, name: str, reason: str, fate: Fate = Fate.SKIPPED) -> None:
-        self.problems.append(Problem(self.path / name, reason, fate))
+        self.skip(self.path / name, reason, fate)
 
 
 def _most_common(counts: Iterable[int | None]) -> int | None:

@@ -10,7 +10,6 @@ from slowdust.archive.classic import Classic, Row, file_of, run_of
 from slowdust.archive.sysbench.clients import NamedClients, TableClients, TestRun
 from slowdust.archive.sysbench.counters import counters_of
 from slowdust.archive.sysbench.directories import Directory
-from slowdust.archive.sysbench.hardware import Vmstat, make_met
 from slowdust.archive.sysbench.names import LOAD_BLOCK, SCAN, common_of, parse_file, test_of
 from slowdust.archive.sysbench.rates import (
     Rate,
@@ -23,6 +22,7 @@ from slowdust.archive.sysbench.rates import (
     unit_of,
 )
 from slowdust.archive.sysbench.run_directory import ArchivedTest, RunDirectory
+from slowdust.archive.sysbench.run_files import Vmstat, make_met
 from slowdust.archive.sysbench.tables import Hardware, Levels, Rates, Table
 from slowdust.benchmarks.sysbench import LOAD, SYSBENCH
 from slowdust.exchange import Mode, Problem
@@ -75,7 +75,7 @@ def slice_of(
 
     `clean` are vmstat's means where these count; without them the published ones do.
     """
-    published = rate_of(test, reading.scan.rule(run.name))
+    published = rate_of(test, reading.scan(run.name).rule)
     if published is None:
         return None
     rate, unit = published.value, published.unit
@@ -157,7 +157,6 @@ def published_met(test: ArchivedTest, published: Rate) -> Row | None:
 def _per_operation(
     test: ArchivedTest, published: Rate, rate: float, reading: Reading, clean: Vmstat | None
 ) -> tuple[dict[str, float], list[str]]:
-    """Return hardware per operation, and notes on it."""
     printed = published_met(test, published)
     if reading.mode is Mode.COMPAT:
         return printed_use(printed, reading.cpus) if printed else {}, []

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from slowdust.archive.classic import Row, relative_cells
-from slowdust.archive.files import TWICE, size_of
+from slowdust.archive.files import TWICE, Files, size_of
 from slowdust.archive.sysbench.counters import read_joined
 from slowdust.archive.sysbench.names import (
     SCAN,
@@ -29,7 +29,6 @@ from slowdust.archive.sysbench.names import (
     parse_file,
     parse_label,
 )
-from slowdust.exchange import Problem
 from slowdust.formats.text import (
     DamagedError,
     beginning,
@@ -95,7 +94,6 @@ class Rates(Table):
                 yield label, run, rate
 
     def name(self, runs: Sequence[str]) -> None:
-        """Name the columns, the base first."""
         if self.base is None:
             self.columns = tuple(runs)
         else:
@@ -164,15 +162,12 @@ _Kind = TypeVar("_Kind", bound=Table)
 
 
 @dataclass
-class Tables:
+class Tables(Files):
     """The tables of an experiment."""
 
     all: list[Table] = field(default_factory=list)
     derived: list[tuple[Rates, Rates]] = field(default_factory=list)
     """Tables of rates that are made of other ones, and these."""
-    by_products: Counter[str] = field(default_factory=Counter)
-    """Kind -> files that are known and of no use here."""
-    problems: list[Problem] = field(default_factory=list)
 
     def of_kind(self, kind: type[_Kind]) -> list[_Kind]:
         return [table for table in self.all if isinstance(table, kind)]
@@ -196,16 +191,14 @@ class Tables:
         return {run for table in self.of_runs if table.named for run in table.runs}
 
     @property
-    def used(self) -> int:
-        """Number of files that something was read from."""
-        return len(self.of_kind(Rates)) + len(self.of_kind(Hardware))
-
-    @property
     def checked(self) -> Counter[str]:
-        """Kind -> files that were only compared with their sources."""
         names = [plain(table.path.name).split(".") for table, _ in self.derived]
         kinds = Counter(f"{name[0]}.{name[1]}.{name[-1]}" for name in names)
         return kinds + Counter({"rates by number of clients": len(self.of_kind(Levels))})
+
+    @property
+    def with_results(self) -> list[Table]:
+        return [*self.of_kind(Rates), *self.of_kind(Hardware)]
 
     def add(self, other: Tables) -> None:
         self.all += other.all
@@ -315,7 +308,6 @@ def _rates(
 
 
 def hardware_row(met: Row, run: str) -> Row:
-    """Return the numbers of sb.met as tables have them."""
     storage = (f"{float(met[column]):.6g}" for column in ("r/o", "rKB/o", "wKB/o"))
     cells = (met["cpu/o"], met["cs/o"], *storage, f"{float(met['o/s']):.0f}")
     return Row(run, HARDWARE_COLUMNS, cells)
@@ -340,7 +332,6 @@ def write_block(file_name: str, rows: Sequence[Row], others: str | None = None) 
 
 
 def read_met_table(lines: Sequence[str]) -> tuple[Hardware, list[str]]:
-    """Read the blocks, and the lines that are no part of one."""
     table = Hardware()
     strange: list[str] = []
     names: Sequence[str] = ()
@@ -374,7 +365,6 @@ def read_met_table(lines: Sequence[str]) -> tuple[Hardware, list[str]]:
 
 
 def _read_levels(lines: Sequence[str]) -> tuple[Levels, list[str]]:
-    """Read the rates, and the lines that are no part of the table."""
     table = Levels()
     strange: list[str] = []
     block: FileName | None = None
@@ -419,19 +409,18 @@ def is_table(name: str) -> bool:
 
 
 def take_tables(tables: Tables, directory: Path, names: Collection[str]) -> None:
-    """Read the tables of a directory, given by their names."""
     rates: dict[str, dict[tuple[str, str], Path]] = {}
     there = set(names)
     for full_name in sorted(there):
         path, name = directory / full_name, plain(full_name)
         if name != full_name and name in there and size_of(str(directory / name)):
-            tables.problems.append(Problem(path, TWICE))
+            tables.skip(path, TWICE)
         elif _COPY.fullmatch(name):
             tables.by_products["copies edited by hand (.edit, .markup)"] += 1
         elif match := _RATES.fullmatch(name):
             of_tag = rates.setdefault(match["tag"] or "", {})
             if compressed_too := of_tag.get((match["kind"], match["form"])):
-                tables.problems.append(Problem(compressed_too, "empty"))
+                tables.skip(compressed_too, "empty")
             of_tag[match["kind"], match["form"]] = path
         elif match := _HARDWARE.fullmatch(name):
             _take(tables, path, match["tag"] or match["text"] or "", _read_hardware)
@@ -448,7 +437,7 @@ def take_tables(tables: Tables, directory: Path, names: Collection[str]) -> None
 
 def _take_counters(tables: Tables, path: Path, match: re.Match[str]) -> None:
     if (file := parse_file(match["file"])) is None:
-        tables.problems.append(Problem(path, "counters of an unknown test"))
+        tables.skip(path, "counters of an unknown test")
     else:
         read = partial(_read_joined, file=file, relative=match["kind"] == "rel")
         _take(tables, path, match["tag"], read)
@@ -515,27 +504,24 @@ def _read(tables: Tables, path: Path, tag: str, read: _Reader[_Kind]) -> _Kind |
     A last line without an end may be cut, and is left out.
     """
 
-    def complain(reason: str, fate: Fate) -> None:
-        tables.problems.append(Problem(path, reason, fate))
-
     try:
         content = read_content(path)
     except DamagedError as error:
-        complain(str(error), Fate.SKIPPED)
+        tables.skip(path, str(error), Fate.SKIPPED)
         return None
     lines = lines_of(content)
     if not ends_whole(content):
         reason = f"its last line has no end and is left out: {lines.pop()[:_QUOTED]!r}"
-        complain(reason, Fate.PARTLY)
+        tables.skip(path, reason, Fate.PARTLY)
     table, strange = read(lines)
     table.path, table.tag = path, tag
     if table.repeated:
         names = beginning(list(dict.fromkeys(table.repeated)), 2)
-        complain(f"more than once, of which the first counts: {names}", Fate.PARTLY)
+        tables.skip(path, f"more than once, of which the first counts: {names}", Fate.PARTLY)
     if strange:  # a hand has put them in, or they were torn
         quoted = beginning([repr(line.strip()[:_QUOTED]) for line in strange], 2, between=" / ")
         fate = Fate.SKIPPED if table.empty else Fate.PARTLY
-        complain(f"lines that are no part of a table, left out: {quoted}", fate)
+        tables.skip(path, f"lines that are no part of a table, left out: {quoted}", fate)
     elif table.empty and isinstance(table, Rates | Hardware):
-        complain("no rows", Fate.SKIPPED)
+        tables.skip(path, "no rows", Fate.SKIPPED)
     return None if table.empty else table

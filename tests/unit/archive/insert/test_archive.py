@@ -9,8 +9,7 @@ import pytest
 from slowdust.analysis.stored import analyse
 from slowdust.archive.insert.archive import InsertArchive, read_archive
 from slowdust.archive.insert.classic import SUMMARY, published_files
-from slowdust.archive.insert.experiment import experiment_of
-from slowdust.archive.insert.kind import scan
+from slowdust.archive.insert.experiment import experiment_of, scan
 from slowdust.exchange import Mode
 from slowdust.store.manifest import Fate, Manifest
 from slowdust.store.printed import PrintedRole

@@ -3,20 +3,7 @@
 import pytest
 
 from slowdust.archive.files import Unusable
-from slowdust.archive.sysbench.hardware import (
-    Cpu,
-    Peaks,
-    Vmstat,
-    busiest,
-    read_iostat,
-    read_met,
-    read_ps,
-    read_traffic,
-    read_vmstat,
-    write_met,
-)
 from slowdust.archive.sysbench.names import parse_file, parse_label
-from slowdust.archive.sysbench.output import read_load, read_output
 from slowdust.archive.sysbench.rates import (
     ScanRule,
     clean_scan_rate,
@@ -26,6 +13,20 @@ from slowdust.archive.sysbench.rates import (
     rule_that_reproduces,
 )
 from slowdust.archive.sysbench.run_directory import read_all
+from slowdust.archive.sysbench.run_files import (
+    Cpu,
+    Peaks,
+    Vmstat,
+    busiest,
+    read_iostat,
+    read_load,
+    read_met,
+    read_output,
+    read_ps,
+    read_traffic,
+    read_vmstat,
+    write_met,
+)
 from slowdust.archive.sysbench.tables import read_met_table, read_tsv, relative_rates, write_block
 from tests.unit.archive.sysbench_files import Written
 
