@@ -18,7 +18,7 @@ import numpy as np
 
 from slowdust.analysis.comparison.estimate import estimate_all
 from slowdust.analysis.comparison.verdict import judge_estimates
-from slowdust.analysis.diff.diff import Judgements, judge_changes
+from slowdust.analysis.diff import Judgements, judge_changes
 from tests.unit.synthetic import Noise, synthetic_rates, synthetic_ratios
 
 SMALLEST = ("--pairs", "2")

@@ -52,7 +52,7 @@ def judge(cells: Sequence[BlockRatios], incarnations: int) -> list[Judgement]:
 
 def add_experiment(tallies: dict[Forecast, Tally], cells: Sequence[BlockRatios]) -> None:
     """Forecast the unsure tests after some incarnations, and count what then happens."""
-    forecasts = forecast_all(judge(cells, INCARNATIONS), MARGIN)
+    forecasts = forecast_all(judge(cells, INCARNATIONS))
     for forecast in {each for each in forecasts if each is not None}:
         needed = round(forecast.factor * INCARNATIONS)
         later = judge(cells, needed)

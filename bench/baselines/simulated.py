@@ -24,7 +24,7 @@ from bench.coverage.experiments import (
 )
 from slowdust.analysis.comparison.relative import BlockRatios
 from slowdust.analysis.metrics import METRICS, PERCENTILES
-from slowdust.experiment.counting.starts import MOST_STARTS
+from slowdust.experiment.passes.work_counts import MOST_STARTS
 from tests.unit.synthetic_pairs import PairNoise, synthetic_pairs
 
 _SLOWER = 0.95

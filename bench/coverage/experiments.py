@@ -12,7 +12,7 @@ from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
 from slowdust.analysis.comparison.ratio import Estimate, Interval
 from slowdust.analysis.comparison.relative import BlockRatios
 from slowdust.analysis.comparison.verdict import DIFFERENT, judge_estimates
-from slowdust.analysis.model import Verdict
+from slowdust.ratios import Verdict
 from tests.unit.synthetic import Noise, synthetic_rates, synthetic_ratios
 
 MARGIN = 0.03

@@ -23,7 +23,7 @@ from slowdust.analysis.comparison.verdict import (
     Judgement,
     judge_estimates,
 )
-from slowdust.analysis.model import Verdict
+from slowdust.ratios import Verdict
 from tests.unit.synthetic import Noise, shortened
 
 

@@ -12,10 +12,10 @@ import psutil
 import pytest
 
 from slowdust.dbms.access import Access, Auth, Listen, Target
+from slowdust.dbms.server_url import parse_url
 from slowdust.errors import SlowdustError
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.remote_server import RemoteServer
-from slowdust.experiment.spec.server_url import parse_url
 from slowdust.instances.instance import Instance
 from tests.integration.conftest import GetBuildOf
 from tests.integration.running_servers import Certificates, Running

@@ -21,8 +21,8 @@ from slowdust.cli.pages import write_page
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.report.formats import HISTORIES, render_as
 from slowdust.report.markdown.history import brief
+from slowdust.store.experiments import kept_experiment
 from slowdust.store.folder import experiments, newest_first
-from slowdust.store.keeping.experiments import kept_experiment
 from slowdust.wording import counted, guess, no_such
 
 

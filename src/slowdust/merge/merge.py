@@ -20,12 +20,18 @@ from slowdust.merge.sources import (
     renumber,
 )
 from slowdust.store.bounds import MOST_CONTENDERS, MOST_SLICES
-from slowdust.store.checking import too_many_contenders
+from slowdust.store.experiments import aside, put_in_place
 from slowdust.store.finding import Finding, by_severity
-from slowdust.store.folder import WORKLOAD_FILE, Folder, writing
-from slowdust.store.hosts import JOINED_SCHEMA, HostFacts
-from slowdust.store.keeping.arriving import aside, put_in_place
-from slowdust.store.manifest import ContenderFacts, Counting, Manifest, Method, Plan
+from slowdust.store.folder import WORKLOAD_FILE, Folder, too_many_contenders, writing
+from slowdust.store.manifest import (
+    JOINED_SCHEMA,
+    ContenderFacts,
+    Counting,
+    HostFacts,
+    Manifest,
+    Method,
+    Plan,
+)
 from slowdust.store.preparation import Preparation
 from slowdust.store.slice import Slice
 from slowdust.store.storage import LOCK_FILE

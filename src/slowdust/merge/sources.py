@@ -16,8 +16,7 @@ from slowdust.analysis.history.circumstances import host_of
 from slowdust.errors import UsageError
 from slowdust.store.count import Count
 from slowdust.store.folder import Folder
-from slowdust.store.hosts import HostFacts, JoinedPart
-from slowdust.store.manifest import Manifest
+from slowdust.store.manifest import HostFacts, JoinedPart, Manifest
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 from slowdust.store.waits import WaitWindow

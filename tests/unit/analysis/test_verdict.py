@@ -21,7 +21,7 @@ from slowdust.analysis.comparison.verdict import (
     settled_alone,
     verdict_alone,
 )
-from slowdust.analysis.model import Verdict
+from slowdust.ratios import Verdict
 from tests.tiers.selection import full
 from tests.unit.synthetic import (
     Noise,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from slowdust.dbms.server_url import parse_url
 from slowdust.errors import UsageError
 from slowdust.experiment.passwords import find_password
-from slowdust.experiment.spec.server_url import parse_url
 
 
 @pytest.fixture(autouse=True)

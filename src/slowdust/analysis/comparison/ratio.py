@@ -9,6 +9,7 @@ import numpy as np
 
 from slowdust.analysis.comparison.mixture import Mixture, Symmetric
 from slowdust.analysis.comparison.relative import Step
+from slowdust.ratios import Amount, Ratio, Verdict
 
 CONFIDENCE = 0.95
 EQUIVALENCE = 0.90
@@ -69,10 +70,14 @@ class Relative:
     part that a longer experiment narrows as a square root; the rest, that restarts may be larger,
     goes sooner."""
 
-    @property
-    def bounds(self) -> tuple[float | None, float | None]:
-        """Bounds of the interval at `CONFIDENCE`; None without one."""
-        return (self.interval.low, self.interval.high) if self.interval else (None, None)
+    def judged(
+        self, verdict: Verdict | Amount | None = None, margin: float | None = None
+    ) -> Ratio | None:
+        """Return the ratio with its interval at `CONFIDENCE`, and what was decided about it."""
+        if self.ratio is None:
+            return None
+        low, high = (self.interval.low, self.interval.high) if self.interval else (None, None)
+        return Ratio(self.ratio, low, high, verdict, margin)
 
 
 @dataclass(frozen=True, kw_only=True)

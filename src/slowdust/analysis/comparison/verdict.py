@@ -21,7 +21,8 @@ from slowdust.analysis.comparison.ratio import (
     Relative,
 )
 from slowdust.analysis.comparison.relative import BlockRatios, Step, block_ratios
-from slowdust.analysis.model import Amount, Basis, Verdict
+from slowdust.analysis.model import Basis
+from slowdust.ratios import Amount, Margins, Ratio, Verdict
 from slowdust.store.slice import Slice
 from slowdust.wording import counted
 
@@ -50,7 +51,7 @@ Estimator = Callable[[Sequence[BlockRatios], Hosts], list[Estimate]]
 """Function that estimates cells, which were measured on some hosts."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Judgement:
     """An estimate with its verdict."""
 
@@ -66,6 +67,23 @@ class Judgement:
     """Group of hosts -> how its hosts alone were judged; empty unless hosts are of several."""
     doubt: str = ""
     """Why it is unsure although the interval excludes 1; else empty."""
+    margin: float
+    """The margin that was applied."""
+
+    @property
+    def relative(self) -> Relative:
+        """The ratio that the verdict is about."""
+        of_totals = self.basis == "all time" and self.estimate.all_time is not None
+        return self.estimate.all_time if of_totals and self.estimate.all_time else self.estimate
+
+    @property
+    def ratio(self) -> Ratio | None:
+        return self.relative.judged(self.verdict, self.margin)
+
+    @property
+    def ratio_of_amounts(self) -> Ratio | None:
+        """The typical ratio of an amount: `faster` is more of it."""
+        return self.estimate.judged(AMOUNTS[self.verdict], self.margin)
 
 
 def estimated(cells: Sequence[BlockRatios], hosts: Hosts) -> list[Estimate]:
@@ -75,7 +93,7 @@ def estimated(cells: Sequence[BlockRatios], hosts: Hosts) -> list[Estimate]:
 def judge(
     slices: Iterable[Slice],
     contenders: Sequence[str],
-    margin: float,
+    margins: Margins | float,
     base: str | None = None,
     hosts: Hosts = ONE_HOST,
 ) -> list[Judgement]:
@@ -85,12 +103,12 @@ def judge(
     of the experiment `slices` has, the more is known about restarts.
     """
     cells = block_ratios(slices, base or contenders[0], contenders)
-    return judge_cells(cells, margin, hosts)
+    return judge_cells(cells, margins, hosts)
 
 
 def judge_cells(
     cells: Sequence[BlockRatios],
-    margin: float,
+    margins: Margins | float,
     hosts: Hosts = ONE_HOST,
     estimate: Estimator = estimated,
 ) -> list[Judgement]:
@@ -99,7 +117,7 @@ def judge_cells(
     Where hosts are of several groups each group is judged by itself, too, and a verdict on all of
     them is one that every group has: two or three models of CPUs say nothing of all others.
     """
-    judged = judge_estimates(estimate(cells, hosts), margin)
+    judged = judge_estimates(estimate(cells, hosts), margins)
     groups = hosts.group_names(hosts.of)
     if len(groups) < 2:
         return judged
@@ -107,7 +125,7 @@ def judge_cells(
     for group in groups:
         numbers = hosts.numbers(*hosts.in_group(group))
         parts = [part for cell in cells if (part := cell.on(numbers)).every_number]
-        for judgement in judge_estimates(estimate(parts, hosts), margin):
+        for judgement in judge_estimates(estimate(parts, hosts), margins):
             own = by_place.setdefault((judgement.estimate.step, judgement.estimate.contender), {})
             own[group] = judgement
     return [
@@ -126,29 +144,43 @@ def _of_groups(judgement: Judgement, groups: Mapping[str, Judgement]) -> Judgeme
     return replace(judgement, verdict=verdict, groups=groups, doubt=doubt)
 
 
-def judge_estimates(estimates: Sequence[Estimate], margin: float) -> list[Judgement]:
-    alone = [verdict_alone(estimate, margin) for estimate in estimates]
-    judged = [relative_of(estimate, margin) for estimate in estimates]
+def judge_estimates(estimates: Sequence[Estimate], margins: Margins | float) -> list[Judgement]:
+    """Judge estimates together; a number is the margin of all of them."""
+    if not isinstance(margins, Margins):
+        margins = Margins(margins)
+    own = [margins.of(estimate.step.test) for estimate in estimates]
+    with_margins = list(zip(estimates, own, strict=True))
+    alone = [verdict_alone(estimate, margin) for estimate, margin in with_margins]
+    judged = [relative_of(estimate, margin) for estimate, margin in with_margins]
     candidates = [
         relative.p_value
         for relative, verdict in zip(judged, alone, strict=True)
         if verdict in DIFFERENT
     ]
-    chances = [chance_of_not_same(relative, margin) for relative in judged]
+    chances = [
+        chance_of_not_same(relative, margin) for relative, margin in zip(judged, own, strict=True)
+    ]
     threshold = discovery_threshold(candidates, chances)
     judgements = []
-    for estimate, relative, lone in zip(estimates, judged, alone, strict=True):
+    for (estimate, margin), relative, lone in zip(with_margins, judged, alone, strict=True):
         by_chance = lone in DIFFERENT and relative.p_value > threshold
-        verdict = "unsure" if by_chance else lone
-        settled = verdict != "unsure" and settled_alone(estimate, margin) == verdict
-        far = verdict in DIFFERENT and is_far(estimate, margin)
+        verdict: Verdict = "unsure" if by_chance else lone
         doubt = ""
         if by_chance:
             doubt = f"unsure after the correction for {_family(estimates)}"
         elif verdict == "unsure" and relative.interval and relative.interval.excludes_one():
             doubt = _doubt_of_totals(estimate)
-        basis = basis_of(estimate, margin)
-        judgements.append(Judgement(estimate, verdict, settled, basis, far, doubt=doubt))
+        judgements.append(
+            Judgement(
+                estimate=estimate,
+                verdict=verdict,
+                settled=verdict != "unsure" and settled_alone(estimate, margin) == verdict,
+                basis=basis_of(estimate, margin),
+                far=verdict in DIFFERENT and is_far(estimate, margin),
+                doubt=doubt,
+                margin=margin,
+            )
+        )
     return judgements
 
 
@@ -331,12 +363,12 @@ class PairVerdicts:
     """Judges contenders beside any of them; the verdicts beside one are kept for the next pair."""
 
     def __init__(
-        self, slices: Sequence[Slice], contenders: Sequence[str], margin: float, hosts: Hosts
+        self, slices: Sequence[Slice], contenders: Sequence[str], margins: Margins, hosts: Hosts
     ) -> None:
         # A single run says nothing of how far another would be from it.
         self._slices = [record for record in slices if record.printed is None]
         self._contenders = contenders
-        self._margin = margin
+        self._margins = margins
         self._hosts = hosts
         self._verdicts: dict[str, dict[str, dict[Step, Verdict]]] = {}
 
@@ -348,8 +380,8 @@ class PairVerdicts:
 
     def _beside(self, base: str) -> dict[str, dict[Step, Verdict]]:
         verdicts: dict[str, dict[Step, Verdict]] = {}
-        for judgement in judge(self._slices, self._contenders, self._margin, base, self._hosts):
+        for judgement in judge(self._slices, self._contenders, self._margins, base, self._hosts):
             estimate = judgement.estimate
-            if relative_of(estimate, self._margin).interval is not None:
+            if judgement.relative.interval is not None:
                 verdicts.setdefault(estimate.contender, {})[estimate.step] = judgement.verdict
         return verdicts

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.functions.matching import Counts, Key, Matched, Part, match_functions
-from slowdust.analysis.model.functions import (
+from slowdust.analysis.functions.model import (
     UNNAMED,
     WHOLE_OBJECT,
     Fate,

@@ -17,9 +17,10 @@ from statistics import fmean, variance
 from typing import Protocol
 
 from slowdust.analysis.comparison.relative import Step, step_of
-from slowdust.analysis.model import Result, Verdict
+from slowdust.analysis.model import Result
 from slowdust.analysis.results.results import group_of, outline, results_of, sorted_steps
 from slowdust.analysis.versions import Release
+from slowdust.ratios import Ratio, Verdict
 from slowdust.store.count import Count
 from slowdust.store.folder import Folder
 from slowdust.store.manifest import Manifest
@@ -28,11 +29,11 @@ from slowdust.units import known
 
 
 @dataclass(frozen=True)
-class Ratio:
-    """Throughput of a release relative to another one."""
+class Chained:
+    """A release relative to another one, in throughput or in instructions per operation."""
 
     log: float
-    """Natural logarithm of rqps."""
+    """Natural logarithm of the ratio."""
     half_width: float | None
     """Half-width of the 95% interval of `log`; None without one."""
     experiments: tuple[str, ...]
@@ -40,6 +41,13 @@ class Ratio:
     """Releases that it is chained over, from the base on."""
     verdict: Verdict | None = None
     """The verdict of the one experiment that it is from; None for several, and single runs."""
+
+    @property
+    def ratio(self) -> Ratio:
+        if self.half_width is None:
+            return Ratio(math.exp(self.log), verdict=self.verdict)
+        low, high = self.log - self.half_width, self.log + self.half_width
+        return Ratio(math.exp(self.log), math.exp(low), math.exp(high), self.verdict)
 
 
 @dataclass(frozen=True)
@@ -62,7 +70,7 @@ class Experiment:
         self.manifest = manifest
         self.counts = counts
         self._slices = slices
-        self._ratios: dict[str, dict[Step, dict[str, Ratio]]] = {}
+        self._ratios: dict[str, dict[Step, dict[str, Chained]]] = {}
 
     @classmethod
     def read(cls, folder: Folder) -> Experiment:
@@ -103,13 +111,13 @@ class Experiment:
             for record in self._slices
         )
 
-    def against(self, base: str) -> dict[Step, dict[str, Ratio]]:
+    def against(self, base: str) -> dict[Step, dict[str, Chained]]:
         """Return step -> contender -> ratio, as a report relative to `base` has it.
 
         The base is one of the contenders.
         """
         if base not in self._ratios:
-            ratios: dict[Step, dict[str, Ratio]] = defaultdict(dict)
+            ratios: dict[Step, dict[str, Chained]] = defaultdict(dict)
             contenders = self._with_first(base)
             for result in results_of(self.manifest, self._slices, contenders, [], outline):
                 if (ratio := self._ratio(result)) is not None:
@@ -124,14 +132,11 @@ class Experiment:
         names = [contender.name for contender in self.manifest.contenders]
         return [base, *(name for name in names if name != base)]
 
-    def _ratio(self, result: Result) -> Ratio | None:
-        if result.judged_rqps is None:
+    def _ratio(self, result: Result) -> Chained | None:
+        if (ratio := result.ratio) is None:
             return None
-        half_width = None
-        low, high = result.judged_interval
-        if low is not None and high is not None:
-            half_width = math.log(high / low) / 2
-        return Ratio(math.log(result.judged_rqps), half_width, (self.name,), verdict=result.verdict)
+        log = math.log(ratio.value)
+        return Chained(log, ratio.half_width, (self.name,), verdict=result.verdict)
 
 
 class Compared(Protocol):
@@ -144,7 +149,7 @@ class Compared(Protocol):
     @property
     def steps(self) -> Mapping[Step, MeasuredStep]: ...
 
-    def against(self, base: str) -> Mapping[Step, Mapping[str, Ratio]]:
+    def against(self, base: str) -> Mapping[Step, Mapping[str, Chained]]:
         """Return step -> contender -> ratio to `base`, which is one of the contenders."""
 
 
@@ -170,7 +175,7 @@ def connected_releases(members: Sequence[Member]) -> list[set[Release]]:
 
 def ratios_to(
     base: Release, releases: Sequence[Release], members: Sequence[ComparedMember]
-) -> dict[Step, dict[Release, Ratio]]:
+) -> dict[Step, dict[Release, Chained]]:
     """Return step -> release -> ratio to `base`, over as few experiments as possible.
 
     `releases` is their order. Steps that `base` does not have are left out.
@@ -181,7 +186,7 @@ def ratios_to(
     }
     newest = {step: set(ratios) - {base} for step, ratios in chains.items()}
     while any(newest.values()):
-        longer: dict[Step, dict[Release, list[tuple[int, Ratio]]]] = {}
+        longer: dict[Step, dict[Release, list[tuple[int, Chained]]]] = {}
         for middle in [r for r in releases if any(r in reached for reached in newest.values())]:
             useful = _members_beyond(middle, members, chains)
             for step, ratios in _direct_ratios(middle, useful).items():
@@ -205,7 +210,7 @@ def ratios_to(
 def _members_beyond(
     middle: Release,
     members: Sequence[ComparedMember],
-    chains: Mapping[Step, Mapping[Release, Ratio]],
+    chains: Mapping[Step, Mapping[Release, Chained]],
 ) -> list[ComparedMember]:
     """Return the members that have `middle` beside a release that no chain has reached."""
     return [
@@ -226,9 +231,9 @@ def _members_beyond(
 
 def _direct_ratios(
     base: Release, members: Sequence[ComparedMember]
-) -> dict[Step, dict[Release, Ratio]]:
+) -> dict[Step, dict[Release, Chained]]:
     """Return the ratios to `base` of the releases that an experiment has beside it."""
-    direct: dict[Step, dict[Release, list[Ratio]]] = defaultdict(lambda: defaultdict(list))
+    direct: dict[Step, dict[Release, list[Chained]]] = defaultdict(lambda: defaultdict(list))
     for experiment, contenders in members:
         if base not in contenders:
             continue
@@ -242,20 +247,20 @@ def _direct_ratios(
     }
 
 
-def _ratio_of_base(base: Release, step: Step, members: Sequence[ComparedMember]) -> Ratio:
+def _ratio_of_base(base: Release, step: Step, members: Sequence[ComparedMember]) -> Chained:
     names = [
         experiment.name
         for experiment, contenders in members
         if base in contenders and step in experiment.against(contenders[base])
     ]
-    return Ratio(0.0, None, tuple(names))
+    return Chained(0.0, None, tuple(names))
 
 
-def _chain(first: Ratio, middle: Release, second: Ratio) -> Ratio:
+def _chain(first: Chained, middle: Release, second: Chained) -> Chained:
     half_width = None
     if first.half_width is not None and second.half_width is not None:
         half_width = math.hypot(first.half_width, second.half_width)
-    return Ratio(
+    return Chained(
         log=first.log + second.log,
         half_width=half_width,
         experiments=tuple(dict.fromkeys((*first.experiments, *second.experiments))),
@@ -263,7 +268,7 @@ def _chain(first: Ratio, middle: Release, second: Ratio) -> Ratio:
     )
 
 
-def combined(ratios: Sequence[Ratio]) -> Ratio:
+def combined(ratios: Sequence[Chained]) -> Chained:
     """Return the mean of the logs of one ratio from several experiments.
 
     They are weighted by the intervals if all have one. The interval is no narrower than the
@@ -275,8 +280,8 @@ def combined(ratios: Sequence[Ratio]) -> Ratio:
     half_widths = known(ratio.half_width for ratio in ratios)
     experiments = tuple(name for ratio in ratios for name in ratio.experiments)
     if len(half_widths) < len(ratios):
-        return Ratio(fmean(logs), None, experiments)
+        return Chained(fmean(logs), None, experiments)
     weights = [max(half_width, 1e-6) ** -2 for half_width in half_widths]
     mean = sum(w * log for w, log in zip(weights, logs, strict=True)) / sum(weights)
     disagreement = 1.959964 * math.sqrt(variance(logs) / len(logs))
-    return Ratio(mean, max(sum(weights) ** -0.5, disagreement), experiments)
+    return Chained(mean, max(sum(weights) ** -0.5, disagreement), experiments)

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.history.chaining import (
+    Chained,
     Experiment,
     Member,
-    Ratio,
     connected_releases,
     ratios_to,
 )
@@ -121,7 +121,7 @@ class _Chained:
     versions: Sequence[Release]
     """Releases that have a ratio to the base, with the base."""
     base: Release
-    ratios: Mapping[Step, Mapping[Release, Ratio]]
+    ratios: Mapping[Step, Mapping[Release, Chained]]
     members: Sequence[Member]
     """The experiments that have any of the versions."""
 
@@ -250,7 +250,7 @@ def _in_bands(
 ) -> list[GroupChanges]:
     rates: dict[tuple[str, int, Second], dict[str, dict[str, float]]] = {}
     for test in tests:
-        by_version = {point.version: point.rqps for point in test.points}
+        by_version = {point.version: point.ratio.value for point in test.points}
         level = test.group, test.clients, split_hold(test.name)[1]
         rates.setdefault(level, {})[test.name] = by_version
     several = len({clients for _, clients, _ in rates}) > 1

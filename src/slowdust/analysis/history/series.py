@@ -7,15 +7,17 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from statistics import NormalDist, fmean
 
+from msgspec.structs import replace
+
 from slowdust.analysis.comparison.hosts import hosts_of
 from slowdust.analysis.comparison.ratio import CONFIDENCE, EQUIVALENCE, Interval
 from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.comparison.verdict import verdict_of
-from slowdust.analysis.history.chaining import Experiment, MeasuredStep, Member, Ratio
+from slowdust.analysis.history.chaining import Chained, Experiment, MeasuredStep, Member
 from slowdust.analysis.history.model import Point, PointWork, Series
-from slowdust.analysis.model import Verdict
 from slowdust.analysis.versions import Release
 from slowdust.analysis.work import counts_by_step, judge_work, place_of
+from slowdust.ratios import Ratio, Verdict
 from slowdust.store.count import Count
 from slowdust.store.step import name_with_hold, split_hold
 from slowdust.units import known
@@ -32,10 +34,14 @@ class Details:
         self.groups: dict[Step, str] = {}
         self.units: dict[Step, str] = {}
         self.margin = max(experiment.manifest.method.margin for experiment, _ in members)
+        self._margins = [experiment.manifest.method.margins for experiment, _ in members]
         for experiment, _ in members:
             for step, measured in experiment.steps.items():
                 self.groups.setdefault(step, measured.group)
                 self.units.setdefault(step, measured.unit)
+
+    def margin_of(self, test: str) -> float:
+        return max(margins.of(test) for margins in self._margins)
 
     @property
     def order(self) -> list[Step]:
@@ -45,7 +51,7 @@ class Details:
 
 
 def series_of(
-    step: Step, ratios: Mapping[Release, Ratio], details: Details, labels: Mapping[Release, str]
+    step: Step, ratios: Mapping[Release, Chained], details: Details, labels: Mapping[Release, str]
 ) -> Series:
     """Return the series of a test; `labels` is release -> its name."""
     return Series(
@@ -58,7 +64,7 @@ def series_of(
                 labels[release],
                 ratio,
                 [labels[version] for version in ratio.through],
-                details.margin,
+                details.margin_of(step.test),
             )
             for release, ratio in ratios.items()
         ],
@@ -94,9 +100,9 @@ def _mean_of(points: Sequence[Point], margin: float) -> Point:
 
     Errors are in part the same, since tests share restarts; independent ones would be too small.
     """
-    log = fmean(math.log(point.rqps) for point in points)
-    half_widths = known(point.half_width for point in points)
-    ratio = Ratio(
+    log = fmean(math.log(point.ratio.value) for point in points)
+    half_widths = known(point.ratio.half_width for point in points)
+    ratio = Chained(
         log=log,
         half_width=fmean(half_widths) if len(half_widths) == len(points) else None,
         experiments=tuple(dict.fromkeys(name for point in points for name in point.experiments)),
@@ -107,31 +113,21 @@ def _mean_of(points: Sequence[Point], margin: float) -> Point:
     return mean
 
 
-def _point(version: str, ratio: Ratio, through: list[str], margin: float) -> Point:
-    half = ratio.half_width
+def _point(version: str, ratio: Chained, through: list[str], margin: float) -> Point:
     return Point(
         version=version,
-        rqps=math.exp(ratio.log),
-        low=None if half is None else math.exp(ratio.log - half),
-        high=None if half is None else math.exp(ratio.log + half),
+        ratio=replace(ratio.ratio, margin=margin),
         experiments=list(ratio.experiments),
         through=through,
-        unsure=_unsure(ratio, margin) or None,
+        unsure=(ratio.verdict or verdict_of_interval(ratio.ratio, margin)) == "unsure" or None,
     )
 
 
-def _unsure(ratio: Ratio, margin: float) -> bool:
-    """Return whether a ratio is unsure, as its experiment says, or by the interval of several."""
-    if ratio.verdict is not None or ratio.half_width is None:
-        return ratio.verdict == "unsure"
-    low, high = (math.exp(ratio.log + side * ratio.half_width) for side in (-1, 1))
-    return verdict_between(low, high, margin) == "unsure"
-
-
-def verdict_between(low: float | None, high: float | None, margin: float) -> Verdict | None:
+def verdict_of_interval(ratio: Ratio, margin: float) -> Verdict | None:
     """Return the verdict of a ratio of rates by its 95% interval; None without one."""
-    if low is None or high is None:
+    if ratio.interval is None:
         return None
+    low, high = ratio.interval
     middle, half = (math.log(high) + math.log(low)) / 2, math.log(high / low) / 2 * _NARROWER
     equivalence = Interval(math.exp(middle - half), math.exp(middle + half))
     return verdict_of(Interval(low, high), equivalence, margin)
@@ -157,7 +153,7 @@ class CountedExperiment:
             if (place := place_of(step, timed)) is not None
         }
 
-    def against(self, base: str) -> dict[Step, dict[str, Ratio]]:
+    def against(self, base: str) -> dict[Step, dict[str, Chained]]:
         """Return step -> contender -> ratio of instructions per operation to those of `base`."""
         timed = self._experiment.steps
         contenders = [contender.name for contender in self._experiment.manifest.contenders]
@@ -167,15 +163,17 @@ class CountedExperiment:
             self._experiment.manifest.workload,
             hosts_of(self._experiment.manifest),
         )
-        ratios: dict[Step, dict[str, Ratio]] = {}
+        ratios: dict[Step, dict[str, Chained]] = {}
         for judgement in judged:
             estimate = judgement.estimate
             place = place_of(estimate.step, timed)
             if place is None or estimate.ratio is None:
                 continue
             reach = estimate.interval.half_width if estimate.interval else None
-            by_contender = ratios.setdefault(place, {base: Ratio(0.0, None, (self.name,))})
-            by_contender[estimate.contender] = Ratio(math.log(estimate.ratio), reach, (self.name,))
+            by_contender = ratios.setdefault(place, {base: Chained(0.0, None, (self.name,))})
+            by_contender[estimate.contender] = Chained(
+                math.log(estimate.ratio), reach, (self.name,)
+            )
         return ratios
 
     @cached_property
@@ -184,7 +182,7 @@ class CountedExperiment:
 
 
 def add_work(
-    series: Series, ratios: Mapping[Release, Ratio], labels: Mapping[Release, str]
+    series: Series, ratios: Mapping[Release, Chained], labels: Mapping[Release, str]
 ) -> None:
     """Set the work of the points of a test's series; `labels` is release -> its name."""
     works = {
@@ -203,21 +201,14 @@ def mean_work(points: Sequence[Point]) -> PointWork | None:
     works = known(point.work for point in points)
     if len(works) < len(points):
         return None
-    reaches = known(work.half_width for work in works)
-    ratio = Ratio(
-        log=fmean(math.log(work.ratio) for work in works),
+    reaches = known(work.ratio.half_width for work in works)
+    ratio = Chained(
+        log=fmean(math.log(work.ratio.value) for work in works),
         half_width=fmean(reaches) if len(reaches) == len(works) else None,
         experiments=tuple(dict.fromkeys(name for work in works for name in work.experiments)),
     )
     return _work(ratio, list(dict.fromkeys(name for work in works for name in work.through)))
 
 
-def _work(ratio: Ratio, through: list[str]) -> PointWork:
-    reach = ratio.half_width
-    return PointWork(
-        ratio=math.exp(ratio.log),
-        low=None if reach is None else math.exp(ratio.log - reach),
-        high=None if reach is None else math.exp(ratio.log + reach),
-        experiments=list(ratio.experiments),
-        through=through,
-    )
+def _work(ratio: Chained, through: list[str]) -> PointWork:
+    return PointWork(ratio=ratio.ratio, experiments=list(ratio.experiments), through=through)

@@ -72,7 +72,6 @@ def _result(slices: Sequence[Slice], relative: Estimate) -> BesideResult:
     times = latency_us([part.latency for part in parts])
     ages = known(part.freshness for part in parts)
     age = latency_us(ages)
-    low, high = relative.bounds
     queries = sum(sum(each.counts) for each in ages)
     return BesideResult(
         test=parts[0].test,
@@ -80,9 +79,7 @@ def _result(slices: Sequence[Slice], relative: Estimate) -> BesideResult:
         rate=parts[0].rate,
         qps=rate_beside(slices),
         alone_qps=sum(alone) / len(alone) if alone else None,
-        relative=relative.ratio,
-        low=low,
-        high=high,
+        relative=relative.judged(),
         p50_us=times.p50 if times else None,
         p95_us=times.p95 if times else None,
         p99_us=times.p99 if times else None,

@@ -69,7 +69,7 @@ def _changes(report: Report, pairs: Sequence[tuple[str, str]]) -> dict[Step, flo
     """Return step -> mean log ratio over the pairs, where all of them have a ratio."""
     changes: dict[Step, float] = {}
     for step, results in by_step(report.results).items():
-        ratios = {name: result.judged_rqps for name, result in results.items()}
+        ratios = {name: result.ratio and result.ratio.value for name, result in results.items()}
         ratios[report.base] = 1.0
         logs = [
             math.log(above / below)

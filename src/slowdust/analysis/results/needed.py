@@ -13,7 +13,6 @@ from slowdust.analysis.comparison.verdict import (
     DIFFERENT,
     FALSE_DISCOVERIES,
     Judgement,
-    relative_of,
 )
 from slowdust.analysis.model import Needed, Result
 from slowdust.benchmarks import measured_in_steps
@@ -43,10 +42,10 @@ class Forecast:
     """Whether more than `factor` is needed, the largest of `FACTORS`."""
 
 
-def forecast_all(judgements: Sequence[Judgement], margin: float) -> list[Forecast | None]:
+def forecast_all(judgements: Sequence[Judgement]) -> list[Forecast | None]:
     level = _level_of_next_discovery(judgements)
     return [
-        forecast(relative_of(judgement.estimate, margin), margin, level)
+        forecast(judgement.relative, judgement.margin, level)
         if judgement.verdict == "unsure"
         else None
         for judgement in judgements
@@ -136,7 +135,7 @@ def needed_of(
     judgements: Sequence[Judgement], slices: Sequence[Slice], method: Method
 ) -> dict[tuple[Step, str], Needed]:
     """Return step and contender -> what would decide it, of the unsure ones with an interval."""
-    forecasts = forecast_all(judgements, method.margin)
+    forecasts = forecast_all(judgements)
     keys = [judgement.estimate.place for judgement in judgements]
     times = _times(slices)
     whole = sum(times.values())

@@ -13,7 +13,7 @@ from statistics import fmean, median
 
 from slowdust.analysis.comparison.relative import total_of
 from slowdust.analysis.metrics import METRICS, Metric, PerOperation
-from slowdust.store.printed import Counters
+from slowdust.store.measured import Counters
 from slowdust.store.slice import Slice
 from slowdust.units import known
 

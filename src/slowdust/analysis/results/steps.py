@@ -15,7 +15,7 @@ from slowdust.analysis.model import BUCKETS_US, Result, RoleReport, Stall, StepR
 from slowdust.analysis.results.latency import latency_us
 from slowdust.analysis.results.noise import writes_of_others
 from slowdust.analysis.sla import paced_seconds, rate_of
-from slowdust.benchmarks.roles import Role, in_order
+from slowdust.benchmarks.steps import Role, in_order
 from slowdust.store.latency import Histogram
 from slowdust.store.slice import Slice
 from slowdust.store.step import RoleSecond, RoleUse, Sample, StepDetail

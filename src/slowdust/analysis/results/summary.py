@@ -248,7 +248,7 @@ def _relative(by_test: _ByTest, contenders: Sequence[str], captions: _Captions) 
     columns = {
         SummaryColumn(test, "x the base"): {
             name: SummaryCell(
-                result.judged_rqps,
+                result.ratio and result.ratio.value,
                 _band(result),
                 missed_its_sla(result),
                 result.verdict == "unsure",
@@ -274,11 +274,11 @@ def _relative(by_test: _ByTest, contenders: Sequence[str], captions: _Captions) 
 def _band(result: Result) -> Shade:
     if missed_its_sla(result):
         return Shade.SLA_MISSED
-    if result.judged_rqps is None:
+    if result.ratio is None:
         return Shade.PLAIN
     if result.verdict == "unsure":
         return Shade.UNSURE
-    printed = round(result.judged_rqps, 2)
+    printed = round(result.ratio.value, 2)
     if printed <= CLEARLY_SLOWER:
         return Shade.SLOWER
     return Shade.FASTER if printed >= CLEARLY_FASTER else Shade.PLAIN

@@ -45,7 +45,7 @@ from slowdust.exchange import (
 )
 from slowdust.formats.text import readable
 from slowdust.store.manifest import Imported, Manifest, Method
-from slowdust.store.printed import PRINTED_SCHEMA
+from slowdust.store.measured import PRINTED_SCHEMA
 from slowdust.store.slice import Slice
 from slowdust.wording import counted
 

@@ -45,7 +45,7 @@ from slowdust.archive.sysbench.tables import (
 from slowdust.exchange import Problem
 from slowdust.formats.text import beginning
 from slowdust.store.manifest import Fate
-from slowdust.store.printed import Printed
+from slowdust.store.measured import Printed
 from slowdust.store.slice import Slice
 from slowdust.wording import counted
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from slowdust.archive.runs import parse_run
 from slowdust.formats.text import collation, is_number
-from slowdust.store.printed import Counters
+from slowdust.store.measured import Counters
 
 NOT_SUPPORTED = "-1"
 _INFINITE = "INF"
