@@ -64,6 +64,26 @@ class Problem:
     fate: Fate = Fate.SKIPPED
 
 
+@dataclass(kw_only=True)
+class Files:
+    """What became of the files of a directory."""
+
+    used: int = 0
+    """Number of files that something was read from."""
+    by_products: Counter[str] = field(default_factory=Counter)
+    """Kind -> number of files that are known and of no use here."""
+    problems: list[Problem] = field(default_factory=list)
+
+    def use(self, path: Path, damage: Sequence[str] = ()) -> None:
+        """Note a file of which something is used, but not the parts that `damage` names."""
+        self.used += 1
+        if damage:
+            self.problems.append(Problem(path, "; ".join(damage), Fate.PARTLY))
+
+    def skip(self, path: Path, reason: str, fate: Fate = Fate.SKIPPED) -> None:
+        self.problems.append(Problem(path, reason, fate))
+
+
 @dataclass
 class ImportedExperiment:
     """An experiment for the store, and the notes of the import's summary."""
@@ -74,23 +94,16 @@ class ImportedExperiment:
     """Sentences about tests whose files are not all there."""
 
 
-class Candidate(Protocol):
+@dataclass(frozen=True)
+class Candidate:
     """A directory, and the files in and below it that may be an experiment."""
 
-    @property
-    def title(self) -> str | None:
-        """The directory's name for an experiment; None where there is nothing to make one of."""
-
-    @property
-    def problems(self) -> Sequence[Problem]:
-        """Problems of its files."""
-
-    @property
-    def by_products(self) -> Mapping[str, int]:
-        """Number of files that are known and not needed, by kind."""
-
-    def experiment(self, name: str) -> ImportedExperiment | None:
-        """Make the experiment; return None where no file has a result."""
+    title: str | None
+    """The directory's name for an experiment; None where there is nothing to make one of."""
+    experiment: Callable[[str], ImportedExperiment | None]
+    """Makes the experiment with a name; returns None where no file has a result."""
+    files: Files
+    """The files, if they become no experiment."""
 
 
 class Kind(Protocol):
@@ -131,14 +144,10 @@ class Kind(Protocol):
 
 
 @dataclass
-class Import:
-    """The experiments of an import, and the files outside of them."""
+class Import(Files):
+    """The experiments of an import, and the files outside of them or of one without results."""
 
     experiments: list[ImportedExperiment] = field(default_factory=list)
-    by_products: Counter[str] = field(default_factory=Counter)
-    """Number of known files outside of all experiments, by kind."""
-    problems: list[Problem] = field(default_factory=list)
-    """Files outside of all experiments, or of one that has no result."""
 
 
 def import_results(
@@ -188,8 +197,8 @@ def import_results(
         if experiment is not None:
             experiments[title] = experiment
         else:
-            outcome.problems += candidate.problems
-            outcome.by_products.update(candidate.by_products)
+            outcome.problems += candidate.files.problems
+            outcome.by_products += candidate.files.by_products
     _store(experiments, results)
     outcome.experiments = list(experiments.values())
     return outcome

@@ -7,10 +7,9 @@ import os
 import re
 import shutil
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
@@ -61,26 +60,6 @@ def differing(path: Path, cells: Iterable[Cell], source: str) -> Iterator[Proble
 
 
 _DEEPEST = 50
-
-
-@dataclass(kw_only=True)
-class Files:
-    """What became of the files of a directory."""
-
-    used: int = 0
-    """Number of files that something was read from."""
-    by_products: Counter[str] = field(default_factory=Counter)
-    """Kind -> number of files that are known and of no use here."""
-    problems: list[Problem] = field(default_factory=list)
-
-    def use(self, path: Path, damage: Sequence[str] = ()) -> None:
-        """Note a file of which something is used, but not the parts that `damage` names."""
-        self.used += 1
-        if damage:
-            self.problems.append(Problem(path, "; ".join(damage), Fate.PARTLY))
-
-    def skip(self, path: Path, reason: str, fate: Fate = Fate.SKIPPED) -> None:
-        self.problems.append(Problem(path, reason, fate))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,15 @@ from slowdust import kinds
 from slowdust.analysis.model import Report
 from slowdust.archive.files import walk
 from slowdust.archive.runs import facts_of
-from slowdust.exchange import MARGIN, ForeignKind, ImportedExperiment, Mode, Option, Problem
+from slowdust.exchange import (
+    MARGIN,
+    Candidate,
+    Files,
+    ForeignKind,
+    ImportedExperiment,
+    Mode,
+    Option,
+)
 from slowdust.store.manifest import Imported, Manifest, Method
 from slowdust.store.measured import Printed
 from slowdust.store.slice import SCHEMA, Place, Slice
@@ -28,12 +36,6 @@ class Rates:
 
     path: Path
     clients: int
-    by_products: Mapping[str, int]
-    problems: tuple[Problem, ...] = ()
-
-    @property
-    def title(self) -> str:
-        return self.path.stem
 
     def experiment(self, name: str) -> ImportedExperiment:
         rates = dict(line.split() for line in self.path.read_text().splitlines())
@@ -75,14 +77,15 @@ class RatesKind:
 
     def find(
         self, roots: Sequence[Path], mode: Mode, options: Mapping[str, Any], foreign: ForeignKind
-    ) -> list[Rates]:
-        return [
-            Rates(folder.path / name, options["clients"] or 1, {})
+    ) -> list[Candidate]:
+        rates = [
+            Rates(folder.path / name, options["clients"] or 1)
             for root in roots
             for folder in walk(root)
             for name in folder.names
             if self.owns(name)
         ]
+        return [Candidate(each.path.stem, each.experiment, Files()) for each in rates]
 
     def writes(self, slices: Sequence[Slice]) -> bool:
         return False

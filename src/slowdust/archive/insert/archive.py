@@ -12,7 +12,6 @@ from slowdust.archive.classic import Row
 from slowdust.archive.files import (
     TWICE,
     Cell,
-    Files,
     Unusable,
     differing,
     read_shared,
@@ -43,7 +42,7 @@ from slowdust.archive.insert.tables import (
     read_sum,
     relative_rows,
 )
-from slowdust.exchange import ForeignKind
+from slowdust.exchange import Files, ForeignKind
 from slowdust.formats.text import DamagedError, beginning, lines_of, read_content
 from slowdust.units import Second, known
 from slowdust.wording import counted
@@ -173,7 +172,7 @@ def read_archive(path: Path, files: Iterable[Path], foreign: ForeignKind) -> Ins
     for file in _read_files(archive, files, foreign):
         by_kind[file.name.kind].append(file)
     for file in by_kind[FileKind.CLIENT]:
-        _take_client(archive, file)
+        _take_of_step(archive, file)
     merged = [*by_kind[FileKind.MERGED], *by_kind[FileKind.SELECTED]]
     relative = by_kind[FileKind.RELATIVE]
     named = {file.step for file in [*merged, *relative] if file.step}
@@ -182,8 +181,8 @@ def read_archive(path: Path, files: Iterable[Path], foreign: ForeignKind) -> Ins
     _take_merged(archive, merged)
     for kind, take in (
         (FileKind.RELATIVE, _take_relative),
-        (FileKind.RESULT, _take_result),
-        (FileKind.RESPONSE, _take_response),
+        (FileKind.RESULT, _take_of_step),
+        (FileKind.RESPONSE, _take_of_step),
         (FileKind.MERGED_RESPONSE, _take_merged_response),
     ):
         for file in by_kind[kind]:
@@ -259,49 +258,35 @@ def _read_some(requests: Sequence[tuple[Path, FileName]]) -> list[_File | Unusab
     return answers
 
 
-def _step_of(archive: InsertArchive, file: _File) -> ArchivedStep | None:
-    """Return the step of a file in RUN/STEP/; a file that is of none is noted."""
+def _take_of_step(archive: InsertArchive, file: _File) -> None:
+    """Take a file in RUN/STEP/; one that is of none is noted."""
     folder, run = file.path.parent, file.path.parent.parent
     name = step_of_directory(folder.name, archive.folders[run])
     if name is None:
         archive.skip(file.path, "not below a directory of a run and a step")
-        return None
-    step = archive.step(run.name, name)
+        return
+    step, clients = archive.step(run.name, name), file.name.clients
     first = next(iter(step.client_paths.values()), step.result_path)
-    if first is None or file.name.clients is None or step.clients in (None, file.name.clients):
-        return step
-    archive.skip(file.path, f"of another number of clients than {first.name}")
-    return None
-
-
-def _take_client(archive: InsertArchive, file: _File) -> None:
-    if (step := _step_of(archive, file)) is not None and file.output is not None:
+    if first is not None and clients is not None and step.clients not in (None, clients):
+        archive.skip(file.path, f"of another number of clients than {first.name}")
+    elif file.output is not None:
         number = file.name.client or 1
         step.outputs[number], step.client_paths[number] = file.output, file.path
-        step.clients = file.name.clients
+        step.clients = clients
         archive.use(file.path)
-
-
-def _take_result(archive: InsertArchive, file: _File) -> None:
-    if (step := _step_of(archive, file)) is None:
-        return
-    step.result, step.result_path = read_result(file.lines), file.path
-    step.clients = step.clients or file.name.clients
-    if step.result is None:
-        damage = file.damage(file.lines[:1])
-        archive.skip(file.path, f"no first line of results: {'; '.join(damage)}")
-    else:
-        archive.use(file.path, file.damage([]))
-
-
-def _take_response(archive: InsertArchive, file: _File) -> None:
-    if (step := _step_of(archive, file)) is None:
-        return
-    if (histogram := read_sum(file.lines)) is None:
+    elif file.name.kind is FileKind.RESULT:
+        step.result, step.result_path = read_result(file.lines), file.path
+        step.clients = step.clients or clients
+        if step.result is None:
+            damage = "; ".join(file.damage(file.lines[:1]))
+            archive.skip(file.path, f"no first line of results: {damage}")
+        else:
+            archive.use(file.path, file.damage([]))
+    elif (histogram := read_sum(file.lines)) is None:
         archive.skip(file.path, "no sum of the clients")
-        return
-    step.response_times[file.role] = histogram
-    archive.use(file.path, file.damage([]))
+    else:
+        step.response_times[file.role] = histogram
+        archive.use(file.path, file.damage([]))
 
 
 def _take_merged_response(archive: InsertArchive, file: _File) -> None:

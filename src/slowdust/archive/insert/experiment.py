@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -36,6 +36,7 @@ from slowdust.archive.runs import by_version, facts_of, order_of_runs, titles_of
 from slowdust.benchmarks import measured_in_steps
 from slowdust.exchange import (
     MARGIN,
+    Candidate,
     ForeignKind,
     ImportedExperiment,
     Mode,
@@ -247,8 +248,15 @@ slowdust import iibench archive/ibench.jan2021
 
     def find(
         self, roots: Sequence[Path], mode: Mode, options: Mapping[str, Any], foreign: ForeignKind
-    ) -> list[_Directory]:
-        return [_Directory(files, mode, options["clients"], foreign) for files in scan(roots)]
+    ) -> list[Candidate]:
+        candidates = []
+        for files in scan(roots):
+            archive = read_archive(files.home or files.root, files.paths, foreign)
+            archive.problems = [*check_steps(archive, mode), *files.problems]
+            title = None if files.home is None else name_of(files.home, files.root)
+            make = partial(experiment_of, archive, mode=mode, clients=options["clients"])
+            candidates.append(Candidate(title, make, archive))
+        return candidates
 
     def writes(self, slices: Sequence[Slice]) -> bool:
         return any(measured_in_steps(record.place.benchmark) for record in slices)
@@ -270,38 +278,6 @@ class ArchiveFiles:
     paths: list[Path] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     """Problems of everything that cannot be read at all."""
-
-
-@dataclass(frozen=True)
-class _Directory:
-    """The directory of an archive; its files are read when they are needed."""
-
-    files: ArchiveFiles
-    mode: Mode
-    clients: int | None
-    foreign: ForeignKind
-
-    @cached_property
-    def archive(self) -> InsertArchive:
-        archive = read_archive(self.files.home or self.files.root, self.files.paths, self.foreign)
-        archive.problems = [*check_steps(archive, self.mode), *self.files.problems]
-        return archive
-
-    @property
-    def title(self) -> str | None:
-        home = self.files.home
-        return None if home is None else name_of(home, self.files.root)
-
-    @property
-    def problems(self) -> list[Problem]:
-        return self.archive.problems
-
-    @property
-    def by_products(self) -> Mapping[str, int]:
-        return self.archive.by_products
-
-    def experiment(self, name: str) -> ImportedExperiment | None:
-        return experiment_of(self.archive, name, self.mode, self.clients)
 
 
 def scan(roots: Iterable[Path]) -> list[ArchiveFiles]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -60,7 +60,15 @@ from slowdust.archive.sysbench.slices import (
 from slowdust.archive.sysbench.tables import Hardware, Joined, is_table, order_suffixes
 from slowdust.benchmarks import measured_in_steps
 from slowdust.benchmarks.sysbench import LOAD, SYSBENCH
-from slowdust.exchange import MARGIN, ForeignKind, ImportedExperiment, Mode, Option, Problem
+from slowdust.exchange import (
+    MARGIN,
+    Candidate,
+    ForeignKind,
+    ImportedExperiment,
+    Mode,
+    Option,
+    Problem,
+)
 from slowdust.formats.text import beginning, readable
 from slowdust.store.manifest import Imported, Manifest, Method
 from slowdust.store.measured import PRINTED_SCHEMA
@@ -84,17 +92,17 @@ _OF_GROUPS = (
 
 def make_experiment(
     name: str,
+    *,
     directory: Directory,
     runs: Sequence[RunDirectory],
-    *,
     mode: Mode,
     scan_rule: ScanRule | None,
     given_clients: int | None,
 ) -> ImportedExperiment | None:
     """Make an experiment of the files of a directory.
 
-    None where they have no result; the problems of `directory` and `runs` tell why. The user's rule
-    of scan's rate, and clients of tables that do not tell, may be given.
+    None where they have no result; the problems of `directory` tell why. The user's rule of scan's
+    rate, and clients of tables that do not tell, may be given.
     """
     titles = titles_of(_order(directory, runs))
     rank = list(titles.values())
@@ -114,6 +122,8 @@ def make_experiment(
     unknown = [Problem(directory.path / table, NOT_KNOWN) for table in sorted(rows.without_clients)]
     directory.problems.extend([*rows.problems, *unknown, *joined.problems])
     if not records:
+        directory.problems.extend(_joined_alone(directory))
+        directory.problems.extend(problem for run in runs for problem in run.problems)
         return None
     probed = [
         (record.place.test, cpu)
@@ -171,6 +181,12 @@ def make_experiment(
         *manifest.warnings,
     ]
     return ImportedExperiment(manifest, records, notes)
+
+
+def _joined_alone(directory: Directory) -> list[Problem]:
+    """Return the problems of tables of counters that belong to no result."""
+    joined = directory.tables.of_kind(Joined)
+    return [Problem(table.path, "there are neither runs nor rates beside it") for table in joined]
 
 
 def _order(directory: Directory, runs: Sequence[RunDirectory]) -> list[str]:
@@ -437,16 +453,26 @@ slowdust import sysbench archive --compat --device md2
 
     def find(
         self, roots: Sequence[Path], mode: Mode, options: Mapping[str, Any], foreign: ForeignKind
-    ) -> list[_Candidate]:
+    ) -> list[Candidate]:
         with temporary_folder() as place:
             directories = scan(roots, foreign, Packed(place))
             # All files are read at once, so that two processes share them.
             names = {path: names for home in directories for path, names in home.runs.items()}
             runs = {run.path: run for run in read_runs(names, options["device"])}
-        return [
-            _Candidate(part, [runs[path] for path in part.runs], mode, options)
-            for part in arrange(directories, runs)
-        ]
+        candidates = []
+        for part in arrange(directories, runs):
+            make = partial(
+                make_experiment,
+                directory=part,
+                runs=[runs[path] for path in part.runs],
+                mode=mode,
+                scan_rule=_SCAN_RULES.get(options["scan"]),
+                given_clients=options["clients"],
+            )
+            if part.empty:
+                part.tables.problems += _joined_alone(part)
+            candidates.append(Candidate(None if part.empty else part.name, make, part.tables))
+        return candidates
 
     def writes(self, slices: Sequence[Slice]) -> bool:
         return not any(measured_in_steps(record.place.benchmark) for record in slices)
@@ -455,42 +481,3 @@ slowdust import sysbench archive --compat --device md2
         if manifest.imported is None:
             return measured_files(report, slices)
         return published_files(manifest, slices)
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    """A directory of runs or tables."""
-
-    directory: Directory
-    runs: list[RunDirectory]
-    mode: Mode
-    options: Mapping[str, Any]
-
-    @property
-    def title(self) -> str | None:
-        return None if self.directory.empty else self.directory.name
-
-    @property
-    def problems(self) -> list[Problem]:
-        nothing = "there are neither runs nor rates beside it"
-        joined = self.directory.tables.of_kind(Joined)
-        of_runs = [problem for run in self.runs for problem in run.problems]
-        return [
-            *self.directory.problems,
-            *(Problem(table.path, nothing) for table in joined),
-            *of_runs,
-        ]
-
-    @property
-    def by_products(self) -> Mapping[str, int]:
-        return self.directory.tables.by_products
-
-    def experiment(self, name: str) -> ImportedExperiment | None:
-        return make_experiment(
-            name,
-            self.directory,
-            self.runs,
-            mode=self.mode,
-            scan_rule=_SCAN_RULES.get(self.options["scan"]),
-            given_clients=self.options["clients"],
-        )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from slowdust.archive.classic import Row
-from slowdust.archive.files import TWICE, Files, Unusable, read_shared, size_of
+from slowdust.archive.files import TWICE, Unusable, read_shared, size_of
 from slowdust.archive.sysbench import counters
 from slowdust.archive.sysbench.counters import Extraction
 from slowdust.archive.sysbench.names import FileName, parse_file, why_no_file
@@ -33,6 +33,7 @@ from slowdust.archive.sysbench.run_files import (
     why_unread,
 )
 from slowdust.benchmarks.sysbench import LOAD
+from slowdust.exchange import Files
 from slowdust.formats.text import (
     DamagedError,
     ends_whole,

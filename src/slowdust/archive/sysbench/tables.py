@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from slowdust.archive.classic import Row, relative_cells
-from slowdust.archive.files import TWICE, Files, size_of
+from slowdust.archive.files import TWICE, size_of
 from slowdust.archive.sysbench.counters import read_joined
 from slowdust.archive.sysbench.names import (
     SCAN,
@@ -29,6 +29,7 @@ from slowdust.archive.sysbench.names import (
     parse_file,
     parse_label,
 )
+from slowdust.exchange import Files
 from slowdust.formats.text import (
     DamagedError,
     beginning,
