@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 from slowdust.analysis.model import Report
 from slowdust.errors import UsageError
-from slowdust.formats.text import readable
 from slowdust.places import stays_below
 from slowdust.store.bounds import MOST_CONTENDERS
 from slowdust.store.experiments import aside, check_name, put_in_place
@@ -21,6 +20,7 @@ from slowdust.store.folder import Folder, too_many_contenders, writing
 from slowdust.store.manifest import Fate, Manifest
 from slowdust.store.slice import Slice
 from slowdust.store.storage import replace_file
+from slowdust.text import readable
 from slowdust.wording import shortened
 
 MARGIN = 0.03

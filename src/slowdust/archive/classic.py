@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from slowdust.formats.text import number_of
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
+from slowdust.text import number_of
 
 
 @dataclass(frozen=True)

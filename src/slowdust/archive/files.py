@@ -16,8 +16,8 @@ from typing import TypeVar
 
 from slowdust.errors import SlowdustError
 from slowdust.exchange import Problem
-from slowdust.formats.text import beginning, is_number, readable, unreadable
 from slowdust.store.manifest import Fate, SkippedFile
+from slowdust.text import beginning, is_number, readable, unreadable
 from slowdust.unpacking import MAX_UNPACKED_BYTES, Tree
 
 TWICE = "twice, plain and compressed: the plain one is used"

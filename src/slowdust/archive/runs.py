@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from slowdust.formats.text import beginning
 from slowdust.store.manifest import BuildFacts, ContenderFacts
+from slowdust.text import beginning
 from slowdust.versions import VersionOrder, version_order
 
 UNKNOWN = "unknown"

@@ -95,9 +95,9 @@ def _command(kind: Kind) -> click.Command:
         **given: Any,  # noqa: ANN401 - click's options
     ) -> int:
         from slowdust.exchange import Mode, import_results
-        from slowdust.formats.text import visible
         from slowdust.kinds import KINDS
         from slowdust.report.imports import summary_lines
+        from slowdust.text import visible
 
         chosen = Mode(mode or Mode.CLEAN)
         outcome = import_results(

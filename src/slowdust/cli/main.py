@@ -21,7 +21,7 @@ from slowdust import __version__
 from slowdust.addresses import without_secrets_of
 from slowdust.cli.groups import LazyGroup
 from slowdust.errors import SlowdustError
-from slowdust.formats.text import visible
+from slowdust.text import visible
 
 _COMMANDS: Mapping[str, tuple[str, str]] = {
     "compare": ("compare", "Measure contenders side by side and say what got slower."),

@@ -20,10 +20,10 @@ from slowdust.experiment.host_locks import WhenBusy
 from slowdust.experiment.local_lab import LocalLab
 from slowdust.fleet.lab import FleetLab
 from slowdust.fleet.queue import Asked, Unfit
-from slowdust.formats.text import visible
 from slowdust.places import named_path, within
 from slowdust.store.experiments import check_name
 from slowdust.studies.engine import NOTE_FILE, Study, run_study
+from slowdust.text import visible
 
 _ROWS = 10_000
 """Rows of each table: enough to tell what an operation costs, and loaded quickly."""

@@ -10,7 +10,6 @@ from slowdust.cli.options import WORDS, options
 from slowdust.cli.study import answer, lab_of
 from slowdust.experiment.experiment import PAGE_FILE
 from slowdust.experiment.host_locks import WhenBusy
-from slowdust.formats.text import visible
 from slowdust.places import named_path
 from slowdust.studies.watch import note, words
 from slowdust.studies.watch.alarms import read_state
@@ -18,6 +17,7 @@ from slowdust.studies.watch.file import Watch, read_watch
 from slowdust.studies.watch.series import begun_folder, folder_of, read_nights
 from slowdust.studies.watch.study import Outcome, WatchStudy, document_of
 from slowdust.studies.watch.subjects import base_of
+from slowdust.text import visible
 
 _REGRESSION = 3
 

@@ -17,8 +17,8 @@ from rich.text import Text
 from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.story.answer import is_open
 from slowdust.experiment.view import InterimVerdict, Status, View
-from slowdust.formats.text import visible
 from slowdust.ratios import at_most, change, with_bound
+from slowdust.text import visible
 from slowdust.units import Second, format_duration
 from slowdust.wording import clients
 

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from rich.console import Console
 from rich.status import Status
 
-from slowdust.formats.text import visible
+from slowdust.text import visible
 from slowdust.units import Second
 
 _PLAIN_EVERY: Second = 10.0

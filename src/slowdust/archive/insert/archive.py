@@ -43,7 +43,7 @@ from slowdust.archive.insert.tables import (
     relative_rows,
 )
 from slowdust.exchange import Files, ForeignKind
-from slowdust.formats.text import DamagedError, beginning, lines_of, read_content
+from slowdust.text import DamagedError, beginning, lines_of, read_content
 from slowdust.units import Second, known
 from slowdust.wording import counted
 

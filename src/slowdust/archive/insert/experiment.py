@@ -44,10 +44,10 @@ from slowdust.exchange import (
     Problem,
     name_of,
 )
-from slowdust.formats.text import readable
 from slowdust.store.manifest import Imported, Manifest, Method
 from slowdust.store.measured import PRINTED_SCHEMA
 from slowdust.store.slice import Slice
+from slowdust.text import readable
 from slowdust.wording import counted
 
 KIND = "iibench"

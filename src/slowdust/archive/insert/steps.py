@@ -30,12 +30,12 @@ from slowdust.archive.insert.tables import (
 )
 from slowdust.benchmarks.insert import INSERT
 from slowdust.exchange import Mode, Problem
-from slowdust.formats.text import number_of
 from slowdust.store.latency import LatencyUs
 from slowdust.store.manifest import Fate
 from slowdust.store.measured import Measured, Printed, PrintedRole, Use
 from slowdust.store.slice import Place, Slice
 from slowdust.store.step import RoleSecond, RoleUse, StepDetail
+from slowdust.text import number_of
 from slowdust.units import known, present
 
 _OF_RESULT = "those of o.res"

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from slowdust.archive.classic import Row, relative_cells
 from slowdust.archive.insert.names import without_size
-from slowdust.formats.text import number_of
+from slowdust.text import number_of
 from slowdust.units import Second, known
 from slowdust.wording import counted
 

@@ -43,10 +43,10 @@ from slowdust.archive.sysbench.tables import (
     usual_clients,
 )
 from slowdust.exchange import Problem
-from slowdust.formats.text import beginning
 from slowdust.store.manifest import Fate
 from slowdust.store.measured import Printed
 from slowdust.store.slice import Slice
+from slowdust.text import beginning
 from slowdust.wording import counted
 
 

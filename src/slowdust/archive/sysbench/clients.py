@@ -16,7 +16,7 @@ from slowdust.archive.sysbench.names import clients_in_name, parse_file
 from slowdust.archive.sysbench.run_directory import ArchivedTest, RunDirectory
 from slowdust.archive.sysbench.tables import Hardware, usual_clients
 from slowdust.benchmarks.sysbench import LOAD
-from slowdust.formats.text import beginning, readable
+from slowdust.text import beginning, readable
 from slowdust.wording import counted
 
 NOT_KNOWN = (

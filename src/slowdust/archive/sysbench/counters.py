@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from slowdust.archive.runs import parse_run
-from slowdust.formats.text import collation, is_number
 from slowdust.store.measured import Counters
+from slowdust.text import collation, is_number
 
 NOT_SUPPORTED = "-1"
 _INFINITE = "INF"

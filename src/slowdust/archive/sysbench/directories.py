@@ -40,7 +40,7 @@ from slowdust.archive.sysbench.tables import (
     take_tables,
 )
 from slowdust.exchange import ForeignKind, Problem, around, name_of
-from slowdust.formats.text import readable
+from slowdust.text import readable
 from slowdust.wording import listing
 
 _ALIKE = 0.01

@@ -69,11 +69,11 @@ from slowdust.exchange import (
     Option,
     Problem,
 )
-from slowdust.formats.text import beginning, readable
 from slowdust.store.manifest import Imported, Manifest, Method
 from slowdust.store.measured import PRINTED_SCHEMA
 from slowdust.store.slice import Slice
 from slowdust.temporary import temporary_folder
+from slowdust.text import beginning, readable
 from slowdust.wording import counted
 
 _MOST_LISTED = 4

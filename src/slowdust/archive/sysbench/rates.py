@@ -18,8 +18,8 @@ from slowdust.archive.classic import run_of
 from slowdust.archive.sysbench.names import SCAN
 from slowdust.archive.sysbench.run_directory import ArchivedTest, RunDirectory
 from slowdust.archive.sysbench.run_files import Output
-from slowdust.formats.text import readable
 from slowdust.store.slice import Slice
+from slowdust.text import readable
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = "|".join(_MONTHS)

@@ -34,7 +34,8 @@ from slowdust.archive.sysbench.run_files import (
 )
 from slowdust.benchmarks.sysbench import LOAD
 from slowdust.exchange import Files
-from slowdust.formats.text import (
+from slowdust.store.manifest import Fate
+from slowdust.text import (
     DamagedError,
     ends_whole,
     is_number,
@@ -42,7 +43,6 @@ from slowdust.formats.text import (
     read_content,
     readable,
 )
-from slowdust.store.manifest import Fate
 from slowdust.units import Second
 from slowdust.wording import counted, listing
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from slowdust.archive.classic import Row
-from slowdust.formats.text import ends_whole, is_number
+from slowdust.text import ends_whole, is_number
 from slowdust.units import Second
 
 _END = b"SQL statistics:"

@@ -30,7 +30,8 @@ from slowdust.archive.sysbench.names import (
     parse_label,
 )
 from slowdust.exchange import Files
-from slowdust.formats.text import (
+from slowdust.store.manifest import Fate
+from slowdust.text import (
     DamagedError,
     beginning,
     collation,
@@ -40,7 +41,6 @@ from slowdust.formats.text import (
     plain,
     read_content,
 )
-from slowdust.store.manifest import Fate
 
 _COLUMN = re.compile(r"col-(\d{1,9}) : (?P<run>.+)")
 _TITLES = re.compile(r"col-1(?:\tcol-\d+)*")

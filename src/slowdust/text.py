@@ -1,4 +1,4 @@
-"""Archived files as text: their lines, plain or compressed, and the numbers in them."""
+"""Text of files and names: safe to show, decompressed, and the numbers in it."""
 
 from __future__ import annotations
 
