@@ -18,10 +18,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.relative import BlockRatios
-from slowdust.analysis.comparison.verdict import Judgement, judge_estimates
-from slowdust.analysis.results.needed import FACTORS, Forecast, forecast_all
+from slowdust.stats.blocks import BlockRatios
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.forecast import FACTORS, Forecast, forecast_all
+from slowdust.stats.verdict import Judgement, judge_estimates
 from tests.unit.synthetic import Noise, shortened, synthetic_rates, synthetic_ratios
 
 SMALLEST = ("--experiments", "1")

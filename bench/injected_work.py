@@ -21,7 +21,6 @@ from pathlib import Path
 from statistics import median
 
 from bench.clients.process import check_programs
-from slowdust.analysis.comparison.verdict import AMOUNTS, Judgement
 from slowdust.analysis.work import counts_by_step, instructions_per_operation, judge_work
 from slowdust.dbms.environment import Environment
 from slowdust.experiment.contender import RunningContender
@@ -39,6 +38,7 @@ from slowdust.experiment.setup import create_contenders, resolve_contenders
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from slowdust.instances.callgrind import Callgrind
 from slowdust.instances.preloads import compiled
+from slowdust.stats.verdict import AMOUNTS, Judgement
 from slowdust.store.count import Count
 from slowdust.store.folder import Folder
 

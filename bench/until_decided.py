@@ -19,11 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.relative import BlockRatios
-from slowdust.analysis.comparison.verdict import DIFFERENT, Judgement, judge_estimates
-from slowdust.analysis.results.needed import forecast_all
 from slowdust.ratios import Verdict
+from slowdust.stats.blocks import BlockRatios
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.forecast import forecast_all
+from slowdust.stats.verdict import DIFFERENT, Judgement, judge_estimates
 from tests.unit.synthetic import Noise, shortened, synthetic_rates, synthetic_ratios
 
 SMALLEST = ("--experiments", "1")

@@ -18,6 +18,8 @@ import msgspec
 Verdict = Literal["faster", "slower", "same", "unsure"]
 Amount = Literal["less", "more", "same", "unsure"]
 """Verdict on a metric of which no amount is good or bad in itself."""
+Basis = Literal["typical", "all time"]
+"""The ratio that a verdict is about: that of typical blocks, or that of totals."""
 
 MULTIPLE = 1.5
 """Factor from which a difference is told as a factor."""

@@ -20,12 +20,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec.structs import replace
 
-from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.functions.model import FunctionChanges
-from slowdust.analysis.history.chaining import Experiment
 from slowdust.analysis.history.history import Choice, history_of
 from slowdust.analysis.history.model import History, LineHistory, Point, PointWork, Series
-from slowdust.analysis.history.series import verdict_of_interval
+from slowdust.analysis.history.series import Experiment, verdict_of_interval
 from slowdust.analysis.results.failures import sentences_about_failures
 from slowdust.analysis.stored import Stored
 from slowdust.analysis.story.answer import unfinished
@@ -33,6 +31,7 @@ from slowdust.analysis.story.bands import DEFAULT_BANDS
 from slowdust.analysis.versions import lines_of
 from slowdust.analysis.work import WORK_MARGIN
 from slowdust.ratios import Keys, Ratio, Verdict, distance, speed, work_in_words
+from slowdust.stats.verdict import DIFFERENT
 from slowdust.store.count import INSTRUCTIONS
 from slowdust.wording import clients, group_title, listing
 

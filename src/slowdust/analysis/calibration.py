@@ -21,18 +21,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from slowdust.analysis.comparison.ratio import Interval
-from slowdust.analysis.comparison.relative import Step, step_of
-from slowdust.analysis.comparison.verdict import FEWEST_INCARNATIONS, MINIMUM_BLOCKS, judge
-from slowdust.analysis.model import (
-    Basis,
-    CalibratedTest,
-    Calibration,
-    NeededTime,
-    Resolution,
-    Tally,
-)
-from slowdust.ratios import Verdict
+from slowdust.analysis.comparison import judge, step_of
+from slowdust.analysis.model import CalibratedTest, Calibration, NeededTime, Resolution, Tally
+from slowdust.ratios import Basis, Verdict
+from slowdust.stats.blocks import Step
+from slowdust.stats.relative import Interval
+from slowdust.stats.verdict import FEWEST_INCARNATIONS, MINIMUM_BLOCKS
 from slowdust.store.manifest import Manifest
 from slowdust.store.measured import DELAY, Measured
 from slowdust.store.slice import Slice

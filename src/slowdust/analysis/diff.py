@@ -13,18 +13,8 @@ from typing import Annotated, cast
 
 import msgspec
 
-from slowdust.analysis.comparison.hosts import hosts_of
-from slowdust.analysis.comparison.ratio import Estimate, Interval, Relative
-from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.comparison.verdict import (
-    Judgement,
-    judge,
-    judge_estimates,
-    stalls,
-    tail_beyond,
-    verdict_of,
-)
-from slowdust.analysis.history.circumstances import hosts_in_words, normalised_fact
+from slowdust.analysis.comparison import hosts_of, judge
+from slowdust.analysis.history.lines import hosts_in_words, normalised_fact
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.contenders import describe_method
 from slowdust.analysis.stored import Stored
@@ -42,6 +32,9 @@ from slowdust.ratios import (
     with_bound,
     work_in_words,
 )
+from slowdust.stats.blocks import Step
+from slowdust.stats.relative import Estimate, Interval, Relative
+from slowdust.stats.verdict import Judgement, judge_estimates, stalls, tail_beyond, verdict_of
 from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.wording import counted, listing, shortened, step_label
 

@@ -14,7 +14,7 @@ import msgspec
 
 from slowdust.analysis.functions.model import FunctionChanges
 from slowdust.analysis.metrics import PerOperation
-from slowdust.ratios import Amount, Keys, Ratio, Verdict
+from slowdust.ratios import Amount, Basis, Keys, Ratio, Verdict
 from slowdust.store.count import Source
 from slowdust.store.finding import Finding
 from slowdust.store.latency import LatencyUs
@@ -23,8 +23,6 @@ from slowdust.store.measured import Counters
 from slowdust.store.waits import WaitKind, WaitSource
 from slowdust.units import Microsecond, Second
 
-Basis = Literal["typical", "all time"]
-"""The ratio that a verdict is about: that of typical blocks, or that of totals."""
 EvidenceKind = Literal[
     "plan", "rows", "pages", "planning", "instructions", "system calls", "settings"
 ]

@@ -20,10 +20,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slowdust.analysis.comparison.estimate import estimate_pairs
-from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
-from slowdust.analysis.comparison.relative import BlockRatios, Step
-from slowdust.analysis.comparison.verdict import Judgement, judge_estimates
 from slowdust.analysis.model import (
     AtRecall,
     IndexResult,
@@ -35,6 +31,10 @@ from slowdust.analysis.model import (
 from slowdust.analysis.results.per_op import rate_of
 from slowdust.benchmarks import known_test
 from slowdust.ratios import Margins, Ratio
+from slowdust.stats.blocks import BlockRatios, Step
+from slowdust.stats.estimate import estimate_pairs
+from slowdust.stats.hosts import ONE_HOST, Hosts
+from slowdust.stats.verdict import Judgement, judge_estimates
 from slowdust.store.preparation import IndexSize, Recall
 from slowdust.store.slice import Slice
 

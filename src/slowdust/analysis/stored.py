@@ -10,10 +10,7 @@ from msgspec.structs import replace
 
 from slowdust.analysis.advised import typed_name
 from slowdust.analysis.calibration import calibration_of
-from slowdust.analysis.comparison.hosts import by_host, hosts_of
-from slowdust.analysis.comparison.relative import block_ratios
-from slowdust.analysis.comparison.together import common_moves
-from slowdust.analysis.comparison.verdict import PairVerdicts, judge_cells
+from slowdust.analysis.comparison import PairVerdicts, block_ratios, hosts_of
 from slowdust.analysis.evidence import add_evidence, add_rows_and_pages
 from slowdust.analysis.explanation.parts import add_explanations
 from slowdust.analysis.functions.changes import function_changes
@@ -43,6 +40,9 @@ from slowdust.analysis.versions import find_contender, lines_of
 from slowdust.analysis.waits import waits_of
 from slowdust.analysis.work import add_work, notes_about_work
 from slowdust.errors import UsageError
+from slowdust.stats.hosts import by_host
+from slowdust.stats.together import common_moves
+from slowdust.stats.verdict import judge_cells
 from slowdust.store.count import Count
 from slowdust.store.finding import lasting
 from slowdust.store.folder import Folder

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slowdust.analysis.comparison.location import Location, trimmed_mean
-from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model import ContenderWaits, Difference, SessionStates, SyncCost, WaitCost
+from slowdust.stats.blocks import Step
+from slowdust.stats.location import Location, trimmed_mean
 from slowdust.store.waits import NOT_SEEN, SessionTime, WaitKind, WaitWindow
 from slowdust.units import Microsecond, known
 from slowdust.wording import listing, share

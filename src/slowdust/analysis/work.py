@@ -20,16 +20,16 @@ from dataclasses import replace
 import numpy as np
 
 from slowdust.analysis.advised import more
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
-from slowdust.analysis.comparison.posterior import Expectation
-from slowdust.analysis.comparison.ratio import Estimate
-from slowdust.analysis.comparison.relative import BlockRatios, Step
-from slowdust.analysis.comparison.verdict import Judgement, judge_cells
 from slowdust.analysis.model import Result, Work
 from slowdust.benchmarks import known_group
 from slowdust.benchmarks.model import Group
 from slowdust.ratios import Amount, Ratio, Verdict
+from slowdust.stats.blocks import BlockRatios, Step
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.hosts import ONE_HOST, Hosts
+from slowdust.stats.posterior import Expectation
+from slowdust.stats.relative import Estimate
+from slowdust.stats.verdict import Judgement, judge_cells
 from slowdust.store.count import INSTRUCTIONS, Count, Events, Source
 from slowdust.store.manifest import Counting, WorkloadFacts
 from slowdust.units import format_duration

@@ -9,14 +9,14 @@ from statistics import median
 
 import msgspec
 
-from slowdust.analysis.comparison.ratio import CONFIDENCE, EQUIVALENCE, Interval
-from slowdust.analysis.comparison.verdict import verdict_of
 from slowdust.analysis.story.answer import conditions_of
 from slowdust.capacity.curve import SHARE, Curve, Mixed
 from slowdust.capacity.record import Record, Trial
 from slowdust.capacity.search import Search
 from slowdust.capacity.sla import KEPT_UP, Sla, missed
 from slowdust.ratios import Ratio
+from slowdust.stats.relative import CONFIDENCE, EQUIVALENCE, Interval
+from slowdust.stats.verdict import verdict_of
 from slowdust.store.manifest import Manifest
 from slowdust.units import Second, known
 

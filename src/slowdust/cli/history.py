@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from slowdust.analysis.history.chaining import Experiment
-from slowdust.analysis.history.configs import Configs
 from slowdust.analysis.history.history import Choice, deduplicate, history_of
+from slowdust.analysis.history.lines import Configs
 from slowdust.analysis.history.model import History
+from slowdust.analysis.history.series import Experiment
 from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
 from slowdust.benchmarks import NAMES
 from slowdust.cli import completion

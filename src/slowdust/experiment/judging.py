@@ -7,20 +7,17 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from statistics import median
 
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.relative import BlockRatios, block_ratios
-from slowdust.analysis.comparison.together import common_moves
-from slowdust.analysis.comparison.verdict import (
-    FEWEST_INCARNATIONS,
-    Judgement,
-    judge_estimates,
-)
+from slowdust.analysis.comparison import block_ratios
 from slowdust.analysis.results.failures import error_in_words, failures_of
 from slowdust.experiment.engine.schedule import MOST_ROUNDS, fewest_rounds
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.view import InterimVerdict, Status
 from slowdust.ratios import Margins
+from slowdust.stats.blocks import BlockRatios
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.together import common_moves
+from slowdust.stats.verdict import FEWEST_INCARNATIONS, Judgement, judge_estimates
 from slowdust.store.slice import Slice
 from slowdust.units import Second
 from slowdust.wording import amount

@@ -14,10 +14,10 @@ from rich.prompt import Confirm
 from rich.table import Table
 from rich.text import Text
 
-from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.story.answer import is_open
 from slowdust.experiment.view import InterimVerdict, Status, View
 from slowdust.ratios import at_most, change, with_bound
+from slowdust.stats.verdict import DIFFERENT
 from slowdust.text import visible
 from slowdust.units import Second, format_duration
 from slowdust.wording import clients

@@ -21,7 +21,6 @@ from typing import NamedTuple
 import msgspec
 
 from slowdust import builds
-from slowdust.analysis.comparison.verdict import MINIMUM_BLOCKS
 from slowdust.benchmarks.model import Measuring
 from slowdust.builds import Choices, usual_time
 from slowdust.dbms import Family, family_if_known
@@ -33,6 +32,7 @@ from slowdust.experiment.host_calibrations import kept_tests
 from slowdust.experiment.passes.work_counts import usual_budget
 from slowdust.experiment.plan import plan
 from slowdust.experiment.spec.spec import Spec
+from slowdust.stats.verdict import MINIMUM_BLOCKS
 from slowdust.store.folder import MANIFEST_FILE, experiments
 from slowdust.store.manifest import Counting, Manifest, Method
 from slowdust.store.storage import FAULTS

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from slowdust.analysis.history.circumstances import host_of
+from slowdust.analysis.history.lines import host_of
 from slowdust.errors import UsageError
 from slowdust.store.count import Count
 from slowdust.store.folder import Folder

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.explanation.one_result import Explained, OneResult
 from slowdust.analysis.explanation.parts import GOOD_PART
 from slowdust.analysis.metrics import Metric, shown_metrics
@@ -27,6 +26,7 @@ from slowdust.report.evidence import (
 )
 from slowdust.report.markdown.table import ABSENT, or_absent, rate
 from slowdust.report.terminal import plain_table, print_head, print_lines, standard_output, width_of
+from slowdust.stats.verdict import DIFFERENT
 from slowdust.wording import amount, clients, operation, share, short_names
 
 if TYPE_CHECKING:

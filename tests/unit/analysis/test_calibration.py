@@ -17,11 +17,11 @@ from slowdust.analysis.calibration import (
     true_ratio,
     upper_bound,
 )
-from slowdust.analysis.comparison.ratio import Interval
-from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model import CalibratedTest, Calibration
 from slowdust.analysis.stored import analyse
 from slowdust.ratios import Verdict
+from slowdust.stats.blocks import Step
+from slowdust.stats.relative import Interval
 from tests.unit.synthetic import SLICE_S, synthetic_experiment
 from tests.unit.synthetic_calibration import AGAIN, BASE, SLOWED, synthetic_calibration
 

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.history import chaining
-from slowdust.analysis.history.chaining import Experiment, Member, ratios_to
+from slowdust.analysis.history import series
+from slowdust.analysis.history.series import Experiment, Member, ratios_to
 from slowdust.analysis.model import PlanDifference, Result
 from slowdust.analysis.results.results import Summarise, results_of
 from slowdust.analysis.stored import analyse
 from slowdust.analysis.versions import Release
+from slowdust.stats.blocks import Step
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from tests.unit.synthetic import Noise
@@ -101,5 +101,5 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
         calls.append((manifest.experiment, contenders[0]))
         return original(manifest, slices, contenders, differences, summarise)
 
-    monkeypatch.setattr(chaining, "results_of", counting)
+    monkeypatch.setattr(series, "results_of", counting)
     return calls

@@ -3,8 +3,8 @@
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.history.configs import Configs
 from slowdust.analysis.history.history import history_of
+from slowdust.analysis.history.lines import Configs
 from slowdust.analysis.history.model import LineHistory
 from slowdust.errors import UsageError
 from slowdust.store.manifest import Manifest

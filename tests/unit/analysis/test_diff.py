@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.comparison.ratio import Interval, Relative
 from slowdust.analysis.diff import Diff, TestDifference, diff_of, ratio_of
 from slowdust.analysis.stored import Stored
 from slowdust.errors import UsageError
+from slowdust.stats.relative import Interval, Relative
 from tests.unit.ratios import interval_of, value_of
 from tests.unit.synthetic import Noise
 from tests.unit.synthetic_counts import synthetic_counts

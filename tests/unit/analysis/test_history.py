@@ -6,10 +6,10 @@ import re
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.history.chaining import Chained, combined
-from slowdust.analysis.history.circumstances import UNRECORDED, is_host
 from slowdust.analysis.history.history import history_of
+from slowdust.analysis.history.lines import UNRECORDED, is_host
 from slowdust.analysis.history.model import LineHistory, Series
+from slowdust.analysis.history.series import Chained, combined
 from slowdust.analysis.story.bands import Bands
 from slowdust.report.history import label_of
 from slowdust.store.manifest import Manifest

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from slowdust.analysis.history.chaining import Experiment
 from slowdust.analysis.history.history import history_of
 from slowdust.analysis.history.model import LineHistory, PointWork, Series
+from slowdust.analysis.history.series import Experiment
 from slowdust.report.html import history as html
 from slowdust.report.markdown import history as markdown
 from tests.unit.ratios import interval_of
@@ -71,7 +71,7 @@ def test_work_is_chained_over_versions_that_experiments_share() -> None:
 
     newest = work_of(line, "point-query")["9.7"]
     assert newest is not None
-    assert newest.ratio == pytest.approx(0.6, rel=1e-3)
+    assert newest.ratio.value == pytest.approx(0.6, rel=1e-3)
     assert (newest.through, newest.experiments) == (["8.4"], ["one", "two"])
 
 

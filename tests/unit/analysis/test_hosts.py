@@ -12,18 +12,19 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.comparison.estimate import estimate_all, relate
-from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts, Students, hosts_of
-from slowdust.analysis.comparison.location import Location
-from slowdust.analysis.comparison.mixture import Mixture
-from slowdust.analysis.comparison.ratio import Relative
-from slowdust.analysis.comparison.relative import BlockRatios
-from slowdust.analysis.comparison.together import disagreements
-from slowdust.analysis.comparison.verdict import judge, judge_cells
+from slowdust.analysis.comparison import hosts_of, judge
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.stored import read_stored
 from slowdust.analysis.work import counts_by_step, judge_work
 from slowdust.merge.merge import merge
+from slowdust.stats.blocks import BlockRatios
+from slowdust.stats.estimate import estimate_all, relate
+from slowdust.stats.hosts import ONE_HOST, Hosts, Students
+from slowdust.stats.location import Location
+from slowdust.stats.mixture import Mixture
+from slowdust.stats.relative import Relative
+from slowdust.stats.together import disagreements
+from slowdust.stats.verdict import judge_cells
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import Counting
 from slowdust.store.slice import Slice

@@ -60,9 +60,9 @@ def test_the_worst_regressions_come_first_and_only_three() -> None:
 
 def test_a_sure_difference_stands_before_a_noisy_larger_one(snapshot: SnapshotAssertion) -> None:
     noisy = a_result(B, test="scan", group="range", rqps=0.8, verdict="slower")
-    noisy.ratio = Ratio(0.8, 0.65, 0.99, "slower")
+    noisy.ratio = Ratio(0.8, 0.65, 0.99, "slower", 0.03)
     sure = a_result(B, test="hot-points", group="range", rqps=0.92, verdict="slower")
-    sure.ratio = Ratio(0.92, 0.91, 0.93, "slower")
+    sure.ratio = Ratio(0.92, 0.91, 0.93, "slower", 0.03)
 
     sentences = describe(with_base(noisy, sure), [A, B], {})
 

@@ -9,23 +9,15 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.location import (
-    BlockTotals,
-    ratio_of_totals,
-    totals_by_incarnation,
-)
-from slowdust.analysis.comparison.ratio import Estimate
-from slowdust.analysis.comparison.relative import (
-    BlockRatios,
-    block_ratios,
-    mean_response,
-    total_of,
-)
-from slowdust.analysis.comparison.verdict import DIFFERENT, Judgement, judge, judge_estimates
+from slowdust.analysis.comparison import block_ratios, judge, mean_response, total_of
 from slowdust.analysis.results.notes import notes_about_totals
 from slowdust.analysis.results.per_op import rate_of
 from slowdust.analysis.stored import analyse
+from slowdust.stats.blocks import BlockRatios
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.location import BlockTotals, ratio_of_totals, totals_by_incarnation
+from slowdust.stats.relative import Estimate
+from slowdust.stats.verdict import DIFFERENT, Judgement, judge_estimates
 from slowdust.store.slice import Slice
 from tests.unit.ratios import interval_of, value_of
 from tests.unit.synthetic import (

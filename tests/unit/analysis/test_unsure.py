@@ -105,7 +105,7 @@ def test_what_to_type_is_told_without_a_forecast(snapshot: SnapshotAssertion) ->
 
 def test_results_without_intervals_have_a_reason(snapshot: SnapshotAssertion) -> None:
     result = a_result(B, verdict="unsure")
-    result.ratio = result.ratio and Ratio(result.ratio.value, verdict=result.verdict)
+    result.ratio = Ratio(1.0, verdict="unsure")
 
     [sentence] = why_so_little(report(Noise(other_cpu=0.5), result))
 

@@ -9,7 +9,6 @@ import pytest
 from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model import Report, Result, Work
 from slowdust.analysis.stored import analyse
 from slowdust.analysis.work import (
@@ -23,6 +22,7 @@ from slowdust.analysis.work import (
     undecided_steps,
 )
 from slowdust.ratios import Ratio
+from slowdust.stats.blocks import Step
 from slowdust.store.count import INSTRUCTIONS, SYSTEM_CALLS, Count, CountedRun
 from slowdust.store.manifest import Counting
 from tests.unit.ratios import interval_of, value_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.comparison.verdict import judge
+from slowdust.analysis.comparison import judge
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.stored import analyse
 from slowdust.experiment.live import describe

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.history.chaining import Chained
 from slowdust.analysis.history.history import history_of
-from slowdust.analysis.history.series import Details, series_of
+from slowdust.analysis.history.series import Chained, Details, series_of
 from slowdust.analysis.model import Report
 from slowdust.analysis.stored import analyse
 from slowdust.analysis.versions import Release

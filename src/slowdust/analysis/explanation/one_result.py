@@ -13,8 +13,6 @@ import msgspec
 
 from slowdust import ratios
 from slowdust.analysis import advised
-from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.functions.model import FunctionChanges
 from slowdust.analysis.model import ContenderInfo, ContenderWaits, Report, Result
 from slowdust.analysis.results.contenders import NOT_SET
@@ -25,6 +23,8 @@ from slowdust.benchmarks import measured_in_steps
 from slowdust.benchmarks.model import Group
 from slowdust.errors import UsageError
 from slowdust.ratios import at_most, speed, work_ratio
+from slowdust.stats.blocks import Step
+from slowdust.stats.verdict import DIFFERENT
 from slowdust.store.manifest import Manifest
 from slowdust.wording import guess, listing
 

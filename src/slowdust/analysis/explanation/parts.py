@@ -20,14 +20,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from slowdust.analysis.comparison.estimate import relate
-from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
-from slowdust.analysis.comparison.location import FloatArray, Location
-from slowdust.analysis.comparison.ratio import Relative
-from slowdust.analysis.comparison.relative import Step, total_of
+from slowdust.analysis.comparison import total_of
 from slowdust.analysis.model import Explanation, Part, PartName, Result, Work
 from slowdust.analysis.results.compared import Pair, pairs_of
 from slowdust.benchmarks.model import leaves_rows
+from slowdust.stats.blocks import Step
+from slowdust.stats.estimate import relate
+from slowdust.stats.hosts import ONE_HOST, Hosts
+from slowdust.stats.location import FloatArray, Location
+from slowdust.stats.relative import Relative
 from slowdust.store.measured import OTHERS
 from slowdust.store.slice import Slice
 from slowdust.units import known

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.functions.matching import Counts, Key, Matched, Part, match_functions
 from slowdust.analysis.functions.model import (
     UNNAMED,
@@ -18,6 +17,7 @@ from slowdust.analysis.functions.model import (
     FunctionChanges,
     FunctionPart,
 )
+from slowdust.stats.blocks import Step
 from slowdust.store.profile import Profile
 
 MOST_FUNCTIONS = 15

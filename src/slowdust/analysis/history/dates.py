@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.history.chaining import Chained, Experiment
-from slowdust.analysis.history.circumstances import Circumstances, circumstances_of
+from slowdust.analysis.history.lines import Circumstances, circumstances_of
+from slowdust.analysis.history.series import Chained, Experiment
 from slowdust.analysis.results.results import group_of, sorted_steps
+from slowdust.stats.blocks import Step
 from slowdust.store.manifest import WorkloadFacts
 
 

@@ -12,38 +12,34 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.history.chaining import (
-    Chained,
-    Experiment,
-    Member,
-    connected_releases,
-    ratios_to,
-)
 from slowdust.analysis.history.change_points import mark_changes
-from slowdust.analysis.history.circumstances import (
+from slowdust.analysis.history.lines import (
     Circumstances,
-    circumstances_of,
-    is_host,
-    notes_about_hosts,
-)
-from slowdust.analysis.history.configs import (
     Configs,
+    circumstances_of,
     configs_of,
+    is_host,
     notes_about_configs,
+    notes_about_hosts,
     notes_about_lone_lines,
 )
 from slowdust.analysis.history.model import History, LineHistory, Series, Version
 from slowdust.analysis.history.series import (
+    Chained,
     CountedExperiment,
     Details,
+    Experiment,
+    Member,
     add_work,
+    connected_releases,
     groups_of,
+    ratios_to,
     series_of,
 )
 from slowdust.analysis.model import GroupChanges
 from slowdust.analysis.story.bands import Bands, changes_of_group, name_hold
 from slowdust.analysis.versions import Release, labels_of, lines_of, sorted_releases
+from slowdust.stats.blocks import Step
 from slowdust.store.manifest import ContenderFacts
 from slowdust.store.step import split_hold
 from slowdust.units import Second, known

@@ -11,19 +11,14 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
-from slowdust.analysis.comparison.ratio import Estimate
-from slowdust.analysis.comparison.relative import (
-    BlockRatios,
-    Step,
-    block_ratios,
-    slices_by_place,
-    step_of,
-)
+from slowdust.analysis.comparison import block_ratios, slices_by_place, step_of
 from slowdust.analysis.model import BesideResult, FrontierPoint, Result
 from slowdust.analysis.results.latency import latency_us
 from slowdust.benchmarks.htap.tests import clients_of_point
+from slowdust.stats.blocks import BlockRatios, Step
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.hosts import ONE_HOST, Hosts
+from slowdust.stats.relative import Estimate
 from slowdust.store.latency import Histogram
 from slowdust.store.slice import Slice
 from slowdust.units import known

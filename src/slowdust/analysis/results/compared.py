@@ -17,9 +17,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
-from slowdust.analysis.comparison.relative import BlockRatios, Step, block_ratios, step_of
-from slowdust.analysis.comparison.verdict import Judgement, judge_cells
+from slowdust.analysis.comparison import block_ratios, step_of
 from slowdust.analysis.metrics import (
     COMPARED,
     BesidePercentile,
@@ -32,6 +30,9 @@ from slowdust.analysis.model import Result
 from slowdust.analysis.results.beside import rate_beside
 from slowdust.analysis.results.latency import percentile_ns
 from slowdust.ratios import Margins
+from slowdust.stats.blocks import BlockRatios, Step
+from slowdust.stats.hosts import ONE_HOST, Hosts
+from slowdust.stats.verdict import Judgement, judge_cells
 from slowdust.store.latency import Histogram
 from slowdust.store.slice import Slice
 from slowdust.units import known

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model import Failures, Report, Result
+from slowdust.stats.blocks import Step
 from slowdust.store.slice import Slice
 from slowdust.wording import (
     MOST_LISTED,

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowdust.analysis.comparison.hosts import Hosts
-from slowdust.analysis.comparison.together import disagreements
-from slowdust.analysis.comparison.verdict import Judgement
 from slowdust.analysis.model import (
     GroupResult,
     HostDisagreement,
@@ -16,6 +13,9 @@ from slowdust.analysis.model import (
     Result,
 )
 from slowdust.analysis.results.per_op import rate_of
+from slowdust.stats.hosts import Hosts
+from slowdust.stats.together import disagreements
+from slowdust.stats.verdict import Judgement
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from slowdust.wording import listing

@@ -15,14 +15,15 @@ from itertools import accumulate, chain
 
 import numpy as np
 
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
-from slowdust.analysis.comparison.relative import Step, block_ratios, mean_response, step_of
+from slowdust.analysis.comparison import block_ratios, mean_response, step_of
 from slowdust.analysis.metrics import PERCENTILES
 from slowdust.analysis.model import Report, ResponseTime, Result
 from slowdust.benchmarks import BENCHMARKS
 from slowdust.benchmarks.model import Headline
 from slowdust.ratios import Ratio
+from slowdust.stats.blocks import Step
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.hosts import ONE_HOST, Hosts
 from slowdust.store.latency import Histogram, LatencyUs
 from slowdust.store.slice import Slice
 from slowdust.units import known

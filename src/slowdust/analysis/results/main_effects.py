@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model import Report
 from slowdust.analysis.results.results import by_step
+from slowdust.stats.blocks import Step
 from slowdust.wording import matrix_points
 
 Point = Mapping[str, str]

@@ -7,14 +7,14 @@ from statistics import fmean
 
 import numpy as np
 
-from slowdust.analysis.comparison.ratio import Estimate
-from slowdust.analysis.comparison.together import CommonMove
-from slowdust.analysis.comparison.verdict import Judgement, stalls
 from slowdust.analysis.model import Writers
 from slowdust.analysis.results.noise import use_of_others, window, writes_of_others
 from slowdust.analysis.results.per_op import CLOCK
 from slowdust.analysis.sla import achieved_rates
 from slowdust.ratios import change, ratio
+from slowdust.stats.relative import Estimate
+from slowdust.stats.together import CommonMove
+from slowdust.stats.verdict import Judgement, stalls
 from slowdust.store.measured import IDLE
 from slowdust.store.slice import Slice
 from slowdust.units import Second, known

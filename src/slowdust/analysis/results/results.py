@@ -8,9 +8,7 @@ from statistics import median
 
 from msgspec.structs import replace
 
-from slowdust.analysis.comparison.hosts import hosts_of
-from slowdust.analysis.comparison.relative import Step, step_of
-from slowdust.analysis.comparison.verdict import Judgement, judge
+from slowdust.analysis.comparison import hosts_of, judge, step_of
 from slowdust.analysis.model import Evidence, PlanDifference, Result
 from slowdust.analysis.results.contenders import peak_gb
 from slowdust.analysis.results.failures import fails, failures_of
@@ -41,6 +39,8 @@ from slowdust.analysis.sla import missed_its_sla, writers_of
 from slowdust.benchmarks import BENCHMARKS, known_group, measured_in_steps
 from slowdust.benchmarks.model import Measuring
 from slowdust.ratios import Ratio
+from slowdust.stats.blocks import Step
+from slowdust.stats.verdict import Judgement
 from slowdust.store.manifest import Manifest, WorkloadFacts
 from slowdust.store.slice import Slice
 from slowdust.units import known

@@ -12,20 +12,16 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.hosts import Hosts, hosts_of
-from slowdust.analysis.comparison.posterior import Expectation
-from slowdust.analysis.comparison.ratio import Estimate
-from slowdust.analysis.comparison.relative import (
-    BlockRatios,
-    Step,
-    block_ratios,
-    slices_by_place,
-)
-from slowdust.analysis.comparison.verdict import Judgement, judge_cells
+from slowdust.analysis.comparison import block_ratios, hosts_of, slices_by_place
 from slowdust.analysis.model import Result, StorageUse
 from slowdust.benchmarks import known_test
 from slowdust.ratios import Margins, Ratio
+from slowdust.stats.blocks import BlockRatios, Step
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.hosts import Hosts
+from slowdust.stats.posterior import Expectation
+from slowdust.stats.relative import Estimate
+from slowdust.stats.verdict import Judgement, judge_cells
 from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.store.measured import DISK, SERVER, STORAGE
 from slowdust.store.preparation import LOG_BYTES, WRITTEN_BYTES, ServerCounters

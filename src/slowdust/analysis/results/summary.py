@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.sla import missed_its_sla
 from slowdust.benchmarks import measured_in_steps
+from slowdust.stats.verdict import DIFFERENT
 from slowdust.store.step import split_hold
 from slowdust.units import Second
 from slowdust.wording import clients

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from slowdust.analysis import advised
 from slowdust.analysis.advised import typed_name
-from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.model import (
     Answer,
     Noise,
@@ -31,6 +30,7 @@ from slowdust.benchmarks.model import Group
 from slowdust.dbms import family_if_known
 from slowdust.dbms.family import Commit
 from slowdust.ratios import Verdict, at_least, at_most
+from slowdust.stats.verdict import DIFFERENT
 from slowdust.store.folder import is_part_of_fleet
 from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.store.slice import Slice

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.comparison.verdict import PairVerdicts
+from slowdust.analysis.comparison import PairVerdicts
 from slowdust.analysis.model import GroupChanges, Report, Result
 from slowdust.analysis.results.notes import NO_BASE
 from slowdust.analysis.story.bands import (
@@ -19,6 +18,7 @@ from slowdust.analysis.story.bands import (
 )
 from slowdust.analysis.versions import Release, labels_of, sorted_releases
 from slowdust.ratios import Verdict
+from slowdust.stats.blocks import Step
 from slowdust.store.step import split_hold
 from slowdust.units import Second
 from slowdust.wording import GROUP_TITLES, distinct_names

@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
-from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.model import (
     Course,
     CourseKind,
@@ -19,6 +18,7 @@ from slowdust.analysis.model import (
     TestConcurrency,
 )
 from slowdust.ratios import Verdict, at_least
+from slowdust.stats.verdict import DIFFERENT
 from slowdust.wording import clients, listing, shortened
 
 FEWEST_LEVELS = 2

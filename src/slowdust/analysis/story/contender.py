@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.evidence import leading
 from slowdust.analysis.model import Result
 from slowdust.analysis.results.notes import BUSY_CLIENT
@@ -40,6 +39,7 @@ from slowdust.ratios import (
     with_bound,
     with_interval,
 )
+from slowdust.stats.verdict import DIFFERENT
 from slowdust.units import known
 from slowdust.wording import (
     GROUP_TITLES,

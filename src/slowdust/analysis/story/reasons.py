@@ -13,7 +13,6 @@ import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.evidence import leading
 from slowdust.analysis.explanation.parts import GOOD_PART
 from slowdust.analysis.functions.model import UNNAMED, WHOLE_OBJECT, FunctionChange, FunctionChanges
@@ -31,6 +30,7 @@ from slowdust.analysis.results.notes import BUSY_PROGRAMS
 from slowdust.analysis.story.explain import Movement, explain
 from slowdust.benchmarks.model import Group
 from slowdust.ratios import change, instructions, ratio
+from slowdust.stats.blocks import Step
 from slowdust.store.count import INSTRUCTIONS
 from slowdust.wording import amount, counted, listing, operation, shortened
 

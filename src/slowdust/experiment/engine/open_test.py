@@ -13,7 +13,6 @@ from typing import Protocol
 
 import numpy as np
 
-from slowdust.analysis.comparison.verdict import MINIMUM_BLOCKS
 from slowdust.errors import SlowdustError
 from slowdust.experiment.clock import MACHINE, Clock
 from slowdust.experiment.contender import RunningContender
@@ -27,6 +26,7 @@ from slowdust.experiment.engine.schedule import block_order, following_order, in
 from slowdust.experiment.engine.slice_length import RUN, SpeedRecord
 from slowdust.experiment.journal import slice_of
 from slowdust.experiment.plan import PlannedStep
+from slowdust.stats.verdict import MINIMUM_BLOCKS
 from slowdust.store.slice import Slice
 from slowdust.units import Second
 

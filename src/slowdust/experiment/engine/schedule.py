@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeVar
 
-from slowdust.analysis.comparison.verdict import FEWEST_INCARNATIONS
 from slowdust.benchmarks.model import Phase
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec
+from slowdust.stats.verdict import FEWEST_INCARNATIONS
 from slowdust.units import Second
 
 T = TypeVar("T")

@@ -12,7 +12,6 @@ from functools import partial
 from types import MappingProxyType
 
 from slowdust.analysis.calibration import taken_share
-from slowdust.analysis.comparison.verdict import FEWEST_INCARNATIONS, MINIMUM_BLOCKS
 from slowdust.analysis.results.storage import small_data
 from slowdust.experiment.clock import MACHINE, Clock
 from slowdust.experiment.contender import RunningContender
@@ -39,6 +38,7 @@ from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import Status
 from slowdust.ratios import Margins
+from slowdust.stats.verdict import FEWEST_INCARNATIONS, MINIMUM_BLOCKS
 from slowdust.store.bounds import MOST_SLICES
 from slowdust.store.manifest import Method
 from slowdust.store.measured import DELAY

@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.results.failures import fails, failures_of
 from slowdust.analysis.work import counts_by_step, undecided_steps
 from slowdust.benchmarks.model import Test
@@ -18,6 +17,7 @@ from slowdust.experiment.engine.schedule import Start
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec
+from slowdust.stats.blocks import Step
 from slowdust.store.manifest import LeftOut
 from slowdust.store.slice import Slice
 from slowdust.units import Second

@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.metrics import (
     COMPARED,
     ESSENTIAL,
@@ -37,6 +35,8 @@ from slowdust.report.html.cells import sla_failure
 from slowdust.report.html.charts.curves import as_json
 from slowdust.report.html.charts.marks import Mark, marks_of
 from slowdust.report.html.numbers import percent
+from slowdust.stats.blocks import Step
+from slowdust.stats.verdict import DIFFERENT
 from slowdust.store.manifest import StepFailure
 from slowdust.wording import (
     LONGEST_UNBROKEN,

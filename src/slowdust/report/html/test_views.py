@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from slowdust.analysis.comparison.relative import Step, step_of
+from slowdust.analysis.comparison import step_of
 from slowdust.analysis.functions.model import FunctionChanges
 from slowdust.analysis.metrics import Metric
 from slowdust.analysis.model import ContenderWaits, PlanDifference
@@ -21,6 +21,7 @@ from slowdust.report.html.flames import FlameGraphs, flame_graphs
 from slowdust.report.html.numbers import TimeUnit, time_unit
 from slowdust.report.html.page import Page, Row
 from slowdust.report.html.steps import StepView, step_view
+from slowdust.stats.blocks import Step
 from slowdust.store.measured import Schedule
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice

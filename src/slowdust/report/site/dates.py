@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowdust import ratios
-from slowdust.analysis.history.chaining import Chained
 from slowdust.analysis.history.dates import DateSeries, Trend
+from slowdust.analysis.history.series import Chained
 from slowdust.report.html import numbers
 from slowdust.report.html.charts.marks import marks_of
 from slowdust.report.html.charts.ratio_lines import RatioLine, RatioPoint, history_chart

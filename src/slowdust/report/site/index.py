@@ -11,7 +11,7 @@ from urllib.parse import quote
 import msgspec
 from markupsafe import Markup
 
-from slowdust.analysis.history.circumstances import hosts_in_words
+from slowdust.analysis.history.lines import hosts_in_words
 from slowdust.analysis.stored import Stored
 from slowdust.report.html.environment import environment, shipped
 from slowdust.store.experiments import Annotation

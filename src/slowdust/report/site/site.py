@@ -22,9 +22,9 @@ import msgspec
 
 from slowdust import __version__
 from slowdust.analysis.diff import diff_of
-from slowdust.analysis.history.chaining import Experiment
 from slowdust.analysis.history.dates import trends_of
 from slowdust.analysis.history.history import Choice, deduplicate, history_of
+from slowdust.analysis.history.series import Experiment
 from slowdust.analysis.stored import Stored, read_stored
 from slowdust.analysis.story.bands import DEFAULT_BANDS
 from slowdust.errors import SlowdustError

@@ -107,7 +107,7 @@ def test_a_change_among_releases_is_found_and_shown(tmp_path: Path) -> None:
     lab = SimulatedLab(CHANGED)
     [change] = run(tmp_path / "x", lab).changes
     assert change.candidate.contender == CANDIDATES[CHANGE]
-    assert change.cost.ratio == pytest.approx(1 / 0.8, rel=0.05)
+    assert change.cost.ratio.value == pytest.approx(1 / 0.8, rel=0.05)
     assert change.result is not None and change.result.verdict == "slower"
     assert lab.measured[-1].name == change.experiment
     assert (tmp_path / "x" / "steps" / str(change.experiment) / "report.html").is_file()

@@ -12,51 +12,27 @@ since every other one has the contenders in reverse.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Literal, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from slowdust.analysis.comparison.location import (
+from slowdust.analysis.sla import meets_sla
+from slowdust.ratios import Margins, Verdict
+from slowdust.stats.blocks import BlockRatios, Parts, Step
+from slowdust.stats.hosts import ONE_HOST, Hosts
+from slowdust.stats.location import (
     BlockTotals,
     FloatArray,
-    Location,
-    totals_by_incarnation,
-    trimmed_mean,
 )
-from slowdust.analysis.sla import meets_sla
+from slowdust.stats.verdict import Judgement, judge_cells
+from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from slowdust.units import Second
 
 ROWS_PER_SECOND = "rows/s"
 """Unit of the rate of tests that count rows instead of operations."""
-
-
-class OfStep(Protocol):
-    """A record of one step."""
-
-    @property
-    def benchmark(self) -> str: ...
-
-    @property
-    def test(self) -> str: ...
-
-    @property
-    def clients(self) -> int: ...
-
-
-class Step(NamedTuple):
-    """A test of a benchmark at a number of clients: the unit that is measured and compared."""
-
-    benchmark: str
-    test: str
-    clients: int
-
-    @classmethod
-    def of(cls, record: OfStep) -> Step:
-        return cls(record.benchmark, record.test, record.clients)
 
 
 def step_of(record: Slice) -> Step:
@@ -69,68 +45,6 @@ def slices_by_place(slices: Iterable[Slice]) -> defaultdict[tuple[Step, str], li
     for record in slices:
         places[step_of(record), record.place.contender].append(record)
     return places
-
-
-Parts = Literal["slices", "chunks", "steps"]
-"""What blocks consist of: slices, chunks of long steps, or long steps, of which a block is a pair,
-the only one of its incarnation."""
-
-
-@dataclass(frozen=True)
-class BlockRatios:
-    """ln(quantity of the contender / of the base) of the complete blocks of one step."""
-
-    step: Step
-    contender: str
-    by_incarnation: tuple[FloatArray, ...]
-    """One array for each incarnation that has such a block, in order; shape (blocks, halves).
-    A half is a slice of each contender; a block has two, a pair of long steps is one."""
-    numbers: tuple[int, ...]
-    """Numbers of the incarnations of `by_incarnation`."""
-    incomplete: int = 0
-    """Blocks left out because one of the two has fewer slices in it (a killed experiment)."""
-    with_zero: int = 0
-    """Blocks left out because one of the two has a slice in which the quantity is 0."""
-    totals: dict[int, BlockTotals] = field(default_factory=dict)
-    """Totals of the blocks by number of the incarnation, with those left out because of a 0;
-    empty for long steps, single runs and every quantity but the throughput."""
-    parts: Parts = "slices"
-
-    @property
-    def blocks(self) -> int:
-        return sum(len(ratios) for ratios in self.by_incarnation)
-
-    @cached_property
-    def typical(self) -> dict[int, Location]:
-        locations = map(trimmed_mean, self.by_incarnation)
-        return dict(zip(self.numbers, locations, strict=True))
-
-    @cached_property
-    def all_time(self) -> dict[int, Location]:
-        """Ratios of totals by number of the incarnation; empty without totals, and where one of the
-        two did nothing at all.
-        """
-        return totals_by_incarnation(self.totals)
-
-    def on(self, numbers: Collection[int]) -> BlockRatios:
-        kept = [
-            (n, r) for n, r in zip(self.numbers, self.by_incarnation, strict=True) if n in numbers
-        ]
-        return replace(
-            self,
-            by_incarnation=tuple(ratios for _, ratios in kept),
-            numbers=tuple(number for number, _ in kept),
-            totals={number: of for number, of in self.totals.items() if number in numbers},
-        )
-
-    @property
-    def every_number(self) -> list[int]:
-        """Numbers of all incarnations, those without a log ratio included."""
-        return sorted({*self.numbers, *self.totals})
-
-    @property
-    def silent(self) -> tuple[int, ...]:
-        return tuple(number for number, totals in self.totals.items() if totals.one_is_silent)
 
 
 class _Place(NamedTuple):
@@ -297,3 +211,54 @@ def _added(
     pairs: Sequence[Sequence[Sequence[_Part]]], term: Callable[[_Part], float]
 ) -> FloatArray:
     return np.array([[sum(map(term, parts)) for parts in pair] for pair in pairs])
+
+
+def hosts_of(manifest: Manifest) -> Hosts:
+    return Hosts(
+        {number: host.name for host in manifest.hosts for number in host.incarnations},
+        {host.name: host.group for host in manifest.hosts},
+    )
+
+
+def judge(
+    slices: Iterable[Slice],
+    contenders: Sequence[str],
+    margins: Margins | float,
+    base: str | None = None,
+    hosts: Hosts = ONE_HOST,
+) -> list[Judgement]:
+    """Judge every step and contender in `slices`.
+
+    `contenders` are in the manifest's order; `base` is the first unless named. The more steps
+    of the experiment `slices` has, the more is known about restarts.
+    """
+    cells = block_ratios(slices, base or contenders[0], contenders)
+    return judge_cells(cells, margins, hosts)
+
+
+class PairVerdicts:
+    """Judges contenders beside any of them; the verdicts beside one are kept for the next pair."""
+
+    def __init__(
+        self, slices: Sequence[Slice], contenders: Sequence[str], margins: Margins, hosts: Hosts
+    ) -> None:
+        # A single run says nothing of how far another would be from it.
+        self._slices = [record for record in slices if record.printed is None]
+        self._contenders = contenders
+        self._margins = margins
+        self._hosts = hosts
+        self._verdicts: dict[str, dict[str, dict[Step, Verdict]]] = {}
+
+    def verdicts(self, base: str, contender: str) -> Mapping[Step, Verdict]:
+        """Return the verdict of each step on how `contender` differs from `base`."""
+        if base not in self._verdicts:
+            self._verdicts[base] = self._beside(base)
+        return self._verdicts[base].get(contender, {})
+
+    def _beside(self, base: str) -> dict[str, dict[Step, Verdict]]:
+        verdicts: dict[str, dict[Step, Verdict]] = {}
+        for judgement in judge(self._slices, self._contenders, self._margins, base, self._hosts):
+            estimate = judgement.estimate
+            if judgement.relative.interval is not None:
+                verdicts.setdefault(estimate.contender, {})[estimate.step] = judgement.verdict
+        return verdicts

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slowdust.analysis.comparison.mixture import Mixture, Symmetric
-from slowdust.analysis.comparison.relative import Step
 from slowdust.ratios import Amount, Ratio, Verdict
+from slowdust.stats.blocks import Step
+from slowdust.stats.mixture import Mixture, Symmetric
 
 CONFIDENCE = 0.95
 EQUIVALENCE = 0.90

@@ -20,17 +20,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slowdust.analysis.comparison.location import FloatArray
-from slowdust.analysis.comparison.mixture import Mixture, Symmetric
-from slowdust.analysis.comparison.posterior import (
-    HOSTS,
-    TAU_GRID,
-    Expectation,
-    Locations,
-    weigh_restarts,
-)
-from slowdust.analysis.comparison.relative import BlockRatios
-from slowdust.store.manifest import Manifest
+from slowdust.stats.blocks import BlockRatios
+from slowdust.stats.location import FloatArray
+from slowdust.stats.mixture import Mixture, Symmetric
+from slowdust.stats.posterior import HOSTS, TAU_GRID, Expectation, Locations, weigh_restarts
 
 FEWEST_TO_NAME = 3
 """Fewest hosts of which one can be said to disagree; of two, either may be the odd one."""
@@ -65,13 +58,6 @@ class Hosts:
 
 ONE_HOST = Hosts({}, {})
 """An experiment that was not joined."""
-
-
-def hosts_of(manifest: Manifest) -> Hosts:
-    return Hosts(
-        {number: host.name for host in manifest.hosts for number in host.incarnations},
-        {host.name: host.group for host in manifest.hosts},
-    )
 
 
 @dataclass(frozen=True)

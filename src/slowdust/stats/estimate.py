@@ -37,10 +37,11 @@ from typing import TypedDict
 
 import numpy as np
 
-from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts, join_hosts, split
-from slowdust.analysis.comparison.location import FloatArray, Location, Pooled, difference, pool
-from slowdust.analysis.comparison.mixture import Mixture
-from slowdust.analysis.comparison.posterior import (
+from slowdust.stats.blocks import BlockRatios, Parts, Step
+from slowdust.stats.hosts import ONE_HOST, Hosts, join_hosts, split
+from slowdust.stats.location import FloatArray, Location, Pooled, difference, pool
+from slowdust.stats.mixture import Mixture
+from slowdust.stats.posterior import (
     CHUNKS,
     HOSTS,
     LONG_STEPS,
@@ -50,14 +51,7 @@ from slowdust.analysis.comparison.posterior import (
     Locations,
     weigh_restarts,
 )
-from slowdust.analysis.comparison.ratio import (
-    AllTime,
-    Estimate,
-    HostRatio,
-    Relative,
-    related,
-)
-from slowdust.analysis.comparison.relative import BlockRatios, Parts, Step
+from slowdust.stats.relative import AllTime, Estimate, HostRatio, Relative, related
 from slowdust.units import known
 
 STEP_NOISE = 0.001

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
-from slowdust.analysis.comparison.ratio import (
+from slowdust.ratios import Amount, Basis, Margins, Ratio, Verdict
+from slowdust.stats.blocks import BlockRatios, Step
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.hosts import ONE_HOST, Hosts
+from slowdust.stats.relative import (
     CONFIDENCE,
     EQUIVALENCE,
     SETTLED_DIFFERENT,
@@ -20,11 +22,6 @@ from slowdust.analysis.comparison.ratio import (
     Interval,
     Relative,
 )
-from slowdust.analysis.comparison.relative import BlockRatios, Step, block_ratios
-from slowdust.analysis.model import Basis
-from slowdust.ratios import Amount, Margins, Ratio, Verdict
-from slowdust.store.slice import Slice
-from slowdust.wording import counted
 
 FALSE_DISCOVERIES = 1 - CONFIDENCE
 """Share of `faster` and `slower` verdicts that may be false (Benjamini and Hochberg 1995)."""
@@ -88,22 +85,6 @@ class Judgement:
 
 def estimated(cells: Sequence[BlockRatios], hosts: Hosts) -> list[Estimate]:
     return estimate_all(cells, hosts=hosts)
-
-
-def judge(
-    slices: Iterable[Slice],
-    contenders: Sequence[str],
-    margins: Margins | float,
-    base: str | None = None,
-    hosts: Hosts = ONE_HOST,
-) -> list[Judgement]:
-    """Judge every step and contender in `slices`.
-
-    `contenders` are in the manifest's order; `base` is the first unless named. The more steps
-    of the experiment `slices` has, the more is known about restarts.
-    """
-    cells = block_ratios(slices, base or contenders[0], contenders)
-    return judge_cells(cells, margins, hosts)
 
 
 def judge_cells(
@@ -203,7 +184,8 @@ def is_far(estimate: Estimate, margin: float) -> bool:
 def _family(estimates: Sequence[Estimate]) -> str:
     """Return the number of the comparisons that are judged together: '8 tests'."""
     several = len({estimate.contender for estimate in estimates}) > 1
-    return counted(len(estimates), "comparison" if several else "test")
+    noun = "comparison" if several else "test"
+    return f"{len(estimates):,} {noun}{'' if len(estimates) == 1 else 's'}"
 
 
 def _doubt_of_totals(estimate: Estimate) -> str:
@@ -357,31 +339,3 @@ def verdict_of(difference: Interval | None, equivalence: Interval | None, margin
     if difference.excludes_one():
         return "faster" if difference.low > 1 else "slower"
     return "unsure"
-
-
-class PairVerdicts:
-    """Judges contenders beside any of them; the verdicts beside one are kept for the next pair."""
-
-    def __init__(
-        self, slices: Sequence[Slice], contenders: Sequence[str], margins: Margins, hosts: Hosts
-    ) -> None:
-        # A single run says nothing of how far another would be from it.
-        self._slices = [record for record in slices if record.printed is None]
-        self._contenders = contenders
-        self._margins = margins
-        self._hosts = hosts
-        self._verdicts: dict[str, dict[str, dict[Step, Verdict]]] = {}
-
-    def verdicts(self, base: str, contender: str) -> Mapping[Step, Verdict]:
-        """Return the verdict of each step on how `contender` differs from `base`."""
-        if base not in self._verdicts:
-            self._verdicts[base] = self._beside(base)
-        return self._verdicts[base].get(contender, {})
-
-    def _beside(self, base: str) -> dict[str, dict[Step, Verdict]]:
-        verdicts: dict[str, dict[Step, Verdict]] = {}
-        for judgement in judge(self._slices, self._contenders, self._margins, base, self._hosts):
-            estimate = judgement.estimate
-            if judgement.relative.interval is not None:
-                verdicts.setdefault(estimate.contender, {})[estimate.step] = judgement.verdict
-        return verdicts

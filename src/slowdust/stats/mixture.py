@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slowdust.analysis.comparison.location import FloatArray
+from slowdust.stats.location import FloatArray
 
 _SMALLEST_WEIGHT = 1e-7
 """Largest weight over all cells below which a component is left out."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slowdust.analysis.comparison.location import FloatArray
-from slowdust.analysis.comparison.mixture import Mixture
-from slowdust.analysis.comparison.together import independent_share
+from slowdust.stats.location import FloatArray
+from slowdust.stats.mixture import Mixture
+from slowdust.stats.together import independent_share
 
 TAU_GRID = np.concatenate(([0.0], np.geomspace(1e-4, 1.0, 43)))
 """Values of tau that the integrals sum over: none at all, and 0.01% to 100%."""

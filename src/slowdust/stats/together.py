@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slowdust.analysis.comparison.location import FloatArray
-from slowdust.analysis.comparison.ratio import Estimate
-from slowdust.analysis.comparison.relative import BlockRatios, Step
+from slowdust.stats.blocks import BlockRatios, Step
+from slowdust.stats.location import FloatArray
+from slowdust.stats.relative import Estimate
 
 FEWEST_TESTS = 4
 """Fewest tests of which one can say that a restart moved them all."""
