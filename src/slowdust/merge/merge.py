@@ -108,6 +108,9 @@ def merge(
             writer.append(*slices)
             writer.append_count(*kept)
             writer.append_waits(*(window for part in records for window in part.waits))
+            # Rates of different hosts are not compared: the trials are those of the part with most.
+            if trials := max((part.trials for part in records), key=len):
+                writer.append_trials(*trials)
             # Those of one step and contender are read as their mean.
             for start, part in enumerate(records, start=1):
                 for profile in part.profiles:

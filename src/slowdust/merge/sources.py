@@ -19,6 +19,7 @@ from slowdust.store.folder import Folder
 from slowdust.store.manifest import HostFacts, JoinedPart, Manifest
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
+from slowdust.store.trial import Trial
 from slowdust.store.waits import WaitWindow
 from slowdust.units import known
 from slowdust.wording import counted
@@ -51,6 +52,7 @@ class Records:
     counts: Sequence[Count]
     waits: Sequence[WaitWindow]
     profiles: Sequence[Profile]
+    trials: Sequence[Trial] = ()
 
     @property
     def name(self) -> str:
@@ -70,6 +72,7 @@ class Records:
         numbers = {record.place.incarnation for record in self.slices}
         numbers |= {count.place.incarnation for count in self.counts}
         numbers |= {window.place.incarnation for window in self.waits}
+        numbers |= {trial.start for trial in self.trials}
         numbers |= {
             record.incarnation for name in _NUMBERED for record in getattr(self.manifest, name)
         }
@@ -139,6 +142,7 @@ def read_source(part: Source) -> Records:
         folder.read_counts(),
         folder.read_waits(),
         folder.read_profiles(),
+        folder.read_trials(),
     )
 
 
@@ -221,6 +225,7 @@ def _renumbered(part: Records, offset: int) -> Records:
         slices=placed(part.slices),
         counts=placed(part.counts),
         waits=placed(part.waits),
+        trials=[replace(trial, start=trial.start + offset) for trial in part.trials],
     )
 
 

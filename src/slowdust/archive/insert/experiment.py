@@ -40,7 +40,6 @@ from slowdust.exchange import (
     ForeignKind,
     ImportedExperiment,
     Mode,
-    Option,
     Problem,
     name_of,
 )
@@ -224,20 +223,6 @@ class InsertKind:
     """Archives of the Insert Benchmark."""
 
     name = KIND
-    summary = "Results of the Insert Benchmark: o.sum, mrg, o.ib ..."
-    help = """\
-Import results of the Insert Benchmark: o.sum, mrg, rel, o.ib, o.res, in any mixture.
-
-DIR is searched at any depth; each directory with files o.sum, or the one that holds tables
-(res.*) or run directories alone, becomes one experiment. Without --compat the rates are those
-of the clients' own output where that is there.
-
-\b
-slowdust import iibench archive/ibench.jan2021
-"""
-    options: Sequence[Option] = (
-        Option("--clients", "Number of clients.  [as in the files]", least=1),
-    )
 
     def owns(self, file: str) -> bool:
         return parse_file(file) is not None
