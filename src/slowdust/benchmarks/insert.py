@@ -182,7 +182,6 @@ __all__ = ["INSERT", "InsertStep", "Kind"]
 
 _ALWAYS_RUN = {step.name for step in WRITE_STEPS if step.makes_tables}
 
-
 INDEXES = 3
 """Secondary indexes of a table, each created by a statement of its own."""
 _INSERTING_STEPS = ("l.i0", "l.i1", "l.i2")
@@ -272,7 +271,8 @@ class InsertWorkload(Workload):
                 return StepWork(query, rows, rows, operations=None)
 
     def counted_rows(self, levels: Sequence[int]) -> int | None:
-        return fewer_rows(max(self.rows(clients)["l.i0"] for clients in levels))
+        timed = max(self.rows(clients)["l.i0"] for clients in levels)
+        return _MOST_ROWS if timed > _MOST_ROWS else None
 
     def counted(self, step: str, windows: int) -> CountedWork:
         known = step_called(step)
@@ -353,10 +353,6 @@ class InsertWorkload(Workload):
 
 def _bytes_of_server(tables: int) -> float:
     return tables * (1 + _BESIDE_THE_TABLES) + min(tables * _LOG, _MOST_LOG)
-
-
-def fewer_rows(timed: int) -> int | None:
-    return _MOST_ROWS if timed > _MOST_ROWS else None
 
 
 @dataclass(frozen=True)

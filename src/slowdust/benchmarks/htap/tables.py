@@ -44,7 +44,6 @@ ITEMS = 10_000
 ROWS = 10_000
 """Rows for each warehouse of the tables of `read-write` and of `insert`."""
 
-
 FRESHNESS = "htap_freshness"
 SBTEST = "htap_sbtest"
 PURCHASES = "htap_purchases"

@@ -68,7 +68,6 @@ _KEY_AND_BOUNDS = (0, 1, 0, 1, 0, 1)
 _MOST_PAID = 5_000
 _IN_DISTRICT = "FROM district WHERE d_w_id = ? AND d_id = ?"
 
-
 _Drawn = tuple[Type, Draw]
 
 
@@ -350,7 +349,6 @@ KINDS: dict[str, Callable[[int, int], list[Transaction]]] = {
     "insert": _insert,
 }
 """Kind -> function of the numbers of warehouses and of clients."""
-
 
 _OWN_TABLES: dict[str, Callable[[int], Table]] = {
     "read-write": sbtest_table,
