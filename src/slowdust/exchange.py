@@ -42,19 +42,6 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True)
-class Option:
-    """An option of the import of one kind."""
-
-    flag: str
-    """The option as it is typed: `--device`."""
-    help: str
-    values: tuple[str, ...] = ()
-    """The possible values; empty where any text or number is possible."""
-    least: int | None = None
-    """The smallest possible value of an option that is a number."""
-
-
-@dataclass(frozen=True)
 class Problem:
     """A file, and what is wrong with it."""
 
@@ -97,11 +84,6 @@ class Kind(Protocol):
 
     name: str
     """The kind's name on the command line and in manifests."""
-    summary: str
-    """One line of help."""
-    help: str
-    options: Sequence[Option]
-    """Options of its import that other kinds do not have."""
 
     def owns(self, file: str) -> bool:
         """Return whether a file of that name is of this kind."""

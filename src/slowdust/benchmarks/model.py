@@ -239,8 +239,6 @@ class Benchmark:
     """Incarnations that unchanged tables serve: where rows lie is chance, which is drawn again."""
     most_rows: int | None = None
     """Rows that a table can have; None where there is no limit."""
-    guide: str = ""
-    """The paragraphs about it in the help of `slowdust compare`, in click's markup."""
 
     @property
     def option(self) -> str:

@@ -70,7 +70,6 @@ from slowdust.store.folder import (
     FLEET_SPEC_FILE,
     FLEET_SUFFIX,
     MANIFEST_FILE,
-    SLICES_FILE,
     WORKLOAD_FILE,
     Folder,
     fleet_folder,
@@ -553,7 +552,7 @@ class _Head:
         sources = [
             Source(folder, host=host)
             for host, folder in parts
-            if folder.has_manifest() and (folder.path / SLICES_FILE).stat().st_size
+            if folder.has_manifest() and folder.has_measured()
         ]
         if sources:
             merge(disambiguate_hosts(sources), self._target, spec=self._spec.to_toml())

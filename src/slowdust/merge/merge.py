@@ -20,6 +20,7 @@ from slowdust.store.folder import WORKLOAD_FILE, Folder, Writer, too_many_conten
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from slowdust.store.storage import LOCK_FILE
+from slowdust.store.trial import Trial
 from slowdust.store.waits import WaitWindow
 from slowdust.user_text import read_user_text
 from slowdust.wording import counted, shortened
@@ -76,6 +77,8 @@ def merge(
             writer.append(*slices)
             writer.append_count(*counted_alike)
             writer.append_waits(*_renumbered(placed, lambda part: part.waits))
+            if any(part.records.trials for part in placed):
+                writer.append_trials(*_trials(placed))
             _write_profiles(writer, placed, manifest)
             _copy_workload(writer, records)
             if spec is not None:
@@ -125,6 +128,12 @@ def _renumbered(
         for part in placed
         for record in of(part.records)
     ]
+
+
+def _trials(placed: Sequence[RenumberedSource]) -> list[Trial]:
+    """Return the trials of the part with most: rates of different hosts are not compared."""
+    part = max(placed, key=lambda each: len(each.records.trials))
+    return [replace(each, start=each.start + part.offset) for each in part.records.trials]
 
 
 def check_design(design: Design, slices: Sequence[Slice], manifest: Manifest) -> None:

@@ -12,6 +12,7 @@ from slowdust.store.folder import Folder
 from slowdust.store.manifest import Manifest
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
+from slowdust.store.trial import Trial
 from slowdust.store.waits import WaitWindow
 from slowdust.wording import counted
 
@@ -39,6 +40,7 @@ class Records:
     counts: Sequence[Count]
     waits: Sequence[WaitWindow]
     profiles: Sequence[Profile]
+    trials: Sequence[Trial] = ()
 
     @property
     def name(self) -> str:
@@ -59,6 +61,7 @@ class Records:
         numbers = {record.place.incarnation for record in self.slices}
         numbers |= {count.place.incarnation for count in self.counts}
         numbers |= {window.place.incarnation for window in self.waits}
+        numbers |= {trial.start for trial in self.trials}
         numbers |= {preparation.incarnation for preparation in manifest.preparations}
         numbers |= {counters.incarnation for counters in manifest.counters}
         numbers |= {recall.incarnation for recall in manifest.recalls}
@@ -114,6 +117,7 @@ def read_source(part: Source) -> Records:
         folder.read_counts(),
         folder.read_waits(),
         folder.read_profiles(),
+        folder.read_trials(),
     )
 
 

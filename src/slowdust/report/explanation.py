@@ -15,17 +15,17 @@ from slowdust.analysis.metrics import Metric, shown_metrics
 from slowdust.analysis.model import Explanation, Part
 from slowdust.analysis.story.reasons import TITLES, amounts_of
 from slowdust.ratios import interval, ratio, speed, with_interval, work_in_words
-from slowdust.report.evidence import (
+from slowdust.report.console import plain_table, print_head, print_lines, standard_output, width_of
+from slowdust.report.document import ABSENT, Code, plain_lines
+from slowdust.report.markdown.table import or_absent, rate
+from slowdust.report.sections.evidence import (
     basis_of,
     change_of_wait,
     cost_per_operation,
     factor_in_words,
     facts_of_waits,
     own_costs,
-    plain_lines,
 )
-from slowdust.report.markdown.table import ABSENT, or_absent, rate
-from slowdust.report.terminal import plain_table, print_head, print_lines, standard_output, width_of
 from slowdust.stats.verdict import DIFFERENT
 from slowdust.wording import amount, clients, operation, share, short_names
 
@@ -277,7 +277,7 @@ def _plans(console: Console, one: OneResult) -> None:
             (one.result.contender, pair.contender, pair.contender_lines),
         ):
             console.print(f"  {name}", soft_wrap=True)
-            for line in plain_lines(plan, differing):
+            for line in plain_lines(Code(plan.splitlines(), frozenset(differing))):
                 console.print(f"    {line}", soft_wrap=True)
 
 
@@ -370,9 +370,3 @@ def _others(console: Console, one: OneResult) -> None:
 def _print_section(console: Console, text: str) -> None:
     console.print()
     print_head(console, text)
-
-
-_SECTIONS = (
-    *(_evidence, _parts, _functions, _waits, _plans),
-    *(_hardware, _settings, _remarks, _others),
-)

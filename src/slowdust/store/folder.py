@@ -6,6 +6,7 @@
     slices.ndjson     one record a slice, appended and synced before the next slice starts
     counts.ndjson     one record a count, appended and synced as slices are
     waits.ndjson      one record a window of waits, likewise
+    trials.ndjson     one record a trial, likewise, of a search for capacities
     perf/             one profile a file: functions and call stacks
     logs/             the servers' logs
     annotation.json   the user's note and tags (store/experiments.py)
@@ -50,6 +51,7 @@ from slowdust.store.storage import (
     read_whole,
     replace_file,
 )
+from slowdust.store.trial import Trial
 from slowdust.store.waits import WaitWindow
 from slowdust.wording import shortened
 
@@ -171,6 +173,7 @@ MANIFEST_FILE = "manifest.json"
 SLICES_FILE = "slices.ndjson"
 COUNTS_FILE = "counts.ndjson"
 WAITS_FILE = "waits.ndjson"
+TRIALS_FILE = "trials.ndjson"
 PROFILES = "perf"
 LOGS = "logs"
 NAME = r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,199}"
@@ -310,6 +313,19 @@ class Folder:
         """
         return read_records(self.path / WAITS_FILE, WaitWindow)
 
+    def read_trials(self) -> list[Trial]:
+        """Return all complete trials; an incomplete last line is ignored.
+
+        Raises:
+            SlowdustError: a line that is not the last is damaged.
+        """
+        return read_records(self.path / TRIALS_FILE, Trial)
+
+    def has_measured(self) -> bool:
+        """Return whether there is a slice, or a trial."""
+        files = [self.path / name for name in (SLICES_FILE, TRIALS_FILE)]
+        return any(file.is_file() and file.stat().st_size for file in files)
+
     def read_profiles(self) -> list[Profile]:
         """Return the profiles, in the order of their files' names; those of several starts as one.
 
@@ -351,6 +367,10 @@ class Writer:
 
     def append_waits(self, *windows: WaitWindow) -> None:
         append_records(self.folder.path / WAITS_FILE, windows)
+
+    def append_trials(self, *trials: Trial) -> None:
+        """Append trials; they are on disk when this returns."""
+        append_records(self.folder.path / TRIALS_FILE, trials)
 
     def write_profile(self, profile: Profile, number: int, start: int | None) -> None:
         """Replace the profile of its source, step and start, of the `number`-th contender."""

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from slowdust.report.html.charts.scale import (
+from slowdust.report.charts.scale import (
     Linear,
     Logarithmic,
     Ratio,

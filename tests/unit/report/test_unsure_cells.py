@@ -16,8 +16,7 @@ from slowdust.analysis.versions import Release
 from slowdust.exchange import write_classic
 from slowdust.kinds import KINDS
 from slowdust.report import html
-from slowdust.report.html import history as history_page
-from slowdust.report.markdown import history as history_markdown
+from slowdust.report.formats import HISTORIES, render_as
 from slowdust.report.markdown import report as markdown
 from slowdust.store.slice import Slice
 from tests.unit.synthetic import Noise, synthetic_experiment
@@ -135,7 +134,7 @@ def test_a_history_is_pale_where_a_single_experiment_was_unsure() -> None:
 
     assert 0 < unsure < len(points)
     assert not any(point.unsure for point in points if point.version == "8.0.1")
-    page, text = history_page.render(history), history_markdown.render(history)
+    page, text = (render_as(name, HISTORIES, history) for name in ("html", "md"))
     assert len(re.findall(rf'<td class="number rel [^"]*{PALE}"', page)) == unsure
     assert len(re.findall(r"\(\d\.\d+\)", text)) == unsure
 

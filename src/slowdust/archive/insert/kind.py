@@ -21,7 +21,7 @@ from slowdust.archive.insert.names import FileKind, parse_file
 from slowdust.archive.insert.reading import read_archive
 from slowdust.archive.insert.steps import check_steps
 from slowdust.benchmarks import measured_in_steps
-from slowdust.exchange import ForeignKind, ImportedExperiment, Mode, Option, Problem, name_of
+from slowdust.exchange import ForeignKind, ImportedExperiment, Mode, Problem, name_of
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 
@@ -40,20 +40,6 @@ class InsertKind:
     """Archives of the Insert Benchmark."""
 
     name = KIND
-    summary = "Results of the Insert Benchmark: o.sum, mrg, o.ib ..."
-    help = """\
-Import results of the Insert Benchmark: o.sum, mrg, rel, o.ib, o.res, in any mixture.
-
-DIR is searched at any depth; each directory with files o.sum, or the one that holds tables
-(res.*) or run directories alone, becomes one experiment. Without --compat the rates are those
-of the clients' own output where that is there.
-
-\b
-slowdust import iibench archive/ibench.jan2021
-"""
-    options: Sequence[Option] = (
-        Option("--clients", "Number of clients.  [as in the files]", least=1),
-    )
 
     def owns(self, file: str) -> bool:
         return parse_file(file) is not None

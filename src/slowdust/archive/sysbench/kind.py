@@ -20,7 +20,7 @@ from slowdust.archive.sysbench.run_directory import RunDirectory, read_runs, rea
 from slowdust.archive.sysbench.summary_tables import is_table
 from slowdust.benchmarks import measured_in_steps
 from slowdust.benchmarks.sysbench import SYSBENCH
-from slowdust.exchange import ForeignKind, ImportedExperiment, Mode, Option, Problem
+from slowdust.exchange import ForeignKind, ImportedExperiment, Mode, Problem
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from slowdust.temporary import temporary_folder
@@ -37,28 +37,6 @@ class SysbenchKind:
     """Archives of sysbench."""
 
     name = SYSBENCH.name
-    summary = "Run directories of sysbench, and their summary tables."
-    help = """\
-Import run directories of sysbench and their summary tables, in any mixture.
-
-DIR is searched at any depth; each directory that holds run directories, or tables alone,
-becomes one experiment. Without --compat the numbers are clean: without the known errors of
-the published ones, whose size is printed. docs/import.md has the formats.
-
-\b
-slowdust import sysbench archive/mar25.pg.workmem.c48
-slowdust import sysbench archive --compat --device md2
-"""
-    options: Sequence[Option] = (
-        Option("--device", "Part of the device's name in iostat: md2.  [the busiest]"),
-        Option(
-            "--scan",
-            "Whether the published rate of scan is of all threads or of one.  [the one that "
-            "reproduces it, or by date]",
-            values=tuple(_SCAN_RULES),
-        ),
-        Option("--clients", "Number of clients of tables that do not have it.", least=1),
-    )
 
     def owns(self, file: str) -> bool:
         return _OWN.fullmatch(file) is not None

@@ -89,6 +89,17 @@ ShortDuration = Annotated[Duration, Field(le=3600)]
 """Seconds, an hour at most."""
 
 
+class TrialsTable(Table):
+    """Trials in place of slices: a search for the highest rate that meets an SLA."""
+
+    sla: str
+    precision: Annotated[float, Field(gt=0)]
+    """The half-width of the intervals, a share of 1, at which the search ends."""
+    length: Duration | None = None
+    """The length of a trial at least."""
+    arrivals: Literal["poisson", "uniform"] = "poisson"
+
+
 class RateTable(Table):
     """An open loop: operations per second over all clients, whatever the server answers."""
 
@@ -223,6 +234,7 @@ class Spec(Table):
     trial: Annotated[int, Field(ge=1, le=10_000), AsCount] | None = None
     seed: Annotated[int, Field(ge=0, lt=2**53), AsCount] = 1
     rate: RateTable | None = None
+    trials: TrialsTable | None = None
     count: Wanted = "auto"
     count_budget: Annotated[Duration, Field(le=_YEAR)] | None = None
     simulate: bool = False

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from slowdust import ratios
 from slowdust.analysis.history.dates import DateSeries, Trend
 from slowdust.analysis.history.series import Chained
-from slowdust.report.html import numbers
-from slowdust.report.html.charts.marks import marks_of
-from slowdust.report.html.charts.ratio_lines import RatioLine, RatioPoint, history_chart
+from slowdust.report import numbers
+from slowdust.report.charts.marks import marks_of
+from slowdust.report.charts.ratio_lines import RatioLine, RatioPoint, history_chart
 from slowdust.report.html.environment import environment, shipped
 from slowdust.wording import GROUP_TITLES, step_label
 
