@@ -29,7 +29,7 @@ from slowdust.fleet.queue import (
     read_record,
 )
 from slowdust.fleet.ray import connected, is_open
-from slowdust.located_errors import File, placed
+from slowdust.located_errors import in_file, placed
 from slowdust.places import named_path
 from slowdust.store.experiments import is_name
 from slowdust.store.finding import Severity
@@ -141,7 +141,7 @@ def run_on_fleet(
     spec = read_spec(path)
     if begun is not None:
         spec = spec.model_copy(update={"name": begun.name.removesuffix(FLEET_SUFFIX)})
-    with placed(File(path, read_user_text(path))):
+    with placed(in_file(path, read_user_text(path))):
         shards.refuse(spec)
         refuse_by_name(spec)
         folder = fleet_folder(results, spec.name)

@@ -22,7 +22,7 @@ from slowdust.experiment.journal import StartMode
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import Spec, read_spec
 from slowdust.fleet.queue import Asked, Builds, Unfit
-from slowdust.located_errors import File, placed
+from slowdust.located_errors import in_file, placed
 from slowdust.places import named_path
 from slowdust.store.experiments import free_name, kept_experiment
 from slowdust.store.folder import MANIFEST_FILE, Folder
@@ -102,7 +102,7 @@ def run(
         if (path.parent / MANIFEST_FILE).is_file():
             results = path.absolute().parent.parent
     spec = _limited(read_spec(path), {"count_budget": count_budget, "patience": patience})
-    with placed(File(path, read_user_text(path))):
+    with placed(in_file(path, read_user_text(path))):
         experiment = Experiment(Folder.of(results, spec.name), spec, mode)
         return conduct(experiment, when_busy, gates=gates, too_short=too_short)
 

@@ -92,10 +92,9 @@ def run_experiment(
         writer,
         contenders,
     ):
-        journal_of = partial(open_journal, spec, writer, contenders, view)
         workload = _workload_of(spec, contenders)
         method = method_of_slices(spec) if workload is None else method_of_steps(spec, workload)
-        journal = journal_of(method)
+        journal = open_journal(spec, writer, contenders, view, method)
         journal.manifest.counting = counting
         experiment = OpenExperiment(spec, contenders, journal, view, announced)
         if spec.trials is None:

@@ -38,12 +38,12 @@ from slowdust.experiment.spec.contenders import (
 )
 from slowdust.located_errors import (
     AtKeysError,
-    File,
     Keys,
-    Names,
     Origin,
     at,
     explain,
+    in_data,
+    in_file,
     placed,
     read_toml,
 )
@@ -527,7 +527,7 @@ def parse_spec(data: dict[str, object], origin: Origin | None = None) -> Spec:
     Raises:
         UsageError: naming each key that is wrong, and its place in the origin.
     """
-    place = origin or Names()
+    place = origin or in_data
     try:
         with placed(place):
             return _File.model_validate(data)
@@ -545,7 +545,7 @@ def read_spec(path: Path) -> Spec:
     return parse_spec({"name": path.stem, **data}, origin)
 
 
-def read_spec_data(path: Path) -> tuple[dict[str, object], File]:
+def read_spec_data(path: Path) -> tuple[dict[str, object], Origin]:
     """Return the data of a TOML file, whose paths are those from here, and its places.
 
     Raises:
@@ -557,4 +557,4 @@ def read_spec_data(path: Path) -> tuple[dict[str, object], File]:
     for benchmark in benchmarks.BENCHMARKS.values():
         if isinstance(table := data.get(benchmark.name), dict):
             data[benchmark.name] = benchmark.with_files_in(path.parent, table)
-    return data, File(path, text)
+    return data, in_file(path, text)
