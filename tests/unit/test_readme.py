@@ -1,4 +1,4 @@
-"""What the README and the Containerfile say of the catalog and of the sources is true."""
+"""What README, docs and the Containerfile say of the catalog and of the sources is true."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from slowdust.builds.catalog import catalog_of, version_parts
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
+DOCS = ROOT / "docs"
 CONTAINERFILE = (ROOT / "Containerfile").read_text()
 
 
@@ -30,14 +31,17 @@ def test_the_versions_without_a_published_checksum_are_the_vendors_archives() ->
     entries = catalog_of("mysql").entries
     archived = [e.version for e in entries if all(o.kind == "archive" for o in e.origins)]
     first, last = series("mysql", archived[0]), series("mysql", archived[-1])
-    assert f"no SHA-256 for MySQL {first} to {last}:" in README
-    [command] = re.findall(r"builds get (mysql@.+) --sha256 HEX --sha256 HEX", README)
+    builds = (DOCS / "builds.md").read_text()
+    assert f"no SHA-256 for MySQL {first} to {last}:" in builds
+    [command] = re.findall(r"builds get (mysql@.+) --sha256 HEX --sha256 HEX", builds)
     assert {name.removeprefix("mysql@") for name in command.split()} <= set(archived)
 
 
-def test_every_page_of_the_table_is_there() -> None:
+def test_the_index_has_every_page_of_docs_and_links_lead_somewhere() -> None:
+    linked = set(re.findall(r"\]\(([a-z-]+\.md)[^)]*\)", (DOCS / "README.md").read_text()))
+    assert linked == {page.name for page in DOCS.glob("*.md")} - {"README.md"}
     pages = re.findall(r"\]\(((?:docs|examples)[^)#]*)", README)
-    assert "docs/csv.md" in pages
+    assert pages
     assert [page for page in pages if not (ROOT / page).exists()] == []
 
 
