@@ -29,7 +29,7 @@ demo: setup
 
 # Excludes the tests that are only in `make full`; property tests try a quarter of their examples.
 QUICK := -m "not full" --hypothesis-profile quick
-# A file stays in one process, which keeps the servers that its tests share; long files begin first.
+# A file stays in one process, as files of one browser or on shared servers; long ones begin first.
 PYTEST := $(BIN)/pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 UNIT := $(BIN)/pytest -n logical --dist loadfile -o testpaths=tests/unit
 

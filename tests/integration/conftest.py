@@ -7,6 +7,7 @@ root of the tests' own.
 from __future__ import annotations
 
 import functools
+import re
 import socket
 import struct
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ from slowdust.instances.rundir import RunDirectory
 from tests.integration.driver_process import Driver
 from tests.integration.running_servers import Certificates
 from tests.integration.servers import SharedServers, small_instance
+from tests.integration.slowdust_command import Workplace
 
 GetBuild = Callable[[str], Build]
 GetBuildOf = Callable[[str, str], Build]
@@ -62,6 +64,16 @@ def shared_servers(builds: GetBuildOf) -> Iterator[SharedServers]:
     """Servers that stay until the last test of this process."""
     with RunDirectory.open("driver-tests") as run:
         yield SharedServers(run, builds)
+
+
+@pytest.fixture
+def workplace(request: pytest.FixtureRequest, open_dir: Path, builds: GetBuildOf) -> Workplace:
+    """A folder for experiments; the builds of the marker `builds` are in the cache."""
+    for marker in request.node.iter_markers("builds"):
+        for contender in marker.args:
+            dbms, version, *_ = re.split("[@/:]", contender)
+            builds(dbms, version)
+    return Workplace(open_dir)
 
 
 @pytest.fixture

@@ -6,7 +6,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-OWNER = """
+KILL_WATCHDOG = """
+import psutil
+def kill_watchdog():
+    [watchdog] = [
+        child for child in psutil.Process().children()
+        if "slowdust.instances.watchdog" in child.cmdline()
+    ]
+    watchdog.kill()
+    watchdog.wait()
+"""
+OWNER = f"""{KILL_WATCHDOG}
 import sys, time
 from slowdust.builds import resolve
 from slowdust.dbms import family
@@ -17,7 +27,7 @@ version, _, engine = version.partition("/")
 with RunDirectory.open("child") as run:
     build = resolve(dbms, version, str)
     engine = family(dbms).choose_engine(build, engine or None)
-    settings = family(dbms).settings("small", {}, 1, engine=engine)
+    settings = family(dbms).settings("small", {{}}, 1, engine=engine)
     instance = Instance.create(run, "a", build, settings, engine=engine)
     if "signals" in sys.argv:
         instance.frozen_group = None
@@ -25,8 +35,7 @@ with RunDirectory.open("child") as run:
     if "frozen" in sys.argv:
         instance.freeze()
     if "no-watchdog" in sys.argv:
-        run._watchdog.kill()
-        run._watchdog.wait()
+        kill_watchdog()
     print(instance.pid, instance.target().socket, run.path, flush=True)
     time.sleep(600)
 """

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,11 @@ from tests.waiting import wait_until
 COMMAND = Path(sys.executable).with_name("slowdust")
 LONG = "10m"
 """A budget that no test waits for."""
+_WRONG_USE = 2
+_UNMEASURED = frozenset(
+    {"builds", "bundle", "explain", "history", "import", "merge", "report", "workloads"}
+)
+"""Commands that measure nothing."""
 _SHORTEST = {
     "rows": 1000,
     "slice": "25ms",
@@ -76,10 +81,31 @@ class Workplace:
         return self._ended(arguments, expect)[1]
 
     def _ended(self, arguments: Sequence[str], expect: int) -> tuple[str, str]:
-        process = self.start(*arguments)
-        output, errors = process.communicate(timeout=600)
-        assert process.returncode == expect, f"exit code {process.returncode}\n{errors}"
+        if arguments[0] in _UNMEASURED or expect == _WRONG_USE:
+            code, output, errors = self._called(arguments)
+        else:
+            process = self.start(*arguments)
+            output, errors = process.communicate(timeout=600)
+            code = process.returncode
+        assert code == expect, f"exit code {code}\n{errors}"
         return output, errors
+
+    def _called(self, arguments: Sequence[str]) -> tuple[object, str, str]:
+        """Call a command that measures nothing in this process, which imports it once."""
+        output, errors = io.StringIO(), io.StringIO()
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+        with (
+            chdir(self.folder),
+            patch.dict(os.environ, self.environment),
+            patch.object(sys, "argv", ["slowdust", *arguments]),
+            redirect_stdout(output),
+            redirect_stderr(errors),
+            pytest.raises(SystemExit) as ended,
+        ):
+            main()
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        return ended.value.code, output.getvalue(), errors.getvalue()
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -92,13 +118,8 @@ class Workplace:
         )
 
     def report(self, name: str) -> dict[str, Any]:
-        """What `slowdust report NAME --json` prints, by this process, which imports it once."""
-        words = ["slowdust", "report", name, "--json", "--results", str(self.folder / "results")]
-        printed, arguments = redirect_stdout(io.StringIO()), patch.object(sys, "argv", words)
-        with printed as text, arguments, pytest.raises(SystemExit) as ended:
-            main()
-        assert ended.value.code == 0
-        report: dict[str, Any] = json.loads(text.getvalue())
+        """What `slowdust report NAME --json` prints."""
+        report: dict[str, Any] = json.loads(self.run("report", name, "--json"))
         return report
 
     def slice_lines(self, name: str) -> list[str]:

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from slowdust.analysis import advised
-from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import Workplace
 from tests.tiers.selection import full
 
@@ -42,11 +41,7 @@ SHORTEST = ("--budget", "1s", "--incarnations", "1", "--slice", "25ms")
 QUOTED = re.compile(r"`(slowdust [^`]+)`")
 
 
-@pytest.fixture
-def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
-    for contender in (OLD, NEW):
-        builds(*contender.split("@"))
-    return Workplace(open_dir)
+pytestmark = pytest.mark.builds(OLD, NEW)
 
 
 def folder_of(workplace: Workplace) -> Path:

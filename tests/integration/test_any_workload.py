@@ -6,7 +6,6 @@ executed. More of them: `SLOWDUST_EXAMPLES=100 pytest tests/integration/test_any
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +13,7 @@ import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slowdust.experiment.workload.workload import read_workload
-from tests.integration.conftest import GetBuildOf
+from slowdust.workloads.workload import read_workload
 from tests.integration.slowdust_command import Workplace
 from tests.unit.cli.any_input import examples
 
@@ -85,11 +83,7 @@ def workloads(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-@pytest.fixture
-def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
-    for contender in PAIR:
-        builds(*contender.split("@"))
-    return Workplace(open_dir)
+pytestmark = pytest.mark.builds(*PAIR)
 
 
 def test_any_workload_is_measured_or_its_failure_told(workplace: Workplace) -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import signal
-from pathlib import Path
 
 import pytest
 
-from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import Workplace, stop_after_slices
 from tests.tiers.selection import full, needs
 
@@ -20,11 +18,7 @@ OPTIONS = (
 )  # fmt: skip
 
 
-@pytest.fixture
-def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
-    for version in ("3.17.0", "3.50.2"):
-        builds("sqlite", version)
-    return Workplace(open_dir)
+pytestmark = pytest.mark.builds("sqlite@3.17.0", "sqlite@3.50.2")
 
 
 @needs("valgrind")

@@ -22,7 +22,7 @@ from tests.waiting import wait_until
 DATA = Data(tables=1, rows=1000, seed=7)
 DELAY_US = 300
 CALIBRATE = (
-    *("calibrate", "postgres@17.6", "--tests", "point-query", "--clients", "1,4"),
+    *("calibrate", "postgres@17.6", "--tests", "point-query", "--clients", "2"),
     *("--rows", "1000", "--slowed", "10", "--budget", "2s", "--name", "host"),
 )
 
@@ -83,22 +83,22 @@ def test_a_calibration_has_its_delays_also_after_it_was_stopped(
     before = workplace.slice_lines("host")
     output = workplace.run(*command)
     assert "| slowed by | results |" in output
-    assert "| point-query at 1 client " in output
-    assert "| point-query at 4 clients " in output
+    assert "| point-query " in output
     lines = workplace.slice_lines("host")
     assert lines[: len(before)] == before
-    delays: dict[tuple[str, int], set[float]] = {}
+    delays: dict[str, set[float]] = {}
     for record in map(json.loads, lines):
         place, use = record["place"], record["measured"]["uses"]["delay"]
         assert use["sends"] > 0
         assert use["waited_s"] >= use["sends"] * use["delay_us"] / 1e6
-        delays.setdefault((place["contender"], place["clients"]), set()).add(use["delay_us"])
-    for (contender, _), used in delays.items():
+        delays.setdefault(place["contender"], set()).add(use["delay_us"])
+    for contender, used in delays.items():
         (delay,) = used
         assert (delay > 0) is contender.endswith("slowed=10%")
     calibration = workplace.report("host")["calibration"]
     assert {(test["clients"], test["slowed"]) for test in calibration["tests"]} == {
-        *((clients, slowed) for clients in (1, 4) for slowed in (0.0, 0.1))
+        (2, 0.0),
+        (2, 0.1),
     }
     assert workplace.nothing_is_left()
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import signal
-from pathlib import Path
 
 import pytest
 
 from slowdust.capacity.record import TRIALS_FILE
-from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import Workplace
 from tests.tiers.selection import full
 from tests.waiting import wait_until
@@ -19,10 +17,7 @@ SEARCH = ("capacity", LITE, "--sla", "p50<200ms,errors=0", "--incarnations", "1"
 POINTS = (*SEARCH, "--test", "point-query", "--rows", "1000", "--trial", "100ms")
 
 
-@pytest.fixture
-def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
-    builds(*LITE.split("@"))
-    return Workplace(open_dir)
+pytestmark = pytest.mark.builds(LITE)
 
 
 def trial_lines(workplace: Workplace, name: str) -> list[str]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import signal
-from pathlib import Path
 
 import pytest
 
-from slowdust.experiment.driver.placement import usable_cpus
-from tests.integration.conftest import GetBuildOf
+from slowdust.experiment.cpus import usable_cpus
 from tests.integration.slowdust_command import Workplace, wait_for_line
 from tests.tiers.selection import full
 from tests.waiting import wait_until
@@ -18,10 +16,7 @@ CPUS = usable_cpus()
 FIRST, SECOND = CPUS[0], CPUS[-1]
 
 
-@pytest.fixture
-def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
-    builds("sqlite", "3.50.2")
-    return Workplace(open_dir)
+pytestmark = pytest.mark.builds("sqlite@3.50.2")
 
 
 def compare(name: str, budget: str, *options: str) -> list[str]:

@@ -6,14 +6,13 @@ import json
 import os
 import signal
 from collections import defaultdict
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import pytest
 
-from slowdust.experiment.counting.session import REPEATS
-from slowdust.experiment.counting.starts import STARTS
+from slowdust.experiment.passes.callgrind_counts import REPEATS
+from slowdust.experiment.passes.work_counts import STARTS
 from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import Workplace
 from tests.tiers.selection import full, needs
@@ -29,10 +28,7 @@ esac
 """
 
 
-@pytest.fixture
-def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
-    builds(*LITE.split("@"))
-    return Workplace(open_dir)
+pytestmark = pytest.mark.builds(LITE)
 
 
 def counted(workplace: Workplace, contenders: tuple[str, ...], test: str) -> str:

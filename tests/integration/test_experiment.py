@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import signal
-from pathlib import Path
 
 import pytest
 
 from slowdust.benchmarks.micro import MICRO
 from slowdust.dbms import family
-from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import LONG, Workplace, stop_after_slices, wait_for_slices
 from tests.tiers.selection import full
 from tests.waiting import wait_until
@@ -18,11 +16,7 @@ from tests.waiting import wait_until
 OLD, NEW = "sqlite@3.17.0", "sqlite@3.50.2"
 
 
-@pytest.fixture
-def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
-    for contender in (OLD, NEW):
-        builds(*contender.split("@"))
-    return Workplace(open_dir)
+pytestmark = pytest.mark.builds(OLD, NEW)
 
 
 @pytest.mark.parametrize("number", [None, pytest.param(signal.SIGKILL, marks=full)])

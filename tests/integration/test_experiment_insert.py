@@ -27,11 +27,7 @@ ONCE = (*INSERT, "--incarnations", "1")
 TINY = ("--rows", f"{ROWS},500,100", "--seconds", "500ms")
 
 
-@pytest.fixture
-def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
-    for contender in PAIR:
-        builds(*contender.partition(":")[0].split("@"))
-    return Workplace(open_dir)
+pytestmark = pytest.mark.builds(*PAIR)
 
 
 def steps_of(workplace: Workplace, name: str) -> list[dict[str, Any]]:

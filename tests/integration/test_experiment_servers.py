@@ -11,7 +11,7 @@ import pytest
 
 from slowdust.benchmarks.micro import MICRO
 from slowdust.builds import Build
-from tests.integration.conftest import GetBuild, GetBuildOf
+from tests.integration.conftest import GetBuild
 from tests.integration.slowdust_command import Workplace
 from tests.tiers.selection import full
 
@@ -20,11 +20,7 @@ UNLIKE = ("mysql@5.6.24", "mysql@9.7.4", "mariadb@10.11.18/rocksdb", NEWEST)
 WITHOUT_INDEXES = ("enable_indexscan=off", "enable_indexonlyscan=off", "enable_bitmapscan=off")
 
 
-@pytest.fixture
-def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
-    for contender in (OLDEST, *UNLIKE):
-        builds(*contender.partition("/")[0].split("@"))
-    return Workplace(open_dir)
+pytestmark = pytest.mark.builds(OLDEST, *UNLIKE)
 
 
 def test_postgres_old_and_new_and_a_directory_whose_build_is_slower(
@@ -33,7 +29,7 @@ def test_postgres_old_and_new_and_a_directory_whose_build_is_slower(
     overrule(postgres_builds("18.4"), workplace.folder / "slow-build", *WITHOUT_INDEXES)
     contenders = (OLDEST, NEWEST, "./slow-build")
     tests = ("update-index", "point-query", "range-covered-pk")
-    fields = {"rows": 10_000, "budget": "4s"}
+    fields = {"rows": 10_000, "budget": "2s"}
     workplace.run("run", workplace.write_experiment("family", contenders, *tests, **fields))
 
     manifest, report = workplace.manifest("family"), workplace.report("family")
@@ -110,7 +106,7 @@ def test_all_tests_run_on_the_oldest_and_the_newest_postgres(workplace: Workplac
 
 def test_connections_are_encrypted_where_the_build_can(workplace: Workplace) -> None:
     old, new = UNLIKE[:2]
-    fields = {"rows": 1000, "clients": [2], "incarnations": 1, "slice": "50ms", "budget": "4s"}
+    fields = {"rows": 1000, "clients": [2], "incarnations": 1, "slice": "50ms", "budget": "2s"}
     contenders = (NEWEST, new, old)
     written = workplace.write_experiment("tls", contenders, "connect", "connect-tls", **fields)
     workplace.run("run", written)

@@ -61,7 +61,7 @@ ROWS_OF_OPERATIONS = {
     "scan": ROWS,
 }
 """Test -> the rows that each of its operations returns or changes."""
-SMALL = ("--tests", "point-query", "--rows", "2000", "--slice", "25ms", "--budget", "4s")
+SMALL = ("--tests", "point-query", "--rows", "2000", "--slice", "25ms", "--budget", "2s")
 
 
 @dataclass(frozen=True)
@@ -99,11 +99,7 @@ def server(request: pytest.FixtureRequest, builds: GetBuildOf) -> Iterator[Serve
         yield running
 
 
-@pytest.fixture
-def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
-    for contender in (OLD, NEW, "postgres@17.6"):
-        builds(*contender.split("@"))
-    return Workplace(open_dir)
+pytestmark = pytest.mark.builds(OLD, NEW, "postgres@17.6")
 
 
 def load_documents(driver: Driver, server: Server, **fields: object) -> None:

@@ -11,10 +11,8 @@ import jsonschema
 import msgspec
 import pytest
 
-from slowdust.benchmarks.htap.data import HtapData
-from slowdust.benchmarks.htap.queries import QUERIES
-from slowdust.benchmarks.htap.tests import ANY_QUERY, HOLD, QUERY_SET, REPORT, TRANSACTIONS
-from slowdust.benchmarks.htap.transactions import KINDS
+from slowdust.benchmarks.htap.tests import ANY_QUERY, HOLD, QUERIES, QUERY_SET, REPORT, TRANSACTIONS
+from slowdust.benchmarks.htap.transactions import KINDS, HtapData
 from slowdust.dbms import family
 from slowdust.report.json import report_schema
 from slowdust.store.folder import Folder
@@ -225,7 +223,7 @@ def test_an_experiment_has_both_sides_and_a_frontier(open_dir: Path, bases: list
         *("compare", *bases, "postgres@17.6", "--benchmark", "htap", "--name", "mixed"),
         *("--tests", "queries.beside,transactions.hold,mixed.t1q1,mixed.t0q1,mixed.t1q0"),
         # A block at least of each start: an interval needs two.
-        *("--budget", "8s", "--slice", "100ms", "--incarnations", "2"),
+        *("--budget", "4s", "--slice", "50ms", "--incarnations", "2"),
         *("--warehouses", "1", "--rate", "50"),
         *("--hold", "1s", "--count", "off", "--yes"),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,11 +24,6 @@ ROW_BYTES = 1926
 def fetched(builds: GetBuildOf) -> None:
     for contender in (*PAGES, *SQLITES):
         builds(*contender.split("@"))
-
-
-@pytest.fixture
-def workplace(open_dir: Path) -> Workplace:
-    return Workplace(open_dir)
 
 
 def compare(name: str, *contenders: str, rows: int = 12_000, incarnations: int = 1) -> list[str]:

@@ -37,11 +37,6 @@ def silent_port() -> Iterator[int]:
         yield listening.getsockname()[1]
 
 
-@pytest.fixture
-def workplace(open_dir: Path) -> Workplace:
-    return Workplace(open_dir)
-
-
 def test_a_server_has_ten_seconds_for_its_first_answer(workplace: Workplace) -> None:
     with silent_port() as port, ThreadPoolExecutor() as beside:
         urls = [f"postgres://{user}@127.0.0.1:{port}/b" for user in ("ann", "bob")]

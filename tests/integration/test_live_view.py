@@ -7,21 +7,16 @@ import pty
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 
-from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import COMMAND, LONG, Workplace
 
 CONTENDER = "sqlite@3.50.2"
 PATIENCE_S = 90.0
 
 
-@pytest.fixture
-def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
-    builds(*CONTENDER.split("@"))
-    return Workplace(open_dir)
+pytestmark = pytest.mark.builds(CONTENDER)
 
 
 def test_a_terminal_shows_how_the_test_stands(workplace: Workplace) -> None:

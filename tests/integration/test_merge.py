@@ -7,18 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import Workplace
 
 OLD, NEW = "sqlite@3.17.0", "sqlite@3.50.2"
 TESTS = ("point-query", "range-covered-pk")
 
 
-@pytest.fixture
-def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
-    for contender in (OLD, NEW):
-        builds(*contender.split("@"))
-    return Workplace(open_dir)
+pytestmark = pytest.mark.builds(OLD, NEW)
 
 
 def _give_host(manifest: Path, name: str, cpu: str) -> None:

@@ -60,11 +60,6 @@ def server(build: Build) -> Iterator[Server]:
         yield running
 
 
-@pytest.fixture
-def workplace(open_dir: Path) -> Workplace:
-    return Workplace(open_dir)
-
-
 def answer(driver: Driver, server: Server, command: str) -> list[list[str | None]]:
     (result,) = driver.sql(server.target(), command)
     rows: list[list[str | None]] = result["rows"]

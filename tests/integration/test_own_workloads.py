@@ -14,7 +14,7 @@ from msgspec import structs
 
 from slowdust.dbms.access import Access, Auth, Listen
 from slowdust.experiment.driver.process import Driver
-from slowdust.experiment.workload.workload import read_workload
+from slowdust.workloads.workload import read_workload
 from tests.integration.conftest import GetBuildOf
 from tests.integration.running_servers import Running
 from tests.integration.servers import new_instance
@@ -24,11 +24,6 @@ from tests.tiers.selection import full
 SHOP = Path(__file__).parents[2] / "examples" / "workloads" / "shop.toml"
 TESTS = ["customer", "lines", "best-sellers", "visits", "shop"]
 GROUPS = ["point", "range", "range with aggregation", "write", "write"]
-
-
-@pytest.fixture
-def workplace(open_dir: Path) -> Workplace:
-    return Workplace(open_dir)
 
 
 def shop(workplace: Workplace, *changes: tuple[str, str]) -> Path:
@@ -77,7 +72,7 @@ def test_it_is_a_benchmark_as_the_built_in_ones(
         builds(*contender.split("@"))
     shop(workplace)
     quoted = ", ".join(f'"{contender}"' for contender in contenders)
-    experiment(workplace, quoted, 'budget = "5s"', "incarnations = 2")
+    experiment(workplace, quoted, 'budget = "3s"', "incarnations = 2")
     workplace.run("run", "experiments/bought.toml")
     report = workplace.report("bought")
     of_base = [result for result in report["results"] if result["contender"] == report["base"]]

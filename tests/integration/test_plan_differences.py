@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,11 +22,6 @@ NOT_IN = Case(
 )  # fmt: skip
 ALIAS = Case("alias-plan", *PG_10_TO_14, "look", "", 1.0)
 PARTITIONS = Case("pg-partitions", *PG_10_TO_14, "*", "", 1.0)
-
-
-@pytest.fixture
-def workplace(open_dir: Path) -> Workplace:
-    return Workplace(open_dir)
 
 
 def difference_of(workplace: Workplace, case: Case, builds: GetBuildOf) -> dict[str, Any]:

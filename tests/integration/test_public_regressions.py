@@ -103,11 +103,6 @@ OTHERS = (
 )  # fmt: skip
 
 
-@pytest.fixture
-def workplace(open_dir: Path) -> Workplace:
-    return Workplace(open_dir)
-
-
 def measured(workplace: Workplace, case: Case, builds: GetBuildOf, *, expect: int = 0) -> str:
     """Compare the two versions by the case's file; standard output, with one blank for many."""
     for contender in (case.base, case.other):

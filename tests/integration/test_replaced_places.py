@@ -18,6 +18,7 @@ from slowdust.directories import ReplacedError
 from slowdust.instances.instance import Instance
 from slowdust.instances.rundir import RunDirectory
 from tests.integration.conftest import GetBuildOf
+from tests.integration.owner_process import KILL_WATCHDOG
 from tests.integration.servers import small_instance
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -68,13 +69,12 @@ def test_no_socket_is_deleted_behind_a_link(
 def test_no_socket_is_deleted_when_a_killed_run_is_cleared_up(
     data_root: Path, victim: Path
 ) -> None:
-    code = """
+    code = f"""{KILL_WATCHDOG}
 import os, signal
 from slowdust.accounts import server_account
 from slowdust.instances.rundir import RunDirectory
 run = RunDirectory.open("killed")
-run._watchdog.kill()
-run._watchdog.wait()
+kill_watchdog()
 print(run.make_socket_directory(server_account()), flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """

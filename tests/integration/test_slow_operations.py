@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import Workplace
 from tests.tiers.selection import full, needs
@@ -15,11 +13,6 @@ from tests.tiers.selection import full, needs
 REASONS = Path(__file__).with_name("reasons")
 STARTS = 3
 """Starts that a difference beyond 3X needs."""
-
-
-@pytest.fixture
-def workplace(open_dir: Path) -> Workplace:
-    return Workplace(open_dir)
 
 
 def compare(workplace: Workplace, reason: str, *arguments: str) -> dict[str, Any]:

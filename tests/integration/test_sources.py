@@ -33,11 +33,6 @@ count = "valgrind"
 
 
 @pytest.fixture
-def workplace(open_dir: Path) -> Workplace:
-    return Workplace(open_dir)
-
-
-@pytest.fixture
 def repository(open_dir: Path, postgres_builds: GetBuild, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Three commits, of which the last one is slower; a cache without their builds."""
     server = postgres_builds("17.6")

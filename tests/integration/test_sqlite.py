@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -32,11 +31,7 @@ def server(request: pytest.FixtureRequest, builds: GetBuildOf) -> Iterator[Serve
         yield running
 
 
-@pytest.fixture
-def workplace(open_dir: Path, builds: GetBuildOf) -> Workplace:
-    for contender in (OLD, NEW):
-        builds(*contender.split("@"))
-    return Workplace(open_dir)
+pytestmark = pytest.mark.builds(OLD, NEW)
 
 
 @pytest.mark.parametrize("clients", [1, pytest.param(4, marks=full)])

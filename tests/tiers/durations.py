@@ -17,6 +17,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -75,7 +76,6 @@ class Reasons:
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._killed = False
         self._cpu = _cpu_seconds()
-        self._process = psutil.Process()
         self._stopped = threading.Event()
         sys.addaudithook(self._audit)
         threading.Thread(target=self._sample, daemon=True).start()
@@ -109,15 +109,26 @@ class Reasons:
             last = now
 
     def _reason_now(self) -> str:
-        try:
-            names = {_name(child.pid) for child in self._process.children(recursive=True)}
-        except psutil.Error:
-            return "Python"
+        names = _names_below(os.getpid())
         return next((reason for reason, known in PROGRAMS.items() if names & known), "Python")
 
 
 def _cpu_seconds() -> float:
     return sum(os.times()[:4])
+
+
+def _names_below(ancestor: int) -> set[str]:
+    """Return the names of the programs below a process, in one reading of /proc."""
+    names, children = {}, defaultdict(list)
+    for process in psutil.pids():
+        with suppress(OSError):
+            begin, _, rest = Path(f"/proc/{process}/stat").read_text().rpartition(")")
+            names[process] = begin.partition("(")[2]
+            children[int(rest.split(maxsplit=2)[1])].append(process)
+    below = [*children[ancestor]]
+    for process in below:
+        below += children[process]
+    return {names[process] for process in below}
 
 
 def _name(pid: object) -> str:

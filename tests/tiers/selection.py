@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import pytest
 from hypothesis import is_hypothesis_test
+from xdist.scheduler import LoadFileScheduling
 
 from tests.tiers import programs
 
@@ -29,16 +30,26 @@ LONG_FILES = (
     "test_counting.py",
     "test_ferretdb.py",
     "test_mysqld_instances.py",
-    "test_driver_servers.py",
     "test_experiment.py",
     "test_calibration.py",
     "test_vector.py",
     "test_io_bound.py",
-    "test_htap.py",
     "test_by_url.py",
     "test_waits.py",
 )
 """Integration tests that take minutes, and begin first: at the end one process would wait."""
+ON_SHARED_SERVERS = (
+    "test_htap.py",
+    "test_driver_servers.py",
+    "test_perf.py",
+    "test_preparation.py",
+    "test_driver.py",
+    "test_driver_insert.py",
+    "test_driver_beside.py",
+    "test_described.py",
+    "test_rows_and_pages.py",
+)
+"""Integration tests on `shared_servers`: one process runs them all, and starts a server once."""
 _FIRST = ("integration", "browser")
 """Folders with long files; the many short ones of the others fill the end."""
 SLOW_FILES = (
@@ -159,6 +170,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "full: runs in `make full` alone")
     config.addinivalue_line("markers", "slow: not in `make check`")
+    config.addinivalue_line("markers", "builds(contenders): those of `workplace`")
     config.addinivalue_line("markers", "needs(programs): skipped without them")
     config.pluginmanager.register(MissingPrograms(), "missing-programs")
 
@@ -169,6 +181,21 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     terminal = config.pluginmanager.getplugin("terminalreporter")
     if isinstance(missing, MissingPrograms) and (line := missing.line()) and terminal:
         terminal.write_line(line)
+
+
+class _Scheduling(LoadFileScheduling):  # type: ignore[misc]
+    """Gives a file to one process; so it does with files of one browser, or on shared servers."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file: str = super()._split_scope(nodeid)
+        *_, folder, name = file.split("/")
+        shares = folder == "browser" or (folder == "integration" and name in ON_SHARED_SERVERS)
+        return folder if shares else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _Scheduling | None:
+    return _Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` looks at markers
@@ -197,8 +224,9 @@ def _full_adds_to(item: pytest.Item) -> bool:
 
 def _place(item: pytest.Item) -> tuple[int, int]:
     name, folder = item.path.name, item.path.parent.name
-    is_long = name in LONG_FILES and folder == "integration"
+    order = (*ON_SHARED_SERVERS, *LONG_FILES)
+    is_long = name in order and folder == "integration"
     return (
-        LONG_FILES.index(name) if is_long else len(LONG_FILES),
+        order.index(name) if is_long else len(order),
         _FIRST.index(folder) if folder in _FIRST else len(_FIRST),
     )

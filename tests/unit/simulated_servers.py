@@ -20,15 +20,13 @@ from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import Access, Listen, Target
 from slowdust.dbms.environment import Environment
-from slowdust.dbms.family import Shutdown
+from slowdust.dbms.family import Shutdown, Site
 from slowdust.dbms.settings import AcceptedSettings, Settings
-from slowdust.dbms.site import Site
 from slowdust.dbms.sqlite import FAMILY
 from slowdust.experiment.announced import Announced
 from slowdust.experiment.contender import ResolvedContender, RunningContender
 from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.driver.patience import Patience, Waits
-from slowdust.experiment.driver.process import Driver
+from slowdust.experiment.driver.process import Driver, Patience
 from slowdust.experiment.driver.protocol import (
     Create,
     Opened,
@@ -166,7 +164,7 @@ class SimulatedDriver:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.patience = Patience()
-        self.waits = Waits(None)
+        self.subject = ""
         self._sessions: dict[str, _Session] = {}
         self.rows: dict[str, int] = {}
         """Contender -> the rows in its tables of long steps."""

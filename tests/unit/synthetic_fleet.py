@@ -27,9 +27,9 @@ from slowdust.fleet.cluster import (
     ShardEnded,
     ShardOrder,
 )
+from slowdust.store.bundle import pack
 from slowdust.store.finding import Finding
 from slowdust.store.folder import Folder
-from slowdust.store.keeping.bundle import pack
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from slowdust.temporary import temporary_folder
@@ -38,7 +38,7 @@ from tests.unit.synthetic import synthetic_experiment
 from tests.unit.synthetic_history import keep
 
 START_S = 10.0
-BLOCKS = 4
+BLOCKS = 2
 
 
 @dataclass

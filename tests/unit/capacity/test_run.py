@@ -128,13 +128,11 @@ def test_the_command_that_repeats_a_search_can_be_pasted_into_a_shell(tmp_path: 
 def test_a_coarser_precision_that_is_reached_ends_a_search_without_servers(
     tmp_path: Path,
 ) -> None:
-    options = {**QUESTION.options, "budget": "30s"}
-    fine = msgspec.structs.replace(QUESTION, options=options)
-    begun = Record(question=fine, contenders=NAMES, starts=3, length=0.5)
+    begun = Record(question=QUESTION, contenders=NAMES, starts=3, length=0.5)
     assert run(tmp_path, begun, fails_in=None).ended == BUDGET
     trials = read_trials(tmp_path)
     assert found(tmp_path, read(tmp_path)).ended == BUDGET
     for precision, ended in ((0.5, PRECISION), (0.001, BUDGET)):
-        outcome = resumed(tmp_path, msgspec.structs.replace(fine, precision=precision))
+        outcome = resumed(tmp_path, msgspec.structs.replace(QUESTION, precision=precision))
         assert (outcome.ended, outcome.trials) == (ended, trials)
         assert read(tmp_path).ended == ended

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,15 @@ from slowdust.store.folder import Folder
 from tests.unit.cli.command import Slowdust, spoken
 from tests.unit.synthetic_hosts import NEW, keep_parts, part_of
 
+small_part = partial(part_of, tests=["point-query", "scan"], incarnations=2, blocks=4)
+
 
 @pytest.fixture
 def parts(results: Path) -> list[str]:
     found = keep_parts(
         results,
-        part_of("alpha", {NEW: 0.9}),
-        part_of("beta", {NEW: 0.9}, seed=2),
+        small_part("alpha", {NEW: 0.9}),
+        small_part("beta", {NEW: 0.9}, seed=2),
     )
     return [part.folder.name for part in found]
 
@@ -96,7 +99,7 @@ def test_a_difference_to_its_own_part_is_refused(
 def test_a_difference_between_two_sets_of_hosts_names_them(
     slowdust: Slowdust, results: Path, parts: list[str], snapshot: SnapshotAssertion
 ) -> None:
-    others = keep_parts(results, part_of("gamma", {NEW: 0.9}, seed=3))
+    others = keep_parts(results, small_part("gamma", {NEW: 0.9}, seed=3))
     slowdust("merge", *parts, "--name", "both")
     shown = slowdust("diff", "both", others[0].folder.name, "--md").out
     assert shown == snapshot
@@ -150,9 +153,9 @@ def test_a_report_is_about_the_hosts_of_one_model(
 ) -> None:
     parts = keep_parts(
         results,
-        part_of("alpha", {NEW: 0.8}),
-        part_of("beta", {NEW: 0.8}, seed=2),
-        part_of("gamma", cpu="AMD Epyc 9654", seed=3),
+        part_of("alpha", {NEW: 0.8}, tests=["scan"]),
+        part_of("beta", {NEW: 0.8}, tests=["scan"], seed=2),
+        part_of("gamma", cpu="AMD Epyc 9654", tests=["scan"], seed=3),
     )
     slowdust("merge", *(part.folder.name for part in parts), "--name", "three")
     of_all, of_two, of_one = (

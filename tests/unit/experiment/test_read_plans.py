@@ -31,7 +31,7 @@ def test_the_slowest_contender_decides_how_many_operations_are_compared() -> Non
     sqlite = family("sqlite")
     running = [SimpleNamespace(name=name, family=sqlite) for name in IN_TIME]
     contenders = SimpleNamespace(
-        driver=SimpleNamespace(explain=explain, waits=SimpleNamespace()),
+        driver=SimpleNamespace(explain=explain),
         having=lambda _: running,
         running=lambda: running,
         guard=nullcontext,

@@ -26,7 +26,7 @@ def test_all_contenders_run_as_long_as_the_record() -> None:
     window = SimpleNamespace(open=lambda: None, close=lambda: None)
     running = [SimpleNamespace(name=name, window=lambda _: window) for name in ("a", "b", "c")]
     contenders = SimpleNamespace(
-        driver=SimpleNamespace(run=run, waits=SimpleNamespace()),
+        driver=SimpleNamespace(run=run),
         having=lambda _: running,
         running=lambda: running,
         guard=nullcontext,

@@ -243,9 +243,8 @@ from slowdust.accounts import server_account
 from slowdust.instances.processes import ProcessMark
 from slowdust.instances.rundir import RunDirectory
 run = RunDirectory.open("killed")
-run.make_socket_directory(server_account())
+print(run.make_socket_directory(server_account()), flush=True)
 run.record_server(ProcessMark.of({sleeper.pid}), signal.SIGTERM)
-print(run._record.socket_dirs[0], flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

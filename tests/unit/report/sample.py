@@ -10,6 +10,7 @@ from slowdust.store.manifest import Plan
 from slowdust.store.measured import PerSecond, Schedule
 from slowdust.store.profile import Calls, FunctionCost, Profile
 from slowdust.store.slice import Slice
+from tests.unit.computed import computed_once
 from tests.unit.disks import Moments, counted_writes, experiment_on_disk
 from tests.unit.synthetic import synthetic_experiment
 from tests.unit.synthetic_counts import CountNoise, synthetic_counts
@@ -25,12 +26,14 @@ HOSTILE = "<script>alert('x')</script>&\"@1"
 """A contender's name that would run if it were not escaped."""
 
 
+@computed_once
 def plain_experiment() -> tuple[Report, list[Slice]]:
     """Two contenders, six tests, known to be faster, slower or the same."""
     manifest, slices = synthetic_experiment([BASE, NEWER], TESTS, shifts=SHIFTS, blocks=8)
     return analyse(manifest, slices), slices
 
 
+@computed_once
 def counted_experiment(
     names: Sequence[str] = (BASE, NEWER), clients: Sequence[int] = (1,)
 ) -> tuple[Report, list[Slice]]:
@@ -43,6 +46,7 @@ def counted_experiment(
     return analyse(manifest, slices, counts=counts), slices
 
 
+@computed_once
 def profiled_experiment() -> tuple[Report, list[Slice], list[Profile]]:
     """The plain one with profiles of point-query, whose parser grew."""
     manifest, slices = synthetic_experiment([BASE, NEWER], TESTS, shifts=SHIFTS, blocks=8)
@@ -50,6 +54,7 @@ def profiled_experiment() -> tuple[Report, list[Slice], list[Profile]]:
     return analyse(manifest, slices, profiles=profiles), slices, profiles
 
 
+@computed_once
 def matched_experiment() -> tuple[Report, list[Slice], list[Profile]]:
     """The profiled one with calls: the parser was renamed and split."""
     manifest, slices = synthetic_experiment([BASE, NEWER], TESTS, shifts=SHIFTS, blocks=8)
@@ -81,6 +86,7 @@ def _profile(contender: str, *, parse: float) -> Profile:
     )
 
 
+@computed_once
 def sized_experiment(
     contenders: int, tests: Sequence[str], *, clients: Sequence[int] = (1,), blocks: int = 4
 ) -> tuple[Report, list[Slice]]:
@@ -90,6 +96,7 @@ def sized_experiment(
     return analyse(manifest, slices), slices
 
 
+@computed_once
 def sweep_experiment() -> tuple[Report, list[Slice]]:
     """Seven numbers of clients: one test is overtaken in, one always slower, one never differs."""
     courses = {"point-query": (0.8, 0.85, 0.9, 1.0, 1.15, 1.3, 1.6), "scan": (0.7,) * 7}
@@ -109,6 +116,7 @@ def sweep_experiment() -> tuple[Report, list[Slice]]:
     return analyse(manifest, slices), slices
 
 
+@computed_once
 def matrix_experiment() -> tuple[Report, list[Slice]]:
     """Twelve contenders of one build, named by a matrix; they differ in settings and allocator."""
     points = [
@@ -141,6 +149,7 @@ def matrix_experiment() -> tuple[Report, list[Slice]]:
     return analyse(manifest, slices), slices
 
 
+@computed_once
 def disk_experiment() -> tuple[Report, list[Slice]]:
     """Reads and updates of data beyond the page cache, whose use of the disk differs."""
     base, other = "postgres@15.8", "mysql@9.7.4"
@@ -151,6 +160,7 @@ def disk_experiment() -> tuple[Report, list[Slice]]:
     return analyse(manifest, slices), slices
 
 
+@computed_once
 def slap_experiment() -> tuple[Report, list[Slice]]:
     """Response times of two DBMS, whose allocators differ without being asked to."""
     manifest, slices = synthetic_experiment(
@@ -168,6 +178,7 @@ def slap_experiment() -> tuple[Report, list[Slice]]:
     return analyse(manifest, slices), slices
 
 
+@computed_once
 def long_experiment() -> tuple[Report, list[Slice]]:
     """The Insert Benchmark with whatever can go wrong.
 
@@ -197,6 +208,7 @@ def long_experiment() -> tuple[Report, list[Slice]]:
     return analyse(manifest, slices), slices
 
 
+@computed_once
 def troubled_experiment() -> tuple[Report, list[Slice]]:
     """A failed contender, a hostile one, differing plans, errors, gaps, an open loop.
 
