@@ -8,11 +8,11 @@ pages at the end. A kill at any moment costs what the experiment under way has n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, TypeVarTuple
 
 import msgspec
 
@@ -21,6 +21,10 @@ from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.experiment import PAGE_FILE, Experiment, Lab, build_error
 from slowdust.experiment.setup import RefusedError
 from slowdust.experiment.spec.spec import Spec
+from slowdust.report.document import Document
+from slowdust.report.html import blocks
+from slowdust.report.markdown import document as markdown
+from slowdust.report.markdown.table import escaped
 from slowdust.store.storage import replace_file
 from slowdust.store.study_folder import StudyFolder
 from slowdust.studies.builds_ahead import BuildsAhead
@@ -80,17 +84,17 @@ class Unfit:
     error: SlowdustError = field(default_factory=SlowdustError)
 
 
-@dataclass(frozen=True)
-class Document:
-    """An answer for readers."""
+_Content = TypeVarTuple("_Content")
 
-    page: str
-    note: str
 
-    def write(self, folder: Path) -> None:
-        """Write both into the folder of a study."""
-        replace_file(folder / PAGE_FILE, self.page.encode())
-        replace_file(folder / NOTE_FILE, self.note.encode())
+def write_document(
+    folder: Path, describe: Callable[[*_Content], Document], *content: *_Content
+) -> None:
+    """Write a document into the folder of a study, as a page and as a note."""
+    page = blocks.render(describe(*content))
+    note = markdown.render(describe(*escaped(content)))
+    replace_file(folder / PAGE_FILE, page.encode())
+    replace_file(folder / NOTE_FILE, note.encode())
 
 
 _Question = TypeVar("_Question")
@@ -215,7 +219,7 @@ def run_study(
                 say(how)
             raise
         outcome = study.outcome()
-        study.document(outcome).write(path)
+        write_document(path, study.document, outcome)
         study.conclude(outcome, say)
         study.save(folder)
     return outcome

@@ -7,13 +7,13 @@ from itertools import pairwise
 
 from markupsafe import Markup
 
-from slowdust.capacity.outcome import Capacity, Outcome
-from slowdust.capacity.sla import Term, format_time
-from slowdust.report.html import numbers
-from slowdust.report.html.charts import svg
-from slowdust.report.html.charts.marks import Mark
-from slowdust.report.html.charts.scale import Logarithmic, few_ticks, ratio_ticks
+from slowdust.report import numbers
+from slowdust.report.charts import svg
+from slowdust.report.charts.marks import Mark
+from slowdust.report.charts.scale import Logarithmic, few_ticks, ratio_ticks
+from slowdust.studies.capacity.outcome import Capacity, Outcome
 from slowdust.studies.capacity.rungs import Rung, rungs
+from slowdust.studies.capacity.sla import Term, format_time
 
 HEIGHT = 280.0
 _EDGE = 20.0

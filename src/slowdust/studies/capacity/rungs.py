@@ -7,8 +7,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from statistics import median
 
-from slowdust.capacity.outcome import Outcome
-from slowdust.capacity.record import Trial
+from slowdust.store.trial import Trial
+from slowdust.studies.capacity.outcome import Outcome
+from slowdust.studies.capacity.sla import meets
 from slowdust.units import Second
 
 _PER_DOUBLING = 4
@@ -61,6 +62,6 @@ def _rung(outcome: Outcome, contender: str, trials: list[Trial]) -> Rung:
         high=max(rates),
         rate=math.exp(sum(map(math.log, rates)) / len(rates)),
         trials=len(trials),
-        met=sum(trial.meets(outcome.sla) for trial in trials),
+        met=sum(meets(outcome.sla, trial) for trial in trials),
         times={name: median(times) for name, times in values.items() if times},
     )

@@ -25,7 +25,7 @@ from slowdust.errors import UsageError
 from slowdust.experiment.setup import refuse_by_name
 from slowdust.experiment.spec.contenders import parse_contender
 from slowdust.experiment.spec.spec import Spec, parse_spec, read_spec_data
-from slowdust.located_errors import AtKeysError, File, Keys, at, explain, placed
+from slowdust.located_errors import AtKeysError, Keys, Origin, at, explain, placed
 from slowdust.store.folder import NAME
 from slowdust.studies.candidates import parse_range
 from slowdust.studies.watch.webhook import Webhook, parse_webhook
@@ -153,7 +153,7 @@ class Watch:
     table: WatchTable
     data: dict[str, object]
     """The rest of the file: an experiment without contenders."""
-    origin: File
+    origin: Origin
     folder: Path
     """The folder of the file, in which hooks run."""
 
@@ -166,28 +166,20 @@ class Watch:
         data = {**self.data, "name": name, "contenders": contenders}
         if self.table.repo is not None:
             data["repo"] = self.table.repo
-        origin = _Origin(self.origin, self.table)
-        spec = parse_spec(data, origin)
-        with placed(origin):
+        spec = parse_spec(data, self._place)
+        with placed(self._place):
             refuse_by_name(spec)
         return spec
 
-
-class _Origin:
-    """The file of a watch, in which other keys name the contenders."""
-
-    def __init__(self, file: File, table: WatchTable) -> None:
-        self._file = file
-        self._subject = "releases" if table.releases is not None else "dbms"
-        self._base = "base" if table.base is not None else self._subject
-
-    def name(self, keys: Keys) -> str:
-        """Return the place of the key that a contender is made of."""
+    def _place(self, keys: Keys) -> str:
+        """Return the place in the file of a key; other keys there name the contenders."""
+        subject = "releases" if self.table.releases is not None else "dbms"
+        base = "base" if self.table.base is not None else subject
         if keys[:1] == ("contenders",):
-            keys = (_TABLE, self._base if keys[1:2] == (0,) else self._subject)
+            keys = (_TABLE, base if keys[1:2] == (0,) else subject)
         elif keys[:1] == ("repo",):
             keys = (_TABLE, "repo")
-        return self._file.name(keys)
+        return self.origin(keys)
 
 
 def read_watch(path: Path) -> Watch:
@@ -200,7 +192,7 @@ def read_watch(path: Path) -> Watch:
     for key in _NAMED_BY_THE_WATCH:
         if key in data:
             raise UsageError(
-                f"{origin.name((key,))}: a watch chooses its contenders by its table [watch]: "
+                f"{origin((key,))}: a watch chooses its contenders by its table [watch]: "
                 "leave this key out"
             )
     given = data.pop(_TABLE, None)
@@ -210,19 +202,8 @@ def read_watch(path: Path) -> Watch:
     try:
         read = WatchTable.model_validate(table)
     except ValidationError as error:
-        explain(error, WatchTable, table, _InTable(origin))
+        explain(error, WatchTable, table, lambda keys: origin((_TABLE, *keys)))
     folder = path.absolute().parent
     if read.repo is not None and (folder / read.repo).is_dir():  # as `workload` is
         read = read.model_copy(update={"repo": str(folder / read.repo)})
     return Watch(read, data, origin, folder)
-
-
-class _InTable:
-    """The table of a file: the keys of its errors are within it."""
-
-    def __init__(self, file: File) -> None:
-        self._file = file
-
-    def name(self, keys: Keys) -> str:
-        """Return the place of a key of the table."""
-        return self._file.name((_TABLE, *keys))

@@ -10,11 +10,12 @@ from pathlib import Path
 from slowdust.builds.model import Progress
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.experiment import Experiment, Lab
+from slowdust.report.document import Document
 from slowdust.store.folder import Folder
 from slowdust.store.study_folder import StudyFolder
 from slowdust.studies.candidates import Candidate
-from slowdust.studies.engine import Document, Order, Study, Unfit
-from slowdust.studies.watch import note, page, words
+from slowdust.studies.engine import Order, Study, Unfit
+from slowdust.studies.watch import words
 from slowdust.studies.watch.alarms import (
     Change,
     Channel,
@@ -26,6 +27,7 @@ from slowdust.studies.watch.alarms import (
     read_state,
     write_state,
 )
+from slowdust.studies.watch.document import document
 from slowdust.studies.watch.file import Watch, WatchTable
 from slowdust.studies.watch.hooks import deliver
 from slowdust.studies.watch.judging import Judgement, judge
@@ -153,8 +155,8 @@ class WatchStudy(Study[Watch, None, Outcome]):
         return Outcome(self.night, self.judgement, self.state, self.nights, _untold(self.state))
 
     def document(self, outcome: Outcome) -> Document:
-        """Return the page and the note."""
-        return document_of(self.watch.table.name, outcome.state, outcome.nights)
+        """Return the state of the watch for readers."""
+        return document(self.watch.table.name, outcome.state, outcome.nights)
 
     def conclude(self, outcome: Outcome, say: Progress) -> None:
         """Call the hooks, and keep what the exit code tells."""
@@ -181,11 +183,6 @@ class WatchStudy(Study[Watch, None, Outcome]):
             )
             self.state.deliveries += _deliveries(self.watch.table, night, judgement)
         return judgement
-
-
-def document_of(name: str, state: State, nights: Sequence[Night]) -> Document:
-    """Return the state of a watch for readers."""
-    return Document(page.render(name, state, nights), note.render(name, state, nights))
 
 
 def _announcement(tonight: Tonight) -> str:
