@@ -169,11 +169,7 @@ def _panel(line: LineHistory, group: str, anchor: str, all_series: Sequence[Seri
         Course(
             _label(line, series),
             tuple(
-                RatioPoint(
-                    *(point.ratio.value, point.ratio.low, point.ratio.high),
-                    versions.index(point.version),
-                )
-                for point in series.points
+                RatioPoint(point.ratio, versions.index(point.version)) for point in series.points
             ),
             tuple(
                 (versions.index(change.version), change.ratio > 1, _sign(change))

@@ -72,7 +72,7 @@ def _point_of_time(cell: Result, mark: Mark) -> ForestPoint | None:
     if cell.ratio is None or not cell.ratio.value:
         return None
     return ForestPoint(
-        *(cell.ratio.value, cell.ratio.low, cell.ratio.high),
+        cell.ratio,
         contender=cell.contender,
         mark=mark,
         verdict=cell.verdict or "not judged",
@@ -83,7 +83,7 @@ def _point_of_work(cell: Result, mark: Mark) -> ForestPoint | None:
     if cell.work is None or cell.work.ratio is None:
         return None
     return ForestPoint(
-        *(cell.work.ratio.value, cell.work.ratio.low, cell.work.ratio.high),
+        cell.work.ratio,
         contender=cell.contender,
         mark=mark,
         verdict=cell.work.verdict or "not judged",

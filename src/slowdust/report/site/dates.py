@@ -61,7 +61,7 @@ def _trend(trend: Trend, anchor: str) -> Section:
             Course(
                 step_label(series.step.test, series.step.clients, levels),
                 tuple(
-                    RatioPoint(each.ratio.value, each.ratio.low, each.ratio.high, at)
+                    RatioPoint(each.ratio, at)
                     for at, each in enumerate(series.ratios[first:])
                     if each is not None
                 ),

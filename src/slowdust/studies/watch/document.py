@@ -8,7 +8,7 @@ from functools import partial
 from itertools import groupby
 
 from slowdust import __version__
-from slowdust.ratios import work_ratio
+from slowdust.ratios import Ratio, work_ratio
 from slowdust.report.charts.marks import marks_of
 from slowdust.report.charts.ratio_lines import RatioLine, RatioPoint, Sign, history_chart
 from slowdust.report.document import (
@@ -135,7 +135,9 @@ def _panel(anchor: str, series: Sequence[Levels], nights: Sequence[Night]) -> Se
             label=each.key[2],
             mark=marks[each.key[2]],
             points=tuple(
-                RatioPoint(math.exp(point.level), *each.bounds(point), at=places[point.night])
+                RatioPoint(
+                    Ratio(math.exp(point.level), *each.bounds(point)), at=places[point.night]
+                )
                 for point in each.points
                 if point.night in places
             ),
