@@ -12,9 +12,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.merge.hosts import disambiguate_hosts
 from slowdust.merge.merge import merge
-from slowdust.merge.sources import Source
+from slowdust.merge.sources import Source, disambiguate_hosts
 from slowdust.store.bundle import open_bundle, pack
 from slowdust.store.experiments import Annotation, read_annotation, write_annotation
 from slowdust.store.finding import Finding, Severity

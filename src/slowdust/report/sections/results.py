@@ -183,7 +183,8 @@ def unsure(report: Report) -> Section | None:
     heads: Heads = (*STEP, "times what was measured", "time to add")
     title = "What would decide the unsure results"
     shown = table(heads, rows, left=1, name=title)
-    return Section(title, [text(about, role="lead"), shown], "unsure")
+    # A page says it below each test.
+    return Section(title, [text(about, role="lead"), shown], media=Medium.TEXT)
 
 
 def response_times(report: Report) -> Section | None:

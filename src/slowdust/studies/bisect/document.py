@@ -173,7 +173,7 @@ def _drawn(outcome: Outcome, changed: Collection[str]) -> ForestGroup:
         is_change = name in changed
         verdict = ("slower" if cost.value > 1 else "faster") if is_change else "same"
         point = ForestPoint(
-            *(cost.value, cost.low, cost.high),
+            cost,
             contender=name,
             mark=Mark("k1" if is_change else "k0", "circle"),
             verdict=verdict,

@@ -14,7 +14,7 @@ from slowdust.analysis.history.change_points import (
     Noise,
     find_changes,
 )
-from slowdust.ratios import work_ratio
+from slowdust.ratios import Ratio, work_ratio
 from slowdust.report.charts.marks import marks_of
 from slowdust.report.charts.ratio_lines import RatioLine, RatioPoint, Sign, history_chart
 from slowdust.report.document import (
@@ -142,7 +142,9 @@ def _panel(anchor: str, series: Sequence[Levels], nights: Sequence[Night]) -> Se
             label=each.key[2],
             mark=marks[each.key[2]],
             points=tuple(
-                RatioPoint(math.exp(point.level), *each.bounds(point), at=places[point.night])
+                RatioPoint(
+                    Ratio(math.exp(point.level), *each.bounds(point)), at=places[point.night]
+                )
                 for point in each.points
                 if point.night in places
             ),

@@ -49,7 +49,7 @@ class ServerUrl:
     """None where the URL names none."""
     tls: Tls | None
     auth_source: str | None = None
-    """The database that has the user, where users are of databases."""
+    """The database that has the user, where users are of databases: by default the URL's."""
 
     @property
     def text(self) -> str:
@@ -117,24 +117,26 @@ def parse_url(written: str) -> ServerUrl:
         raise UsageError(
             f"'{label}' names the database {database!r}, whose name cannot have {wrong[0]!r}"
         )
+    if not user:
+        user = getpass.getuser()
+        if first_wrong_byte(user) is not None:
+            raise UsageError(
+                f"'{label}': your user's name is not UTF-8: write USER@ before the host"
+            )
+    auth_source = None
+    if words.auth_source_option is not None:
+        auth_source = options.get(words.auth_source_option) or database or words.database
     return ServerUrl(
         dbms=dbms,
         words=words,
-        user=user or _own_user(label),
+        user=user,
         host=host,
         socket=socket,
         port=port or words.port,
         database=database or None,
         tls=_tls(label, words, host, options),
-        auth_source=_auth_source(words, database or None, options),
+        auth_source=auth_source,
     )
-
-
-def _own_user(label: str) -> str:
-    user = getpass.getuser()
-    if first_wrong_byte(user) is not None:
-        raise UsageError(f"'{label}': your user's name is not UTF-8: write USER@ before the host")
-    return user
 
 
 def _end(
@@ -150,13 +152,6 @@ def _end(
     if (host is None) == (socket is None):
         raise UsageError(f"'{label}': name either a host or a Unix socket ({how})")
     return host, socket
-
-
-def _auth_source(words: ByUrl, database: str | None, options: Mapping[str, str]) -> str | None:
-    """Return the database that has the user: by default the URL's, as MongoDB has it."""
-    if words.auth_source_option is None:
-        return None
-    return options.get(words.auth_source_option) or database or words.database
 
 
 def _family_of(scheme: str) -> tuple[str, ByUrl]:
@@ -229,22 +224,16 @@ def _verify(
 ) -> Verify | None:
     word = options.get(words.tls_option)
     strictest = default_verify(host) if word is None else _worded(label, words, host, word)
-    most = [
-        verify
-        for option, verify in words.laxer_options.items()
-        if _is_true(label, option, options.get(option, "false"))
-    ]
+    for option in words.laxer_options:
+        if (word := options.get(option, "false")) not in ("true", "false"):
+            raise UsageError(f"'{label}': {option} cannot be {word!r}: choose true or false")
+    laxer = words.laxer_options.items()
+    most = [verify for option, verify in laxer if options.get(option) == "true"]
     if not most:
         return strictest
     if strictest is None:
         raise UsageError(f"'{label}' says what is not verified, but no {words.tls_option}")
     return min(strictest, *most, key=list(Verify).index)
-
-
-def _is_true(label: str, option: str, word: str) -> bool:
-    if word not in ("true", "false"):
-        raise UsageError(f"'{label}': {option} cannot be {word!r}: choose true or false")
-    return word == "true"
 
 
 def _worded(label: str, words: ByUrl, host: str | None, word: str) -> Verify | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from slowdust.addresses import shown, without_secrets, without_secrets_of
+from slowdust.dbms.server_url import parse_url
 from slowdust.errors import UsageError
-from slowdust.remote.url import parse_url
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from slowdust.dbms.server_url import parse_url
 from slowdust.errors import UsageError
-from slowdust.remote.passwords import find_password
-from slowdust.remote.url import parse_url
+from slowdust.experiment.passwords import find_password
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slowdust.formats.text import visible, visible_in_json
+from slowdust.text import visible, visible_in_json
 
 ENCODERS: dict[str, Callable[[object], bytes]] = {
     "msgspec": msgspec.json.encode,

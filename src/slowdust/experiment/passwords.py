@@ -14,9 +14,9 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from slowdust.dbms.server_url import ServerUrl
 from slowdust.errors import UsageError
 from slowdust.places import named_path
-from slowdust.remote.url import ServerUrl
 from slowdust.secret import Secret
 from slowdust.user_text import environment_text, first_wrong_byte, read_user_text
 

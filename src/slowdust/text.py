@@ -1,4 +1,4 @@
-"""Archived files as text: their lines, plain or compressed, and the numbers in them."""
+"""Text of files and names: safe to show, decompressed, and the numbers in it."""
 
 from __future__ import annotations
 
@@ -54,17 +54,16 @@ def visible_in_json(content: bytes) -> bytes:
         text = content.decode()
     except UnicodeDecodeError:
         return content
-    text = _COMMANDS.sub(lambda found: _in_json(found[0]), text)
-    return _ESCAPED.sub(_visible_escape, text).encode()
 
+    def escaped(letter: str) -> str:
+        return visible(letter).replace("\\", "\\\\")
 
-def _visible_escape(found: re.Match[str]) -> str:
-    letter = chr(int(found[1], 16)) if found[1] else _SHORT.get(found[2], "")
-    return _in_json(letter) if _COMMANDS.fullmatch(letter) else found[0]
+    def visible_escape(found: re.Match[str]) -> str:
+        letter = chr(int(found[1], 16)) if found[1] else _SHORT.get(found[2], "")
+        return escaped(letter) if _COMMANDS.fullmatch(letter) else found[0]
 
-
-def _in_json(letter: str) -> str:
-    return visible(letter).replace("\\", "\\\\")
+    text = _COMMANDS.sub(lambda found: escaped(found[0]), text)
+    return _ESCAPED.sub(visible_escape, text).encode()
 
 
 def plain(name: str) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from slowdust.dbms.access import Verify
+from slowdust.dbms.server_url import is_url, parse_url
 from slowdust.errors import UsageError
-from slowdust.remote.url import is_url, parse_url
 
 
 @pytest.mark.parametrize(
