@@ -24,7 +24,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from slowdust.analysis.comparison.location import trimmed_mean
+from slowdust.stats.location import trimmed_mean
 
 SMALLEST = ("--experiments", "5")
 BLOCKS = 100

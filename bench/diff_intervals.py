@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.verdict import judge_estimates
-from slowdust.analysis.diff.diff import Judgements, judge_changes
+from slowdust.analysis.diff import Judgements, judge_changes
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.verdict import judge_estimates
 from tests.unit.synthetic import Noise, synthetic_rates, synthetic_ratios
 
 SMALLEST = ("--pairs", "2")

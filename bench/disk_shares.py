@@ -62,17 +62,19 @@ def tally_of(true: float, moved: float, incarnations: int, experiments: int) -> 
     for seed in range(experiments):
         uses = uses_of(true, moved, incarnations, seed)
         for use, share in zip(uses, (SHARE, SHARE * true), strict=True):
-            assert use.of_disk_low is not None
-            assert use.of_disk_high is not None
-            tally.shares += use.of_disk_low <= share <= use.of_disk_high
-            tally.of_shares.append((use.of_disk_high / use.of_disk_low) ** 0.5 - 1)
-        other = uses[1]
-        assert other.share_low is not None
-        assert other.share_high is not None
-        tally.ratios += other.share_low <= true <= other.share_high
-        tally.half_widths.append((other.share_high / other.share_low) ** 0.5 - 1)
-        tally.decided += other.share_verdict != "unsure"
-        tally.wrong += other.share_verdict not in right
+            assert use.of_disk is not None
+            assert use.of_disk.interval is not None
+            low, high = use.of_disk.interval
+            tally.shares += low <= share <= high
+            tally.of_shares.append((high / low) ** 0.5 - 1)
+        other = uses[1].share
+        assert other is not None
+        assert other.interval is not None
+        low, high = other.interval
+        tally.ratios += low <= true <= high
+        tally.half_widths.append((high / low) ** 0.5 - 1)
+        tally.decided += other.verdict != "unsure"
+        tally.wrong += other.verdict not in right
     return tally
 
 

@@ -21,7 +21,7 @@ from statistics import NormalDist, fmean, median
 import numpy as np
 
 from slowdust.analysis.model import AtRecall
-from slowdust.analysis.recall.curves import LEVELS, add_recall, search_comparisons
+from slowdust.analysis.recall import LEVELS, add_recall, search_comparisons
 from slowdust.analysis.results.results import outline, results_of
 from tests.unit.searches import BASE, OTHER, RATES, RECALLS, measured
 
@@ -108,7 +108,7 @@ def levels_of(case: Case, seed: int) -> list[AtRecall]:
     results = results_of(manifest, slices, names, [], outline)
     add_recall(results, manifest.recalls, BASE)
     (comparison,) = search_comparisons(results, slices, manifest.recalls, names, MARGIN)
-    return [at for at in comparison.contenders[1].at if at.low is not None]
+    return [at for at in comparison.contenders[1].at if at.ratio and at.ratio.interval]
 
 
 def is_right(verdict: str | None, true: float) -> bool:
@@ -126,14 +126,17 @@ def tally_of(case: Case, experiments: int) -> Tally:
     for seed in range(experiments):
         levels = levels_of(case, seed)
         true = {at.recall: case.ratio_at(at.recall) for at in levels}
-        tally.misled += any(not is_right(at.verdict, true[at.recall]) for at in levels)
+        tally.misled += any(
+            not is_right(at.ratio and at.ratio.verdict, true[at.recall]) for at in levels
+        )
         tally.at_the_edge += any(at.recall == LEVELS[-1] for at in levels)
         for at in levels:
-            assert at.low is not None
-            assert at.high is not None
-            tally.verdicts[str(at.verdict)] += 1
-            tally.covered += at.low <= true[at.recall] <= at.high
-            tally.half_widths.append((at.high / at.low) ** 0.5 - 1)
+            assert at.ratio is not None
+            assert at.ratio.interval is not None
+            low, high = at.ratio.interval
+            tally.verdicts[str(at.ratio.verdict)] += 1
+            tally.covered += low <= true[at.recall] <= high
+            tally.half_widths.append((high / low) ** 0.5 - 1)
     return tally
 
 

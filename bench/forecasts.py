@@ -18,10 +18,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.relative import BlockRatios
-from slowdust.analysis.comparison.verdict import Judgement, judge_estimates
-from slowdust.analysis.results.needed import FACTORS, Forecast, forecast_all
+from slowdust.stats.blocks import BlockRatios
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.forecast import FACTORS, Forecast, forecast_all
+from slowdust.stats.verdict import Judgement, judge_estimates
 from tests.unit.synthetic import Noise, shortened, synthetic_rates, synthetic_ratios
 
 SMALLEST = ("--experiments", "1")
@@ -52,7 +52,7 @@ def judge(cells: Sequence[BlockRatios], incarnations: int) -> list[Judgement]:
 
 def add_experiment(tallies: dict[Forecast, Tally], cells: Sequence[BlockRatios]) -> None:
     """Forecast the unsure tests after some incarnations, and count what then happens."""
-    forecasts = forecast_all(judge(cells, INCARNATIONS), MARGIN)
+    forecasts = forecast_all(judge(cells, INCARNATIONS))
     for forecast in {each for each in forecasts if each is not None}:
         needed = round(forecast.factor * INCARNATIONS)
         later = judge(cells, needed)

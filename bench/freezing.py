@@ -29,12 +29,12 @@ import numpy as np
 from slowdust.analysis.results.latency import latency_us
 from slowdust.benchmarks.steps import Counted, LongStep, StepBenchmark
 from slowdust.experiment.announced import Announced
-from slowdust.experiment.claims.claim import WhenBusy, claimed
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Freezer, MakeFreezer
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.engine.loop import OpenExperiment, measure
 from slowdust.experiment.engine.stepped import sized_workload
+from slowdust.experiment.host_locks import WhenBusy, claimed
 from slowdust.experiment.journal import open_journal
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.passes.chunks import TimedChunks, method_of_steps

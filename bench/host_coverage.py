@@ -25,12 +25,12 @@ from bench.coverage.experiments import (
     print_header,
     print_row,
 )
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.hosts import Hosts
-from slowdust.analysis.comparison.ratio import Estimate
-from slowdust.analysis.comparison.relative import BlockRatios
-from slowdust.analysis.comparison.together import Disagreement, disagreements
-from slowdust.analysis.comparison.verdict import DIFFERENT, judge_estimates
+from slowdust.stats.blocks import BlockRatios
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.hosts import Hosts
+from slowdust.stats.relative import Estimate
+from slowdust.stats.together import Disagreement, disagreements
+from slowdust.stats.verdict import DIFFERENT, judge_estimates
 from tests.unit.synthetic import Noise, synthetic_rates, synthetic_ratios
 
 SMALLEST = ("--experiments", "1")

@@ -21,24 +21,24 @@ from pathlib import Path
 from statistics import median
 
 from bench.clients.process import check_programs
-from slowdust.analysis.comparison.verdict import AMOUNTS, Judgement
 from slowdust.analysis.work import counts_by_step, instructions_per_operation, judge_work
 from slowdust.dbms.environment import Environment
-from slowdust.experiment.claims.claim import WhenBusy, claimed
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.counting.session import WINDOWS_AT_MOST, CountedSession, Windows
-from slowdust.experiment.counting.starts import STARTS
-from slowdust.experiment.driver.placement import usable_cpus
+from slowdust.experiment.cpus import usable_cpus
 from slowdust.experiment.driver.process import Data, Driver
-from slowdust.experiment.engine.tables import LoadedTables
+from slowdust.experiment.engine.sliced import LoadedTables
+from slowdust.experiment.host_locks import WhenBusy, claimed
+from slowdust.experiment.journal import counts_of
 from slowdust.experiment.live import PlainView
+from slowdust.experiment.passes.callgrind_counts import WINDOWS_AT_MOST, CountedSession, Windows
+from slowdust.experiment.passes.work_counts import STARTS
 from slowdust.experiment.plan import PlannedStep, plan
-from slowdust.experiment.record import counts_of
 from slowdust.experiment.setup import create_contenders, resolve_contenders
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from slowdust.instances.callgrind import Callgrind
 from slowdust.instances.preloads import compiled
+from slowdust.stats.verdict import AMOUNTS, Judgement
 from slowdust.store.count import Count
 from slowdust.store.folder import Folder
 

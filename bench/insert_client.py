@@ -25,7 +25,7 @@ from bench.clients.process import check_programs, execute
 from bench.results.rows import Row, show
 from bench.servers.scratch import Server, scratch_server
 from slowdust.driver_program import find_driver
-from slowdust.experiment.driver.placement import cpus_of_connections, keep_on
+from slowdust.experiment.cpus import cpus_of_connections, keep_on
 from slowdust.units import Microsecond, Second
 
 Work = dict[str, object]

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from slowdust.analysis.metrics import METRICS, PERCENTILES, Metric, Percentile
-from slowdust.analysis.model import Verdict
 from slowdust.analysis.results.compared import Pair, judge_quantity, pairs_of
+from slowdust.ratios import Margins, Verdict
 from tests.unit.synthetic import Noise
 from tests.unit.synthetic_times import Truth, timed_slices
 
@@ -100,7 +100,7 @@ def tally(
             own.verdicts[name] = Counter()
         for pairs in layout.pairs(truth, operations, noise):
             for quantity, own in zip(quantities, tallies, strict=True):
-                judged = judge_quantity(quantity, pairs, MARGIN)
+                judged = judge_quantity(quantity, pairs, Margins(MARGIN))
                 own.verdicts[name].update(judgement.verdict for judgement in judged)
                 if name != "equal":
                     continue

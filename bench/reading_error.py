@@ -23,13 +23,12 @@ from typing import NamedTuple
 
 from bench.servers.scratch import scratch_server
 from slowdust.benchmarks.described import DRIVER_BENCHMARK
-from slowdust.benchmarks.vector.options import VectorTable
-from slowdust.benchmarks.vector.searches import VectorTest, search
+from slowdust.benchmarks.vector.options import VectorTable, VectorTest, search
 from slowdust.benchmarks.vector.tables import VectorData
 from slowdust.dbms import family
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import ResultSet
-from slowdust.vector_indexes import HNSW, IVFFLAT
+from slowdust.sql import HNSW, IVFFLAT
 
 SMALLEST = ("--loads", "1", "--rows", "2000", "--queries", "20")
 EFFORTS = {

@@ -14,8 +14,8 @@ from pathlib import Path
 from bench.results.commands import timed_row
 from bench.results.rows import Row, show
 from slowdust.benchmarks.micro import MICRO
+from slowdust.store.experiments import Annotation, write_annotation
 from slowdust.store.folder import Folder, writing
-from slowdust.store.keeping.annotation import Annotation, write_annotation
 from tests.unit.synthetic import synthetic_experiment
 
 SMALLEST = ("--nights", "2", "--slices", "1", "--runs", "1")

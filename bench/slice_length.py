@@ -25,9 +25,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bench.servers.side_by_side import ROWS, SideBySide, side_by_side
-from slowdust.analysis.comparison.location import trimmed_mean
 from slowdust.experiment.engine.schedule import block_order
 from slowdust.experiment.engine.slice_length import LENGTHS, RUN, SpeedRecord, choose_length
+from slowdust.stats.location import trimmed_mean
 from slowdust.units import Second
 
 SMALLEST = ("--rounds", "1", "--cycles", "2", "--tests", "point-query", "--rows", "1000")

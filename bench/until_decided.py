@@ -19,11 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.relative import BlockRatios
-from slowdust.analysis.comparison.verdict import DIFFERENT, Judgement, judge_estimates
-from slowdust.analysis.model import Verdict
-from slowdust.analysis.results.needed import forecast_all
+from slowdust.ratios import Verdict
+from slowdust.stats.blocks import BlockRatios
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.forecast import forecast_all
+from slowdust.stats.verdict import DIFFERENT, Judgement, judge_estimates
 from tests.unit.synthetic import Noise, shortened, synthetic_rates, synthetic_ratios
 
 SMALLEST = ("--experiments", "1")
@@ -73,7 +73,7 @@ def until_decided(cells: Sequence[BlockRatios]) -> tuple[list[Verdict], list[Ver
     judged = judge(cells, counts)
     first = [each.verdict for each in judged]
     while True:
-        forecasts = forecast_all(judged, MARGIN)
+        forecasts = forecast_all(judged)
         longer = [
             min(MOST, max(count + 1, round(each.factor * count)))
             if each is not None and not each.more

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from slowdust.analysis.comparison.verdict import AMOUNTS
 from slowdust.analysis.work import counts_by_step, judge_work, step_of, undecided_steps
-from slowdust.experiment.counting.starts import MOST_STARTS, STARTS
+from slowdust.experiment.passes.work_counts import MOST_STARTS, STARTS
+from slowdust.stats.verdict import AMOUNTS
 from slowdust.store.count import Count
 from tests.unit.synthetic_counts import CountNoise, synthetic_counts
 

@@ -14,8 +14,8 @@ from typing import Any
 from bench import injected_work
 from bench.baselines.figures import Figure, Instructions, Right, Wrong
 from bench.results.commands import COMMAND
-from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.driver_program import BINARY
+from slowdust.stats.verdict import DIFFERENT
 from slowdust.store.folder import Folder
 from slowdust.store.profile import Profile
 

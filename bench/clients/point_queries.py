@@ -15,7 +15,7 @@ from msgspec import to_builtins
 
 from bench.clients.process import ClientFailedError, execute
 from bench.servers.scratch import Server
-from slowdust.experiment.driver.placement import cpus_of_clients, keep_on
+from slowdust.experiment.cpus import cpus_of_clients, keep_on
 from slowdust.units import Microsecond, Second
 
 _NEXT_TO_NOTHING: Second = 0.001

@@ -14,7 +14,7 @@ from bench.coverage.experiments import (
     print_header,
     print_row,
 )
-from slowdust.analysis.comparison.relative import BlockRatios
+from slowdust.stats.blocks import BlockRatios
 from tests.unit.synthetic import Noise
 
 STEPS = 10

@@ -14,8 +14,8 @@ from bench.coverage.experiments import (
     print_header,
     print_row,
 )
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.verdict import DIFFERENT
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.verdict import DIFFERENT
 from tests.unit.synthetic import STALL, Noise
 
 _STALLS = 0.05

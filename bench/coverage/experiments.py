@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
-from slowdust.analysis.comparison.ratio import Estimate, Interval
-from slowdust.analysis.comparison.relative import BlockRatios
-from slowdust.analysis.comparison.verdict import DIFFERENT, judge_estimates
-from slowdust.analysis.model import Verdict
+from slowdust.ratios import Verdict
+from slowdust.stats.blocks import BlockRatios
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.hosts import ONE_HOST, Hosts
+from slowdust.stats.relative import Estimate, Interval
+from slowdust.stats.verdict import DIFFERENT, judge_estimates
 from tests.unit.synthetic import Noise, synthetic_rates, synthetic_ratios
 
 MARGIN = 0.03

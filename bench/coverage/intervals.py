@@ -19,9 +19,9 @@ from bench.coverage.experiments import (
     print_header,
     print_row,
 )
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.ratio import Interval
-from slowdust.analysis.comparison.relative import BlockRatios
+from slowdust.stats.blocks import BlockRatios
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.relative import Interval
 from tests.unit.synthetic import FloatArray, Noise
 
 RESAMPLES = 200

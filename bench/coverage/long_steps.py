@@ -8,9 +8,9 @@ import numpy as np
 
 from bench.coverage.experiments import MARGIN, Tally
 from bench.coverage.intervals import student
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.ratio import Estimate
-from slowdust.analysis.comparison.verdict import DIFFERENT, judge_estimates
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.relative import Estimate
+from slowdust.stats.verdict import DIFFERENT, judge_estimates
 from tests.unit.synthetic_pairs import PairNoise, synthetic_pairs
 
 STEPS = 10

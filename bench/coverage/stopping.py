@@ -15,15 +15,10 @@ from bench.coverage.experiments import (
     print_header,
     print_row,
 )
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.relative import BlockRatios
-from slowdust.analysis.comparison.verdict import (
-    DIFFERENT,
-    FEWEST_INCARNATIONS,
-    Judgement,
-    judge_estimates,
-)
-from slowdust.analysis.model import Verdict
+from slowdust.ratios import Verdict
+from slowdust.stats.blocks import BlockRatios
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.verdict import DIFFERENT, FEWEST_INCARNATIONS, Judgement, judge_estimates
 from tests.unit.synthetic import Noise, shortened
 
 

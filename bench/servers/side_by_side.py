@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowdust.experiment.claims.claim import WhenBusy, claimed
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import Ran, Stop
-from slowdust.experiment.engine.tables import LoadedTables
+from slowdust.experiment.engine.sliced import LoadedTables
+from slowdust.experiment.host_locks import WhenBusy, claimed
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.setup import create_contenders, resolve_contenders
 from slowdust.experiment.spec.spec import parse_spec

@@ -44,6 +44,8 @@ struct Address {
 struct Place {
     dbms: String,
     #[serde(default)]
+    protocol: Option<String>,
+    #[serde(default)]
     socket: Option<String>,
     #[serde(default)]
     patience: Option<Second>,
@@ -126,7 +128,8 @@ impl Relay {
         let Some(place) = &address.target else {
             return self.sessions.get(address.session.as_ref()?).cloned();
         };
-        let directory = place.socket.clone().filter(|_| is_in_process(&place.dbms));
+        let protocol = place.protocol.as_deref().unwrap_or(&place.dbms);
+        let directory = place.socket.clone().filter(|_| is_in_process(protocol));
         let process = directory.map(|directory| Process {
             directory,
             patience: place.patience,
@@ -254,6 +257,21 @@ mod tests {
             (&events[0]["kind"], &events[0]["message"]),
             (&json!("timeout"), &json!("no answer within 0.02 s"))
         );
+    }
+
+    #[test]
+    fn the_protocol_says_whether_a_dbms_runs_in_a_process_of_its_own() {
+        for (dbms, protocol, relayed) in [("own", "sqlite", true), ("sqlite", "postgres", false)] {
+            let target = json!({"dbms": dbms, "protocol": protocol, "socket": "/nowhere",
+                                "port": 1, "user": "u", "database": "d"});
+            let sql = json!({"id": 1, "command": "sql", "target": target});
+            let events = answers(&mut Relay::default(), &sql);
+            assert_eq!(
+                events.is_some(),
+                relayed,
+                "{dbms} with the protocol of {protocol}"
+            );
+        }
     }
 
     #[test]

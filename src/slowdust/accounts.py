@@ -10,6 +10,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
@@ -24,6 +25,9 @@ _RUN_TIMEOUT_S = 60.0
 _SET_PARENT_DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG; a change of the account clears it, so it comes after that."""
 _prctl = ctypes.CDLL(None).prctl
+
+Finished = subprocess.CompletedProcess[str]
+"""A program that has run to its end, with what it printed."""
 
 
 class Identity(TypedDict, total=False):
@@ -57,10 +61,8 @@ class Account:
         """Make a directory that only the account (and root) can use.
 
         The directory around it may be the account's own: what it may have put in the place of the
-        new one, a link to elsewhere, is never given to it.
-
-        Raises:
-            OSError: there is something already, or it cannot be made.
+        new one, a link to elsewhere, is never given to it. Raises OSError if there is something
+        already, or it cannot be made.
         """
         path.mkdir(mode=0o700)
         self.make_owner_of(path)
@@ -69,9 +71,7 @@ class Account:
         """Make a file that only the account (and root) can read and write.
 
         The directory around it must not be the account's: it could replace a part of the path.
-
-        Raises:
-            OSError: there is something already, a link included, or it cannot be written.
+        Raises OSError if there is something already, a link included, or it cannot be written.
         """
         new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(path, new, 0o600), "wb") as file:
@@ -82,8 +82,7 @@ class Account:
     def make_owner_of(self, directory: Path) -> None:
         """Make the account the owner of a directory of this process.
 
-        Raises:
-            OSError: it is no directory, or not of this process; a link to one is none.
+        Raises OSError if it is no directory, or not of this process; a link to one is none.
         """
         if self.is_self:
             return
@@ -101,7 +100,7 @@ class Account:
         *,
         environment: Mapping[str, str] | None = None,
         text: str | None = None,
-    ) -> subprocess.CompletedProcess[str]:
+    ) -> Finished:
         """Run a program of a build as the account, to its end, and return its output.
 
         `environment` is added to `BASE_ENVIRONMENT`; `text` is its standard input. It is killed
@@ -167,7 +166,8 @@ def server_account() -> Account:
     if wanted:
         return _unprivileged(wanted)
     for name in _CANDIDATES_FOR_ROOT:
-        if _exists(name):
+        with suppress(KeyError):
+            pwd.getpwnam(name)
             return _unprivileged(name)
     raise SlowdustError(
         "servers do not run as root, and this machine has neither a user postgres nor nobody: "
@@ -204,11 +204,3 @@ def _unprivileged(name: str) -> Account:
             f"{USER_VARIABLE}={name}: servers do not run as root: set it to an unprivileged user"
         )
     return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
-
-
-def _exists(name: str) -> bool:
-    try:
-        pwd.getpwnam(name)
-    except KeyError:
-        return False
-    return True

@@ -48,13 +48,11 @@ class Address:
     place: str
     """What follows the user: hosts with their ports, or an encoded path."""
     rest: str
-    """The path and all that follows it."""
 
     def host_and_port(self) -> tuple[str | None, int | None]:
         """Return the host in small letters, and the port; None for what there is not.
 
-        Raises:
-            AddressError: there are others than these two.
+        Raises AddressError if there are others than these two.
         """
         try:
             parts = urlsplit(f"//{self.place}")
@@ -67,10 +65,9 @@ class Address:
 def parse_address(written: str) -> Address:
     """Take an address apart.
 
-    Raises:
-        AddressError: it has no scheme, characters that an address cannot have, or a user that is
-            not UTF-8.
-        AmbiguousError: an '@' follows '/', '?' or '#', and what precedes it may be a password.
+    Raises AddressError if it has no scheme, characters that an address cannot have, or a user that
+    is not UTF-8 and AmbiguousError if an '@' follows '/', '?' or '#', and what precedes it may be a
+    password.
     """
     scheme, separator, after = written.partition("://")
     if not separator or not _SCHEME.fullmatch(scheme):
@@ -100,8 +97,7 @@ def parse_address(written: str) -> Address:
 def decoded(text: str, what: str) -> str:
     """Decode the percent signs of a part.
 
-    Raises:
-        AddressError: it is not UTF-8, or has control characters.
+    Raises AddressError if it is not UTF-8, or has control characters.
     """
     try:
         plain = unquote(text, errors="strict")
@@ -113,7 +109,6 @@ def decoded(text: str, what: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches a host."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -137,7 +132,7 @@ def shown(address: str) -> str:
     scheme = beginning["scheme"]
     authority, rest = _parts(address[beginning.end() :])
     credentials, at, place = authority.rpartition("@")
-    if _is_ambiguous(authority, rest) or _is_host_and_password(place):
+    if _is_ambiguous(authority, rest) or (":" in unquote(place) and not _are_places(place)):
         return f"{scheme}://{HIDDEN}"
     if at and scheme.lower().startswith("http"):
         return f"{scheme}://{HIDDEN}"
@@ -150,7 +145,6 @@ def shown(address: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """Return a text in which every address is `shown`."""
     return _IN_TEXT.sub(_shown_in_text, text)
 
 
@@ -181,11 +175,6 @@ def _parts(after: str) -> tuple[str, str]:
 
 def _is_ambiguous(authority: str, rest: str) -> bool:
     return "@" in rest and (":" in authority or "@" in authority)
-
-
-def _is_host_and_password(place: str) -> bool:
-    """Return whether there is a ':' without the number of a port: `ann:pencil`."""
-    return ":" in unquote(place) and not _are_places(place)
 
 
 def _are_places(text: str) -> bool:

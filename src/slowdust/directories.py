@@ -49,9 +49,8 @@ class AccountDirectory:
     def opened(cls, path: Path, account: Account) -> Iterator[AccountDirectory]:
         """Open a directory of the account.
 
-        Raises:
-            FileNotFoundError: there is nothing.
-            ReplacedError: it is a link, no directory, or somebody else's.
+        Raises FileNotFoundError if there is nothing and ReplacedError if it is a link, no
+        directory, or somebody else's.
         """
         with _directory(path, account) as descriptor:
             yield cls(path, descriptor, account)
@@ -63,7 +62,6 @@ class AccountDirectory:
             yield AccountDirectory(self.path / name, descriptor, self._account)
 
     def names(self) -> list[str]:
-        """Return the names of what is in it, in order."""
         with os.scandir(self._descriptor) as entries:
             return sorted(entry.name for entry in entries)
 
@@ -78,8 +76,7 @@ class AccountDirectory:
     def unlink(self, name: str) -> None:
         """Delete a file, if it is there; of a link, the link itself.
 
-        Raises:
-            ReplacedError: it is a directory.
+        Raises ReplacedError if it is a directory.
         """
         try:
             os.unlink(name, dir_fd=self._descriptor)
@@ -89,7 +86,6 @@ class AccountDirectory:
             raise _replaced(self.path / name, "a file") from None
 
     def clear(self) -> None:
-        """Delete everything in it. Raises OSError."""
         for name in self.names():
             status = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
             if stat.S_ISDIR(status.st_mode):
@@ -101,9 +97,8 @@ class AccountDirectory:
     def file(self, name: str) -> Iterator[int]:
         """Open a regular file in it for reading.
 
-        Raises:
-            FileNotFoundError: there is nothing.
-            ReplacedError: it is a link, a pipe, a device or somebody else's.
+        Raises FileNotFoundError if there is nothing and ReplacedError if it is a link, a pipe, a
+        device or somebody else's.
         """
         path = self.path / name
         descriptor = _open(path, _OPEN_FILE, name, self._descriptor)
@@ -126,9 +121,7 @@ class AccountDirectory:
 def connected(path: Path, account: Account, limit: Second) -> Iterator[socket.socket]:
     """Connect to a socket in a directory of the account, if the account listens on it.
 
-    Raises:
-        OSError: it does not.
-        ReplacedError: the directory is something else.
+    Raises OSError if it does not and ReplacedError if the directory is something else.
     """
     with _directory(path.parent, account) as directory, socket.socket(socket.AF_UNIX) as client:
         client.settimeout(limit)
@@ -169,9 +162,8 @@ def files_below(root: Path, pattern: str) -> list[Path]:
 def remove_directory(path: Path, account: Account) -> None:
     """Delete a directory that was made for the account, with everything in it, if it is there.
 
-    Raises:
-        ReplacedError: there is something else in its place.
-        SlowdustError: it cannot be deleted.
+    Raises ReplacedError if there is something else in its place and SlowdustError if it cannot be
+    deleted.
     """
     try:
         if path.lstat().st_uid != os.geteuid() or account.is_self:

@@ -20,8 +20,7 @@ _DIGITS = 16
 def find_driver() -> Path:
     """Find the driver's binary: `SLOWDUST_DRIVER`, beside this Python's scripts, or on PATH.
 
-    Raises:
-        SlowdustError: it is nowhere.
+    Raises SlowdustError if it is nowhere.
     """
     named = os.environ.get("SLOWDUST_DRIVER")
     beside = Path(sysconfig.get_path("scripts")) / BINARY
@@ -34,10 +33,8 @@ def find_driver() -> Path:
 def runnable_driver() -> Path:
     """Return the driver's binary where the account of the servers can run it.
 
-    That is a copy in the cache where that user cannot enter the directory of the driver.
-
-    Raises:
-        SlowdustError: there is no driver, or the cache cannot be written.
+    That is a copy in the cache where that user cannot enter the directory of the driver. Raises
+    SlowdustError if there is no driver, or the cache cannot be written.
     """
     driver = find_driver().resolve()
     if server_account().can_enter(driver.parent):

@@ -15,10 +15,8 @@ from slowdust.errors import UsageError
 from slowdust.formats.text import readable
 from slowdust.places import stays_below
 from slowdust.store.bounds import MOST_CONTENDERS
-from slowdust.store.checking import too_many_contenders
-from slowdust.store.folder import Folder, writing
-from slowdust.store.keeping.arriving import aside, put_in_place
-from slowdust.store.keeping.experiments import check_name
+from slowdust.store.experiments import aside, check_name, put_in_place
+from slowdust.store.folder import Folder, too_many_contenders, writing
 from slowdust.store.manifest import Fate, Imported, Manifest
 from slowdust.store.slice import Slice
 from slowdust.store.storage import replace_file

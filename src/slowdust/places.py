@@ -39,8 +39,7 @@ def data_root() -> Path:
 def claims_directory() -> Path:
     """Return the directory of the locks of the host, the same for every user.
 
-    Raises:
-        SlowdustError: there is none that all users can write to.
+    Raises SlowdustError if there is none that all users can write to.
     """
     chosen = _chosen(CLAIMS_VARIABLE)
     if chosen is not None:
@@ -60,9 +59,7 @@ def within(root: Path, *names: str) -> Path:
     """Return the path of a file or folder below a root, whose names come from outside.
 
     They are text of a user, a file, an archive or another machine: no name may lead elsewhere.
-
-    Raises:
-        UsageError: one is not a plain name.
+    Raises UsageError if one is not a plain name.
     """
     for name in names:
         if not is_plain(name):
@@ -96,8 +93,7 @@ def usual_results() -> Path:
 def named_path(text: str) -> Path:
     """Return the path that a user writes, with `~` and `~name` for a home.
 
-    Raises:
-        UsageError: it is empty, or there is no such user.
+    Raises UsageError if it is empty, or there is no such user.
     """
     if not text:
         raise UsageError("a path is empty: name a file or a directory")
@@ -111,8 +107,7 @@ def named_path(text: str) -> Path:
 def check_regular(path: Path) -> None:
     """Refuse what is no regular file, if it exists: a pipe or a device may never end.
 
-    Raises:
-        UsageError: it is something else.
+    Raises UsageError if it is something else.
     """
     if path.exists() and not path.is_file():
         what = "a directory" if path.is_dir() else "no regular file"

@@ -1,19 +1,116 @@
-"""How ratios are printed: in words by their size, in tables as numbers.
+"""Ratios with their intervals and verdicts, and how they are printed.
 
-A small difference is a percentage, a large one a factor, whichever side of 1 it is on: '4% slower',
-'1.6X slower', '1,600X slower'. Everything that words a ratio goes through `distance`.
+In words a small difference is a percentage, a large one a factor, whichever side of 1 it is on:
+'4% slower', '1.6X slower', '1,600X slower'. Everything that words a ratio goes through `distance`;
+tables have it as a number, with `interval` behind it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
+from typing import Literal, final
+
+import msgspec
+
+Verdict = Literal["faster", "slower", "same", "unsure"]
+Amount = Literal["less", "more", "same", "unsure"]
+"""Verdict on a metric of which no amount is good or bad in itself."""
+Basis = Literal["typical", "all time"]
+"""The ratio that a verdict is about: that of typical blocks, or that of totals."""
 
 MULTIPLE = 1.5
 """Factor from which a difference is told as a factor."""
 _TINY = 0.095
 """Ratios below this one are printed with significant digits, since decimals would lose them."""
 _ROUNDING_ERROR = 1e-9
+
+
+@final
+class Ratio(msgspec.Struct, frozen=True):
+    """A value relative to the base's, above 0; 1 for the base itself."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    """95% interval; None for the base, and with fewer than two blocks or a single run."""
+    verdict: Verdict | Amount | None = None
+    """None for the base, and where nothing is judged."""
+    margin: float | None = None
+    """The largest difference from 1 that the verdict calls the same; None without a verdict."""
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    @property
+    def bound(self) -> float | None:
+        """The bound nearer 1; None without an interval that excludes 1."""
+        if self.low is None or self.high is None or self.low <= 1 <= self.high:
+            return None
+        return self.low if self.low > 1 else self.high
+
+    @property
+    def half_width(self) -> float | None:
+        """Half of the interval's width, in ln of the ratio."""
+        return math.log(self.high / self.low) / 2 if self.low and self.high else None
+
+    @property
+    def lies_beyond_margin(self) -> bool:
+        """Whether all of the interval is beyond the margin, on one side of 1."""
+        if self.bound is None or self.margin is None:
+            return False
+        return not 1 / (1 + self.margin) <= self.bound <= 1 + self.margin
+
+    def inverse(self) -> Ratio:
+        """Return the base's value relative to this one's, with the same verdict."""
+        low, high = (1 / end if end else None for end in (self.high, self.low))
+        return Ratio(1 / self.value, low, high, self.verdict, self.margin)
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Where JSON and CSV have the parts of a record's ratio: among the record's other fields.
+
+    A part without a key is not written.
+    """
+
+    value: str | None = None
+    low: str | None = None
+    high: str | None = None
+    verdict: str | None = None
+    verdicts: object = Verdict
+    """The words that the verdict is one of."""
+    nested: bool = False
+    """Whether they are in an object of their own under the field's name."""
+
+    def named(self, ratio: Ratio | None) -> dict[str, float | str | None]:
+        """Return key -> part."""
+        parts = (("value", self.value), ("low", self.low), ("high", self.high))
+        return {
+            key: getattr(ratio, part, None)
+            for part, key in (*parts, ("verdict", self.verdict))
+            if key is not None
+        }
+
+
+@dataclass(frozen=True)
+class Margins:
+    """The largest differences from 1 that count as none."""
+
+    usual: float
+    own: Mapping[str, float] = field(default_factory=dict)
+    """Test, or key of a metric -> its own margin."""
+
+    def of(self, name: str, usual: float | None = None) -> float:
+        """Return the margin of a test or a metric; `usual` replaces the experiment's."""
+        return self.own.get(name, self.usual if usual is None else usual)
+
+
+PLAIN = Keys("ratio", "low", "high", "verdict", Literal[Verdict, Amount])
+"""The keys of a ratio that is a value of its own."""
 
 
 class Rounding(Enum):
@@ -123,13 +220,14 @@ def work_ratio(value: float) -> str:
     return ratio(value, 3)
 
 
-def with_interval(value: float, low: float | None, high: float | None, decimals: int = 2) -> str:
+def with_interval(of: Ratio, decimals: int = 2) -> str:
     """Write a ratio with its interval, where it has one: '0.88 [0.84, 0.92]'."""
-    return f"{ratio(value, decimals)}{interval(low, high, decimals)}"
+    return f"{ratio(of.value, decimals)}{interval(of, decimals)}"
 
 
-def interval(low: float | None, high: float | None, decimals: int = 2) -> str:
+def interval(of: Ratio, decimals: int = 2) -> str:
     """Write an interval as it follows a ratio: ' [0.84, 0.92]'; nothing where there is none."""
-    if low is None or high is None:
+    if of.interval is None:
         return ""
+    low, high = of.interval
     return f" [{ratio(low, decimals)}, {ratio(high, decimals)}]"

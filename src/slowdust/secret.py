@@ -42,8 +42,7 @@ class Secret:
 def revealed(value: object) -> str:
     """Return the text of a secret for msgspec, which encodes the driver's commands.
 
-    Raises:
-        NotImplementedError: it is no secret, but another type that msgspec does not know.
+    Raises NotImplementedError if it is no secret, but another type that msgspec does not know.
     """
     if isinstance(value, Secret):
         return value.reveal()

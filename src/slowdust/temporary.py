@@ -38,9 +38,7 @@ def temporary_folder(parent: Path | None = None, mode: int = _PRIVATE) -> Iterat
     """Make an empty folder below `parent`, by default the directory for temporary files.
 
     It is removed in the end with all that is in it. Before, abandoned ones of the same parent are.
-
-    Raises:
-        OSError: it cannot be made.
+    Raises OSError if it cannot be made.
     """
     parent = Path(tempfile.gettempdir()) if parent is None else parent
     remove_abandoned(parent)
@@ -65,10 +63,8 @@ def temporary_folder(parent: Path | None = None, mode: int = _PRIVATE) -> Iterat
 def becoming(place: Path) -> Iterator[Path]:
     """Yield a path in a temporary folder; the file made there replaces `place` as a whole.
 
-    It is on disk before. Nothing is replaced if the context fails.
-
-    Raises:
-        OSError: it cannot be written.
+    It is on disk before. Nothing is replaced if the context fails. Raises OSError if it cannot be
+    written.
     """
     with temporary_folder(place.parent) as folder:
         made = folder / place.name

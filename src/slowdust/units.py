@@ -31,20 +31,17 @@ T = TypeVar("T")
 
 
 def known(values: Iterable[T | None]) -> list[T]:
-    """Return the values that are not None."""
     return [value for value in values if value is not None]
 
 
 def present(**values: float | None) -> dict[str, float]:
-    """Return the values that are not None, by name."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 def parse_span(text: str) -> Second:
     """Return the seconds of a duration that may be zero: `0`, `5` (seconds), `5m`, `5min`, `1h30m`.
 
-    Raises:
-        ValueError: the text is not a duration.
+    Raises ValueError if the text is not a duration.
     """
     written = text.strip()
     if plain := re.fullmatch(_DIGITS, written):
@@ -58,8 +55,7 @@ def parse_span(text: str) -> Second:
 def parse_duration(text: str) -> Second:
     """Return the seconds of a duration: `5` (seconds), `90s`, `5m`, `5min`, `1h30m`.
 
-    Raises:
-        ValueError: the text is not a duration, or the duration is zero.
+    Raises ValueError if the text is not a duration, or the duration is zero.
     """
     seconds = parse_span(text)
     if seconds <= 0:
@@ -70,8 +66,7 @@ def parse_duration(text: str) -> Second:
 def parse_number(text: str) -> float:
     """Return a number that may have a decimal unit: `0.5`, `1e6`, `1_000`, `20k`, `1M`, `2G`.
 
-    Raises:
-        ValueError: the text is no such number, negative, or beyond all bounds.
+    Raises ValueError if the text is no such number, negative, or beyond all bounds.
     """
     match = _NUMBER.fullmatch(text.strip())
     value = float(match[1].replace("_", "")) * _MULTIPLES[match[2]] if match else math.inf
@@ -83,8 +78,7 @@ def parse_number(text: str) -> float:
 def parse_count(text: str) -> int:
     """Return a whole number that may have a decimal unit: `100000`, `100k`, `1M`, `1e6`.
 
-    Raises:
-        ValueError: the text is not a whole number.
+    Raises ValueError if the text is not a whole number.
     """
     whole = re.fullmatch(r"\d+", text.strip())
     try:
@@ -99,8 +93,7 @@ def parse_count(text: str) -> int:
 def parse_size(text: str) -> int:
     """Return a size in bytes: `16MB`, `1.5GB`, `512k`, `1GiB`; units are powers of 1024.
 
-    Raises:
-        ValueError: the text is not a size, or not one of whole bytes.
+    Raises ValueError if the text is not a size, or not one of whole bytes.
     """
     match = _SIZE.fullmatch(text.strip())
     size = float(match[1].replace("_", "")) * _BYTES[(match[2] or "").upper()] if match else -1.0
@@ -112,10 +105,8 @@ def parse_size(text: str) -> int:
 def parse_percentage(text: str) -> float:
     """Return a percentage as a share of 1: `3%` and `3` are 0.03.
 
-    A number below 1 has to have its sign, since 0.03 may be meant as a share.
-
-    Raises:
-        ValueError: the text is no percentage, or may mean two things.
+    A number below 1 has to have its sign, since 0.03 may be meant as a share. Raises ValueError if
+    the text is no percentage, or may mean two things.
     """
     match = _PERCENTAGE.fullmatch(text.strip())
     if match is None:

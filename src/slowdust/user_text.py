@@ -12,9 +12,8 @@ from slowdust.places import check_regular
 def read_user_text(path: Path) -> str:
     """Return the text of a file that a user wrote or may have changed.
 
-    Raises:
-        UsageError: it cannot be read, is no regular file, or is not UTF-8: with the position of
-            the first wrong byte.
+    Raises UsageError if it cannot be read, is no regular file, or is not UTF-8: with the position
+    of the first wrong byte.
     """
     check_regular(path)
     try:

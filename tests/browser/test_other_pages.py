@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from selenium.webdriver import Chrome
 
-from slowdust.analysis.blame.blame import blame_of
+from slowdust.analysis.blame import blame_of
 from slowdust.analysis.stored import Stored, analyse, read_stored
 from slowdust.report import html
 from slowdust.report.blame import html as blame

@@ -11,8 +11,8 @@ from selenium.webdriver.common.by import By
 
 from slowdust.report.site.publish import publish
 from slowdust.report.site.server import Server
+from slowdust.store.experiments import Annotation, write_annotation
 from slowdust.store.folder import Folder
-from slowdust.store.keeping.annotation import Annotation, write_annotation
 from tests.browser.colours import COLOURS, contrast, prefer
 from tests.unit.synthetic_history import keep, measured
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.builds import staging
+from slowdust.builds import cache
 from slowdust.builds.sources.client import SourceUnavailable
 from slowdust.builds.sources.debian import PrivateApt
 from slowdust.places import cache_root
@@ -57,7 +57,7 @@ def release() -> Path:
     """
     folder = cache_root() / "test-sources" / f"{PACKAGE}-release"
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with staging.lock(folder):
+    with cache.lock(folder):
         if not folder.is_dir():
             _make_release(folder)
     return folder
@@ -88,7 +88,7 @@ def history(commits: int) -> Path:
     """
     folder = cache_root() / "test-sources" / f"postgres-{commits}-commits"
     origin = release()
-    with staging.lock(folder):
+    with cache.lock(folder):
         if not folder.is_dir():
             _make_history(origin, folder, turns_of(commits))
     return folder

@@ -9,7 +9,7 @@ from slowdust.benchmarks.micro import MICRO
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.engine.open_test import OpenTest, Pace
-from slowdust.experiment.engine.tables import LoadedTables
+from slowdust.experiment.engine.sliced import LoadedTables
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.setup import create_contenders, resolve_contenders

@@ -13,7 +13,7 @@ import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slowdust.experiment.workload.workload import read_workload
+from slowdust.workloads.workload import read_workload
 from tests.integration.slowdust_command import Workplace
 from tests.unit.cli.any_input import examples
 

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from slowdust.experiment.driver.placement import usable_cpus
+from slowdust.experiment.cpus import usable_cpus
 from tests.integration.slowdust_command import Workplace, wait_for_line
 from tests.tiers.selection import full
 from tests.waiting import wait_until

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from slowdust.experiment.counting.session import REPEATS
-from slowdust.experiment.counting.starts import STARTS
+from slowdust.experiment.passes.callgrind_counts import REPEATS
+from slowdust.experiment.passes.work_counts import STARTS
 from tests.integration.conftest import GetBuildOf
 from tests.integration.slowdust_command import Workplace
 from tests.tiers.selection import full, needs

@@ -10,8 +10,7 @@ import psutil
 import pytest
 
 from slowdust.experiment.driver.process import Driver, TargetError
-from slowdust.instances.control_groups import remove_group
-from slowdust.instances.freezing import make_frozen_group
+from slowdust.instances.control_groups import make_frozen_group, remove_group
 from slowdust.instances.instance import Instance
 from slowdust.instances.leftovers import clean_leftovers
 from slowdust.instances.processes import ProcessMark

@@ -11,10 +11,8 @@ import jsonschema
 import msgspec
 import pytest
 
-from slowdust.benchmarks.htap.data import HtapData
-from slowdust.benchmarks.htap.queries import QUERIES
-from slowdust.benchmarks.htap.tests import ANY_QUERY, HOLD, QUERY_SET, REPORT, TRANSACTIONS
-from slowdust.benchmarks.htap.transactions import KINDS
+from slowdust.benchmarks.htap.tests import ANY_QUERY, HOLD, QUERIES, QUERY_SET, REPORT, TRANSACTIONS
+from slowdust.benchmarks.htap.transactions import KINDS, HtapData
 from slowdust.dbms import family
 from slowdust.report.json import report_schema
 from slowdust.store.folder import Folder

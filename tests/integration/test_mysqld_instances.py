@@ -20,8 +20,8 @@ from slowdust.dbms.environment import Environment
 from slowdust.dbms.family import Family
 from slowdust.dbms.settings import AcceptedSettings
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.experiment.contenders import carry_out
 from slowdust.experiment.driver.process import Data, Driver
-from slowdust.experiment.engine.maintenance import carry_out
 from slowdust.instances.instance import Instance
 from slowdust.instances.leftovers import clean_leftovers
 from slowdust.instances.processes import ProcessMark

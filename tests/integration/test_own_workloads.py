@@ -14,7 +14,7 @@ from msgspec import structs
 
 from slowdust.dbms.access import Access, Auth, Listen
 from slowdust.experiment.driver.process import Driver
-from slowdust.experiment.workload.workload import read_workload
+from slowdust.workloads.workload import read_workload
 from tests.integration.conftest import GetBuildOf
 from tests.integration.running_servers import Running
 from tests.integration.servers import new_instance

@@ -13,16 +13,24 @@ from pathlib import Path
 import pytest
 
 from slowdust.experiment.announced import Announced
-from slowdust.experiment.counting.method import Missing, check_sampling, perf_version
-from slowdust.experiment.counting.perf import PerfError, PerfWindow, counting, threads_of
-from slowdust.experiment.counting.starts import STARTS
+from slowdust.experiment.count_method import Missing, check_sampling, perf_version
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import Stop
 from slowdust.experiment.engine.loop import OpenExperiment, measure
 from slowdust.experiment.journal import open_journal
 from slowdust.experiment.live import PlainView
-from slowdust.experiment.passes.pmu_counts import REPEATS, PmuCounter, PmuCounts, usable_groups
+from slowdust.experiment.passes.perf import (
+    REPEATS,
+    PerfError,
+    PerfWindow,
+    PmuCounter,
+    PmuCounts,
+    counting,
+    threads_of,
+    usable_groups,
+)
 from slowdust.experiment.passes.slices import method_of_slices
+from slowdust.experiment.passes.work_counts import STARTS
 from slowdust.experiment.setup import create_contenders, resolve_contenders
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.formats.perf_stat import read_events
@@ -159,7 +167,7 @@ def test_the_loop_counts_the_same_operations_on_all(data_root: Path, builds: Get
 
 _ENDLESS = """
 import time
-from slowdust.experiment.counting.perf import PerfWindow
+from slowdust.experiment.passes.perf import PerfWindow
 window = PerfWindow(["stat", "-a", "-e", "cpu-clock"])
 window.open()
 print(window.pid, flush=True)

@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.analysis.preparation.facts import differences
+from slowdust.analysis.preparation import differences
 from slowdust.dbms import family
 from slowdust.dbms.access import Target
 from slowdust.dbms.stages import Row
 from slowdust.experiment.contender import RunningContender
-from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.contenders import Contenders, carry_out
 from slowdust.experiment.driver.process import Data, Driver
-from slowdust.experiment.engine.maintenance import carry_out
-from slowdust.experiment.engine.tables import LoadedTables
+from slowdust.experiment.engine.sliced import LoadedTables
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.setup import create_contenders, resolve_contenders
 from slowdust.experiment.spec.spec import parse_spec

@@ -16,11 +16,9 @@ from typing import Any, Self
 import pytest
 
 from slowdust.probes.host.machine import read_machine
-from slowdust.probes.host.storage import block_device_of
-from slowdust.probes.host.use import HostProbe
+from slowdust.probes.host.use import HostProbe, block_device_of
 from slowdust.probes.probe import Window
-from slowdust.probes.server.process import IdleServer, ServerProbe
-from slowdust.probes.server.reading import cpu_seconds, server_use
+from slowdust.probes.server.process import IdleServer, ServerProbe, cpu_seconds, server_use
 
 MIB = 1 << 20
 

@@ -53,12 +53,13 @@ METRIC = '''
 EXPLANATION = """
 from slowdust.analysis.model import Result
 from slowdust.analysis.story.explain import explain
+from slowdust.ratios import Ratio
 from slowdust.store.latency import LatencyUs
 
 def result(contender, rqps, faults):
     return Result(
         benchmark="micro", test="point-query", group="point", clients=1, contender=contender,
-        unit="operations/s", qps=1000.0 * rqps, rqps=rqps, slices=9, incarnations=2,
+        unit="operations/s", qps=1000.0 * rqps, typical=Ratio(rqps), slices=9, incarnations=2,
         per_op={"faults": faults}, per_op_relative={"faults": faults / 40.0},
         latency_us=LatencyUs(p50=500.0), errors=0,
     )
@@ -297,7 +298,7 @@ import dataclasses
 from slowdust.dbms.access import USER
 from slowdust.dbms.family import Commit, Sizes
 from slowdust.dbms.postgres_protocol import PostgresProtocol
-from slowdust.dbms.postmaster.sql import SQL
+from slowdust.dbms.postgres_protocol import SQL
 from slowdust.dbms.settings import AcceptedSettings
 from slowdust.dbms.stages import Query
 

@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 
 from slowdust.benchmarks.described import DRIVER_BENCHMARK
-from slowdust.benchmarks.vector.exact import nearest
-from slowdust.benchmarks.vector.metric import METRICS
-from slowdust.benchmarks.vector.options import VectorTable
-from slowdust.benchmarks.vector.searches import search
+from slowdust.benchmarks.vector.data import METRICS, nearest
+from slowdust.benchmarks.vector.options import VectorTable, search
 from slowdust.benchmarks.vector.tables import VectorData
 from slowdust.builds import Build, resolve
 from slowdust.builds.catalog import catalog_of

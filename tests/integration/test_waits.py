@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.analysis.waits.results import waits_of
+from slowdust.analysis.waits import waits_of
 from slowdust.dbms import family
 from slowdust.dbms.environment import SYNC_DELAY, Environment
 from slowdust.experiment.announced import Announced

@@ -8,7 +8,7 @@ import numpy as np
 
 from slowdust.store.manifest import Manifest
 from slowdust.store.measured import Measured
-from slowdust.store.search import IndexSize, Recall
+from slowdust.store.preparation import IndexSize, Recall
 from slowdust.store.slice import Place, Slice
 from tests.unit.synthetic import synthetic_manifest
 

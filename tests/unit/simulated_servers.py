@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,15 +22,13 @@ from slowdust.benchmarks.micro import MICRO
 from slowdust.builds.model import Build
 from slowdust.dbms.access import Access, Listen, Target
 from slowdust.dbms.environment import Environment
-from slowdust.dbms.family import Shutdown
+from slowdust.dbms.family import Shutdown, Site
 from slowdust.dbms.settings import AcceptedSettings, Settings
-from slowdust.dbms.site import Site
 from slowdust.dbms.sqlite import FAMILY
 from slowdust.experiment.announced import Announced
 from slowdust.experiment.contender import ResolvedContender, RunningContender
 from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.driver.patience import Patience, Waits
-from slowdust.experiment.driver.process import Data, Driver
+from slowdust.experiment.driver.process import Data, Driver, Patience
 from slowdust.experiment.driver.protocol import (
     Create,
     Opened,
@@ -91,7 +89,7 @@ class Machine:
     plans: Collection[str] = ()
     """The contenders that tell their plans, with the operations that they executed for them."""
     now: float = 0.0
-    ran: Counter[str] = field(default_factory=Counter)
+    ran: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     """Contender -> seconds of its runs."""
     operations: Counter[str] = field(default_factory=Counter)
     """Contender -> operations of its runs."""
@@ -176,7 +174,7 @@ class SimulatedDriver:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.patience = Patience()
-        self.waits = Waits(None)
+        self.subject = ""
         self._sessions: dict[str, _Session] = {}
         self.rows: dict[str, int] = {}
         """Contender -> the rows in its tables of long steps."""

@@ -20,8 +20,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from slowdust.analysis.comparison.location import BlockTotals
-from slowdust.analysis.comparison.relative import BlockRatios, Step
+from slowdust.stats.blocks import BlockRatios, Step
+from slowdust.stats.location import BlockTotals
 from slowdust.store.latency import Histogram
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Manifest, Method, Plan
 from slowdust.store.measured import Measured, PerSecond, Use

@@ -27,9 +27,9 @@ from slowdust.fleet.cluster import (
     ShardEnded,
     ShardOrder,
 )
+from slowdust.store.bundle import pack
 from slowdust.store.finding import Finding
 from slowdust.store.folder import Folder
-from slowdust.store.keeping.bundle import pack
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from slowdust.temporary import temporary_folder

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from slowdust.analysis.history.chaining import Experiment
-from slowdust.analysis.history.configs import Configs
 from slowdust.analysis.history.history import Choice
+from slowdust.analysis.history.lines import Configs
+from slowdust.analysis.history.series import Experiment
 from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
 from slowdust.store.folder import SLICES_FILE, Folder, writing
 from slowdust.store.manifest import Manifest

@@ -12,7 +12,7 @@ from slowdust.dbms.settings import Settings
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contender import ResolvedContender
 from slowdust.experiment.experiment import Experiment
-from slowdust.experiment.spec.contender_name import parse_contender
+from slowdust.experiment.spec.contenders import parse_contender
 from slowdust.experiment.spec.spec import Spec
 from slowdust.store.folder import writing
 from slowdust.store.manifest import BuildFacts
@@ -32,6 +32,8 @@ class SimulatedLab:
     """Changes a slice before it is written."""
     before: Callable[[Experiment], None] = lambda _: None
     """Is called before an experiment is measured; raises what stops it."""
+    overrun: float = 1.0
+    """Time that an experiment takes, relative to its budget."""
     measured: list[Spec] = field(default_factory=list)
     """The specifications in their order."""
 
@@ -53,7 +55,7 @@ class SimulatedLab:
         manifest, slices = synthetic_experiment(
             names, tests, shifts=dict(self.rqps), noise=QUIET, seed=seed, blocks=4
         )
-        manifest.experiment, manifest.spent_s = experiment.name, spec.budget
+        manifest.experiment, manifest.spent_s = experiment.name, self.overrun * spec.budget
         for record in slices:
             self.spoil(record)
         with writing(experiment.folder) as writer:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slowdust.analysis.comparison.relative import BlockRatios, Step
+from slowdust.stats.blocks import BlockRatios, Step
 from tests.unit.synthetic import FloatArray
 
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slowdust.analysis.explanation.parts import add_explanations
-from slowdust.analysis.model import FunctionChanges, Report, Result, Work
+from slowdust.analysis.functions.model import FunctionChanges
+from slowdust.analysis.model import Report, Result, Work
 from slowdust.analysis.stored import analyse
 from slowdust.analysis.story.reasons import add_reasons
+from slowdust.ratios import Amount, Ratio
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from tests.unit.synthetic import SLICE_S, synthetic_manifest, synthetic_slice
@@ -121,14 +123,12 @@ def explained(
     result = next(each for each in report.results if each.contender != report.base)
     if instructions is not None:
         ratio, low, high = instructions
+        verdict: Amount = "more" if low > 1.01 else "less" if high < 1 / 1.01 else "same"
         result.work = Work(
             source="valgrind",
             clients=counted_clients or result.clients,
             instructions=1e5 * ratio,
-            ratio=ratio,
-            low=low,
-            high=high,
-            verdict="more" if low > 1.01 else "less" if high < 1 / 1.01 else "same",
+            ratio=Ratio(ratio, low, high, verdict),
             repeats=6,
             incarnations=3,
         )

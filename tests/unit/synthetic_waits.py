@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from slowdust.dbms.postmaster.waits import kind_of
+from slowdust.dbms.postgres import kind_of
 from slowdust.store.waits import SessionTime, Syncs, Wait, WaitPlace, WaitWindow
 from slowdust.units import Microsecond, Second
 

@@ -7,7 +7,7 @@ from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Group, Headline,
 from slowdust.benchmarks.slap import SLAP
 from slowdust.cli.tests import command
 from slowdust.errors import UsageError
-from slowdust.experiment.counting.starts import is_counted
+from slowdust.experiment.passes.work_counts import is_counted
 from slowdust.experiment.plan import PlannedStep, with_lasting_sessions
 from slowdust.store.manifest import WorkloadFacts
 

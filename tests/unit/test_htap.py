@@ -11,8 +11,7 @@ from slowdust.analysis.stored import analyse
 from slowdust.benchmarks import known_test
 from slowdust.benchmarks.described import Call, Distinct, Draw, Same, Span
 from slowdust.benchmarks.htap import HTAP, HtapTable, HtapTest
-from slowdust.benchmarks.htap.data import HtapData
-from slowdust.benchmarks.htap.sizes import LINES
+from slowdust.benchmarks.htap.tables import LINES
 from slowdust.benchmarks.htap.tests import (
     ANY_QUERY,
     HOLD,
@@ -22,11 +21,11 @@ from slowdust.benchmarks.htap.tests import (
     clients_of_point,
     steps_up_to,
 )
-from slowdust.benchmarks.htap.transactions import KINDS
+from slowdust.benchmarks.htap.transactions import KINDS, HtapData
 from slowdust.dbms import family
 from slowdust.errors import UsageError
-from slowdust.experiment.counting.starts import counted_steps
 from slowdust.experiment.passes.slices import method_of_slices
+from slowdust.experiment.passes.work_counts import counted_steps
 from slowdust.experiment.plan import plan
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import parse_spec, read_spec

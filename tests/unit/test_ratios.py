@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from slowdust import ratios
-from slowdust.ratios import Rounding
+from slowdust.ratios import Ratio, Rounding
 
 
 @pytest.mark.parametrize(
@@ -87,10 +87,10 @@ def test_counts_have_a_digit_more(value: float, words: str) -> None:
 
 
 def test_an_interval_of_tiny_ratios_keeps_its_digits() -> None:
-    assert ratios.with_interval(0.00062, 0.00058, 0.00066) == "0.00062 [0.00058, 0.00066]"
-    assert ratios.with_interval(0.93, 0.9, 0.96) == "0.93 [0.90, 0.96]"
-    assert ratios.with_interval(1.0, None, None) == "1.00"
-    assert ratios.with_interval(1640.2, 1502.0, 1790.9) == "1,640 [1,502, 1,791]"
+    assert ratios.with_interval(Ratio(0.00062, 0.00058, 0.00066)) == "0.00062 [0.00058, 0.00066]"
+    assert ratios.with_interval(Ratio(0.93, 0.9, 0.96)) == "0.93 [0.90, 0.96]"
+    assert ratios.with_interval(Ratio(1.0)) == "1.00"
+    assert ratios.with_interval(Ratio(1640.2, 1502.0, 1790.9)) == "1,640 [1,502, 1,791]"
     assert ratios.work_ratio(0.00062) == "0.00062"
 
 

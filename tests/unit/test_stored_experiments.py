@@ -15,7 +15,7 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from slowdust.benchmarks import BENCHMARKS
 from slowdust.kinds import KINDS as ARCHIVE_KINDS
 from slowdust.store.folder import Folder
-from slowdust.store.hosts import JOINED_SCHEMA
+from slowdust.store.manifest import JOINED_SCHEMA
 from tests.experiments.kinds import KINDS
 from tests.experiments.stored import INPUTS, STORED, unpack_experiments
 from tests.same_output.print_all import FAILED, call

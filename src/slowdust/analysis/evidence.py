@@ -15,9 +15,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from slowdust.analysis.model import AmountDifference, Evidence, EvidenceKind, Result, Work
-from slowdust.analysis.preparation.facts import same_engine
-from slowdust.analysis.preparation.notes import OTHER_BUILD, quantities_of, work_differences
+from slowdust.analysis.model import (
+    AmountDifference,
+    Evidence,
+    EvidenceKind,
+    Result,
+    Work,
+)
+from slowdust.analysis.preparation import OTHER_BUILD, quantities_of, same_engine, work_differences
 from slowdust.store.count import SYSTEM_CALLS
 from slowdust.store.manifest import ContenderFacts, Executed, Manifest, Plan
 from slowdust.store.preparation import ServerCounters
@@ -368,7 +373,7 @@ def _instructions(result: Result, base: Result) -> list[Evidence]:
         (base_work.instructions, work.instructions),
         least=_LEAST,
     )
-    instructions.ratio = work.ratio
+    instructions.ratio = work.ratio.value
     explanation = result.explanation
     part = explanation and explanation.part("instructions")
     if explanation and part and explanation.change:
@@ -383,9 +388,9 @@ def _instructions(result: Result, base: Result) -> list[Evidence]:
 
 
 def _differs(work: Work, instructions: Evidence) -> bool:
-    if work.verdict != "same" or work.low is None or work.high is None:
+    if work.verdict != "same" or work.ratio is None or work.ratio.interval is None:
         return work.verdict in ("more", "less")
-    return not work.low <= 1 <= work.high and (instructions.explains or 0.0) >= ENOUGH
+    return work.bound is not None and (instructions.explains or 0.0) >= ENOUGH
 
 
 def _settings(own: ContenderFacts, base: ContenderFacts) -> list[Evidence]:
@@ -435,10 +440,11 @@ def _amount(
         contender=contender,
         ratio=contender / base if base else None,
     )
-    if result.verdict != "same" and result.judged_rqps is not None and 0 < result.judged_rqps != 1:
+    rqps = 1.0 if result.ratio is None else result.ratio.value
+    if result.verdict != "same" and 0 < rqps != 1:
         if min(amounts) <= 0:
             base, contender = (max(each, least) for each in amounts)
-        _set_share(evidence, math.log(contender / base) / -math.log(result.judged_rqps))
+        _set_share(evidence, math.log(contender / base) / -math.log(rqps))
     return evidence
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowdust.analysis.model import Result, Writers
-from slowdust.benchmarks.roles import DELETER, INSERTER, Role
+from slowdust.benchmarks.steps import DELETER, INSERTER, Role
 from slowdust.store.slice import Slice
 from slowdust.store.step import RoleUse, StepDetail
 from slowdust.units import Second, known

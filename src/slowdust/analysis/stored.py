@@ -9,18 +9,15 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from slowdust.analysis.advised import typed_name
-from slowdust.analysis.calibration.calibration import calibration_of
-from slowdust.analysis.comparison.hosts import by_host, hosts_of
-from slowdust.analysis.comparison.relative import block_ratios
-from slowdust.analysis.comparison.together import common_moves
-from slowdust.analysis.comparison.verdict import PairVerdicts, judge_cells
+from slowdust.analysis.calibration import calibration_of
+from slowdust.analysis.comparison import PairVerdicts, block_ratios, hosts_of
 from slowdust.analysis.evidence import add_evidence, add_rows_and_pages
 from slowdust.analysis.explanation.parts import add_explanations
 from slowdust.analysis.functions.changes import function_changes
 from slowdust.analysis.model import Report
 from slowdust.analysis.plans.compare import plan_differences, same_plans
-from slowdust.analysis.preparation.notes import add_notes_about_starts, add_notes_about_work
-from slowdust.analysis.recall.curves import add_recall, index_results, search_comparisons
+from slowdust.analysis.preparation import add_notes_about_starts, add_notes_about_work
+from slowdust.analysis.recall import add_recall, index_results, search_comparisons
 from slowdust.analysis.results.beside import add_work_beside, frontier_of
 from slowdust.analysis.results.compared import add_comparisons
 from slowdust.analysis.results.contenders import contender_info, describe_method, memory_of
@@ -40,9 +37,12 @@ from slowdust.analysis.story.notes import notes_about_report, sentences_about_ho
 from slowdust.analysis.story.reasons import add_reasons
 from slowdust.analysis.story.tldr import tldr_of
 from slowdust.analysis.versions import find_contender, lines_of
-from slowdust.analysis.waits.results import waits_of
+from slowdust.analysis.waits import waits_of
 from slowdust.analysis.work import add_work, notes_about_work
 from slowdust.errors import UsageError
+from slowdust.stats.hosts import by_host
+from slowdust.stats.together import common_moves
+from slowdust.stats.verdict import judge_cells
 from slowdust.store.count import Count
 from slowdust.store.finding import lasting
 from slowdust.store.folder import Folder
@@ -133,12 +133,13 @@ def analyse(
     report = _report(manifest, slices, base, counts=counts, profiles=profiles, waits=waits)
     report.typed = None if typed in ("", manifest.experiment) else typed
     hosts = hosts_of(manifest)
-    verdicts = PairVerdicts(slices, report.contenders, report.margin, hosts)
+    margins = manifest.method.margins
+    verdicts = PairVerdicts(slices, report.contenders, margins, hosts)
     report.group_changes = changes_of_report(report, lines_of(manifest.contenders), bands, verdicts)
     cells = block_ratios(slices, base, report.contenders)
     moves = [move for own in by_host(cells, hosts) for move in common_moves(own, report.margin)]
     if report.hosts:
-        judged = judge_cells(cells, report.margin, hosts)
+        judged = judge_cells(cells, margins, hosts)
         report.host_disagreements = host_disagreements(judged, report.margin)
     report.notes = [
         *sentences_about_hosts(report),
@@ -173,7 +174,7 @@ def _report(
     add_notes_about_work(results, manifest, contenders)
     add_work_beside(results, slices, hosts)
     add_storage(results, manifest, slices, contenders)
-    add_comparisons(results, slices, contenders, manifest.method.margin, hosts)
+    add_comparisons(results, slices, contenders, manifest.method.margins, hosts)
     add_rows_and_pages(results, manifest, base)
     add_work(results, counts, contenders, manifest.workload, hosts)
     withdraw_comparisons(results, base)
@@ -192,6 +193,7 @@ def _report(
         base=base,
         contenders=contenders,
         margin=manifest.method.margin,
+        margins=manifest.method.own_margins or None,
         results=results,
         tldr=[],
         contender_info=infos,
@@ -201,7 +203,7 @@ def _report(
         frontier=frontier_of(results),
         memory=memory_of(results, infos),
         searches=search_comparisons(
-            results, slices, manifest.recalls, contenders, manifest.method.margin, hosts=hosts
+            results, slices, manifest.recalls, contenders, manifest.method.margins, hosts=hosts
         ),
         indexes=index_results(results, manifest.index_sizes, contenders),
         plan_differences=differences,

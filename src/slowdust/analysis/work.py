@@ -20,15 +20,16 @@ from dataclasses import replace
 import numpy as np
 
 from slowdust.analysis.advised import more
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
-from slowdust.analysis.comparison.posterior import Expectation
-from slowdust.analysis.comparison.ratio import Estimate
-from slowdust.analysis.comparison.relative import BlockRatios, Step
-from slowdust.analysis.comparison.verdict import AMOUNTS, Judgement, judge_cells
-from slowdust.analysis.model import Amount, Result, Verdict, Work
+from slowdust.analysis.model import Result, Work
 from slowdust.benchmarks import known_group
 from slowdust.benchmarks.model import Group
+from slowdust.ratios import Amount, Ratio, Verdict
+from slowdust.stats.blocks import BlockRatios, Step
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.hosts import ONE_HOST, Hosts
+from slowdust.stats.posterior import Expectation
+from slowdust.stats.relative import Estimate
+from slowdust.stats.verdict import Judgement, judge_cells
 from slowdust.store.count import INSTRUCTIONS, Count, Events, Source
 from slowdust.store.manifest import Counting, WorkloadFacts
 from slowdust.units import format_duration
@@ -311,10 +312,10 @@ def add_work(
             if own := by_contender.get(result.contender):
                 result.work = _work(own)
                 if result.contender == contenders[0]:
-                    result.work.ratio = 1.0
+                    result.work.ratio = Ratio(1.0)
                 else:
                     judgement = judged.get((step, result.contender))
-                    _relate(result.work, judgement)
+                    result.work.ratio = None if judgement is None else judgement.ratio_of_amounts
                     of_base = by_contender.get(contenders[0], ())
                     result.work.differing = differing_events(of_base, own)
                     if judgement is not None and judgement.estimate.incarnations == 1:
@@ -368,15 +369,6 @@ def _work(counts: Sequence[Count]) -> Work:
         repeats=len(counts),
         incarnations=len({count.place.incarnation for count in counts}),
     )
-
-
-def _relate(work: Work, judgement: Judgement | None) -> None:
-    """Set what relates work to the base's; nothing without a pair of counts."""
-    if judgement is None:
-        return
-    estimate = judgement.estimate
-    work.ratio, work.verdict = estimate.ratio, AMOUNTS[judgement.verdict]
-    work.low, work.high = estimate.bounds
 
 
 def _disagreement(result: Result, work: Work) -> list[str]:

@@ -26,8 +26,7 @@ NAMES = (*BENCHMARKS, SYSBENCH.name)
 def benchmark(name: str) -> Benchmark:
     """Return the benchmark of a name.
 
-    Raises:
-        UsageError: the name is unknown; the message lists the known ones.
+    Raises UsageError if the name is unknown; the message lists the known ones.
     """
     if name not in BENCHMARKS:
         if having := [known for known, each in BENCHMARKS.items() if name in each.suites]:

@@ -195,7 +195,6 @@ class Column(_Part):
     type: Type
     values: Draw
     nullable: bool = False
-    """Whether statements may write NULL into it."""
 
 
 class Table(_Part):
@@ -210,7 +209,6 @@ class Table(_Part):
     options: str = ""
     """What follows the parentheses, beside the engine and the character set."""
     after: list[str] = []
-    """Statements that are executed once the rows are there."""
 
 
 class Tables(_Part):
@@ -218,7 +216,6 @@ class Tables(_Part):
 
     tables: list[Table]
     before: list[str] = []
-    """Statements that are executed before any table is made."""
 
 
 class Value(_Part):
@@ -301,16 +298,14 @@ class Described(ABC):
     def tables(self, dbms: Dbms) -> Tables:
         """Return the tables on a DBMS.
 
-        Raises:
-            UsageError: the benchmark is not written for that DBMS.
+        Raises UsageError if the benchmark is not written for that DBMS.
         """
 
     @abstractmethod
     def test(self, name: str, dbms: Dbms, clients: int) -> TestOnDbms:
         """Return the test of that name (`Test.driver_test`) on a DBMS.
 
-        Raises:
-            UsageError: the test is not written for that DBMS.
+        Raises UsageError if the test is not written for that DBMS.
         """
 
 
@@ -319,10 +314,8 @@ class Questions:
     """Statements that are asked in one session, and the recall of their answers."""
 
     session: list[str]
-    """Statements before them."""
     statements: list[str]
     k: int
-    """Rows that each asks for."""
     recall: Callable[[Sequence[Sequence[int]]], float]
     """Function of the numbers that each statement returned, in their order: the share of the right
     ones that they have."""

@@ -32,7 +32,6 @@ class _IoBenchmark(Benchmark):
     """The benchmark, for servers that look rows up by their key."""
 
     def refusal(self, server: Candidate) -> str | None:
-        """Refuse servers that read a whole table for each row."""
         return server.dbms.lacks("look-ups", server.engine)
 
 

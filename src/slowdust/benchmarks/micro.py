@@ -57,12 +57,10 @@ class _MicroTest(Test):
 
     @property
     def reconnects(self) -> bool:
-        """Whether it is about connecting."""
         return self.group is Group.CONNECTING
 
     @property
     def encrypted(self) -> bool:
-        """Whether it is about connections with TLS."""
         return self.name == "connect-tls"
 
     def lack(self, dbms: Dbms, engine: str | None) -> str | None:
@@ -114,12 +112,10 @@ class _MicroBenchmark(Benchmark):
     """The benchmark, whose partitioned table is loaded for the only test that reads it."""
 
     def choosing(self, tests: Sequence[Test]) -> Benchmark:
-        """Return the benchmark with the partitioned table, if its test is among these."""
         with_partitions = _PARTITIONS in tests
         return replace(self, driver_benchmark="partitioned") if with_partitions else self
 
     def further_tables(self) -> Mapping[str, Test]:
-        """Return the partitioned table, if it is loaded."""
         loaded = self.driver_benchmark == "partitioned"
         return {"sbtest_partitioned": _PARTITIONS} if loaded else {}
 

@@ -20,9 +20,7 @@ from slowdust.wording import nearest, no_such
 
 DEFAULT_SUITE = "default"
 DEFAULT_CONFIG = "default"
-"""The configuration of most benchmarks for contenders that name none."""
 FEWEST_ROWS = 100
-"""The least rows that a test's table has."""
 
 
 class Group(StrEnum):
@@ -72,7 +70,6 @@ class Beside:
     """The work of other clients that runs beside a test, in every other of its slices."""
 
     test: str
-    """Name in the driver."""
     clients: int | None
     """Number of its clients; None: as many as the test has."""
     rate: float | None
@@ -181,7 +178,6 @@ class Test:
         return self.name.endswith(f".{Phase.PRE}")
 
     def matches(self, pattern: str) -> bool:
-        """Return whether a pattern of names means this test."""
         return fnmatchcase(self.name, pattern)
 
     @property
@@ -230,7 +226,6 @@ class Benchmark:
     headline: Headline = Headline.RATE
     measuring: Measuring = Measuring.SLICES
     config: str = DEFAULT_CONFIG
-    """The configuration of contenders that name none."""
     driver_benchmark: str = "sbtest"
     """The driver's benchmark that has its tables, and its steps."""
     table: str = "sbtest"
@@ -258,7 +253,6 @@ class Benchmark:
         return f"--benchmark {self.name}"
 
     def has(self, option: Option) -> bool:
-        """Return whether an option of that name is one of its own."""
         return any(own.name == option.name for own in self.options)
 
     def configured(self, table: Table) -> Benchmark:
@@ -332,8 +326,7 @@ class Benchmark:
     def suite(self, name: str) -> list[Test]:
         """Return a suite's tests in the order in which they run.
 
-        Raises:
-            ValueError: there is no such suite; says which there are.
+        Raises ValueError if there is no such suite; says which there are.
         """
         if name not in self.suites:
             raise ValueError(no_such("suite", name, tuple(self.suites)))
@@ -342,10 +335,8 @@ class Benchmark:
     def matching(self, patterns: Iterable[str]) -> list[Test]:
         """Return the tests that match any of `patterns`, in the order in which they run.
 
-        Only patterns that name `.pre` mean tests on younger data.
-
-        Raises:
-            ValueError: a pattern matches none.
+        Only patterns that name `.pre` mean tests on younger data. Raises ValueError if a pattern
+        matches none.
         """
         chosen: set[str] = set()
         for pattern in patterns:

@@ -52,7 +52,6 @@ class Option:
     """An option of `slowdust compare` that sets a key of the benchmark's own table."""
 
     name: str
-    """The option as it is typed: `--rows-per-commit`."""
     metavar: str | None
     """The kind of the value: a `LIST` is one of numbers, `TIMES` one of durations; None: the option
     is a flag."""

@@ -7,7 +7,7 @@ runs all of them. The loop of the steps knows no benchmark; what it has to know 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fnmatch import fnmatchcase
@@ -57,10 +57,9 @@ class LongStep(Test):
     """A step of such a benchmark."""
 
     main_role: str
-    """The role (`roles.py`) of the driver's connections that the step's rate is about."""
+    """The role of the driver's connections that the step's rate is about."""
     counted: Counted
     unit: str
-    """The unit of its rate: `inserts/s`."""
     maintenance: Maintenance = Maintenance.NONE
     makes_tables: bool = False
     """Whether no later step can run without what this one makes."""
@@ -189,9 +188,7 @@ class Workload(ABC):
     incarnations: int
     """Restarts of the servers that are planned where the user does not say how many."""
     seconds: Second
-    """Length of a step that ends after a time."""
     chunk: Second
-    """Length of a chunk, after which another contender has its turn."""
 
     @abstractmethod
     def work(self, step: str, clients: int) -> StepWork:
@@ -235,7 +232,6 @@ class StepBenchmark(Benchmark, ABC):
     counted_briefly: str = ""
     """The things that the rates of its steps count; empty: their units say it."""
     counted_by_step: str = ""
-    """The same things, with the names of the steps."""
     about_steps: str = ""
     """A sentence below the heading of the summary."""
 
@@ -244,5 +240,43 @@ class StepBenchmark(Benchmark, ABC):
         """Return the workload that suits all of the servers: each gets as many rows."""
 
     def sequence(self, tests: Sequence[Test], levels: Sequence[int]) -> list[tuple[Test, int]]:
-        """Return all steps with so many clients, then all with more: each needs those before it."""
         return [(test, clients) for clients in levels for test in tests]
+
+
+@dataclass(frozen=True)
+class Role:
+    """A role of the driver's connections; the defaults suit one that writes rows."""
+
+    name: str
+    unit: str | None
+    statements: str
+    """The statements that its response times are of."""
+    counts: Literal["rows", "statements"] = "rows"
+    """The work that its rate counts."""
+    by_second: bool = True
+    """Whether it finishes enough for a rate by the second: an index takes minutes."""
+    paced: bool = False
+    """Whether it is a writer that keeps to the target of a step with queries."""
+
+
+INSERTER = Role("insert", "inserts/s", "commits of inserts", paced=True)
+DELETER = Role("delete", "deletes/s", "commits of deletes", paced=True)
+_TABLE = (
+    Role("query", None, "queries", "statements"),
+    INSERTER,
+    DELETER,
+    Role("index", "indexed rows/s", "CREATE INDEX", by_second=False),
+    Role("transaction", "transactions/s", "long transactions", "statements", by_second=False),
+)
+"""The roles in the order in which a report shows them."""
+
+
+def in_order(names: Iterable[str]) -> list[Role]:
+    """Return each role once, in the order of reports.
+
+    First are those that are not in the table, which are taken for writers of rows.
+    """
+    present = {*names}
+    known = [role for role in _TABLE if role.name in present]
+    others = sorted(present.difference(role.name for role in known))
+    return [*(Role(each, f"{each} rows/s", f"statements of {each}") for each in others), *known]

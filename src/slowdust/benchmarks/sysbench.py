@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from slowdust.benchmarks.model import Benchmark, Group, Phase, Test
 
 LOAD = "load"
-"""The name of the test that loads the tables."""
 _WRITES = ("delete", "insert", "update", "write")
 _WARM = "warm"
 
@@ -19,7 +18,9 @@ _WARM = "warm"
 @dataclass(frozen=True)
 class _Sysbench(Benchmark):
     def test(self, name: str) -> Test:
-        return Test(self.name, name, _group(name), _phase(name))
+        return Test(
+            self.name, name, _group(name), Phase.PRE if f".{Phase.PRE}." in name else Phase.AGED
+        )
 
 
 def _group(name: str) -> Group:
@@ -33,10 +34,6 @@ def _group(name: str) -> Group:
     if test.startswith("read-only"):
         return Group.AGGREGATION
     return Group.POINT if "point" in test else Group.RANGE
-
-
-def _phase(name: str) -> Phase:
-    return Phase.PRE if f".{Phase.PRE}." in name else Phase.AGED
 
 
 SYSBENCH = _Sysbench(name="sysbench", tests=(), suites={})

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from slowdust.builds import cache, directories, pushed
 from slowdust.builds.catalog import Entry, catalog_of, version_parts
-from slowdust.builds.compiling.compile import Choices, compiled, is_compiled
-from slowdust.builds.compiling.flags import DEFAULT_FLAGS, flag_set
+from slowdust.builds.compile import Choices, compiled, is_compiled
 from slowdust.builds.fingerprint import from_directory
 from slowdust.builds.model import Build, Progress
+from slowdust.builds.recipe import DEFAULT_FLAGS, flag_set
 from slowdust.builds.revisions import GIT, is_source
 from slowdust.builds.sources import amalgamation, archive
 from slowdust.errors import UsageError
@@ -107,9 +107,7 @@ def _with_checksum(entry: Entry, sha256: str | None) -> Entry:
 
 
 _FETCHING: Second = 25.0
-"""Fetching and unpacking some 30 MB."""
 _AMALGAMATION: Second = 20.0
-"""Fetching SQLite's one file, and compiling it."""
 _COMPILING: dict[str, Second] = {"postgres": 240.0}
 _COMPILING_OTHERS: Second = 3600.0
 """Compiling a server on two cores; MySQL and MariaDB have some thousand files of C++."""
@@ -118,9 +116,8 @@ _COMPILING_OTHERS: Second = 3600.0
 def usual_time(dbms: str, version: str, choices: Choices) -> Second:
     """Return how long it usually takes to get the build of `DBMS@VERSION`; 0 where it is here.
 
-    Raises:
-        UsageError: an unknown version.
-        SlowdustError: its sources, or a compiler, cannot be had.
+    Raises UsageError for an unknown version and SlowdustError if its sources, or a compiler, cannot
+    be had.
     """
     if pushed.find(dbms, version, choices.flags) or version in directories.registered(dbms):
         return 0.0
@@ -136,7 +133,6 @@ def usual_time(dbms: str, version: str, choices: Choices) -> Second:
 
 
 def _is_compiled(dbms: str, version: str, choices: Choices) -> bool:
-    """Return whether the cache has a build of sources; not known of a repository elsewhere."""
     repository = choices.repository
     if version.startswith(GIT) and not (repository and Path(repository).is_dir()):
         return False

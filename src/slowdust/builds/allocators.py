@@ -14,13 +14,13 @@ from pathlib import Path
 
 import msgspec
 
-from slowdust.builds import sources, staging
+from slowdust.builds import cache, sources
 from slowdust.builds.catalog import Origin
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.builds.model import Progress
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.places import cache_root, within
-from slowdust.store.reading import FAULTS
+from slowdust.store.storage import FAULTS
 
 _RECORD = "allocator.json"
 _SUITE = "bookworm"
@@ -76,7 +76,7 @@ def library(name: str, progress: Progress) -> Path:
     folder = _folder(_known(name))
     record = cached(name)
     if record is None:
-        with staging.lock(folder, progress) as report:
+        with cache.lock(folder, progress) as report:
             record = cached(name) or _fetch(_ALLOCATORS[name], folder, report)
     path = within(folder, record.library)
     if not path.is_file() or sha256_of(path) != record.sha256:
@@ -92,10 +92,10 @@ def remove(name: str) -> None:
     Raises UsageError for a name that is not in `NAMES`, SlowdustError when it is not there.
     """
     folder = _folder(_known(name))
-    with staging.lock(folder):
+    with cache.lock(folder):
         if not folder.exists():
             raise SlowdustError(f"{KIND}@{name} is not in the cache {cache_root()}")
-        staging.delete(folder)
+        cache.delete(folder)
 
 
 def _known(name: str) -> str:
@@ -124,7 +124,7 @@ def _fetch(allocator: _Allocator, folder: Path, progress: Progress) -> Record:
         (place / _RECORD).write_bytes(msgspec.json.format(msgspec.json.encode(record)))
         return record
 
-    return staging.fill(folder, make)
+    return cache.fill(folder, make)
 
 
 def _folder(name: str) -> Path:

@@ -1,29 +1,143 @@
 """The cache of builds: a folder each with the binaries and `build.json`.
 
-Fetched ones are in `builds/DBMS/VERSION/`, those compiled with named flags in `compiled/DBMS/KEY/`.
+Fetched builds are in `builds/DBMS/VERSION/`, compiled ones in `compiled/DBMS/KEY/`. A folder
+appears complete, by one rename, or not at all. A lock allows one fill of a folder at a time; who
+waits for it is told who holds it, and how far that has come.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
 import shutil
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
-from slowdust.builds import sources, staging
+from slowdust.accounts import server_account
+from slowdust.builds import sources
 from slowdust.builds.catalog import Catalog, Entry, catalog_of
-from slowdust.builds.compiling.flags import with_flags
 from slowdust.builds.fingerprint import find_server, fingerprint, hosted, programs_in, sha256_of
 from slowdust.builds.model import Build, Progress, Runtime, Unpacked
+from slowdust.builds.recipe import with_flags
 from slowdust.errors import SlowdustError
-from slowdust.places import cache_root, within
+from slowdust.locks import try_lock
+from slowdust.places import CACHE_VARIABLE, cache_root, make_enterable, within
 from slowdust.store.manifest import BuildFacts
-from slowdust.store.reading import FAULTS
+from slowdust.store.storage import FAULTS
+from slowdust.temporary import ENTERABLE, temporary_folder
+from slowdust.units import Second, format_duration
 from slowdust.unpacking import inside, open_to_all
+
+TELL_EVERY: Second = 1.0
+"""Time between two looks at how far the holder of a lock has come."""
+_LOOK_EVERY: Second = 0.05
+REPEAT_EVERY: Second = 10.0
+"""Time after which it is said again what is waited for."""
+Result = TypeVar("Result")
+
+
+def fill(folder: Path, make: Callable[[Path], Result]) -> Result:
+    """Let `make` fill an empty folder, which is renamed to `folder` when it returns.
+
+    A folder that is there, without a description that can be read, is replaced. The caller holds
+    the lock. Raises SlowdustError when the cache cannot be written or entered.
+    """
+    try:
+        with temporary_folder(folder.parent, ENTERABLE) as staged:
+            account = server_account()
+            if not account.can_enter(staged):
+                raise SlowdustError(
+                    f"the user {account.name}, who runs the servers, cannot enter the cache "
+                    f"{cache_root()}: set {CACHE_VARIABLE} to another directory"
+                ) from PermissionError(staged)
+            result = make(staged)
+            if folder.exists():
+                shutil.rmtree(folder)
+            staged.rename(folder)
+    except OSError as error:
+        raise SlowdustError(f"cannot fill the cache {cache_root()}: {error.strerror}") from error
+    return result
+
+
+def delete(folder: Path) -> None:
+    # It is moved first, so that an interrupted deletion does not leave half a folder.
+    with temporary_folder(folder.parent) as removed:
+        folder.rename(removed / folder.name)
+
+
+class _Holder(msgspec.Struct):
+    """Who holds a lock, as those are told who wait for it."""
+
+    pid: int
+    doing: str
+
+
+@contextlib.contextmanager
+def lock(folder: Path, progress: Progress | None = None) -> Iterator[Progress]:
+    """Hold the lock of a folder of the cache; yield what reports phases, to others who wait, too.
+
+    `progress` is told at once what is waited for, if another process holds the lock.
+    """
+    make_enterable(folder.parent, CACHE_VARIABLE)
+    note = folder.with_name(f".{folder.name}.holder")
+
+    def report(phase: str) -> None:
+        _write_note(note, _Holder(os.getpid(), phase))
+        if progress is not None:
+            progress(phase)
+
+    with folder.with_name(f".{folder.name}.lock").open("a", encoding="utf-8") as file:
+        _wait_for(file.fileno(), folder, note, progress)
+        try:
+            _write_note(note, _Holder(os.getpid(), ""))
+            yield report
+        finally:
+            with contextlib.suppress(OSError):
+                note.unlink()
+
+
+def _wait_for(lock: int, folder: Path, note: Path, progress: Progress | None) -> None:
+    begun = told_at = time.monotonic()
+    looked_at, told = 0.0, ""
+    while not try_lock(lock):
+        time.sleep(_LOOK_EVERY)
+        now = time.monotonic()
+        if told and now - looked_at < TELL_EVERY:
+            continue
+        looked_at = now
+        waiting = f"waiting for {_holder(note)} to fill {folder.name}"
+        if progress is not None and (waiting != told or now - told_at >= REPEAT_EVERY):
+            so_far = f"; {format_duration(round(now - begun))} so far" if told else ""
+            told, told_at = waiting, now
+            progress(f"{waiting}{so_far}")
+
+
+def _holder(note: Path) -> str:
+    """Describe who holds a lock: 'process 4711 (compiling 45%)'."""
+    try:
+        holder = msgspec.json.decode(note.read_bytes(), type=_Holder)
+    except (OSError, msgspec.MsgspecError):
+        return "another process"
+    return f"process {holder.pid}" + (f" ({holder.doing})" if holder.doing else "")
+
+
+def _write_note(note: Path, holder: _Holder) -> None:
+    """Write the note for those who wait, whom it costs nothing but words if it cannot be written.
+
+    A reader sees all of a note or, for a moment, an older one.
+    """
+    with contextlib.suppress(OSError):
+        new = note.with_suffix(".new")
+        new.write_bytes(msgspec.json.encode(holder))
+        new.replace(note)
+
 
 _RECORD = "build.json"
 _BINARIES = "binaries"
@@ -36,7 +150,6 @@ class Record(msgspec.Struct, kw_only=True):
     dbms: str
     version: str
     fetched: str
-    """The time in UTC, in ISO 8601."""
     server: str
     """The server's binary, relative to the folder of the binaries."""
     disk_bytes: int
@@ -84,17 +197,15 @@ def fetched_folder(dbms: str, version: str) -> Path:
 
 
 def load(dbms: str, version: str) -> Build | None:
-    """Load a build and check its server; None when the build is not in the cache."""
     record = cached(dbms, version)
     return _checked(record, fetched_folder(dbms, version)) if record else None
 
 
 def obtain(catalog: Catalog, entry: Entry, progress: Progress) -> Build:
-    """Return the build of an entry, from the cache or else from the first source that has it."""
     folder = _folder(entry)
     record = _read(folder)
     if record is None:
-        with staging.lock(folder, progress) as report:
+        with lock(folder, progress) as report:
             record = _read(folder) or _fetch(catalog, entry, report)
     return _checked(record, folder)
 
@@ -102,10 +213,10 @@ def obtain(catalog: Catalog, entry: Entry, progress: Progress) -> Build:
 def remove(dbms: str, version: str) -> None:
     """Delete a build from the cache; raise SlowdustError when it is not there."""
     folder = fetched_folder(dbms, version)
-    with staging.lock(folder):
+    with lock(folder):
         if not folder.exists():
             raise SlowdustError(f"{dbms}@{version} is not in the cache {cache_root()}")
-        staging.delete(folder)
+        delete(folder)
 
 
 def compiled_folder(dbms: str, key: str) -> Path:
@@ -138,15 +249,15 @@ def fill_compiled(
     The caller holds the lock. Raises SlowdustError when the server does not run here.
     """
 
-    def fill(staged: Path) -> None:
+    def compiled(staged: Path) -> None:
         _write(_kept(catalog, version, make(staged), staged), staged)
 
-    staging.fill(folder, fill)
+    fill(folder, compiled)
 
 
 def remove_compiled(folder: Path) -> None:
-    with staging.lock(folder):
-        staging.delete(folder)
+    with lock(folder):
+        delete(folder)
 
 
 def _fetch(catalog: Catalog, entry: Entry, progress: Progress) -> Record:
@@ -163,7 +274,7 @@ def _fetch(catalog: Catalog, entry: Entry, progress: Progress) -> Record:
         _write(record, folder)
         return record
 
-    return staging.fill(_folder(entry), make)
+    return fill(_folder(entry), make)
 
 
 def _folder(entry: Entry) -> Path:
@@ -173,48 +284,39 @@ def _folder(entry: Entry) -> Path:
 
 
 def _kept(catalog: Catalog, version: str, unpacked: Unpacked, folder: Path) -> Record:
-    open_to_all(unpacked.binaries)
-    return _recorded(catalog, version, _moved(unpacked, folder / _BINARIES))
-
-
-def _write(record: Record, folder: Path) -> None:
-    (folder / _RECORD).write_bytes(msgspec.json.format(msgspec.json.encode(record)))
-
-
-def _moved(unpacked: Unpacked, place: Path) -> Unpacked:
-    def there(path: Path) -> Path:
-        return place / path.relative_to(unpacked.binaries)
-
-    unpacked.binaries.rename(place)
-    old = unpacked.runtime
-    runtime = Runtime(there(old.loader) if old.loader else None, tuple(map(there, old.libraries)))
-    return dataclasses.replace(unpacked, binaries=place, runtime=runtime)
-
-
-def _recorded(catalog: Catalog, version: str, unpacked: Unpacked) -> Record:
-    binaries, runtime = unpacked.binaries, unpacked.runtime
-
-    def relative(path: Path) -> str:
-        return str(path.relative_to(binaries))
-
+    """Move unpacked binaries into the folder of their build, and describe them."""
+    source, runtime = unpacked.binaries, unpacked.runtime
+    open_to_all(source)
+    loader = None if runtime.loader is None else str(runtime.loader.relative_to(source))
+    libraries = [str(path.relative_to(source)) for path in runtime.libraries]
+    binaries = source.rename(folder / _BINARIES)
     server = find_server(binaries, catalog.server)
     if server is None:
         raise SlowdustError(f"{unpacked.source} contains no {catalog.dbms} server")
+    runtime = _runtime(catalog, binaries, loader, libraries)
+    placed = dataclasses.replace(unpacked, binaries=binaries, runtime=runtime)
     return Record(
         dbms=catalog.dbms,
         version=version,
         fetched=datetime.now(UTC).isoformat(timespec="seconds"),
-        server=relative(server),
+        server=str(server.relative_to(binaries)),
         disk_bytes=sum(p.lstat().st_size for p in binaries.rglob("*") if not p.is_dir()),
-        facts=fingerprint(
-            server,
-            catalog.server,
-            dataclasses.replace(unpacked, runtime=hosted(catalog.server, runtime)),
-        ),
-        loader=relative(runtime.loader) if runtime.loader else None,
-        libraries=list(map(relative, runtime.libraries)),
-        programs={relative(path): sha256_of(path) for path in programs_in(binaries)},
+        facts=fingerprint(server, catalog.server, placed),
+        loader=loader,
+        libraries=libraries,
+        programs={str(p.relative_to(binaries)): sha256_of(p) for p in programs_in(binaries)},
     )
+
+
+def _runtime(catalog: Catalog, root: Path, loader: str | None, libraries: Sequence[str]) -> Runtime:
+    own = Runtime(
+        inside(root, loader) if loader else None, tuple(inside(root, path) for path in libraries)
+    )
+    return hosted(catalog.server, own)
+
+
+def _write(record: Record, folder: Path) -> None:
+    (folder / _RECORD).write_bytes(msgspec.json.format(msgspec.json.encode(record)))
 
 
 def _checked(record: Record, folder: Path) -> Build:
@@ -235,11 +337,5 @@ def _checked(record: Record, folder: Path) -> Build:
         source=record.facts.source,
         server=server,
         facts=record.facts,
-        runtime=hosted(
-            catalog_of(record.dbms).server,
-            Runtime(
-                loader=inside(root, record.loader) if record.loader else None,
-                libraries=tuple(inside(root, path) for path in record.libraries),
-            ),
-        ),
+        runtime=_runtime(catalog_of(record.dbms), root, record.loader, record.libraries),
     )

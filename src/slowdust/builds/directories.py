@@ -16,8 +16,7 @@ from slowdust.builds.model import Build
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.locks import waiting_lock
 from slowdust.places import DATA_VARIABLE, data_root, make_enterable
-from slowdust.store.reading import FAULTS, fault
-from slowdust.store.storage import replace_file
+from slowdust.store.storage import FAULTS, fault, replace_file
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 """A name begins with a letter, unlike a version, and has no separator of a contender's name."""
@@ -25,16 +24,13 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
 class _Names(msgspec.Struct):
     directories: dict[str, dict[str, str]] = {}
-    """DBMS -> name -> directory."""
 
 
 def registered(dbms: str) -> dict[str, Path]:
-    """Return name -> directory of all directories that are registered for a DBMS."""
     return {name: Path(path) for name, path in _read().directories.get(dbms, {}).items()}
 
 
 def all_registered() -> list[tuple[str, str, Path]]:
-    """Return (DBMS, name, directory) of all registered directories, sorted."""
     return sorted(
         (dbms, name, Path(path))
         for dbms, named in _read().directories.items()
@@ -58,7 +54,6 @@ def register(name: str, directory: Path) -> Build:
 
 
 def forget(dbms: str, name: str) -> None:
-    """Forget a name; the directory itself is not touched."""
     with _lock():
         names = _read()
         if name not in names.directories.get(dbms, {}):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+import re
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from slowdust.accounts import server_account
+from slowdust.accounts import Account, Finished, server_account
 from slowdust.builds.catalog import Catalog, ServerBinary, catalog_of, known_dbms
 from slowdust.builds.model import Build, Runtime, Unpacked
 from slowdust.driver_program import runnable_driver
@@ -43,13 +45,28 @@ def printed_version(server: Path, kind: ServerBinary, runtime: Runtime) -> str:
         ) from None
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SlowdustError(f"{server} does not run on this machine: {error}") from error
-    version = kind.version_pattern.search(done.stdout)
+    version = re.search(kind.version_pattern, done.stdout)
     if done.returncode != 0 or not version:
         lines = (done.stderr or done.stdout).strip().splitlines()
         raise SlowdustError(
             f"{server} does not print its version, but {lines[-1] if lines else 'nothing'}"
         )
     return version.group(1)
+
+
+def query_server(
+    build: Build,
+    account: Account,
+    arguments: Sequence[str],
+    text: str | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Finished:
+    """Run the server with arguments that make it print something and end."""
+    try:
+        command = [*build.command(build.server), *arguments]
+        return account.run(command, text=text, environment=environment)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SlowdustError(f"cannot read the settings of {build.server}: {error}") from error
 
 
 def sha256_of(path: Path) -> str:

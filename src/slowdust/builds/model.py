@@ -22,7 +22,6 @@ class Runtime:
     loader: Path | None = None
     """The dynamic loader, where the binaries bring their own C library."""
     libraries: tuple[Path, ...] = ()
-    """Directories of shared libraries."""
     host: Path | None = None
     """The program of Slowdust that loads a library which has no program of its own."""
 
@@ -45,7 +44,6 @@ class Unpacked:
 
     binaries: Path
     source: str
-    """The origin of the binaries, as in `BuildFacts.source`."""
     runtime: Runtime = Runtime()
     compiled: Compiled | None = None
     """How they were compiled with a named set of flags, if they were."""

@@ -17,13 +17,13 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from slowdust.builds import cache
-from slowdust.builds.compiling.compile import LOG
+from slowdust.builds.compile import LOG
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.builds.model import Build
 from slowdust.errors import SlowdustError
 from slowdust.places import cache_root, within
 from slowdust.store.manifest import BuildFacts
-from slowdust.store.reading import FAULTS
+from slowdust.store.storage import FAULTS
 
 VARIABLE = "SLOWDUST_PUSHED_BUILDS"
 """The variable that names a file of them, as `encoded` makes it."""
@@ -37,9 +37,7 @@ class PushedBuild(msgspec.Struct, kw_only=True, frozen=True):
     name: str
     """The build as contenders name it, see `name_of`."""
     folder: str
-    """The path in the cache."""
     sha256: str
-    """Checksum of the folder's content, see `content_of`."""
     version: str
     """The version that the name was resolved to: '17.6' for postgres@17."""
     facts: BuildFacts
@@ -55,7 +53,6 @@ def name_of(dbms: str, version: str, flags: str | None) -> str:
 
 @contextmanager
 def known(builds: Sequence[PushedBuild]) -> Iterator[None]:
-    """Make builds known to `find` while the context is open."""
     token = _known.set((*_known.get(), *builds))
     try:
         yield
@@ -64,15 +61,13 @@ def known(builds: Sequence[PushedBuild]) -> Iterator[None]:
 
 
 def encoded(builds: Sequence[PushedBuild]) -> bytes:
-    """Return the content of a file for `VARIABLE`."""
     return msgspec.json.format(msgspec.json.encode(builds))
 
 
 def find(dbms: str, version: str, flags: str | None) -> Build | None:
     """Return the pushed build of a name; None if no build of that name was pushed.
 
-    Raises:
-        SlowdustError: its folder is not in the cache, or has another content.
+    Raises SlowdustError if its folder is not in the cache, or has another content.
     """
     name = name_of(dbms, version, flags)
     found = next((each for each in (*_known.get(), *_of_file()) if each.name == name), None)
@@ -104,10 +99,8 @@ def _loaded(found: PushedBuild) -> Build:
 def content_of(root: Path) -> str:
     """Return the SHA-256 of what is in a folder of the cache: paths, rights and contents.
 
-    Its description and the log of its compilation do not count.
-
-    Raises:
-        OSError: it cannot be read.
+    Its description and the log of its compilation do not count. Raises OSError if it cannot be
+    read.
     """
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*")):

@@ -19,10 +19,10 @@ from enum import Enum
 from pathlib import Path
 
 from slowdust.addresses import shown
-from slowdust.builds import staging
+from slowdust.builds import cache
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.builds.model import Progress
-from slowdust.builds.sources.client import SourceUnavailable, run_client
+from slowdust.builds.sources.client import SourceUnavailable, first_match, run_client
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.places import cache_root, named_path
 from slowdust.temporary import temporary_folder
@@ -47,18 +47,20 @@ class Revision:
     """The name by which a commit was asked for; with the next two, None without a repository."""
     commit: str | None = None
     subject: str | None = None
-    """The first line of the commit's message."""
 
 
 def is_source(version: str) -> bool:
     return version.startswith((GIT, DIRECTORY))
 
 
+_LAST_ERROR = first_match(r"(?s).*^((?:fatal|error):[^\n]*)")
+
+
 def git(folder: Path, *arguments: str) -> str:
     """Run git in a folder and return its output; raise SlowdustError with git's own message."""
     command = ["git", "-c", "core.quotePath=off", *arguments]
     try:
-        return run_client(command, folder, _complaint)
+        return run_client(command, folder, _LAST_ERROR)
     except SourceUnavailable as error:
         if shutil.which("git") is None:
             raise SlowdustError(
@@ -66,12 +68,6 @@ def git(folder: Path, *arguments: str) -> str:
                 "example by `sudo apt install git`"
             ) from None
         raise SlowdustError(str(error)) from None
-
-
-def _complaint(stdout: str, stderr: str) -> str | None:
-    del stdout
-    lines = [line for line in stderr.splitlines() if line.startswith(("fatal:", "error:"))]
-    return lines[-1] if lines else None
 
 
 def sources_at(version: str) -> Revision:
@@ -227,16 +223,27 @@ def located(repository: str, ref: str, depth: Depth, progress: Progress) -> tupl
     check_repository(repository)
     if _is_url(repository):
         return _fetched(repository, ref, depth, progress)
-    return _local(repository, ref)
+    folder = named_path(repository).absolute()
+    if not folder.is_dir():
+        raise UsageError(f"{repository} is no clone of a repository: it does not exist")
+    commit = _commit(folder, ref) or _commit(folder, f"origin/{ref}")
+    if commit is None:
+        git(folder, "rev-parse", "--git-dir")  # a directory that is no repository has git's message
+        names = git(
+            folder, "for-each-ref", "--count=8", "--sort=-creatordate", "--format=%(refname)"
+        )
+        known = [name.split("/", 2)[2] for name in names.splitlines()]
+        raise UsageError(
+            f"{folder} has no commit {ref}; the newest names in it are {', '.join(known) or 'none'}"
+        )
+    return folder, commit
 
 
 def check_repository(repository: str) -> None:
     """Refuse an address with a password, or with the user of a web address, who may be a token.
 
-    The address is stored with the results, and git shows it in process lists.
-
-    Raises:
-        UsageError: it has one. The message does not have it.
+    The address is stored with the results, and git shows it in process lists. Raises UsageError if
+    it has one. The message does not have it.
     """
     if _is_url(repository) and (hidden := shown(_as_address(repository))) != _as_address(
         repository
@@ -259,18 +266,7 @@ def _is_url(repository: str) -> bool:
     return _URL.match(repository) is not None
 
 
-def _local(repository: str, ref: str) -> tuple[Path, str]:
-    folder = named_path(repository).absolute()
-    if not folder.is_dir():
-        raise UsageError(f"{repository} is no clone of a repository: it does not exist")
-    commit = _commit(folder, ref) or _commit(folder, f"origin/{ref}")
-    if commit is None:
-        raise UsageError(_no_commit(folder, ref))
-    return folder, commit
-
-
 def _commit(folder: Path, ref: str) -> str | None:
-    """Return the hash of a commit; None when the repository has none of that name."""
     arguments = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"]
     try:
         return git(folder, *arguments).strip()
@@ -278,19 +274,12 @@ def _commit(folder: Path, ref: str) -> str | None:
         return None
 
 
-def _no_commit(folder: Path, ref: str) -> str:
-    git(folder, "rev-parse", "--git-dir")  # a directory that is no repository has git's message
-    names = git(folder, "for-each-ref", "--count=8", "--sort=-creatordate", "--format=%(refname)")
-    known = [name.split("/", 2)[2] for name in names.splitlines()]
-    return f"{folder} has no commit {ref}; the newest names in it are {', '.join(known) or 'none'}"
-
-
 def _fetched(url: str, ref: str, depth: Depth, progress: Progress) -> tuple[Path, str]:
     """Return the mirror of a URL and a commit in it, fetched where it may have moved."""
     name = re.sub(r"[^A-Za-z0-9]+", "-", url).strip("-")[-40:]
     digest = hashlib.sha256(url.encode()).hexdigest()[:8]
     mirror = cache_root() / "repositories" / f"{name}-{digest}"
-    with staging.lock(mirror, progress) as report:
+    with cache.lock(mirror, progress) as report:
         mirror.mkdir(exist_ok=True)
         git(mirror, "init", "--quiet", "--bare")  # does nothing where it is one already
         enough = depth is Depth.COMMIT or not (mirror / "shallow").exists()
@@ -357,7 +346,6 @@ def _submodule(repository: Path, folder: Path, path: str) -> Path:
 _FORMAT = "%H%x00%an%x00%aI%x00%s%x00"
 _FIELDS = 4
 _MOST_FILES = 30
-"""Files of a commit that are listed."""
 
 
 @dataclass(frozen=True)
@@ -377,10 +365,8 @@ def commits_between(
     """Return the repository's directory and the commits from `good` to `bad`, the oldest first.
 
     Of a merge only the first parent counts, so that each commit follows from the one before it.
-
-    Raises:
-        UsageError: it has no such commits, or `good` is not among the first parents that led to
-            `bad`.
+    Raises UsageError if it has no such commits, or `good` is not among the first parents that led
+    to `bad`.
     """
     folder, first = located(repository, good, Depth.HISTORY, progress)
     _, last = located(repository, bad, Depth.HISTORY, progress)
@@ -402,15 +388,13 @@ def commits_between(
 def newest_commit(repository: str, ref: str, progress: Progress) -> Commit:
     """Return the commit that a name of a repository leads to now.
 
-    Raises:
-        UsageError: it has no such commit.
+    Raises UsageError if it has no such commit.
     """
     folder, commit = located(repository, ref, Depth.HISTORY, progress)
     return _logged(folder, "-1", commit)[0]
 
 
 def _logged(folder: Path, *arguments: str) -> list[Commit]:
-    """Return commits as git lists them; of a merge only the first parent counts."""
     options = ("--first-parent", "--no-show-signature", f"--format={_FORMAT}")
     # Subjects may have characters that end lines elsewhere.
     fields = git(folder, "log", *options, *arguments).split("\0")[:-1]

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from slowdust.builds import cache, directories, resolve
 from slowdust.builds.catalog import catalog_of, known_dbms
-from slowdust.builds.compiling.flags import with_flags
 from slowdust.builds.model import Build, Progress
+from slowdust.builds.recipe import with_flags
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.formats import elf
 from slowdust.store.sizes import BuildSizes, ObjectFile, ObjectFolder, ServerSizes, TreeSizes
@@ -25,14 +25,13 @@ _PLUGIN_FOLDERS = ("plugin", "postgresql")
 def sizes_of(build: Build) -> BuildSizes:
     """Return the sizes of a build, from the headers of its files.
 
-    Raises:
-        SlowdustError: the server's binary is not an ELF file of 64 bits.
+    Raises SlowdustError if the server's binary is not an ELF file of 64 bits.
     """
     try:
         server = elf.read_sizes(build.server)
     except (OSError, ValueError) as error:
         raise SlowdustError(f"cannot read the sizes of {build.server}: {error}") from error
-    shared = _shared_libraries(build.root)
+    shared = {path for path in build.root.rglob("*.so*") if path.is_file()}
     plugins = {path for path in shared if path.parent.name in _PLUGIN_FOLDERS}
     libraries = _linked(server.needed, {path.name: path for path in shared if path not in plugins})
     of_server = {field: getattr(server, field) for field in ServerSizes.__struct_fields__}
@@ -46,10 +45,6 @@ def sizes_of(build: Build) -> BuildSizes:
         plugins=len(files),
         plugin_bytes=sum(path.stat().st_size for path in files),
     )
-
-
-def _shared_libraries(root: Path) -> set[Path]:
-    return {path for path in root.rglob("*.so*") if path.is_file()}
 
 
 def _linked(needed: tuple[str, ...], by_name: dict[str, Path]) -> dict[str, Path]:
@@ -73,10 +68,8 @@ _LARGEST = 20
 def sizes_of_tree(directory: Path) -> TreeSizes:
     """Return the sizes of all object files (`*.o`) and static libraries (`*.a`) below a directory.
 
-    Files that are called so and are something else are left out. Links are not followed.
-
-    Raises:
-        UsageError: there are none.
+    Files that are called so and are something else are left out. Links are not followed. Raises
+    UsageError if there are none.
     """
     objects = _files(directory, "*.o", elf.is_elf)
     libraries = _files(directory, "*.a", _is_library)
@@ -141,8 +134,7 @@ class Choice(NamedTuple):
     def build(self, progress: Progress) -> Build:
         """Return the build, fetched if it is not at hand.
 
-        Raises:
-            SlowdustError: it cannot be had, or does not run here.
+        Raises SlowdustError if it cannot be had, or does not run here.
         """
         if self.folder is None:
             return resolve(self.dbms, self.version, progress)
@@ -155,11 +147,9 @@ class Choice(NamedTuple):
 def chosen_builds(patterns: Sequence[str]) -> list[Choice]:
     """Return the builds that any of the patterns names, by DBMS, then in the order of versions.
 
-    Compiled builds follow those of the catalog, in the order in which they were made. A pattern
-    is a name in which `*`, `?` and `[...]` stand for letters, as in 'mysql@8.*'.
-
-    Raises:
-        UsageError: a pattern that names no build.
+    Compiled builds follow those of the catalog, in the order in which they were made. A pattern is
+    a name in which `*`, `?` and `[...]` stand for letters, as in 'mysql@8.*'. Raises UsageError for
+    a pattern that names no build.
     """
     known = list(_all_builds())
     unmatched = [

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from slowdust.analysis.comparison.ratio import CONFIDENCE
+from slowdust.stats.relative import CONFIDENCE
 from slowdust.units import Second
 
 FloatArray = NDArray[np.float64]

@@ -9,13 +9,14 @@ from statistics import median
 
 import msgspec
 
-from slowdust.analysis.comparison.ratio import CONFIDENCE, EQUIVALENCE, Interval
-from slowdust.analysis.comparison.verdict import verdict_of
 from slowdust.analysis.story.answer import conditions_of
 from slowdust.capacity.curve import SHARE, Curve, Mixed
 from slowdust.capacity.record import Record, Trial
 from slowdust.capacity.search import Search
 from slowdust.capacity.sla import KEPT_UP, Sla, missed
+from slowdust.ratios import Ratio
+from slowdust.stats.relative import CONFIDENCE, EQUIVALENCE, Interval
+from slowdust.stats.verdict import verdict_of
 from slowdust.store.manifest import Manifest
 from slowdust.units import Second, known
 
@@ -29,15 +30,6 @@ _LAPSES = 0.03
 BUSY = 0.9
 """CPU time of the load generator's busiest thread, a share of the time, from which on it, and not
 the server, was the limit."""
-
-
-class Ratio(msgspec.Struct, kw_only=True):
-    """A capacity relative to the base's, with its 95% interval."""
-
-    ratio: float
-    low: float
-    high: float
-    verdict: str
 
 
 class Closest(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -215,9 +207,7 @@ def _add_interval(
         low, high = map(math.exp, search.ratio(curve, number, CONFIDENCE))
         same = Interval(*map(math.exp, search.ratio(curve, number, EQUIVALENCE)))
         verdict = verdict_of(Interval(low, high), same, margin)
-        found.ratio = Ratio(
-            ratio=math.exp(ratio.quantile(0.5)), low=low, high=high, verdict=verdict
-        )
+        found.ratio = Ratio(math.exp(ratio.quantile(0.5)), low, high, verdict, margin)
 
 
 def _interval(known: Mixed, confidence: float) -> tuple[float, float]:

@@ -18,12 +18,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from slowdust.analysis.comparison.ratio import CONFIDENCE
 from slowdust.capacity.curve import Curve
 from slowdust.capacity.evidence import curve_of
 from slowdust.capacity.record import Trial
 from slowdust.capacity.sla import Sla
 from slowdust.capacity.starts import interval_of_ratio
+from slowdust.stats.relative import CONFIDENCE
 from slowdust.units import Second
 
 PRECISION, BUDGET = "precision", "budget"

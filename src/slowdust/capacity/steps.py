@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from slowdust.analysis.sla import writers_of
-from slowdust.benchmarks.insert import InsertBenchmark, InsertStep, Kind
-from slowdust.benchmarks.insert.workload import InsertWorkload
+from slowdust.benchmarks.insert import InsertBenchmark, InsertStep, InsertWorkload, Kind
 from slowdust.capacity.record import Question, Trial
 from slowdust.capacity.sla import Sla
 from slowdust.capacity.trials import Trials, times_of
@@ -22,14 +21,18 @@ from slowdust.errors import UsageError
 from slowdust.experiment.announced import Announced
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders, Freezer
-from slowdust.experiment.engine.long_step import ContenderTurn, Tables
 from slowdust.experiment.engine.loop import OpenExperiment
 from slowdust.experiment.engine.schedule import in_turn
-from slowdust.experiment.engine.stepped import OpenStep, SteppedTests, sized_workload
+from slowdust.experiment.engine.stepped import (
+    ContenderTurn,
+    OpenStep,
+    SteppedTests,
+    Tables,
+    sized_workload,
+)
 from slowdust.experiment.journal import OpenJournal
-from slowdust.experiment.passes.chunks import method_of_steps
+from slowdust.experiment.passes.chunks import StepTurns, method_of_steps
 from slowdust.experiment.passes.step_measurement import Measurement
-from slowdust.experiment.passes.step_turns import StepTurns
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View

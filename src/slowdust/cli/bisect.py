@@ -17,7 +17,7 @@ from slowdust.cli.study import (
     tell_files,
 )
 from slowdust.errors import UsageError
-from slowdust.experiment.claims.claim import WhenBusy
+from slowdust.experiment.host_locks import WhenBusy
 from slowdust.studies.bisect.record import Question
 from slowdust.studies.bisect.study import Bisection
 from slowdust.studies.bisect.words import certainty, summary

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from slowdust.analysis.blame.model import Blame
+from slowdust.analysis.blame import Blame
 from slowdust.analysis.stored import read_stored
 from slowdust.benchmarks.options import split_list
 from slowdust.cli import completion
@@ -25,10 +25,10 @@ from slowdust.cli.study import (
     tell_files,
 )
 from slowdust.errors import UsageError
-from slowdust.experiment.claims.claim import WhenBusy
+from slowdust.experiment.host_locks import WhenBusy
 from slowdust.report.blame import terminal
 from slowdust.report.formats import BLAMES, render_as
-from slowdust.store.keeping.experiments import kept_experiment
+from slowdust.store.experiments import kept_experiment
 from slowdust.studies.blame import ALL, MAJOR, Blaming, Question, told_blame
 from slowdust.wording import guess, no_such
 

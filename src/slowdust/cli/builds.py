@@ -15,14 +15,14 @@ import click
 from slowdust import builds as server_builds
 from slowdust.builds import allocators, cache, directories, sources
 from slowdust.builds.catalog import catalog_of, known_dbms
-from slowdust.builds.compiling.compile import LOG
-from slowdust.builds.compiling.flags import with_flags
+from slowdust.builds.compile import LOG
+from slowdust.builds.recipe import with_flags
 from slowdust.builds.revisions import is_source
 from slowdust.cli import completion, sizes
 from slowdust.cli.options import NamedPath, options
 from slowdust.errors import UsageError
 from slowdust.experiment.live import watching
-from slowdust.experiment.spec.contender_name import parse_contender
+from slowdust.experiment.spec.contenders import parse_contender
 from slowdust.store.manifest import BuildFacts
 from slowdust.versions import version_order
 from slowdust.wording import counted

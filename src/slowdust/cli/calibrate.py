@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from slowdust.analysis.calibration.calibration import calibration_of
-from slowdust.analysis.calibration.model import Calibration
+from slowdust.analysis.calibration import calibration_of
+from slowdust.analysis.model import Calibration
 from slowdust.builds import cache
 from slowdust.builds.catalog import catalog_of
 from slowdust.cli import conduct
@@ -16,13 +16,13 @@ from slowdust.cli.completion import builds
 from slowdust.cli.options import options
 from slowdust.dbms import DEFAULT
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.experiment import Experiment
-from slowdust.experiment.spec.calibration import calibration_specs
+from slowdust.experiment.host_locks import WhenBusy
+from slowdust.experiment.spec.options import calibration_specs
 from slowdust.experiment.spec.spec import Spec
 from slowdust.report.calibration import lines
+from slowdust.store.experiments import check_results
 from slowdust.store.folder import Folder, experiments
-from slowdust.store.keeping.experiments import check_results
 from slowdust.versions import version_order
 
 

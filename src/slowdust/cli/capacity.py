@@ -19,7 +19,7 @@ from slowdust.cli.study import (
     tell_files,
 )
 from slowdust.errors import UsageError
-from slowdust.experiment.claims.claim import WhenBusy
+from slowdust.experiment.host_locks import WhenBusy
 from slowdust.experiment.local_lab import LocalLab
 from slowdust.report import json
 from slowdust.studies.capacity.study import Capacities

@@ -10,17 +10,17 @@ import click
 from slowdust.analysis.results.gate import Gate
 from slowdust.benchmarks import BENCHMARKS, DEFAULT
 from slowdust.benchmarks.options import Option
-from slowdust.builds.compiling.flags import DEFAULT_FLAGS, FLAG_SETS
+from slowdust.builds.recipe import DEFAULT_FLAGS, FLAG_SETS
 from slowdust.cli import completion
 from slowdust.cli.conduct import conduct
 from slowdust.cli.options import WORDS, Row, WhenTooShort, options, rows_of
 from slowdust.errors import UsageError
-from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.experiment import Experiment
+from slowdust.experiment.host_locks import WhenBusy
 from slowdust.experiment.journal import StartMode
 from slowdust.experiment.spec.options import spec_from_options
+from slowdust.store.experiments import free_name
 from slowdust.store.folder import Folder
-from slowdust.store.keeping.experiments import free_name
 from slowdust.wording import listing
 
 _NAMES = (

@@ -128,7 +128,7 @@ def tests_of_experiment(
     """Complete a test of the experiment on the line."""
     del parameter
     from slowdust.errors import SlowdustError
-    from slowdust.store.keeping.experiments import kept_experiment
+    from slowdust.store.experiments import kept_experiment
 
     try:
         folder = kept_experiment(_results(context), str(context.params.get("name")))

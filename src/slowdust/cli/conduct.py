@@ -15,10 +15,10 @@ from slowdust.cli.options import WhenTooShort
 from slowdust.errors import UsageError
 from slowdust.experiment import host_calibrations
 from slowdust.experiment.announced import MOST, Announced
-from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.experiment import Experiment
+from slowdust.experiment.host_locks import WhenBusy
 from slowdust.experiment.local_lab import LocalLab
-from slowdust.experiment.outlook import Outlook, outlook_of
+from slowdust.experiment.run_estimate import RunEstimate, estimate_run
 from slowdust.experiment.setup import refuse_by_name
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
@@ -55,12 +55,12 @@ def conduct(
     click.echo(f"experiment {spec.name} in {path}", err=True)
     if len(spec.planned_contenders()) == 1:
         click.echo("one contender: an absolute measurement, with nothing to compare", err=True)
-    outlook = _expect(experiment, spec, too_short)
-    most = math.inf if too_short is WhenTooShort.GO_ON else MOST * outlook.wall
+    estimate = _expect(experiment, spec, too_short)
+    most = math.inf if too_short is WhenTooShort.GO_ON else MOST * estimate.wall
 
     def announce(view: View) -> Announced:
         return Announced(
-            view, outlook.wall, most, following=outlook.following, builds=outlook.builds
+            view, estimate.wall, most, following=estimate.following, builds=estimate.builds
         )
 
     try:
@@ -92,18 +92,18 @@ def conclude(experiment: Experiment, gates: Sequence[Gate] = ()) -> int:
     return 1 if failed else exit_code_of(gates, report)
 
 
-def _expect(experiment: Experiment, spec: Spec, too_short: WhenTooShort) -> Outlook:
+def _expect(experiment: Experiment, spec: Spec, too_short: WhenTooShort) -> RunEstimate:
     """Print the time estimate; on a terminal, confirm a budget that is too short to decide.
 
     Raises:
         Abort: the user does not want it.
     """
     before = experiment.folder.read_manifest() if experiment.has_begun else None
-    outlook = outlook_of(spec, experiment.results, before)
-    click.echo(str(outlook), err=True)
-    if not outlook.short_of:
-        return outlook
-    click.echo(f"{outlook.short_of}: a longer --budget or fewer --tests decide more", err=True)
+    estimate = estimate_run(spec, experiment.results, before)
+    click.echo(str(estimate), err=True)
+    if not estimate.short_of:
+        return estimate
+    click.echo(f"{estimate.short_of}: a longer --budget or fewer --tests decide more", err=True)
     if too_short is WhenTooShort.ASK and sys.stdin.isatty() and sys.stderr.isatty():
         click.confirm("go on?", abort=True, err=True)
-    return outlook
+    return estimate

@@ -15,7 +15,6 @@ from slowdust.errors import UsageError
 from slowdust.experiment.experiment import Experiment
 from slowdust.experiment.journal import StartMode
 from slowdust.experiment.setup import refuse_by_name
-from slowdust.experiment.spec.errors import File, placed
 from slowdust.experiment.spec.spec import Spec, read_spec
 from slowdust.fleet import shards
 from slowdust.fleet.lab import FleetLab
@@ -29,10 +28,10 @@ from slowdust.fleet.queue import (
     read_record,
 )
 from slowdust.fleet.ray import connected, is_open
+from slowdust.located_errors import File, placed
 from slowdust.places import named_path
-from slowdust.store.folder import Folder
-from slowdust.store.keeping.experiments import is_name
-from slowdust.store.of_fleet import FLEET_SPEC_FILE, FLEET_SUFFIX, fleet_folder
+from slowdust.store.experiments import is_name
+from slowdust.store.folder import FLEET_SPEC_FILE, FLEET_SUFFIX, Folder, fleet_folder
 from slowdust.user_text import read_user_text
 from slowdust.wording import counted
 

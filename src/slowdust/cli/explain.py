@@ -13,7 +13,7 @@ from slowdust.cli import completion
 from slowdust.cli.options import WORDS, formats, options
 from slowdust.report import explanation
 from slowdust.report.formats import EXPLANATIONS, render_as
-from slowdust.store.keeping.experiments import kept_experiment
+from slowdust.store.experiments import kept_experiment
 
 
 @click.command(

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from slowdust.analysis.history.chaining import Experiment
-from slowdust.analysis.history.configs import Configs
 from slowdust.analysis.history.history import Choice, deduplicate, history_of
+from slowdust.analysis.history.lines import Configs
 from slowdust.analysis.history.model import History
+from slowdust.analysis.history.series import Experiment
 from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
 from slowdust.benchmarks import NAMES
 from slowdust.cli import completion
@@ -21,8 +21,8 @@ from slowdust.cli.pages import write_page
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.report.formats import HISTORIES, render_as
 from slowdust.report.markdown.history import brief
+from slowdust.store.experiments import kept_experiment
 from slowdust.store.folder import experiments, newest_first
-from slowdust.store.keeping.experiments import kept_experiment
 from slowdust.wording import counted, guess, no_such
 
 

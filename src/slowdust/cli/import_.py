@@ -58,7 +58,7 @@ def _bundle(file: Path, name: str | None, results: Path) -> None:
     It is the experiment as it was measured, with its note and tags: report, show, history, diff and
     site work on it as on any other. A bundle is checked before anything of it is kept.
     """
-    from slowdust.store.keeping.bundle import unpack
+    from slowdust.store.bundle import unpack
 
     folder = unpack(file, results, name)
     click.echo(f"{folder.name}: imported, `slowdust report {folder.typed}` shows it")

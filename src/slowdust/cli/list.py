@@ -8,8 +8,8 @@ import click
 
 from slowdust.cli.options import options
 from slowdust.errors import SlowdustError
+from slowdust.store.experiments import Annotation, read_annotation
 from slowdust.store.folder import experiments
-from slowdust.store.keeping.annotation import Annotation, read_annotation
 from slowdust.store.manifest import Manifest
 from slowdust.wording import counted, short_hashes
 

@@ -17,9 +17,9 @@ from slowdust.cli.conduct import conduct
 from slowdust.cli.gates import exit_code_of
 from slowdust.cli.options import WORDS, WhenTooShort, options, with_limits
 from slowdust.errors import UsageError
-from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.experiment import Experiment, spec_to_count
-from slowdust.store.keeping.experiments import kept_experiment
+from slowdust.experiment.host_locks import WhenBusy
+from slowdust.store.experiments import kept_experiment
 from slowdust.units import Second, format_duration
 from slowdust.wording import guess, shortened
 

@@ -23,13 +23,13 @@ from slowdust.cli import completion
 from slowdust.errors import UsageError
 from slowdust.places import RESULTS_VARIABLE
 from slowdust.report.formats import Destination, Format
-from slowdust.store.keeping.experiments import check_results
+from slowdust.store.experiments import check_results
 from slowdust.units import parse_count, parse_duration, parse_number, parse_percentage
 
 if TYPE_CHECKING:
     from slowdust.analysis.results.gate import Gate
     from slowdust.analysis.story.bands import Bands
-    from slowdust.experiment.claims.claim import WhenBusy
+    from slowdust.experiment.host_locks import WhenBusy
     from slowdust.experiment.spec.spec import Spec
     from slowdust.units import Second
 
@@ -178,7 +178,7 @@ def _there(context: click.Context, option: click.Parameter, results: Path) -> Pa
 def _when_busy(context: click.Context, option: click.Parameter, fails: bool) -> WhenBusy:  # noqa: FBT001
     """Return what an experiment does whose CPUs are in use."""
     del context, option
-    from slowdust.experiment.claims.claim import WhenBusy  # loads the experiments
+    from slowdust.experiment.host_locks import WhenBusy  # loads the experiments
 
     return WhenBusy.FAIL if fails else WhenBusy.WAIT
 

@@ -22,8 +22,8 @@ from slowdust.places import check_regular
 from slowdust.report import answer, terminal
 from slowdust.report.files import page_name
 from slowdust.report.formats import REPORTS, SHORT_REPORTS, render_as
+from slowdust.store.experiments import kept_experiment
 from slowdust.store.folder import Folder, experiments
-from slowdust.store.keeping.experiments import kept_experiment
 from slowdust.store.storage import replace_file
 
 

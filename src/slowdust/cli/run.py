@@ -11,15 +11,15 @@ from slowdust.cli.conduct import conduct
 from slowdust.cli.conduct_fleet import conduct_fleet
 from slowdust.cli.options import WORDS, WhenTooShort, options, with_limits
 from slowdust.errors import UsageError
-from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.experiment import Experiment
+from slowdust.experiment.host_locks import WhenBusy
 from slowdust.experiment.journal import StartMode
-from slowdust.experiment.spec.errors import File, placed
 from slowdust.experiment.spec.spec import read_spec
 from slowdust.fleet.queue import Asked, Builds, Unfit
+from slowdust.located_errors import File, placed
 from slowdust.places import named_path
+from slowdust.store.experiments import kept_experiment
 from slowdust.store.folder import MANIFEST_FILE, Folder
-from slowdust.store.keeping.experiments import kept_experiment
 from slowdust.units import Second
 from slowdust.user_text import read_user_text
 

@@ -10,8 +10,7 @@ from slowdust.analysis.results.contenders import describe_work
 from slowdust.cli.completion import experiments
 from slowdust.cli.options import options
 from slowdust.report.imports import import_lines
-from slowdust.store.keeping.annotation import read_annotation
-from slowdust.store.keeping.experiments import kept_experiment
+from slowdust.store.experiments import kept_experiment, read_annotation
 from slowdust.wording import counted
 
 

@@ -15,14 +15,14 @@ from slowdust.benchmarks import DEFAULT
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.cli.conduct_fleet import open_fleet
 from slowdust.errors import UsageError
-from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.experiment import PAGE_FILE, Lab
+from slowdust.experiment.host_locks import WhenBusy
 from slowdust.experiment.local_lab import LocalLab
 from slowdust.fleet.lab import FleetLab
 from slowdust.fleet.queue import Asked, Unfit
 from slowdust.formats.text import visible
 from slowdust.places import named_path, within
-from slowdust.store.keeping.experiments import check_name
+from slowdust.store.experiments import check_name
 from slowdust.studies.engine import NOTE_FILE, Study, run_study
 
 _ROWS = 10_000

@@ -9,9 +9,9 @@ import click
 from slowdust.benchmarks import BENCHMARKS, DEFAULT, benchmark
 from slowdust.cli.completion import benchmarks
 from slowdust.cli.options import NamedPath
-from slowdust.experiment.workload.benchmark import read_benchmark
 from slowdust.places import named_path
 from slowdust.wording import listing
+from slowdust.workloads.benchmark import read_benchmark
 
 
 @click.command(

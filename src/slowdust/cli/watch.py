@@ -8,8 +8,8 @@ import click
 
 from slowdust.cli.options import WORDS, options
 from slowdust.cli.study import answer, lab_of
-from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.experiment import PAGE_FILE
+from slowdust.experiment.host_locks import WhenBusy
 from slowdust.formats.text import visible
 from slowdust.places import named_path
 from slowdust.studies.watch import note, words

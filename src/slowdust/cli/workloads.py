@@ -10,16 +10,17 @@ import click
 from slowdust.cli import completion
 from slowdust.cli.options import NamedPath, options
 from slowdust.errors import UsageError
-from slowdust.experiment.live import watching
-from slowdust.experiment.workload.benchmark import OwnBenchmark, read_benchmark
-from slowdust.experiment.workload.outline import aligned, lines_of
-from slowdust.experiment.workload.replay.grouping import Replayed
-from slowdust.experiment.workload.replay.replay import Made, replay
-from slowdust.experiment.workload.trial import LONGEST, OPERATIONS, Trial
-from slowdust.experiment.workload.types import DIALECTS
+from slowdust.experiment.local_lab import LocalLab
+from slowdust.experiment.passes.workload_trial import LONGEST, OPERATIONS, trial_spec, try_out
+from slowdust.experiment.remote_server import asking_servers
 from slowdust.places import named_path
 from slowdust.store.storage import replace_file
 from slowdust.wording import counted, no_such
+from slowdust.workloads.benchmark import OwnBenchmark, read_benchmark
+from slowdust.workloads.file import DIALECTS
+from slowdust.workloads.outline import aligned, lines_of
+from slowdust.workloads.replay.grouping import Replayed
+from slowdust.workloads.replay.replay import Made, replay
 
 _MOST_SHOWN = 6
 """Statements of a kind that are named as left out."""
@@ -77,11 +78,10 @@ def check(file: Path, dbms: str | None, contender: str | None) -> int:
 
 def _try(benchmark: OwnBenchmark, contender: str) -> int:
     """Print the workload and what it did on a server; return 1 if any statement failed, else 0."""
-    with watching() as view:
-        trial = Trial.planned(benchmark, contender, view)
+    lab, spec = LocalLab(), trial_spec(benchmark, contender)
+    lab.prepare(spec)  # what is wrong with the contender is said before anything is printed
     click.echo("\n".join(lines_of(benchmark)))
-    with watching() as view:
-        tried = list(trial.executed(view))
+    tried = try_out(benchmark, spec, lab)
     lines = [("TEST", "TRANSACTION", "ROWS", "ERRORS")]
     for each in tried:
         errors = ", ".join(f"{state} ({count})" for state, count in each.errors.items())
@@ -124,7 +124,8 @@ def replayed(sources: tuple[str, ...], output: Path, tables: str | None, most: i
     path = named_path(str(output))
     if path.exists():
         raise UsageError(f"{path} exists already: choose another file with -o")
-    made = replay(sources, path.stem, tables, most)
+    with asking_servers() as ask:
+        made = replay(sources, path.stem, tables, most, ask)
     replace_file(path, made.text.encode())
     for line in _left_out(made):
         click.echo(line, err=True)

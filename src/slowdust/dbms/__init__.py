@@ -41,7 +41,6 @@ def family(dbms: str) -> Family:
 
 
 def family_if_known(dbms: str) -> Family | None:
-    """Return the family; None of a DBMS that this version of Slowdust does not know."""
     try:
         return family(dbms)
     except UsageError:
@@ -67,7 +66,6 @@ def sql_of(dbms: str) -> Sql:
 
 @cache
 def engine_names() -> frozenset[str]:
-    """Return the storage engines of all families."""
     return frozenset(engine for known in known_families() for engine in known.engines)
 
 

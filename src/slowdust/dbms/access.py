@@ -100,7 +100,6 @@ class Target(msgspec.Struct, kw_only=True, frozen=True):
     foreign: bool = False
     """Whether others started the server, whose processes may be those of another machine."""
     tls: Tls | None = None
-    """How a TCP connection is encrypted; None where it is not."""
     names: Names = Names.LONG
     journaled: bool = False
     """Whether each write asks to wait for the disk, where that is for the client to say."""

@@ -35,12 +35,11 @@ class Dialect:
     schema_is_database: bool
     """Whether a schema is a database of its own; else it lies within the URL's."""
     table: str = "table"
-    """The word for a table."""
     engine: Query[str | None] | None = None
     """The query for the storage engine; None where the family knows it."""
 
 
-def _sql(identity: str, foreign_tables: str, *, schema_is_database: bool) -> Dialect:
+def sql_dialect(identity: str, foreign_tables: str, *, schema_is_database: bool) -> Dialect:
     """Return the statements of SQL.
 
     `identity` has one row, the version and the name of the product; `foreign_tables` lists the
@@ -117,110 +116,3 @@ class ByUrl:
             return f"{self.tls_option}={words[verify]}"
         laxer = next(option for option, each in self.laxer_options.items() if each is verify)
         return f"{self.tls_option}={words[Verify.IDENTITY]}&{laxer}=true"
-
-
-POSTGRES = ByUrl(
-    schemes=("postgres", "postgresql"),
-    port=5432,
-    database="postgres",
-    password_variable="PGPASSWORD",
-    password_file="~/.pgpass",
-    password_states=frozenset({"28P01", "28000"}),
-    socket_option="host",
-    tls_option="sslmode",
-    tls_words={
-        "disable": None,
-        "require": Verify.NOTHING,
-        "verify-ca": Verify.AUTHORITY,
-        "verify-full": Verify.IDENTITY,
-    },
-    file_options=("sslrootcert", "sslcert", "sslkey"),
-    settings=(
-        "autovacuum",
-        "checkpoint_timeout",
-        "effective_cache_size",
-        "fsync",
-        "full_page_writes",
-        "huge_pages",
-        "io_method",
-        "jit",
-        "max_connections",
-        "max_wal_size",
-        "random_page_cost",
-        "shared_buffers",
-        "shared_preload_libraries",
-        "synchronous_commit",
-        "synchronous_standby_names",
-        "wal_compression",
-        "wal_level",
-        "work_mem",
-    ),
-    dialect=_sql(
-        identity="SELECT current_setting('server_version'), 'PostgreSQL'",
-        foreign_tables=(
-            "SELECT n.nspname || '.' || c.relname FROM pg_class c "
-            "JOIN pg_namespace n ON n.oid = c.relnamespace "
-            "WHERE c.relkind IN ('r', 'p', 'm', 'f') AND n.nspname <> 'information_schema' "
-            "AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname NOT LIKE 'slowdust\\_%' "
-            "AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e') "
-            "ORDER BY 1"
-        ),
-        schema_is_database=False,
-    ),
-)
-
-
-def _mysqld(scheme: str) -> ByUrl:
-    return ByUrl(
-        schemes=(scheme,),
-        port=3306,
-        database="information_schema",
-        password_variable="MYSQL_PWD",
-        password_file="~/.my.cnf",
-        password_states=frozenset({"28000", "HY000/1045"}),
-        socket_option="socket",
-        tls_option="ssl-mode",
-        tls_words={
-            "DISABLED": None,
-            "REQUIRED": Verify.NOTHING,
-            "VERIFY_CA": Verify.AUTHORITY,
-            "VERIFY_IDENTITY": Verify.IDENTITY,
-        },
-        file_options=("ssl-ca", "ssl-cert", "ssl-key"),
-        settings=(
-            "binlog_format",
-            "binlog_row_image",
-            "innodb_adaptive_hash_index",
-            "innodb_buffer_pool_size",
-            "innodb_change_buffering",
-            "innodb_doublewrite",
-            "innodb_flush_log_at_trx_commit",
-            "innodb_flush_method",
-            "innodb_io_capacity",
-            "innodb_log_file_size",
-            "innodb_page_size",
-            "innodb_redo_log_capacity",
-            "log_bin",
-            "max_connections",
-            "performance_schema",
-            "query_cache_type",
-            "sync_binlog",
-            "table_open_cache",
-            "thread_handling",
-            "transaction_isolation",
-        ),
-        dialect=_sql(
-            identity="SELECT VERSION(), @@version_comment",
-            foreign_tables=(
-                "SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables "
-                "WHERE table_schema = DATABASE() AND table_schema NOT IN ('information_schema', "
-                "'mysql', 'performance_schema', 'sys') AND table_schema NOT LIKE 'slowdust\\_%' "
-                "ORDER BY 1"
-            ),
-            schema_is_database=True,
-        ),
-    )
-
-
-MYSQL = _mysqld("mysql")
-MARIADB = _mysqld("mariadb")

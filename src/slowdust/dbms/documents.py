@@ -16,9 +16,8 @@ import msgspec
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms.access import Names, Target
-from slowdust.dbms.family import Family, Sizes
+from slowdust.dbms.family import Family, Run, Served, Site, Sizes
 from slowdust.dbms.settings import AcceptedSettings, Settings
-from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Query, Row
 from slowdust.directories import connected
 from slowdust.errors import SlowdustError, UsageError
@@ -69,8 +68,7 @@ def reply(rows: Sequence[Sequence[str | None]]) -> Mapping[str, Any]:
     return document
 
 
-def number(document: Mapping[str, Any], *path: str) -> float | None:
-    """Return the number at a path of a document; None where there is none."""
+def number_at(document: Mapping[str, Any], *path: str) -> float | None:
     value: Any = document
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
@@ -133,18 +131,17 @@ class DocumentFamily(Family):
     def _read_sizes(self, answers: Sequence[Sequence[Row]]) -> Sizes:
         """Read the reply; servers before 4.4 have no total."""
         stats = reply(answers[0])
-        collections = number(stats, "storageSize")
-        indexes = number(stats, "indexSize")
+        collections = number_at(stats, "storageSize")
+        indexes = number_at(stats, "indexSize")
         if collections is None or indexes is None:
             raise SlowdustError(f"{self.name} does not report its sizes")
-        total = number(stats, "totalSize")
+        total = number_at(stats, "totalSize")
         return Sizes(
             int(collections + indexes if total is None else total), int(collections), int(indexes)
         )
 
 
 def socket_of(site: Site) -> Path:
-    """Return the path of the socket, which has the port in its name."""
     return socket_in(site.socket_dir, site.port)
 
 

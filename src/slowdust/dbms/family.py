@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -30,14 +31,74 @@ from slowdust.dbms.settings import (
     setting_name,
     size_config,
 )
-from slowdust.dbms.site import Run, Served, Site
-from slowdust.dbms.stages import Query, Stage
-from slowdust.dbms.waits import Waits
+from slowdust.dbms.stages import Query, Stage, Waits
 from slowdust.errors import UsageError
 from slowdust.secret import Secret
 from slowdust.sql import Sql
 from slowdust.units import Second
 from slowdust.wording import guess
+
+
+class Served(Protocol):
+    """The facts about a server that its family needs to ask it and to maintain its tables."""
+
+    @property
+    def version(self) -> str:
+        """The version that the server reports: '17.6'."""
+
+    @property
+    def settings(self) -> AcceptedSettings:
+        """The settings that it was given."""
+
+    @property
+    def engine(self) -> str | None:
+        """The storage engine of its tables; None where the DBMS has only one."""
+
+    @property
+    def files(self) -> Path | None:
+        """The directory of its data; None where others started it."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """The facts about one instance that its family needs; it is `Served`."""
+
+    build: Build
+    account: Account
+    data_dir: Path
+    """An existing directory of the account, empty before `create`."""
+    config_file: Path
+    """A file that the account can read; it holds `configuration` when the server starts."""
+    socket_dir: Path
+    port: int
+    access: Access
+    settings: AcceptedSettings
+    engine: str | None = None
+
+    @property
+    def version(self) -> str:
+        return self.build.facts.version
+
+    @property
+    def files(self) -> Path:
+        return self.data_dir
+
+    @property
+    def certificate(self) -> Path:
+        """The file of the server's certificate, which exists if an access is encrypted."""
+        return self.config_file.with_name("server.crt")
+
+    @property
+    def key(self) -> Path:
+        return self.config_file.with_name("server.key")
+
+
+class Run(Protocol):
+    """A function that runs a program to its end as the server's user and returns its output."""
+
+    def __call__(self, command: Sequence[str | Path], stdin: Path | None = None) -> str:
+        """Run `command`, which begins with the dynamic loader where the build has one."""
+
 
 _CONNECTIONS_BY_DEFAULT = 100
 """The smallest default of the servers for their `connections_setting`."""
@@ -78,16 +139,13 @@ class Family(ABC):
     """A family of servers: postgres, mysql, ..."""
 
     name: str
-    """The name of the DBMS."""
     protocol: str | None = None
     """The DBMS whose protocol and SQL its servers have for the driver; None for its own."""
     database: str
-    """The database that holds the tables."""
     stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {
         Shutdown.ORDERLY: (signal.SIGTERM, signal.SIGKILL),
         Shutdown.AT_ONCE: (signal.SIGKILL,),
     }
-    """The signals that stop a server, in the order in which they are sent."""
     sql: Sql | None = None
     """The SQL of its servers; None where they have none."""
     without: Mapping[str, str] = {}
@@ -102,7 +160,6 @@ class Family(ABC):
     sessions_are_processes: bool = False
     """Whether a process of its own serves each session, else a thread."""
     engines: tuple[str, ...] = ()
-    """The storage engines to choose from, the default first."""
     volatile_engines: frozenset[str] = frozenset()
     """Engines whose tables are empty after a restart."""
     by_url: ByUrl | None = None
@@ -353,7 +410,7 @@ class Family(ABC):
     def facts(self, site: Served) -> Query[Facts] | None:
         """Return the query for physical facts of maintained tables; None where it tells none.
 
-        The quantities are those of `analysis/preparation/quantities.py`.
+        The quantities are those of `analysis/preparation.py`.
         """
         return None
 

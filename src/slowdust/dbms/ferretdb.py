@@ -14,10 +14,10 @@ import msgspec
 from slowdust import builds
 from slowdust.accounts import Account
 from slowdust.builds.model import Build
-from slowdust.dbms import pragmas
+from slowdust.dbms import sqlite
 from slowdust.dbms.access import USER, Access, Auth, Listen, Target
 from slowdust.dbms.documents import DocumentFamily, socket_of, without_names
-from slowdust.dbms.family import Commit
+from slowdust.dbms.family import Commit, Run, Served, Site
 from slowdust.dbms.postgres import FAMILY as POSTGRES
 from slowdust.dbms.settings import (
     AcceptedSettings,
@@ -25,7 +25,6 @@ from slowdust.dbms.settings import (
     check_complaints,
     check_nothing_created,
 )
-from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Stage, Statements
 from slowdust.directories import files_below
 from slowdust.errors import UsageError
@@ -34,7 +33,7 @@ from slowdust.units import known
 from slowdust.versions import version_order
 
 _DBMS = "ferretdb"
-_PRAGMAS = tuple(name for name in pragmas.KNOWN if name != "encoding")
+_PRAGMAS = tuple(name for name in sqlite.KNOWN if name != "encoding")
 """The text of documents is JSON in UTF-8."""
 _JOURNAL = "wal"
 
@@ -46,16 +45,15 @@ class _InSqlite:
     """The size in B-trees, of JSON with the types of the values; measured with 1.18.0."""
 
     def commit(self, settings: Mapping[str, str]) -> Commit:
-        """Return whether a command waits for SQLite's log on disk."""
-        return pragmas.commit(settings, _JOURNAL)
+        return sqlite.commit(settings, _JOURNAL)
 
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
         """Check the settings here: the server passes them on, and SQLite ignores what is wrong."""
         check_nothing_created(_DBMS, settings)
         accepted = settings.among(_PRAGMAS, build, _PRAGMAS)
-        told = (pragmas.complaint(name, value) for name, value in accepted.values.items())
+        told = (sqlite.complaint(name, value) for name, value in accepted.values.items())
         check_complaints(build, known(told))
-        pragmas.ordered(accepted.values, _DBMS)
+        sqlite.ordered(accepted.values, _DBMS)
         return accepted
 
     def create(self, site: Site, run: Run) -> None:
@@ -67,8 +65,7 @@ class _InSqlite:
         return "".join(f"{name} = {value}\n" for name, value in values)
 
     def options(self, site: Site) -> list[str]:
-        """Return the directory of the databases, with the settings as its query."""
-        settings = pragmas.ordered(without_names(site.settings.values), _DBMS)
+        settings = sqlite.ordered(without_names(site.settings.values), _DBMS)
         set_each = "&".join(f"_pragma={quote(f'{name}({value})')}" for name, value in settings)
         return [
             "--handler=sqlite",
@@ -124,22 +121,6 @@ class _InPostgres:
 
     bytes_per_row = 1370
     """The size in heap and B-trees, of JSONB with the types of the values; measured with 1.18.0."""
-
-    def settings(
-        self,
-        config: str,
-        overrides: Mapping[str, str],
-        side_by_side: int,
-        *,
-        clients: int,
-        memory_bytes: int | None,
-    ) -> Settings:
-        """Return a configuration of Postgres, completed by the version where it has none."""
-        settings = POSTGRES.settings(
-            config, overrides, side_by_side, clients=clients, memory_bytes=memory_bytes
-        )
-        required = {VERSION: _DEFAULT_VERSION, **settings.required}
-        return dataclasses.replace(settings, required=required)
 
     def commit(self, settings: Mapping[str, str]) -> Commit:
         return POSTGRES.commit(settings, None)
@@ -202,8 +183,7 @@ def _beneath(site: Site) -> Site:
 
 
 _SQLITE, _POSTGRES = "sqlite", "postgres"
-_IN_POSTGRES = _InPostgres()
-_BACKENDS: Mapping[str, _InSqlite | _InPostgres] = {_SQLITE: _InSqlite(), _POSTGRES: _IN_POSTGRES}
+_BACKENDS: Mapping[str, _InSqlite | _InPostgres] = {_SQLITE: _InSqlite(), _POSTGRES: _InPostgres()}
 _SCRAM_SINCE = "1.21.0"
 _PASSWORD = "FERRETDB_SETUP_PASSWORD"
 _ERRORS = ("FATAL", "panic:", "ERROR", "ferretdb: error:")
@@ -242,9 +222,11 @@ class FerretDB(DocumentFamily):
     ) -> Settings:
         """Return the settings of the back end; those of Postgres have Postgres' configurations."""
         if engine == _POSTGRES:
-            return _IN_POSTGRES.settings(
+            settings = POSTGRES.settings(
                 config, overrides, side_by_side, clients=clients, memory_bytes=memory_bytes
             )
+            required = {VERSION: _DEFAULT_VERSION, **settings.required}
+            return dataclasses.replace(settings, required=required)
         settings = super().settings(
             config,
             overrides,
@@ -261,7 +243,6 @@ class FerretDB(DocumentFamily):
         return settings
 
     def beneath(self, settings: Settings) -> tuple[str, str] | None:
-        """Return the Postgres that it runs on; none for one over SQLite."""
         version = settings.required.get(VERSION)
         return None if version is None else (POSTGRES.name, version)
 
@@ -272,8 +253,7 @@ class FerretDB(DocumentFamily):
         return _backend(engine).commit(settings)
 
     def render_bytes(self, size: int) -> str:
-        """Write a size as `cache_size` of SQLite has it."""
-        return pragmas.cache_size(size)
+        return sqlite.cache_size(size)
 
     def pool_settings(self, size: int, engine: str | None) -> Mapping[str, str]:
         """Return the size of the cache in the back end; in SQLite each connection has its own."""
@@ -284,7 +264,6 @@ class FerretDB(DocumentFamily):
     def accept_of_server(
         self, build: Build, account: Account, settings: Settings
     ) -> AcceptedSettings:
-        """Let the back end check the settings; only those for Postgres have its version."""
         engine = _POSTGRES if VERSION in settings.required else _SQLITE
         return _backend(engine).accept(build, account, settings)
 
@@ -297,7 +276,6 @@ class FerretDB(DocumentFamily):
         _backend(site.engine).create(site, run)
 
     def configuration(self, site: Site) -> str:
-        """Return that of the back end; FerretDB has its options in its command."""
         return _backend(site.engine).configuration(site)
 
     def server_command(self, site: Site) -> list[str]:
@@ -312,8 +290,10 @@ class FerretDB(DocumentFamily):
             "--debug-addr=-",
             "--telemetry=disable",
             "--log-level=error",
-            *self._credentials(site),
         ]
+        if site.access.password is not None:  # it makes the only user, in the tables' database
+            ferretdb += ["--test-enable-new-auth", f"--setup-database={self.database}"]
+            ferretdb += [f"--setup-username={USER}"]
         return backend.command(site, ferretdb)
 
     def programs(self, site: Site) -> Sequence[Path]:
@@ -321,19 +301,6 @@ class FerretDB(DocumentFamily):
 
     def target(self, site: Site) -> Target:
         return msgspec.structs.replace(super().target(site), auth_source=self.database)
-
-    def _credentials(self, site: Site) -> list[str]:
-        """Return the options that make the only user, in the database of the tables.
-
-        The password is in `secret_variables`.
-        """
-        if site.access.password is None:
-            return []
-        return [
-            "--test-enable-new-auth",
-            f"--setup-database={self.database}",
-            f"--setup-username={USER}",
-        ]
 
     def secret_variables(self, site: Site) -> Mapping[str, Secret]:
         password = site.access.password
@@ -345,7 +312,6 @@ class FerretDB(DocumentFamily):
         return errors[-1].strip() if errors else None
 
     def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Gather the statistics of the planner, with a report of sizes; vacuum Postgres' tables."""
         names = ["collStats"]
         if site.engine == _POSTGRES:
             names.append("compact")

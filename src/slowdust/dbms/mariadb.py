@@ -2,25 +2,80 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
 
 from slowdust.builds.model import Build
+from slowdust.dbms import reserved
 from slowdust.dbms.access import Auth
-from slowdust.dbms.by_url import MARIADB
-from slowdust.dbms.mysqld.family import MysqldFamily
-from slowdust.dbms.mysqld.layout import version_of
-from slowdust.dbms.mysqld.sql import MARIADB as SQL
-from slowdust.dbms.site import Site
+from slowdust.dbms.family import Site
+from slowdust.dbms.mysql import SQL, MysqldFamily, mysqld_by_url
+from slowdust.dbms.mysqld.settings import version_of
+from slowdust.sql import (
+    IVFFLAT,
+    VECTOR,
+    Encoding,
+    IndexOptions,
+    VectorIndexes,
+    index_name,
+)
+from slowdust.versions import version_order
 
 _GLOBAL_PRIV_SINCE = (10, 4, 0)
+
+
+class VectorsOfMariadb(VectorIndexes):
+    """MariaDB, whose tables have VECTOR INDEX since 11.7."""
+
+    encoding: Encoding = "bytes"
+    cannot: ClassVar = {IVFFLAT: "MariaDB has no IVFFlat"}
+    _FUNCTIONS: ClassVar = {"l2": "VEC_DISTANCE_EUCLIDEAN", "cosine": "VEC_DISTANCE_COSINE"}
+    _DISTANCES: ClassVar = {"l2": "euclidean", "cosine": "cosine"}
+    _SINCE = "11.7"
+
+    def distance(self, metric: str, vector: str) -> str:
+        """Return the function that the index knows by its name."""
+        return f"{self._FUNCTIONS[metric]}({VECTOR}, {vector})"
+
+    def create(self, kind: str, table: str, options: IndexOptions) -> str:
+        name = index_name(kind, table)
+        distance = self._DISTANCES[options.metric]
+        return f"CREATE VECTOR INDEX {name} ON {table} ({VECTOR}) M={options.m} DISTANCE={distance}"
+
+    def drop(self, kind: str, table: str) -> str:
+        return f"DROP INDEX {index_name(kind, table)} ON {table}"
+
+    def session(self, kind: str, effort: int) -> list[str]:
+        return [f"SET SESSION mhnsw_ef_search = {effort}"]
+
+    def index_bytes(self, kind: str, table: str) -> str:
+        return (
+            "SELECT SUM(FILE_SIZE) FROM information_schema.INNODB_SYS_TABLESPACES "
+            f"WHERE NAME LIKE CONCAT(DATABASE(), '/{table}#i#%')"
+        )
+
+    def refusal(
+        self, version: str | None, root: Path | None, engine: str | None, metric: str
+    ) -> str | None:
+        if version and version_order(version) < version_order(self._SINCE):
+            return f"MariaDB {version} has no vector indexes: they came with {self._SINCE}"
+        if engine not in (None, "innodb"):
+            return f"vector indexes of MariaDB need InnoDB, not {engine}"
+        if metric not in self._FUNCTIONS:
+            return f"MariaDB has no vector index for the metric {metric}"
+        return None
 
 
 class Mariadb(MysqldFamily):
     """MariaDB."""
 
     name = "mariadb"
-    sql = SQL
-    by_url = MARIADB
+    sql = dataclasses.replace(
+        SQL, reserved=reserved.MARIADB, like="mysql", vectors=VectorsOfMariadb()
+    )
+    by_url = mysqld_by_url("mariadb")
     creates_users_since = (10, 1, 3)
     # Under valgrind a thread that waits for io_uring keeps all others from running, and there are
     # no addresses for the 8 TiB that newer versions reserve for a buffer pool that may grow.

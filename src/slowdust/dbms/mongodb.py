@@ -1,6 +1,7 @@
 """MongoDB, 3.6 and newer: its server mongod, and Percona Server for MongoDB.
 
-The storage engine is a setting of the server, which all its collections have.
+The storage engine is a setting of the server, which all its collections have. The fields of replies
+are those of MongoDB's manual; one that a version lacks is absent.
 """
 
 from __future__ import annotations
@@ -9,33 +10,168 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from slowdust.accounts import Account, server_account
+from slowdust.builds.fingerprint import query_server
 from slowdust.builds.model import Build
-from slowdust.dbms.access import Auth, Listen, Target
-from slowdust.dbms.documents import ADMIN, DocumentFamily, command
-from slowdust.dbms.family import Commit, Facts, Sizes
-from slowdust.dbms.mongod import options, status
-from slowdust.dbms.mongod.by_url import by_url
+from slowdust.dbms import mongod_settings
+from slowdust.dbms.access import Auth, Listen, Target, Verify
+from slowdust.dbms.by_url import PREFIX, ByUrl, Dialect, Introduction
+from slowdust.dbms.documents import ADMIN, DocumentFamily, command, number_at, reply
+from slowdust.dbms.family import Commit, Facts, Run, Served, Site, Sizes
 from slowdust.dbms.settings import (
     AcceptedSettings,
     InForce,
     Settings,
     check_nothing_created,
     number,
-    query_server,
+    same_value,
 )
-from slowdust.dbms.site import Run, Served, Site
-from slowdust.dbms.stages import Query, Stage, Statements
+from slowdust.dbms.stages import Query, Row, Stage, Statements
 from slowdust.directories import files_below
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.units import Second
+from slowdust.store.preparation import SERVER
+from slowdust.units import Second, known, present
+
+STATUS = command("serverStatus", ADMIN)
+FACTS = (command("dbStats"), STATUS)
+_CACHE_SECTIONS = ("wiredTiger", "inMemory")
+"""Sections of the status that may have the cache, by engine."""
+_COUNTED: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "keys_examined": (("queryExecutor", "scanned"),),
+    "documents_examined": (("queryExecutor", "scannedObjects"),),
+    "documents_written": (
+        ("document", "inserted"),
+        ("document", "updated"),
+        ("document", "deleted"),
+    ),
+}
+"""Quantity -> the fields below `metrics` that it is the sum of."""
+
+
+def read_facts(answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
+    stats, status = map(reply, answers)
+    facts = present(
+        documents=number_at(stats, "objects"),
+        dirty_bytes=_cache(status, "tracked dirty bytes in the cache"),
+    )
+    return {SERVER: facts}
+
+
+def read_counters(answers: Sequence[Sequence[Row]]) -> dict[str, float]:
+    status = reply(answers[0])
+    totals = {}
+    for name, fields in _COUNTED.items():
+        parts = known(number_at(status, "metrics", *field) for field in fields)
+        if len(parts) == len(fields):
+            totals[name] = sum(parts)
+    pages = _cache(status, "pages requested from the cache")
+    return totals if pages is None else {**totals, "page_requests": pages}
+
+
+def read_cache_size(answers: Sequence[Sequence[Row]]) -> int | None:
+    size = _cache(reply(answers[0]), "maximum bytes configured")
+    return None if size is None else int(size)
+
+
+def _cache(status: Mapping[str, Any], field: str) -> float | None:
+    sizes = (number_at(status, section, "cache", field) for section in _CACHE_SECTIONS)
+    return next(iter(known(sizes)), None)
+
+
+def _at(document: object, path: Sequence[str]) -> str | None:
+    for key in path:
+        document = document.get(key) if isinstance(document, dict) else None
+    if document is None or isinstance(document, dict):
+        return None
+    return str(document).lower() if isinstance(document, bool) else str(document)
+
+
+_OF_THE_SERVER = "system."
+"""The beginning of the names of collections that a server makes itself."""
+_UNAUTHORIZED, _AUTHENTICATION_FAILED = "mongodb/13", "mongodb/18"
+
+
+def _introduction(database: str) -> Query[Introduction]:
+    def read(answers: Sequence[Sequence[Row]]) -> Introduction:
+        build, collections = map(reply, answers)
+        names = sorted(str(each["name"]) for each in collections["cursor"]["firstBatch"])
+        foreign = [f"{database}.{name}" for name in names if not name.startswith(_OF_THE_SERVER)]
+        return Introduction(
+            version=str(build["version"]),
+            product=_product(build),
+            foreign_tables=[] if database.startswith(PREFIX) else foreign,
+        )
+
+    collections = command("listCollections", nameOnly=True, authorizedCollections=True)
+    return Query((command("buildInfo", ADMIN), collections), read)
+
 
 _WIREDTIGER, _MMAPV1, _INMEMORY = "wiredtiger", "mmapv1", "inmemory"
 _NAMES = {_WIREDTIGER: "wiredTiger", _MMAPV1: "mmapv1", _INMEMORY: "inMemory"}
 """Engine -> its name for the server."""
+_ENGINES = {name: engine for engine, name in _NAMES.items()}
+
+
+def _read_engine(answers: Sequence[Sequence[Row]]) -> str | None:
+    engine = reply(answers[0]).get("storageEngine")
+    return _ENGINES.get(str(engine.get("name"))) if isinstance(engine, dict) else None
+
+
+def _drop(schema: str) -> list[str]:
+    return [command("dropDatabase", schema)]
+
+
+def _product(build: Mapping[str, Any]) -> str:
+    ferretdb = build.get("ferretdbVersion")
+    if ferretdb is not None:
+        return f"FerretDB {str(ferretdb).removeprefix('v')}"
+    return "Percona Server for MongoDB" if "psmdbVersion" in build else "MongoDB"
+
+
+_SHOWN_SETTINGS = """
+net.compression.compressors net.maxIncomingConnections operationProfiling.mode
+replication.replSetName security.authorization setParameter.wiredTigerEngineRuntimeConfig
+sharding.clusterRole storage.directoryPerDB storage.engine
+storage.inMemory.engineConfig.inMemorySizeGB storage.journal.commitIntervalMs
+storage.journal.enabled storage.syncPeriodSecs storage.wiredTiger.collectionConfig.blockCompressor
+storage.wiredTiger.engineConfig.cacheSizeGB storage.wiredTiger.engineConfig.configString
+storage.wiredTiger.engineConfig.journalCompressor storage.wiredTiger.indexConfig.prefixCompression
+"""
+BY_URL = ByUrl(
+    schemes=("mongodb",),
+    several_hosts_schemes=("mongodb+srv",),
+    port=27017,
+    database=ADMIN,
+    password_variable="MONGODB_PASSWORD",
+    password_states=frozenset({_AUTHENTICATION_FAILED}),
+    unproven_states=frozenset({_UNAUTHORIZED}),
+    tls_option="tls",
+    tls_words={"true": Verify.IDENTITY, "false": None},
+    laxer_options={
+        "tlsAllowInvalidHostnames": Verify.AUTHORITY,
+        "tlsAllowInvalidCertificates": Verify.NOTHING,
+    },
+    file_options=("tlsCAFile", "tlsCertificateKeyFile", "tlsCertificateKeyFile"),
+    auth_source_option="authSource",
+    fixed_options={"directConnection": "true"},
+    not_in_names='/\\. "$',
+    settings=tuple(_SHOWN_SETTINGS.split()),
+    # A replica set has a default of its own for what writes wait for.
+    settings_tell_commits=False,
+    dialect=Dialect(
+        introduction=_introduction,
+        create=_drop,  # a database comes into being with its collections
+        drop=_drop,
+        schema_is_database=True,
+        table="collection",
+        engine=Query((STATUS,), _read_engine),
+    ),
+)
+"""The options are those of MongoDB's connection strings."""
 _MMAPV1_UNTIL = (4, 2)
 _SCRAM_SINCE = (4, 0)
 _OWN_USER, _USERS_DATABASE = "__system", "local"
@@ -44,9 +180,7 @@ _OPTION_OF_INMEMORY = "--inMemorySizeGB"
 _BYTES_PER_ROW = 300
 """Added up from the fields of a document and of its entries in indexes, not measured."""
 _SMALLEST_CACHE_GB = 0.25
-"""The smallest that the server takes."""
 _SYNC_PERIOD: Second = 60.0
-"""The server's default."""
 _SOON: Second = 600.0
 _CHECKPOINT = Statements((command("fsync", ADMIN),))
 """A command that returns when all pages are written: with WiredTiger, when a checkpoint is done."""
@@ -62,11 +196,10 @@ class Mongodb(DocumentFamily):
     name = "mongodb"
     engines = tuple(_NAMES)
     volatile_engines = frozenset({_INMEMORY})
-    by_url = by_url(_NAMES)
-    background_settings = (options.SYNC_PERIOD,)
+    by_url = BY_URL
+    background_settings = (mongod_settings.SYNC_PERIOD,)
 
     def choose_engine(self, build: Build, wanted: str | None) -> str | None:
-        """Refuse builds with which the driver cannot speak, then choose among the engines."""
         reason = why_unusable(build.facts.version)
         if reason is not None:
             raise UsageError(reason)
@@ -87,15 +220,13 @@ class Mongodb(DocumentFamily):
         return None
 
     def bytes_per_row(self, engine: str | None) -> int:
-        """Return the bytes of documents without compression."""
         return _BYTES_PER_ROW
 
     def commit(self, settings: Mapping[str, str], engine: str | None) -> Commit | None:
-        """Return whether each write asks to wait for the journal."""
         if engine == _INMEMORY:
             return None
-        waits = options.journaled(settings)
-        return Commit(waits, f"{options.JOURNALED}={'true' if waits else 'false'}")
+        waits = mongod_settings.journaled(settings)
+        return Commit(waits, f"{mongod_settings.JOURNALED}={'true' if waits else 'false'}")
 
     def render_bytes(self, size: int) -> str:
         """Write a size in gigabytes, of which the server takes fractions."""
@@ -105,9 +236,8 @@ class Mongodb(DocumentFamily):
     def accept_of_server(
         self, build: Build, account: Account, settings: Settings
     ) -> AcceptedSettings:
-        """Ask the server, which checks its settings before it looks for its data."""
         check_nothing_created(self.name, settings)
-        return options.accepted_settings(build, account, settings)
+        return mongod_settings.accepted_settings(build, account, settings)
 
     def pool_settings(self, size: int, engine: str | None) -> Mapping[str, str]:
         """Return the size of the cache of WiredTiger, the engine that has one beside its data."""
@@ -131,7 +261,7 @@ class Mongodb(DocumentFamily):
             site.account.make_file(_key_file(site), site.access.password.reveal().encode())
 
     def configuration(self, site: Site) -> str:
-        return options.configuration_text(site.settings.values)
+        return mongod_settings.configuration_text(site.settings.values)
 
     def server_command(self, site: Site) -> list[str]:
         """Return the command of the server, which stays in the foreground."""
@@ -141,13 +271,14 @@ class Mongodb(DocumentFamily):
             f"--config={site.config_file}",
             f"--dbpath={site.data_dir}",
             f"--storageEngine={_NAMES[site.engine or _WIREDTIGER]}",
-            *options.listening(site.socket_dir, site.port, "127.0.0.1" if loopback else None),
+            *mongod_settings.listening(
+                site.socket_dir, site.port, "127.0.0.1" if loopback else None
+            ),
             *_credentials(site),
         ]
 
     def target(self, site: Site) -> Target:
-        """Return the address, and whether writes wait."""
-        journaled = options.journaled(site.settings.values)
+        journaled = mongod_settings.journaled(site.settings.values)
         target = msgspec.structs.replace(super().target(site), journaled=journaled)
         if site.access.password is None:
             return target
@@ -155,15 +286,14 @@ class Mongodb(DocumentFamily):
 
     def error_line(self, log: Sequence[str]) -> str | None:
         """Return the first error, since the later ones follow from it."""
-        return options.first_error(log)
+        return mongod_settings.first_error(log)
 
     def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Write what is only in memory; there are no statistics of the planner."""
         return [] if site.engine == _INMEMORY else [_CHECKPOINT]
 
     def after_step(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Do the checkpoint that the server would soon do by itself."""
-        period = number(site.settings.values.get(options.SYNC_PERIOD, ""), {})
+        period = number(site.settings.values.get(mongod_settings.SYNC_PERIOD, ""), {})
         comes_soon = (_SYNC_PERIOD if period is None else period) <= _SOON
         return self.after_load(site, tables) if comes_soon else []
 
@@ -174,24 +304,33 @@ class Mongodb(DocumentFamily):
         return [] if site.files is None else files_below(site.files, "**/*.wt")
 
     def sizes(self, site: Served, tables: Sequence[str]) -> Query[Sizes]:
-        """Write what is only in memory: the sizes are those of the files."""
         written = tuple(self.after_load(site, tables))
         return dataclasses.replace(super().sizes(site, tables), before=written)
 
     def facts(self, site: Served) -> Query[Facts]:
-        return Query(status.FACTS, status.read_facts)
+        return Query(FACTS, read_facts)
 
     def counters(self, site: Served) -> Query[dict[str, float]]:
-        return Query((status.STATUS,), status.read_counters)
+        return Query((STATUS,), read_counters)
 
     def settings_in_force(self, site: Served) -> Query[dict[str, InForce]]:
-        return status.settings(options.of_server(site.settings.values))
+        given = mongod_settings.of_server(site.settings.values)
+
+        def read(answers: Sequence[Sequence[Row]]) -> dict[str, InForce]:
+            parsed = reply(answers[0]).get("parsed")
+            in_force = {}
+            for name, wanted in given.items():
+                if (has := _at(parsed, name.split("."))) is not None:
+                    is_same = same_value(wanted, has, {})
+                    in_force[name] = InForce(has, wanted == has if is_same is None else is_same)
+            return in_force
+
+        return Query((command("getCmdLineOpts", ADMIN),), read)
 
     def buffer_pool(self, site: Served) -> Query[int | None] | None:
-        """Ask for the size of the cache; mmapv1 has that of the operating system alone."""
         if site.engine == _MMAPV1:
             return None
-        return Query((status.STATUS,), status.read_cache_size)
+        return Query((STATUS,), read_cache_size)
 
 
 FAMILY = Mongodb()
@@ -202,7 +341,6 @@ def _key_file(site: Site) -> Path:
 
 
 def _credentials(site: Site) -> list[str]:
-    """Return the options by which the server asks for a password."""
     if site.access.password is None:
         return []
     # While there are no users, whoever comes from this machine could make one.

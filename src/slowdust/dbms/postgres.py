@@ -1,4 +1,7 @@
-"""PostgreSQL, 10 and newer."""
+"""PostgreSQL, 10 and newer: its settings, its maintenance, and what it reports.
+
+Waits are samples of `pg_stat_activity`, with the blocking processes.
+"""
 
 from __future__ import annotations
 
@@ -8,32 +11,185 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from slowdust.accounts import Account
+from slowdust.builds.fingerprint import query_server
 from slowdust.builds.model import Build
 from slowdust.dbms.access import USER, Auth
-from slowdust.dbms.by_url import POSTGRES
-from slowdust.dbms.family import Commit, Facts, Shutdown, Sizes
-from slowdust.dbms.postgres_protocol import PostgresProtocol
-from slowdust.dbms.postmaster import waits
-from slowdust.dbms.postmaster.settings_check import (
-    accepted_settings,
-    configuration_text,
-    quoted,
-    why_without_tls,
+from slowdust.dbms.family import Commit, Facts, Run, Served, Shutdown, Site, Sizes
+from slowdust.dbms.postgres_protocol import BY_URL, PostgresProtocol
+from slowdust.dbms.settings import AcceptedSettings, Settings, check_complaints
+from slowdust.dbms.stages import (
+    Query,
+    Row,
+    SampledWaits,
+    SessionSample,
+    Stage,
+    Statements,
+    Waits,
+    WaitUntil,
+    integer,
 )
-from slowdust.dbms.settings import AcceptedSettings, Settings
-from slowdust.dbms.site import Run, Served, Site
-from slowdust.dbms.stages import Query, Row, Stage, Statements, WaitUntil, integer
-from slowdust.dbms.waits import Waits
 from slowdust.directories import AccountDirectory, files_below
-from slowdust.errors import SlowdustError
-from slowdust.secret import Secret
+from slowdust.errors import SlowdustError, UsageError
 from slowdust.store.preparation import LOG_BYTES, SERVER
+from slowdust.store.waits import WaitKind
+from slowdust.temporary import ENTERABLE, temporary_folder
 from slowdust.units import Second
+
+_STATEMENT = (
+    "WITH look AS (SELECT random() < 0.05 AS for_blockers) "
+    "SELECT extract(epoch FROM clock_timestamp()), pid, state, wait_event_type, wait_event, "
+    "CASE WHEN for_blockers AND wait_event_type = 'Lock' "
+    "THEN array_to_string(pg_blocking_pids(pid), ',') END FROM pg_stat_activity CROSS JOIN look "
+    "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+)
+"""Shows all sessions but its own, and in one sample of twenty what blocks those that wait for a
+lock: `pg_blocking_pids` holds all locks of the lock manager, for which others then wait."""
+_CLIENT = "Client/ClientRead"
+_KINDS: dict[str, WaitKind] = {
+    "Lock": "lock",
+    "LWLock": "latch",
+    "BufferPin": "latch",
+    "Buffer": "latch",
+    "IO": "io",
+    "Client": "client",
+}
+"""Type of a wait event (PostgreSQL manual, "Wait Events") -> its kind."""
+_OTHER_KINDS: dict[str, WaitKind] = {
+    # A session waits for the one that writes and flushes the log for both.
+    "LWLock/WALWrite": "commit",
+    "Timeout/SpinDelay": "latch",
+}
+
+
+def _read(answers: Sequence[Sequence[Row]]) -> list[SessionSample]:
+    """Read the sessions; one that has nothing to do waits for its client."""
+    samples = []
+    for at, process, state, kind_of_event, name, blockers in answers[0]:
+        event = None if kind_of_event is None else name_of(kind_of_event, str(name))
+        if state != "active":
+            event = _CLIENT
+        samples.append(
+            SessionSample(
+                at=float(at or 0),
+                process=int(process or 0),
+                event=event,
+                kind=None if event is None else kind_of(event),
+                blockers=tuple(int(pid) for pid in (blockers or "").split(",") if pid),
+            )
+        )
+    return samples
+
+
+def name_of(kind: str, name: str) -> str:
+    """Return the name that PostgreSQL 17 gives an event, so that versions can be compared.
+
+    IO/WALSync became IO/WalSync in 17; the locks LWLock/WALWriteLock and LWLock/buffer_content
+    became LWLock/WALWrite and LWLock/BufferContent in 13.
+    """
+    if kind == "IO" and name.startswith("WAL"):
+        name = f"Wal{name[3:]}"
+    elif kind == "LWLock" and name.islower():
+        name = "".join(part.capitalize() for part in name.split("_"))
+    elif kind == "LWLock":
+        name = name.removesuffix("Lock")
+    return f"{kind}/{name}"
+
+
+def kind_of(event: str) -> WaitKind:
+    if event in _OTHER_KINDS:
+        return _OTHER_KINDS[event]
+    kind = _KINDS.get(event.partition("/")[0], "other")
+    return "sync" if kind == "io" and event.endswith("Sync") else kind
+
+
+WAITS = SampledWaits("pg_stat_activity", Query((_STATEMENT,), _read))
+
+
+_RESERVED = """
+config_file data_directory external_pid_file hba_file ident_file listen_addresses log_destination
+logging_collector port unix_socket_directories
+"""
+_RESERVED_SETTINGS = frozenset(_RESERVED.split())
+"""Settings by which Slowdust finds, watches and removes an instance."""
+_ORDERS = ("include", "include_dir", "include_if_exists")
+"""Orders to read other files, which a configuration file may have among its settings."""
+
+
+def accepted_settings(build: Build, account: Account, settings: Settings) -> AcceptedSettings:
+    """Ask the server, which checks a configuration without starting.
+
+    Raises UsageError for a setting that it does not know or a value that it refuses.
+    """
+    settings.check_not_reserved(_RESERVED_SETTINGS)
+    for name in sorted({*_ORDERS} & {*settings.required, *settings.optional}):
+        raise UsageError(f"{name} is no setting: a configuration names its settings itself")
+    for name in settings.create.keys() - {"data_checksums"}:
+        raise UsageError(f"[create] of postgres can only have data_checksums, not {name!r}")
+    given = {**settings.optional, **settings.required}
+    complaints = _configuration_complaints(build, account, given)
+    pattern = re.compile(r'unrecognized configuration parameter "([^"]+)"')
+    unknown = {match.group(1) for line in complaints if (match := pattern.search(line))}
+    if not unknown:
+        check_complaints(build, complaints)
+        return AcceptedSettings(given, (), settings.create)
+    described = _described_settings(build, account) if unknown & settings.required.keys() else []
+    accepted = settings.among(given.keys() - unknown, build, described)
+    check_complaints(build, _configuration_complaints(build, account, accepted.values))
+    return accepted
+
+
+def why_without_tls(build: Build, account: Account) -> str | None:
+    """Say why the server encrypts no connections; None where it does."""
+    complaints = _configuration_complaints(build, account, {"ssl": "on"})
+    return "; ".join(complaints) or None
+
+
+def configuration_text(values: Mapping[str, str]) -> str:
+    """Write a configuration file; raise UsageError for a name or value that cannot be written."""
+    lines = []
+    for name, value in sorted(values.items()):
+        if not re.fullmatch(r"[A-Za-z_][\w.$]*", name) or "\n" in value or "\0" in value:
+            raise UsageError(f"{name!r} = {value!r} cannot be a setting of postgres")
+        lines.append(f"{name} = {quoted(value)}\n")
+    return "".join(lines)
+
+
+def quoted(value: str) -> str:
+    text = value.replace("\\", "\\\\").replace("'", "''")
+    return f"'{text}'"
+
+
+def _configuration_complaints(
+    build: Build, account: Account, values: Mapping[str, str]
+) -> list[str]:
+    """Return the server's complaints about a configuration; empty when it accepts the values.
+
+    `-C` prints one setting: for that the server reads and checks the whole configuration, and needs
+    no data directory. Unlike `--describe-config` it also knows the hidden settings.
+    """
+    with temporary_folder(account.temporary_root(), ENTERABLE) as folder:
+        (folder / "postgresql.conf").write_text(configuration_text(values), encoding="utf-8")
+        (folder / "postgresql.conf").chmod(0o644)
+        done = query_server(build, account, ["-D", str(folder), "-C", "work_mem"])
+    if done.returncode == 0:
+        return []
+    lines = [line.partition(":  ")[2] or line for line in done.stderr.splitlines() if line.strip()]
+    complaints = [
+        re.sub(r' in file ".*" line \d+$', "", line)
+        for line in lines
+        if not line.startswith(("skipping missing", "configuration file"))
+    ]
+    return complaints or [f"exit code {done.returncode}"]
+
+
+def _described_settings(build: Build, account: Account) -> list[str]:
+    described = query_server(build, account, ["--describe-config"]).stdout.splitlines()
+    return [line.partition("\t")[0] for line in described]
+
 
 _STATUS_LINE = 7
 """The line of postmaster.pid, counted from 0, that has the server's state since version 10."""
 _LONGEST_STATUS = 4096
-"""Bytes of postmaster.pid that are read."""
 _OFF = frozenset({"0", "of", "off", "f", "fa", "fal", "fals", "false", "n", "no"})
 """Words for false; PostgreSQL also takes every unambiguous beginning of one."""
 _AUTH_METHODS = {Auth.TRUST: "trust", Auth.MD5: "md5", Auth.SCRAM: "scram-sha-256"}
@@ -109,7 +265,6 @@ _FACTS = (
     "AND n.nspname NOT LIKE 'pg\\_%'",
     "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), redo_lsn) FROM pg_control_checkpoint()",
 )
-"""The statements whose answers `_read_facts` reads."""
 _OF_TABLE = ("pages", "pages_not_all_visible", "rows", "dead_rows")
 
 _COUNTERS = (
@@ -117,12 +272,10 @@ _COUNTERS = (
     "(SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_user_tables), "
     "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0') FROM pg_statio_user_tables"
 )
-"""The statement whose answer `_read_counters` reads."""
 _COUNTED = ("heap_blocks", "index_blocks", "rows_fetched", LOG_BYTES)
 
 
 def _read_facts(answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
-    """Read the answers to `_FACTS`."""
     relations, ((checkpoint_age,),) = answers
     facts: dict[str, dict[str, float]] = {}
     for name, table, pages, *of_table, height in relations:
@@ -139,7 +292,6 @@ def _read_facts(answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]
 
 
 def _read_counters(answers: Sequence[Sequence[Row]]) -> dict[str, float]:
-    """Read the answer to `_COUNTERS`: totals since the server's statistics began."""
     ((row,),) = answers
     return {
         name: float(value) for name, value in zip(_COUNTED, row, strict=True) if value is not None
@@ -150,7 +302,7 @@ class Postgres(PostgresProtocol):
     """PostgreSQL: the postmaster, VACUUM, checkpoints, and facts about its files."""
 
     name = "postgres"
-    by_url = POSTGRES
+    by_url = BY_URL
     # Autovacuum goes by the clock: under valgrind it would come between other operations each time.
     options_when_counted: tuple[str, ...] = ("-c", "autovacuum=off")
     connections_setting = "max_connections"
@@ -170,7 +322,6 @@ class Postgres(PostgresProtocol):
         return _BYTES_PER_ROW
 
     def commit(self, settings: Mapping[str, str], engine: str | None) -> Commit:
-        """Return whether a commit waits until its WAL is on disk."""
         for name in ("fsync", "synchronous_commit"):
             if settings.get(name, "on").lower() in _OFF:
                 return Commit(waits_for_disk=False, setting=f"{name}=off")
@@ -180,7 +331,6 @@ class Postgres(PostgresProtocol):
         return {"shared_buffers": self.render_bytes(size)}
 
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
-        """Ask the server, which checks a configuration without starting."""
         return accepted_settings(build, account, settings)
 
     def auths(self, build: Build) -> Sequence[Auth]:
@@ -209,7 +359,12 @@ class Postgres(PostgresProtocol):
         if password is None:
             run(command)
         else:
-            _run_with_password(password, site, command, run)
+            file = site.config_file.with_name("password")
+            try:
+                site.account.make_file(file, f"{password.reveal()}\n".encode())
+                run([*command, f"--pwfile={file}"])
+            finally:
+                file.unlink(missing_ok=True)
 
     def configuration(self, site: Site) -> str:
         """Return an include of the file that initdb wrote for this machine, then our settings."""
@@ -249,7 +404,6 @@ class Postgres(PostgresProtocol):
         return next(iter([*panics[:1], *fatals[-1:]]), None)
 
     def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Build the visibility map and the statistics of the loaded rows."""
         return _vacuum("ANALYZE", tables)
 
     def after_writes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
@@ -259,7 +413,6 @@ class Postgres(PostgresProtocol):
         return _vacuum("ANALYZE, INDEX_CLEANUP ON", tables)
 
     def after_step(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Vacuum where autovacuum is on, so that it finds nothing to do afterwards."""
         if site.settings.values.get("autovacuum", "on").lower() in _OFF:
             return []
         return _vacuum_of("ANALYZE", tables)
@@ -283,7 +436,7 @@ class Postgres(PostgresProtocol):
         return Query((_COUNTERS,), _read_counters, _reported(site))
 
     def waits(self, site: Served) -> Sequence[Waits]:
-        return (waits.WAITS,)
+        return (WAITS,)
 
     def buffer_pool(self, site: Served) -> Query[int | None]:
         return Query(("SELECT pg_size_bytes(current_setting('shared_buffers'))",), integer)
@@ -327,14 +480,3 @@ def _vacuum_of(options: str, tables: Sequence[str]) -> list[Stage]:
 def _messages_of(severity: str, log: Sequence[str]) -> list[str]:
     parts = (line.partition(f"{severity}:  ") for line in log)
     return [f"{severity}: {message}" for _, separator, message in parts if separator]
-
-
-def _run_with_password(
-    password: Secret, site: Site, command: Sequence[str | Path], run: Run
-) -> None:
-    file = site.config_file.with_name("password")
-    try:
-        site.account.make_file(file, f"{password.reveal()}\n".encode())
-        run([*command, f"--pwfile={file}"])
-    finally:
-        file.unlink(missing_ok=True)

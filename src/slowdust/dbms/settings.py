@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import subprocess
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -21,9 +20,8 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from slowdust.accounts import Account
 from slowdust.builds.model import Build
-from slowdust.errors import SlowdustError, UsageError
+from slowdust.errors import UsageError
 from slowdust.units import parse_size
 from slowdust.user_text import read_user_text
 from slowdust.wording import guess, nearest
@@ -65,7 +63,6 @@ class Share(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
                 raise ValueError(f"multiple_of has {granule}: write sizes above 0")
 
     def bytes_of(self, memory_bytes: int) -> int:
-        """Return the size, with `memory_bytes` for one contender."""
         size = int(self.share * memory_bytes)
         if self.max is not None:
             size = min(size, _bytes(self.max))
@@ -138,7 +135,6 @@ class Settings:
     """The settings that a server should have, with sizes for one machine."""
 
     config: str
-    """The name of the configuration."""
     required: Mapping[str, str]
     optional: Mapping[str, str]
     create: Mapping[str, bool]
@@ -237,7 +233,6 @@ def size_config(
 
 
 def override(settings: Settings, overrides: Mapping[str, str]) -> Settings:
-    """Return the settings with some values added or replaced, all of them required."""
     return dataclasses.replace(
         settings,
         required={**settings.required, **overrides},
@@ -279,30 +274,13 @@ class UnknownSettingError(UsageError):
         self.setting = setting
 
 
-def query_server(
-    build: Build,
-    account: Account,
-    arguments: Sequence[str],
-    text: str | None = None,
-    environment: Mapping[str, str] | None = None,
-) -> subprocess.CompletedProcess[str]:
-    """Run the server with arguments that make it print something and end."""
-    try:
-        command = [*build.command(build.server), *arguments]
-        return account.run(command, text=text, environment=environment)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise SlowdustError(f"cannot read the settings of {build.server}: {error}") from error
-
-
 def check_complaints(build: Build, complaints: Sequence[str]) -> None:
-    """Raise UsageError for the server's complaints about values, if there are any."""
     if complaints:
         reasons = "; ".join(complaints)
         raise UsageError(f"{build.dbms} {build.facts.version} refuses the settings: {reasons}")
 
 
 def check_nothing_created(dbms: str, settings: Settings) -> None:
-    """Raise UsageError for an entry of `[create]` of a DBMS that has nothing to choose there."""
     for name in settings.create:
         raise UsageError(f"[create] of {dbms} has nothing to choose: leave out {name!r}")
 
@@ -341,6 +319,16 @@ def truth(text: str) -> bool | None:
     """Return what a word, or 0 or 1, says; None for any other value."""
     word = text.strip().lower()
     return True if word in _TRUE else False if word in _FALSE else None
+
+
+def same_value(given: str, has: str, units: Mapping[str, float]) -> bool | None:
+    """Return whether two numbers, or two truths, are the same; None where either is none."""
+    wanted, value = number(given, units), number(has, units)
+    if wanted is not None and value is not None:
+        return same_number(wanted, value)
+    if truth(given) is not None and truth(has) is not None:
+        return truth(given) == truth(has)
+    return None
 
 
 def same_number(value: float, other: float) -> bool:

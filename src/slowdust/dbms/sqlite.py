@@ -6,30 +6,103 @@ executes the statements of all clients in its own threads.
 
 from __future__ import annotations
 
-import subprocess
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from slowdust.accounts import Account
+from slowdust.accounts import Account, Finished
+from slowdust.builds.fingerprint import query_server
 from slowdust.builds.model import Build
-from slowdust.dbms import pragmas, reserved
+from slowdust.dbms import reserved
 from slowdust.dbms.access import Access, Auth, Listen
-from slowdust.dbms.family import Commit, Facts, Family, Sizes
+from slowdust.dbms.family import Commit, Facts, Family, Run, Served, Site, Sizes
 from slowdust.dbms.settings import (
     AcceptedSettings,
     InForce,
     Settings,
     check_complaints,
     check_nothing_created,
-    query_server,
     unknown_setting,
 )
-from slowdust.dbms.site import Run, Served, Site
 from slowdust.dbms.stages import Query, Row, Stage, Statements, integer
 from slowdust.directories import AccountDirectory, files_below
 from slowdust.errors import UsageError
 from slowdust.sql import Sql
 from slowdust.temporary import ENTERABLE, temporary_folder
+
+_PRAGMAS = """
+analysis_limit auto_vacuum automatic_index cache_size cache_spill cell_size_check
+checkpoint_fullfsync encoding foreign_keys fullfsync journal_mode journal_size_limit locking_mode
+mmap_size page_size read_uncommitted recursive_triggers reverse_unordered_selects secure_delete
+synchronous temp_store threads wal_autocheckpoint
+"""
+KNOWN = tuple(_PRAGMAS.split())
+"""Pragmas that are settings: others read, check or change the database."""
+_FIRST = ("page_size", "auto_vacuum", "encoding", "journal_mode")
+"""Settings that decide about others, or about a database that is still empty, in their order."""
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "synchronous": ("off", "normal", "full", "extra"),
+    "temp_store": ("default", "file", "memory"),
+    "auto_vacuum": ("none", "full", "incremental"),
+}
+"""Setting -> the words for its values 0, 1, ..."""
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    "encoding": ("utf-8", "utf-16", "utf-16le", "utf-16be"),
+    "journal_mode": ("delete", "truncate", "persist", "memory", "wal", "off"),
+    "locking_mode": ("normal", "exclusive"),
+}
+"""Setting -> its values, where they are no numbers."""
+_TRUTHS = {"on": "1", "yes": "1", "true": "1", "off": "0", "no": "0", "false": "0"}
+
+
+def commit(settings: Mapping[str, str], journal_by_default: str) -> Commit:
+    """Return whether a commit waits for the disk: with a write-ahead log from `full` on."""
+    level = number("synchronous", settings.get("synchronous", "full"))
+    journal = settings.get("journal_mode", journal_by_default).lower()
+    needed = 2 if journal == "wal" else 1
+    waits = level.isdigit() and int(level) >= needed and journal not in ("memory", "off")
+    return Commit(waits, f"synchronous={settings.get('synchronous', 'full')}")
+
+
+def cache_size(size: int) -> str:
+    """Write a size in bytes as `cache_size` has it: KiB are negative, pages are positive."""
+    return f"-{max(1, size >> 10)}"
+
+
+def ordered(values: Mapping[str, str], dbms: str) -> list[tuple[str, str]]:
+    """Return settings in the order in which they have to be set.
+
+    Raises UsageError for a value that is neither a word nor a number.
+    """
+    for name, value in values.items():
+        if not re.fullmatch(r"-?\w+(-\w+)*", value, re.ASCII):
+            raise UsageError(f"{name!r} = {value!r} cannot be a setting of {dbms}")
+    return sorted(values.items(), key=lambda item: (_place(item[0]), item[0]))
+
+
+def number(name: str, value: str) -> str:
+    """Return a value as SQLite writes it: most words are numbers."""
+    word = value.lower()
+    if word in _WORDS.get(name, ()):
+        return str(_WORDS[name].index(word))
+    return _TRUTHS.get(word, word)
+
+
+def complaint(name: str, value: str) -> str | None:
+    """Say what is wrong with a value, which SQLite would ignore; None where nothing is."""
+    if name in _NAMES:
+        if value.lower() in _NAMES[name]:
+            return None
+        return f"{name} = {value} (choose {', '.join(_NAMES[name])})"
+    if number(name, value).removeprefix("-").isdigit():
+        return None
+    words = ", ".join(_WORDS.get(name, ()))
+    return f"{name} = {value} ({f'choose {words}' if words else 'a number is needed'})"
+
+
+def _place(name: str) -> int:
+    return _FIRST.index(name) if name in _FIRST else len(_FIRST)
+
 
 _DATABASE = "slowdust.db"
 _READY = "ready"
@@ -81,28 +154,25 @@ class Sqlite(Family):
         return _BYTES_PER_ROW
 
     def commit(self, settings: Mapping[str, str], engine: str | None) -> Commit:
-        """Return whether a commit waits for the disk: with a write-ahead log from `full` on."""
-        return pragmas.commit(settings, journal_by_default="delete")
+        return commit(settings, journal_by_default="delete")
 
     def render_bytes(self, size: int) -> str:
-        """Write a size as `cache_size` has it: KiB are negative, pages are positive."""
-        return pragmas.cache_size(size)
+        return cache_size(size)
 
     def pool_settings(self, size: int, engine: str | None) -> Mapping[str, str]:
-        """Return the size of each connection's cache."""
         return {"cache_size": self.render_bytes(size)}
 
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
         """Ask the library, which says what each setting is after it was set."""
         check_nothing_created(self.name, settings)
         for name in settings.required:
-            if name not in pragmas.KNOWN:
-                raise unknown_setting(build, name, pragmas.KNOWN)
+            if name not in KNOWN:
+                raise unknown_setting(build, name, KNOWN)
         given = {**settings.optional, **settings.required}
-        settings.among({*pragmas.KNOWN, *settings.optional}, build, pragmas.KNOWN)
+        settings.among({*KNOWN, *settings.optional}, build, KNOWN)
         reported = _reported(build, account, given)
         unknown = settings.required.keys() - reported.keys()
-        accepted = settings.among(reported, build, set(pragmas.KNOWN) - unknown)
+        accepted = settings.among(reported, build, set(KNOWN) - unknown)
         check_complaints(
             build,
             [
@@ -130,7 +200,6 @@ class Sqlite(Family):
         """Do nothing: the process makes the database when it is started."""
 
     def configuration(self, site: Site) -> str:
-        """Return a line for each setting, in the order in which they are set."""
         return _lines(site.settings.values)
 
     def server_command(self, site: Site) -> list[str]:
@@ -174,14 +243,12 @@ class Sqlite(Family):
         return Query(("SELECT page_size FROM pragma_page_size",), integer)
 
     def sizes(self, site: Served, tables: Sequence[str]) -> Query[Sizes]:
-        """Move the log into the database, and count its pages."""
         return Query((_SIZES,), _read_sizes, (_checkpoint(),))
 
     def facts(self, site: Served) -> Query[Facts]:
         return Query((_TREES,), _read_trees)
 
     def settings_in_force(self, site: Served) -> Query[dict[str, InForce]]:
-        """Ask the pragmas that were given: one row each, in the order of their names."""
         given = sorted(site.settings.values.items())
 
         def read(answers: Sequence[Sequence[Row]]) -> dict[str, InForce]:
@@ -193,7 +260,6 @@ class Sqlite(Family):
         return Query(("; ".join(f"PRAGMA {name}" for name, _ in given) or "SELECT 1",), read)
 
     def buffer_pool(self, site: Served) -> Query[int | None]:
-        """Ask for the size of one connection's cache."""
         return Query(
             (
                 "SELECT CASE WHEN c.cache_size < 0 THEN -1024 * c.cache_size "
@@ -229,7 +295,7 @@ def _checkpoint() -> Statements:
 
 def _lines(values: Mapping[str, str]) -> str:
     """Write `name = value` lines; raise UsageError for a value that is not a word or a number."""
-    return "".join(f"{name} = {value}\n" for name, value in pragmas.ordered(values, "sqlite"))
+    return "".join(f"{name} = {value}\n" for name, value in ordered(values, "sqlite"))
 
 
 def _reported(build: Build, account: Account, values: Mapping[str, str]) -> dict[str, str]:
@@ -237,7 +303,7 @@ def _reported(build: Build, account: Account, values: Mapping[str, str]) -> dict
     with temporary_folder(account.temporary_root(), ENTERABLE) as folder:
         scratch = folder / "scratch"  # for the database of the question
         account.make_directory(scratch)
-        done: subprocess.CompletedProcess[str] = query_server(
+        done: Finished = query_server(
             build,
             account,
             ["--print-settings"],
@@ -252,4 +318,4 @@ def _reported(build: Build, account: Account, values: Mapping[str, str]) -> dict
 
 
 def _is_same(name: str, given: str, reported: str) -> bool:
-    return pragmas.number(name, given) == pragmas.number(name, reported)
+    return number(name, given) == number(name, reported)

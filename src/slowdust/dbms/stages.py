@@ -1,4 +1,4 @@
-"""What a server is to be told or asked: stages of maintenance, and queries."""
+"""What a server is told or asked: stages of maintenance, queries, and its sessions' waits."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from slowdust.store.waits import Wait, WaitKind, WaitSource
 from slowdust.units import Second
 
 T = TypeVar("T")
 
 Row = Sequence[str | None]
-"""One row of a result, as text."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,6 @@ class WaitUntil:
     """The awaited condition, in words: 'the dirty pages are written'."""
     statement: str
     is_done: Callable[[Sequence[Row]], bool]
-    """The condition on the rows of the statement."""
     limit: Second
     """The longest wait, after which the maintenance continues."""
 
@@ -51,7 +50,6 @@ class WithSettings:
 
 
 Stage = Statements | WaitUntil | WithSettings
-"""Stages run one after the other."""
 
 
 @dataclass(frozen=True)
@@ -69,3 +67,38 @@ def integer(answers: Sequence[Sequence[Row]]) -> int | None:
     """Read the only value of the only answer; None where the server does not tell it."""
     (((value,),),) = answers
     return None if value is None else int(value)
+
+
+@dataclass(frozen=True)
+class TotalledWaits:
+    """Waits that a server adds up itself, since some moment."""
+
+    source: WaitSource
+    totals: Query[list[Wait]]
+    events: Query[list[str]]
+    """The query for the events that the server would tell, were there any."""
+
+
+@dataclass(frozen=True)
+class SessionSample:
+    """What one session did at one moment."""
+
+    at: float
+    process: int
+    event: str | None
+    """The event for which it waited; None where it did not wait."""
+    kind: WaitKind | None
+    blockers: tuple[int, ...] = ()
+    """Processes that hold the lock for which it waited."""
+
+
+@dataclass(frozen=True)
+class SampledWaits:
+    """Waits that are seen in samples."""
+
+    source: WaitSource
+    sessions: Query[list[SessionSample]]
+    """The query, of one statement, for what the sessions of all clients but its own do."""
+
+
+Waits = TotalledWaits | SampledWaits

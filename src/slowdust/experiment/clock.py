@@ -11,13 +11,9 @@ from slowdust.units import Second
 class Clock(Protocol):
     """A clock, as the module `time` is one."""
 
-    def monotonic(self) -> Second:
-        """Return the time since some moment."""
-        ...
+    def monotonic(self) -> Second: ...
 
-    def sleep(self, seconds: Second, /) -> None:
-        """Let time pass."""
-        ...
+    def sleep(self, seconds: Second, /) -> None: ...
 
 
 MACHINE: Clock = time

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
@@ -15,79 +13,23 @@ from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Listen, Target
 from slowdust.dbms.environment import Environment
-from slowdust.dbms.family import Family, Shutdown, Sizes
-from slowdust.dbms.settings import AcceptedSettings, InForce, Settings
-from slowdust.dbms.site import Served
+from slowdust.dbms.family import Family, Sizes
+from slowdust.dbms.settings import InForce, Settings
 from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.remote_server import RemoteServer
 from slowdust.instances.instance import Instance
 from slowdust.instances.programs import InstanceError
 from slowdust.probes import probes_of
-from slowdust.probes.probe import AnyProbe, Subject, Window, attempt
+from slowdust.probes.probe import AnyProbe, Window, attempt
 from slowdust.probes.server.delay import DelayProbe
 from slowdust.probes.server.process import IdleServer, ServerProbe
 from slowdust.remote.url import ServerUrl
 from slowdust.store.manifest import BuildFacts
 from slowdust.units import Second
 
-
-class Server(Protocol):
-    """The server of a contender; what it does not tell is None."""
-
-    @property
-    def site(self) -> Served: ...
-
-    @property
-    def settings(self) -> AcceptedSettings: ...
-
-    @property
-    def subject(self) -> Subject | None:
-        """The processes while it runs, for the probes."""
-        ...
-
-    @property
-    def log_path(self) -> Path | None: ...
-
-    @property
-    def allocator(self) -> str | None: ...
-
-    @property
-    def freezing(self) -> str | None:
-        """How it is made to stand still."""
-        ...
-
-    def target(self) -> Target: ...
-
-    def start(self) -> None:
-        """Start it unless it runs. Raises InstanceError."""
-        ...
-
-    def stop(self, shutdown: Shutdown = Shutdown.ORDERLY) -> None:
-        """Stop it if it runs."""
-        ...
-
-    def alive(self) -> bool: ...
-
-    def check_alive(self) -> None:
-        """Raise InstanceError when it does not run."""
-        ...
-
-    def freeze(self) -> None:
-        """Let it stand still until `thaw`."""
-        ...
-
-    def thaw(self) -> None: ...
-
-    def log_tail(self, lines: int) -> Sequence[str]:
-        """Return the last lines of its log since the last start."""
-        ...
-
-    def remove(self) -> None:
-        """Delete everything that it stored for Slowdust; a second call does nothing."""
-        ...
-
-
+Server = Instance | RemoteServer
+"""The server of a contender; what it does not tell is None."""
 NOT_ASKED = "no test asks for encryption"
 """Why the server of an experiment without such tests encrypts no connections."""
 _LOG_LINES = 8
@@ -153,7 +95,6 @@ class RunningContender:
 
     @property
     def name(self) -> str:
-        """The contender's name in reports and records."""
         return self.resolved.name
 
     @property
@@ -178,7 +119,6 @@ class RunningContender:
 
     @property
     def build_facts(self) -> BuildFacts:
-        """The provenance and version of its server."""
         if self.resolved.build is not None:
             return self.resolved.build.facts
         assert isinstance(self.handle, RemoteServer)
@@ -191,7 +131,6 @@ class RunningContender:
 
     @property
     def is_remote(self) -> bool:
-        """Whether others started its server."""
         return self.resolved.url is not None
 
     @property
@@ -245,11 +184,9 @@ class RunningContender:
 
     @property
     def keeps_tables(self) -> bool:
-        """Whether the tables keep their rows when the server is restarted."""
         return self.family.keeps_tables(self.server.site)
 
     def start(self) -> None:
-        """Start the server and watch its processes."""
         for ended in self._server_probes():
             ended.close()
         self.server.start()

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from slowdust.benchmarks.model import Test
+from slowdust.dbms.access import Target
 from slowdust.dbms.family import Shutdown
-from slowdust.dbms.stages import Query, Stage, T, WithSettings
+from slowdust.dbms.stages import Query, Stage, Statements, T, WaitUntil, WithSettings
 from slowdust.errors import SlowdustError
 from slowdust.experiment.clock import MACHINE, Clock
-from slowdust.experiment.contender import RunningContender, explain_failure
+from slowdust.experiment.contender import ResolvedContender, RunningContender, explain_failure
 from slowdust.experiment.driver.process import Driver, TargetError
-from slowdust.experiment.engine.maintenance import carry_out
 from slowdust.experiment.engine.schedule import in_turn
+from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.view import View
 from slowdust.instances.owner import instances_root
 from slowdust.instances.programs import InstanceError
@@ -67,7 +71,6 @@ class Contenders:
         return next((contender.instance.data_dir for contender in own), instances_root())
 
     def running(self) -> list[RunningContender]:
-        """Return the contenders that have not failed."""
         return [contender for contender in self.all if contender.failed is None]
 
     def having(self, test: Test) -> list[RunningContender]:
@@ -103,7 +106,7 @@ class Contenders:
         Raises:
             SlowdustError: nobody is left.
         """
-        self.driver.waits.subject = contender.name
+        self.driver.subject = contender.name
         try:
             yield
         except (TargetError, InstanceError) as error:
@@ -144,7 +147,6 @@ class Contenders:
         self.for_each(self._start, turn)
 
     def stop(self) -> None:
-        """Stop all servers in order and keep their logs."""
         self.for_each(self._stop)
 
     def maintain(
@@ -341,3 +343,93 @@ class Freezer:
                 except SlowdustError as error:
                     self._warn(f"{contender.name} works beside {chosen.name}: {error}")
         chosen.server.thaw()
+
+
+_FIRST_LOOK: Second = 0.05
+
+
+def carry_out(
+    driver: Driver,
+    target: Target,
+    stages: Sequence[Stage],
+    rows: int,
+    warn: Callable[[str], None],
+) -> None:
+    """Carry out the stages one after the other; `warn` gets a sentence where one took too long.
+
+    The stages are about tables of so many `rows`, which decide how long a statement may take.
+    """
+    for stage in stages:
+        if isinstance(stage, Statements):
+            driver.sql(
+                target,
+                stage.texts,
+                parallel=os.cpu_count() or 1,
+                limit=driver.patience.maintenance(rows),
+            )
+        elif isinstance(stage, WithSettings):
+            before = _values(driver, target, stage)
+            driver.sql(target, [stage.write(*pair) for pair in stage.values.items()])
+            carry_out(driver, target, stage.stages, rows, warn)
+            driver.sql(target, [stage.write(*pair) for pair in reversed(before.items())])
+        elif not _wait_for(driver, target, stage):
+            warn(f"{stage.limit:.0f} s were not enough until {stage.what}")
+
+
+def _values(driver: Driver, target: Target, stage: WithSettings) -> dict[str, str]:
+    """Read the values in force of the settings that are changed."""
+    values: dict[str, str] = {}
+    answers = driver.sql(target, [stage.read(name) for name in stage.values])
+    for name, answer in zip(stage.values, answers, strict=True):
+        ((value,),) = answer.rows
+        if value is None:
+            raise SlowdustError(f"{target.dbms} has no value of {name} that could be restored")
+        values[name] = value
+    return values
+
+
+def _wait_for(driver: Driver, target: Target, stage: WaitUntil) -> bool:
+    deadline = time.monotonic() + stage.limit
+    pause = _FIRST_LOOK  # most of what is waited for has ended, or is about to
+    while True:
+        (answer,) = driver.sql(target, [stage.statement])
+        if stage.is_done(answer.rows):
+            return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(pause)
+        pause = min(2 * pause, _LOOK_EVERY)
+
+
+def supported_tests(
+    tests: Sequence[Test], contenders: Sequence[ResolvedContender | RunningContender]
+) -> tuple[list[Test], list[str]]:
+    """Return the tests that the base and another contender support, and sentences about the rest.
+
+    The first contender is the base. A sentence says who lacks which tests, and why.
+    """
+    base, *others = contenders
+    left: list[Test] = []
+    lacked: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    for test in tests:
+        reasons = {each.name: each.lacks(test) for each in contenders}
+        for name, reason in reasons.items():
+            if reason is not None:
+                lacked[name, reason][test.curve or test.name] = None
+        nobody = bool(others) and all(reasons[other.name] is not None for other in others)
+        if not nobody and reasons[base.name] is None:
+            left.append(test)
+    return left, [
+        f"{name} lacks {listing([*what])}: {reason}" for (name, reason), what in lacked.items()
+    ]
+
+
+def skip_unsupported_tests(
+    steps: Sequence[PlannedStep], contenders: Sequence[RunningContender]
+) -> list[str]:
+    """Skip the steps in which nobody could be compared; return who lacks which, and why."""
+    left, sentences = supported_tests([step.test for step in steps], contenders)
+    for step in steps:
+        if step.test not in left:
+            step.chosen = False
+    return sentences

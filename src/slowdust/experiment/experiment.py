@@ -55,16 +55,13 @@ class Lab(Protocol):
         """
         ...
 
-    def phase(self, text: str) -> None:
-        """Show what is done besides measuring: reading commits, getting builds."""
-        ...
+    def phase(self, text: str) -> None: ...
 
 
 class Experiment:
     """An experiment in its folder, to be measured, extended, judged and shown."""
 
     def __init__(self, folder: Folder, spec: Spec | None, mode: StartMode) -> None:
-        """`spec` is what to measure; None for the specification as run."""
         self.folder = folder
         self.mode = mode
         self._spec = spec
@@ -77,7 +74,6 @@ class Experiment:
 
     @classmethod
     def open(cls, folder: Folder) -> Experiment:
-        """Return a stored experiment: measured, imported, merged or unpacked."""
         return cls(folder, None, StartMode.RESUME)
 
     @classmethod
@@ -92,12 +88,10 @@ class Experiment:
 
     @property
     def name(self) -> str:
-        """The name, which is that of the folder."""
         return self.folder.name
 
     @property
     def results(self) -> Path:
-        """The results folder."""
         return self.folder.path.parent
 
     @property
@@ -120,7 +114,6 @@ class Experiment:
 
     @property
     def has_begun(self) -> bool:
-        """Whether the folder has an experiment."""
         return self.folder.has_manifest()
 
     def run(self, lab: Lab) -> None:
@@ -162,7 +155,6 @@ class Experiment:
         }
 
     def write_page(self) -> Path:
-        """Write the report as a page into the folder; return its path."""
         page = self.folder.path / PAGE_FILE
         stored = self.stored
         text = html.render(stored.report(), stored.slices, stored.profiles)

@@ -9,15 +9,14 @@ from pathlib import Path
 import msgspec
 
 from slowdust import __version__
-from slowdust.analysis.calibration.calibration import resolution
-from slowdust.analysis.calibration.model import Calibration, NeededTime
+from slowdust.analysis.calibration import resolution
+from slowdust.analysis.model import Calibration, NeededTime
 from slowdust.errors import SlowdustError
 from slowdust.locks import waiting_lock
 from slowdust.places import DATA_VARIABLE, data_root, make_enterable
 from slowdust.probes.host.machine import identity
 from slowdust.store.manifest import ContenderFacts, Manifest
-from slowdust.store.reading import FAULTS
-from slowdust.store.storage import replace_file
+from slowdust.store.storage import FAULTS, replace_file
 from slowdust.units import Second
 from slowdust.wording import resolution_phrase
 

@@ -1,8 +1,9 @@
-"""The journal of a run: the manifest and the slices of every step, in memory and on disk."""
+"""The journal of a run: its records, of the driver's answers and the probes' uses, on disk."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 
@@ -13,20 +14,21 @@ from slowdust.builds.fingerprint import sha256_of
 from slowdust.dbms import family
 from slowdust.errors import UsageError
 from slowdust.experiment import host_calibrations
-from slowdust.experiment.claims.cpus import format_cpus
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.cpus import format_cpus, usable_cpus
 from slowdust.experiment.doctor import examine, worse
 from slowdust.experiment.doctor.host import read_host
-from slowdust.experiment.driver.placement import usable_cpus
-from slowdust.experiment.driver.protocol import PlanText
+from slowdust.experiment.driver.protocol import Performed, PlanText, Ran
 from slowdust.experiment.plan import PlannedStep, plan
+from slowdust.experiment.spec.options import work_options
 from slowdust.experiment.spec.spec import Spec
-from slowdust.experiment.spec.work_options import work_options
 from slowdust.experiment.view import View
 from slowdust.probes.host.machine import describe_machine
-from slowdust.store.count import Count, latest_counts
-from slowdust.store.folder import WORKLOAD_FILE, Folder, Writer
+from slowdust.probes.probe import WindowUse
+from slowdust.store.count import Count, CountedRun, CountPlace, Source, latest_counts
+from slowdust.store.folder import WORKLOAD_FILE, Folder, Writer, is_of_fleet
+from slowdust.store.latency import Histogram
 from slowdust.store.manifest import (
     ContenderFacts,
     Counting,
@@ -37,11 +39,88 @@ from slowdust.store.manifest import (
     StepFailure,
     WorkloadFacts,
 )
-from slowdust.store.of_fleet import is_of_fleet
+from slowdust.store.measured import Measured, PerSecond, Schedule
 from slowdust.store.profile import Profile, ProfileSource
-from slowdust.store.slice import SCHEMA, Slice
+from slowdust.store.slice import SCHEMA, BesideSlice, Place, Slice
+from slowdust.store.step import StepDetail
 from slowdust.store.waits import WaitWindow
 from slowdust.units import Second
+
+
+@dataclass
+class Totals:
+    """Totals of a long step over all of its roles; those of a slice are in the driver's answer."""
+
+    operations: int
+    statements: int
+    rows: int
+    qps: float
+    unit: str
+    latency: Histogram
+    per_second: list[PerSecond]
+    errors: dict[str, int]
+    error_texts: dict[str, str]
+    retries: int
+    schedule: Schedule | None = None
+
+
+def slice_of(
+    place: Place,
+    answer: Ran | Performed,
+    totals: Ran | Totals,
+    window: WindowUse,
+    *,
+    step: StepDetail | None = None,
+    beside: BesideSlice | None = None,
+) -> Slice:
+    # The threads of the driver are also those of a DBMS without a server, which has no use then.
+    client = {} if answer.client is None else {"client": msgspec.structs.asdict(answer.client)}
+    return Slice(
+        place=place,
+        qps=totals.qps,
+        unit=totals.unit,
+        measured=Measured(
+            started=answer.started,
+            seconds=answer.seconds or None,  # where no operation was completed
+            operations=totals.operations,
+            statements=totals.statements,
+            rows=totals.rows,
+            bytes_sent=answer.bytes_sent,
+            bytes_received=answer.bytes_received,
+            latency=totals.latency,
+            per_second=totals.per_second,
+            errors=totals.errors,
+            error_texts=totals.error_texts,
+            retries=totals.retries,
+            schedule=totals.schedule,
+            uses=window.uses | client,
+            probe_seconds=window.seconds,
+            skipped_probes=window.skipped,
+        ),
+        beside=beside,
+        step=step,
+    )
+
+
+def counts_of(
+    step: PlannedStep, contender: str, start: int, source: Source, runs: Sequence[CountedRun]
+) -> list[Count]:
+    """Make the records of the repeats of a step after one start of a contender's server."""
+    return [
+        Count(
+            place=CountPlace(
+                benchmark=step.test.benchmark,
+                test=step.test.name,
+                clients=step.clients,
+                contender=contender,
+                incarnation=start,
+                repeat=repeat,
+            ),
+            source=source,
+            run=run,
+        )
+        for repeat, run in enumerate(runs)
+    ]
 
 
 class StartMode(Enum):
@@ -249,7 +328,6 @@ class Journal:
         self.save()
 
     def warn(self, text: str) -> None:
-        """Keep a warning for the report."""
         if text not in self.manifest.warnings:
             self.manifest.warnings.append(text)
 
@@ -395,13 +473,14 @@ def check_same(before: Manifest, now: Manifest) -> None:
     Raises:
         UsageError: naming what is not as it was when the experiment began.
     """
+    names = [[contender.name for contender in each.contenders] for each in (before, now)]
     changed = [
         label
         for label, old, new in (
             ("the tests", before.tests, now.tests),
             ("the clients", before.clients, now.clients),
             ("the method", _without_budget(before.method), _without_budget(now.method)),
-            ("the contenders", _names(before), _names(now)),
+            ("the contenders", names[0], names[1]),
         )
         if old != new
     ]
@@ -409,18 +488,17 @@ def check_same(before: Manifest, now: Manifest) -> None:
         cpus = f"{format_cpus(before.cpus)}, now {format_cpus(now.cpus)}"
         changed.append(f"the CPUs ({cpus})")
     for old, new in zip(before.contenders, now.contenders, strict=False):
-        if old.build.sha256 != new.build.sha256:
-            changed.append(f"the binaries of {new.name}")
-        if old.settings and new.settings and old.settings != new.settings:
-            changed.append(f"the settings of {new.name}")
-        if old.engine != new.engine:
-            changed.append(f"the engine of {new.name}")
-        if old.slowed != new.slowed:
-            changed.append(f"the delay of {new.name}")
-        if old.environment != new.environment:
-            changed.append(f"the environment of {new.name}")
-        elif old.allocator_sha256 != new.allocator_sha256:
-            changed.append(f"the malloc library of {new.name}")
+        had_settings = old.settings and new.settings
+        parts = {
+            "binaries": old.build.sha256 != new.build.sha256,
+            "settings": had_settings and old.settings != new.settings,
+            "engine": old.engine != new.engine,
+            "delay": old.slowed != new.slowed,
+            "environment": old.environment != new.environment,
+            "malloc library": old.environment == new.environment
+            and old.allocator_sha256 != new.allocator_sha256,
+        }
+        changed += [f"the {part} of {new.name}" for part, differs in parts.items() if differs]
     if changed:
         may_change = "the budget" if now.method.budget_s else "the number of incarnations"
         raise UsageError(
@@ -449,10 +527,6 @@ def _without_budget(method: Method) -> Method:
     return msgspec.structs.replace(
         method, budget_s=0.0, incarnations=0, slice_lengths={}, steps=of_steps
     )
-
-
-def _names(manifest: Manifest) -> list[str]:
-    return [contender.name for contender in manifest.contenders]
 
 
 def _now() -> str:

@@ -7,20 +7,17 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from statistics import median
 
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.relative import BlockRatios, block_ratios
-from slowdust.analysis.comparison.together import common_moves
-from slowdust.analysis.comparison.verdict import (
-    FEWEST_INCARNATIONS,
-    Judgement,
-    judge_estimates,
-    relative_of,
-)
+from slowdust.analysis.comparison import block_ratios
 from slowdust.analysis.results.failures import error_in_words, failures_of
 from slowdust.experiment.engine.schedule import MOST_ROUNDS, fewest_rounds
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.view import InterimVerdict, Status
+from slowdust.ratios import Margins
+from slowdust.stats.blocks import BlockRatios
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.together import common_moves
+from slowdust.stats.verdict import FEWEST_INCARNATIONS, Judgement, judge_estimates
 from slowdust.store.slice import Slice
 from slowdust.units import Second
 from slowdust.wording import amount
@@ -32,9 +29,9 @@ class Judge:
     The block ratios of steps that do not change are kept; only the running step's are new.
     """
 
-    def __init__(self, contenders: list[str], margin: float, journal: Journal) -> None:
+    def __init__(self, contenders: list[str], margins: Margins, journal: Journal) -> None:
         self._contenders = contenders
-        self._margin = margin
+        self._margins = margins
         self._journal = journal
         self._steps = journal.steps
         self._fewest = fewest_rounds(len(journal.steps))
@@ -44,23 +41,22 @@ class Judge:
         self, step: PlannedStep, extent: str, measured: Second, budget: Second, settled: int | None
     ) -> Status:
         """Return the experiment's status in a step; `measured` seconds of `budget` are used."""
+        rate = None
+        if len(self._contenders) == 1 and step.slices:
+            typical = median(record.qps for record in step.slices)
+            rate = f"{amount(typical)} {step.slices[0].unit}"
         return Status(
             test=step.test.name,
             clients=step.clients,
             step_number=self._steps.index(step) + 1,
             steps=len(self._steps),
             extent=extent,
-            verdicts=self._verdicts(step),
+            verdicts=self._all_verdicts()[step.key],
             measured=measured,
             budget=budget,
             settled=settled,
-            rate=self._rate(step) if len(self._contenders) == 1 else None,
+            rate=rate,
         )
-
-    def _rate(self, step: PlannedStep) -> str | None:
-        if not step.slices:
-            return None
-        return f"{amount(median(record.qps for record in step.slices))} {step.slices[0].unit}"
 
     def settled(
         self,
@@ -78,14 +74,11 @@ class Judge:
             if all_settled(verdicts[step.key], {*others}.difference(lacking(step)))
         }
 
-    def _verdicts(self, step: PlannedStep) -> list[InterimVerdict]:
-        return self._all_verdicts()[step.key]
-
     def _all_verdicts(self) -> dict[str, list[InterimVerdict]]:
         """Return step -> its verdicts: what one step shows may change those of another."""
         cells = [(step.key, cell) for step in self._steps for cell in self._cells(step)]
-        judged = judge_estimates(estimate_all([cell for _, cell in cells]), self._margin)
-        moves = common_moves([cell for _, cell in cells], self._margin)
+        judged = judge_estimates(estimate_all([cell for _, cell in cells]), self._margins)
+        moves = common_moves([cell for _, cell in cells], self._margins.usual)
         moved = {move.contender for move in moves}
         verdicts: dict[str, list[InterimVerdict]] = {step.key: [] for step in self._steps}
         for (key, _), judgement in zip(cells, judged, strict=True):
@@ -108,7 +101,7 @@ class Judge:
         }
         of_base = failing.get(self._contenders[0], "")
         return [
-            replace(verdict, rqps=None, low=None, high=None, settled=True, fails=fails)
+            replace(verdict, ratio=None, settled=True, fails=fails)
             if (fails := failing.get(verdict.contender, of_base))
             else verdict
             for verdict in verdicts
@@ -123,16 +116,11 @@ class Judge:
 
     def _verdict(self, judgement: Judgement, fewest: int) -> InterimVerdict:
         estimate = judgement.estimate
-        relative = relative_of(estimate, self._margin)
-        interval = relative.interval
         if judgement.far:  # no restart does that, whether tests are many or few
             fewest = FEWEST_INCARNATIONS
         return InterimVerdict(
             contender=estimate.contender,
-            rqps=relative.ratio,
-            low=interval.low if interval else None,
-            high=interval.high if interval else None,
-            verdict=judgement.verdict,
+            ratio=judgement.ratio,
             settled=judgement.settled and estimate.incarnations >= fewest,
             far=judgement.far,
             typical=estimate.ratio if judgement.basis == "all time" else None,

@@ -7,18 +7,18 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.prompt import Confirm
 from rich.table import Table
 from rich.text import Text
 
-from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.story.answer import is_open
 from slowdust.experiment.view import InterimVerdict, Status, View
 from slowdust.formats.text import visible
 from slowdust.ratios import at_most, change, with_bound
+from slowdust.stats.verdict import DIFFERENT
 from slowdust.units import Second, format_duration
 from slowdust.wording import clients
 
@@ -35,12 +35,8 @@ def watching() -> Iterator[View]:
         yield PlainView()
         return
     view = _LiveView(console)
-    with _drawn(view, console) as view.drawing:
+    with Live(view, console=console, refresh_per_second=4, transient=True) as view.drawing:
         yield view
-
-
-def _drawn(view: RenderableType, console: Console) -> Live:
-    return Live(view, console=console, refresh_per_second=4, transient=True)
 
 
 def describe(verdict: InterimVerdict) -> str:
@@ -54,19 +50,19 @@ def describe(verdict: InterimVerdict) -> str:
 def _known(verdict: InterimVerdict) -> str:
     if verdict.fails:
         return f"all operations fail, {verdict.fails}"
-    if verdict.rqps is None:
+    ratio = verdict.ratio
+    if ratio is None:
         return "not measured beside the base"
-    low, high = verdict.low, verdict.high
-    if low is None or high is None or is_open(low, high):
+    if ratio.interval is None or is_open(*ratio.interval):
         return "nothing known yet"
-    if verdict.verdict in DIFFERENT:
-        bound = low if verdict.verdict == "faster" else high
-        words = with_bound(verdict.verdict, bound)
+    low, high = ratio.interval
+    if ratio.verdict in DIFFERENT:
+        words = with_bound(ratio.verdict, low if ratio.verdict == "faster" else high)
     else:
         sides = [f"at most {at_most(bound)}" for bound in (low, high)]
         if low >= 1 or high <= 1:  # on one side alone, and not beyond what chance does
             sides = [f"perhaps {sides[1 if low >= 1 else 0].removeprefix('at most ')}"]
-        words = ", ".join([*(["same"] if verdict.verdict == "same" else []), *sides])
+        words = ", ".join([*(["same"] if ratio.verdict == "same" else []), *sides])
     typical = (
         "" if verdict.typical is None else f" over all time, typically {change(verdict.typical)}"
     )
@@ -81,36 +77,29 @@ class PlainView:
         self._reason = ""
 
     def phase(self, text: str) -> None:
-        """Print the phase."""
         self._print(text)
 
     def waiting(self, why: str, so_far: Second) -> None:
-        """Print the reason when it changes, and the time now and then."""
         if why != self._reason or time.monotonic() - self._last >= _WAITING_EVERY:
             self._reason = why
             self._print(_waiting(why, so_far))
 
     def progress(self, done: int, total: int) -> None:
-        """Print the share done now and then."""
         if time.monotonic() - self._last >= _PLAIN_EVERY and total:
             self._print(f"  {done / total:.0%}")
 
     def block(self, status: Status) -> None:
-        """Print the status now and then."""
         if time.monotonic() - self._last >= _PLAIN_EVERY:
             self._print(f"  {_line(status)}")
 
     def step_done(self, status: Status) -> None:
-        """Print the status of the test."""
         self._print(_line(status))
 
     def confirm(self, question: str) -> bool:
-        """Say no: nobody is there."""
         del question
         return False
 
     def warning(self, text: str) -> None:
-        """Print the warning."""
         self._print(f"warning: {text}")
 
     def _print(self, text: str) -> None:
@@ -133,7 +122,12 @@ class _LiveView:
     def __rich__(self) -> Group:
         parts: list[Text | Table | ProgressBar] = []
         if self._status is not None:
-            parts += [_headline(self._status), _verdicts(self._status.verdicts)]
+            verdicts = Table.grid(padding=(0, 2))
+            for verdict in self._status.verdicts:
+                ratio = verdict.ratio
+                style = _STYLES.get((ratio and ratio.verdict) or "", "default")
+                verdicts.add_row(Text(describe(verdict), style=style))
+            parts += [_headline(self._status), verdicts]
             parts.append(
                 ProgressBar(total=self._status.budget, completed=self._status.measured, width=60)
             )
@@ -208,10 +202,3 @@ def _headline(status: Status) -> Text:
         f"{_place(status).replace('/', ' of ')}  ·  {status.extent} of the servers  ·  {settled}"
         f"{_left(status)}",
     )
-
-
-def _verdicts(verdicts: list[InterimVerdict]) -> Table:
-    table = Table.grid(padding=(0, 2))
-    for verdict in verdicts:
-        table.add_row(Text(describe(verdict), style=_STYLES.get(verdict.verdict, "default")))
-    return table

@@ -1,22 +1,219 @@
-"""This host as a lab."""
+"""This host as a lab: an experiment from its specification to its last slice."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
 
+from slowdust.benchmarks.model import Measuring
+from slowdust.benchmarks.steps import StepBenchmark, Workload
+from slowdust.dbms import family
+from slowdust.errors import UsageError
 from slowdust.experiment.announced import Announced
-from slowdust.experiment.claims.claim import WhenBusy
-from slowdust.experiment.claims.cpus import check_cpus
 from slowdust.experiment.contender import ResolvedContender
 from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.count_method import choose_method
+from slowdust.experiment.cpus import check_cpus
+from slowdust.experiment.driver.process import Driver, Patience
+from slowdust.experiment.engine.loop import OpenExperiment, Pass, measure
+from slowdust.experiment.engine.stepped import sized_workload
 from slowdust.experiment.experiment import Experiment
+from slowdust.experiment.host_locks import WhenBusy, claimed
+from slowdust.experiment.journal import (
+    StartMode,
+    check_same_source,
+    check_same_workload,
+    check_start,
+    open_journal,
+)
 from slowdust.experiment.live import watching
-from slowdust.experiment.run import run_experiment, set_up
-from slowdust.experiment.setup import named_as_before, resolve_contenders
+from slowdust.experiment.passes.callgrind_slices import SliceCounts
+from slowdust.experiment.passes.callgrind_steps import StepCounts
+from slowdust.experiment.passes.chunks import TimedChunks, method_of_steps
+from slowdust.experiment.passes.perf import PerfSamples, PmuCounts
+from slowdust.experiment.passes.slices import TimedSlices, method_of_slices
+from slowdust.experiment.passes.waits import Waits
+from slowdust.experiment.setup import (
+    Keep,
+    RefusedError,
+    create_contenders,
+    named_as_before,
+    resolve_contenders,
+)
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
-from slowdust.store.folder import Writer
+from slowdust.instances.callgrind import SIMULATION
+from slowdust.located_errors import AtKeysError
+from slowdust.store.folder import Folder, Writer, writing
+from slowdust.store.manifest import Counting
+from slowdust.units import known
+
+
+def run_experiment(
+    spec: Spec,
+    results: Path,
+    mode: StartMode,
+    view: View,
+    when_busy: WhenBusy = WhenBusy.WAIT,
+    *,
+    announced: Announced | None = None,
+) -> Folder:
+    """Run an experiment to its end, once nobody else measures on its CPUs; return its folder.
+
+    It ends before that, unfinished, where it would take far longer than was announced.
+
+    Raises:
+        UsageError: the specification cannot be run, or its name is taken.
+        SlowdustError: no contender is left, Slowdust itself failed, or another experiment
+            measures on its CPUs or disk and waiting is not wanted.
+    """
+    folder = Folder.of(results, spec.name)
+    folder.refuse_if_running()
+    check_start(folder, mode)
+    check_same_workload(folder, None if spec.workload is None else spec.workload.facts)
+    check_cpus(spec.cpus or ())
+    counting = counting_of(spec)
+    check_same_source(folder, counting)
+    resolved = named_as_before(resolve_contenders(spec, view), folder)
+    counting = counting_for(resolved, counting, spec)
+    announced = announced or Announced(view)
+    announced.got_builds()
+    if counting.source is None:
+        announced.following.counting = 0.0
+    with set_up(spec, folder, mode, resolved, view, when_busy=when_busy, announced=announced) as (
+        writer,
+        contenders,
+    ):
+        journal_of = partial(open_journal, spec, writer, contenders, view)
+        workload = _workload_of(spec, contenders)
+        method = method_of_slices(spec) if workload is None else method_of_steps(spec, workload)
+        journal = journal_of(method)
+        journal.manifest.counting = counting
+        experiment = OpenExperiment(spec, contenders, journal, view, announced)
+        measure(experiment, _passes(experiment, counting, workload))
+        if announced.ended_early:
+            announced.tell_early_end(f"slowdust run {folder.path} --resume --yes")
+        else:
+            journal.finish()
+    return folder
+
+
+@contextmanager
+def set_up(
+    spec: Spec,
+    folder: Folder,
+    mode: StartMode,
+    resolved: list[ResolvedContender],
+    view: View,
+    *,
+    when_busy: WhenBusy,
+    announced: Announced | None = None,
+) -> Iterator[tuple[Writer, Contenders]]:
+    """Hold a folder, its CPUs and the contenders with their data directories; all is freed again.
+
+    Waiting for other experiments is no part of the time that was announced.
+
+    Raises:
+        UsageError: the folder is not as the mode wants it, or a setting is wrong.
+        SlowdustError: as `run_experiment` does.
+    """
+    with ExitStack() as stack:
+        writer = stack.enter_context(writing(folder))
+        check_start(folder, mode)  # somebody may have run it meanwhile
+        begun = time.monotonic()
+        locks = stack.enter_context(claimed(spec, when_busy, view))
+        if announced is not None:
+            announced.leave_out(time.monotonic() - begun)
+        patience = Patience.of(spec.budget, spec.patience)
+        driver = stack.enter_context(Driver(patience=patience, waiting=view.waiting))
+        with _settings_placed(spec):
+            keep = Keep.SCHEMAS if spec.keep else Keep.NOTHING
+            created = create_contenders(resolved, driver, folder, view, locks, keep=keep)
+            contenders = stack.enter_context(created)
+        yield writer, contenders
+
+
+@contextmanager
+def _settings_placed(spec: Spec) -> Iterator[None]:
+    """Let the error for an unknown setting be one at the keys that set it."""
+    try:
+        yield
+    except RefusedError as error:
+        keys = None if error.setting is None else spec.keys_of_setting(error.setting)
+        if keys is None:  # a configuration sets it
+            raise
+        raise AtKeysError(str(error), keys) from error
+
+
+def counting_of(spec: Spec) -> Counting:
+    """Return how the work of a specification's tests is counted, or why it is not.
+
+    Raises:
+        UsageError: what is asked for contradicts itself.
+        SlowdustError: it cannot be had on this machine.
+    """
+    if spec.is_calibration:
+        return Counting(reason="A calibration counts no work.")
+    if spec.simulate and spec.count in ("pmu", "off"):
+        raise UsageError(f"caches are simulated by valgrind, not with --count {spec.count}")
+    if spec.has_running_servers:
+        if spec.simulate or spec.count in ("pmu", "valgrind"):
+            raise UsageError("the work of a running server cannot be counted: leave out count")
+        return Counting(reason="The work of a running server cannot be counted from outside.")
+    wanted = "valgrind" if spec.simulate else spec.count
+    if spec.configured_benchmark().measuring is Measuring.SLICES:
+        return choose_method(wanted)
+    if wanted == "pmu":
+        raise UsageError("the work of long steps is counted by valgrind, not with --count pmu")
+    return choose_method(wanted, ["valgrind"])
+
+
+def counting_for(resolved: Sequence[ResolvedContender], counting: Counting, spec: Spec) -> Counting:
+    """Return how the work of these contenders is counted: by valgrind only where it can count all.
+
+    Raises:
+        UsageError: valgrind is asked for.
+    """
+    reasons = known(family(contender.dbms).not_counted for contender in resolved)
+    if counting.source != "valgrind" or not reasons:
+        return counting
+    if spec.simulate or spec.count == "valgrind":
+        raise UsageError(reasons[0].removesuffix("."))
+    return Counting(reason=reasons[0])
+
+
+def _workload_of(spec: Spec, contenders: Contenders) -> Workload | None:
+    """Return the size of a benchmark of long steps on the servers; None of any other."""
+    benchmark = spec.configured_benchmark()
+    if not isinstance(benchmark, StepBenchmark):
+        return None
+    return sized_workload(spec, benchmark, contenders)
+
+
+def _passes(
+    experiment: OpenExperiment, counting: Counting, workload: Workload | None
+) -> Iterator[Pass[Any]]:
+    """Yield what the experiment wants of its tests, in the order in which it is measured."""
+    spec = experiment.spec
+    yield TimedSlices(experiment) if workload is None else TimedChunks(experiment, workload)
+    if spec.profile:
+        yield PerfSamples(experiment)
+    if counting.source == "pmu":
+        yield PmuCounts(experiment)
+    elif counting.source == "valgrind":
+        options = SIMULATION if spec.simulate else ()
+        if workload is None:
+            yield SliceCounts(experiment, options)
+        else:
+            counting.rows = workload.counted_rows(spec.clients)
+            yield StepCounts(experiment, workload, options)
+    if spec.waits:
+        yield Waits(experiment)
+
 
 OpenView = Callable[[], AbstractContextManager[View]]
 
@@ -30,18 +227,15 @@ class LocalLab:
         open_view: OpenView = watching,
         announce: Callable[[View], Announced] = Announced,
     ) -> None:
-        """`announce` returns what was announced of the time of an experiment."""
         self.when_busy = when_busy
         self.open_view = open_view
         self._announce = announce
 
     def prepare(self, spec: Spec) -> list[ResolvedContender]:
-        """Fetch or compile the builds; see `Lab`."""
         with self.open_view() as view:
             return resolve_contenders(spec, view)
 
     def measure(self, experiment: Experiment) -> None:
-        """Measure an experiment on this host; see `run_experiment`."""
         with self.open_view() as view:
             run_experiment(
                 experiment.spec,
@@ -54,7 +248,6 @@ class LocalLab:
 
     @contextmanager
     def servers(self, experiment: Experiment) -> Iterator[tuple[Writer, Contenders, View]]:
-        """Hold the folder, the CPUs and the servers of an experiment; see `set_up`."""
         spec, folder = experiment.spec, experiment.folder
         check_cpus(spec.cpus or ())
         with self.open_view() as view:
@@ -64,6 +257,5 @@ class LocalLab:
                 yield writer, contenders, view
 
     def phase(self, text: str) -> None:
-        """Show what is done besides measuring."""
         with self.open_view() as view:
             view.phase(text)

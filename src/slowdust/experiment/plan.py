@@ -32,7 +32,6 @@ class PlannedStep:
 
     @property
     def key(self) -> str:
-        """The step's name in the manifest: `TEST@CLIENTS`."""
         return f"{self.test.name}@{self.clients}"
 
     @property
@@ -41,11 +40,9 @@ class PlannedStep:
         return self.chosen and not self.settled and not self.given_up
 
     def session(self, contender: str, incarnation: int) -> str:
-        """Return the driver's name for the step's session on a contender."""
         return f"{contender}|{self.key}|{incarnation}"
 
     def place(self, contender: str, incarnation: int, slot: int, block: int = 0) -> Place:
-        """Return the place in the experiment of a slice of the step."""
         return Place(
             benchmark=self.test.benchmark,
             test=self.test.name,
@@ -63,7 +60,6 @@ class PlannedStep:
 
 
 def plan(spec: Spec) -> list[PlannedStep]:
-    """Return the steps of one incarnation, in the benchmark's order."""
     sequence = spec.configured_benchmark().sequence(spec.chosen_tests(), spec.clients)
     chosen = spec.tests_to_measure()
     return [PlannedStep(test, clients, chosen=test in chosen) for test, clients in sequence]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -16,6 +16,7 @@ from slowdust.dbms.settings import AcceptedSettings
 from slowdust.dbms.stages import Query, T
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.driver.process import Driver, TargetError
+from slowdust.experiment.driver.protocol import ResultSet
 from slowdust.instances.programs import InstanceError
 from slowdust.probes.probe import Subject
 from slowdust.remote.passwords import ask_password, find_password
@@ -109,7 +110,6 @@ class RemoteServer:
 
     @property
     def schema(self) -> str | None:
-        """The name of the schema that has the tables; None before it is made and after."""
         return self._schema
 
     def target(self) -> Target:
@@ -121,12 +121,10 @@ class RemoteServer:
 
     @property
     def site(self) -> RemoteSite:
-        """The facts about the server that its family needs."""
         return self._site
 
     @property
     def settings(self) -> AcceptedSettings:
-        """The settings that were found, which are not changed."""
         return self._site.settings
 
     @property
@@ -144,7 +142,6 @@ class RemoteServer:
         self._used = False
 
     def alive(self) -> bool:
-        """Return whether it is in use."""
         return self._used
 
     def check_alive(self) -> None:
@@ -207,6 +204,27 @@ def introduced(url: ServerUrl, driver: Driver) -> tuple[Target, Introduction]:
             raise SlowdustError(f"{url.text}: {again}") from again
 
 
+@contextmanager
+def asking_servers() -> Iterator[Callable[[ServerUrl, Sequence[str]], list[ResultSet]]]:
+    """Yield a function that executes statements on a running server, by a driver of its own."""
+    with ExitStack() as stack:
+        drivers: list[Driver] = []
+        targets: dict[str, Target] = {}
+
+        def ask(url: ServerUrl, statements: Sequence[str]) -> list[ResultSet]:
+            if not drivers:
+                drivers.append(stack.enter_context(Driver()))
+            [driver] = drivers
+            if url.text not in targets:
+                targets[url.text], _ = introduced(url, driver)
+            try:
+                return driver.sql(targets[url.text], statements)
+            except TargetError as error:
+                raise SlowdustError(f"the server refuses to tell: {error}") from error
+
+        yield ask
+
+
 def _wants_password(url: ServerUrl, target: Target, error: TargetError) -> bool:
     states = url.words.password_states
     if target.password is None:
@@ -224,7 +242,7 @@ def _remedy(url: ServerUrl) -> str:
 
 def _introduction(url: ServerUrl, target: Target, driver: Driver) -> Introduction:
     dialect = url.words.dialect
-    driver.waits.subject = url.text
+    driver.subject = url.text
     query = dialect.introduction(target.database)
     answers = driver.sql(target, query.statements, limit=driver.patience.operation)
     return query.read([answer.rows for answer in answers])

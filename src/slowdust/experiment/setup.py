@@ -21,21 +21,23 @@ from slowdust.dbms.by_url import PREFIX
 from slowdust.dbms.settings import Settings, UnknownSettingError
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.contender import NOT_ASKED, ResolvedContender, RunningContender
-from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.contenders import Contenders, supported_tests
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.remote_server import RemoteServer
-from slowdust.experiment.spec.contender_name import ENGINE_OF_A_DIRECTORY, ContenderName, distinct
-from slowdust.experiment.spec.contenders import PlannedContender
-from slowdust.experiment.spec.errors import AtKeysError, at
+from slowdust.experiment.spec.contenders import (
+    ENGINE_OF_A_DIRECTORY,
+    ContenderName,
+    PlannedContender,
+    distinct,
+)
 from slowdust.experiment.spec.spec import Spec
-from slowdust.experiment.unsupported_tests import lacking_of
 from slowdust.experiment.view import View
-from slowdust.instances.certificate import why_no_certificate
 from slowdust.instances.instance import Instance
 from slowdust.instances.leftovers import clean_leftovers
 from slowdust.instances.preloads import delay_library
-from slowdust.instances.programs import InstanceError
+from slowdust.instances.programs import InstanceError, why_no_certificate
 from slowdust.instances.rundir import RunDirectory
+from slowdust.located_errors import AtKeysError, at
 from slowdust.remote.url import ServerUrl
 from slowdust.store.folder import Folder
 
@@ -102,7 +104,10 @@ def resolve_contenders(spec: Spec, view: View) -> list[ResolvedContender]:
 
 def _check_options(resolved: Sequence[ResolvedContender], spec: Spec) -> None:
     """Refuse what is asked of tests, a workload or a benchmark's steps and a DBMS lacks."""
-    _check_tests(resolved, spec)
+    left, sentences = supported_tests(spec.tests_to_measure(), resolved)
+    if not left:
+        keys = ("tests",) if spec.tests else ("suite",)
+        raise AtKeysError(f"no test is left: {'; '.join(sentences)}", keys)
     if spec.workload is not None:
         for contender in resolved:
             spec.workload.workload.check_dialect(contender.dbms, contender.name)
@@ -115,14 +120,6 @@ def _check_options(resolved: Sequence[ResolvedContender], spec: Spec) -> None:
             reason = family(contender.dbms).lacks(key)
             if reason is not None and getattr(table, key) != getattr(defaults, key):
                 raise AtKeysError(f"{contender.name}: {reason}", (spec.benchmark, key))
-
-
-def _check_tests(resolved: Sequence[ResolvedContender], spec: Spec) -> None:
-    """Refuse tests none of which the base has, and another contender if there are any."""
-    lacking = lacking_of(spec.tests_to_measure(), resolved)
-    if not lacking.left:
-        keys = ("tests",) if spec.tests else ("suite",)
-        raise AtKeysError(f"no test is left: {'; '.join(lacking.sentences)}", keys)
 
 
 def named_as_before(resolved: list[ResolvedContender], folder: Folder) -> list[ResolvedContender]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from slowdust.ratios import Ratio
 from slowdust.units import Second
 
 
@@ -13,11 +14,8 @@ class InterimVerdict:
     """The verdict on one contender in the test that runs, relative to the base."""
 
     contender: str
-    rqps: float | None
+    ratio: Ratio | None
     """The ratio to the base that the verdict is about; None where no block is complete."""
-    low: float | None
-    high: float | None
-    verdict: str
     settled: bool
     """Whether more slices would be wasted."""
     far: bool = False

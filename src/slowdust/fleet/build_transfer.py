@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from slowdust import __version__
-from slowdust.builds import Choices, resolve, staging
+from slowdust.builds import Choices, cache, resolve
 from slowdust.builds.model import Build, Progress
 from slowdust.builds.pushed import PushedBuild, content_of, known, name_of
 from slowdust.builds.revisions import is_source
@@ -24,11 +24,11 @@ from slowdust.errors import HostError, SlowdustError
 from slowdust.experiment.contender import ResolvedContender
 from slowdust.experiment.live import watching
 from slowdust.experiment.setup import resolve_contenders
-from slowdust.experiment.spec.contender_name import ContenderName, parse_contender
-from slowdust.experiment.spec.errors import at
+from slowdust.experiment.spec.contenders import ContenderName, parse_contender
 from slowdust.experiment.spec.spec import Spec
 from slowdust.fleet.cluster import Ask, Cluster
 from slowdust.fleet.view import FleetView, OpenView
+from slowdust.located_errors import at
 from slowdust.places import cache_root, within
 from slowdust.temporary import temporary_folder
 from slowdust.unpacking import unpack
@@ -258,9 +258,9 @@ def put(pushed: PushedFolder, archive: bytes) -> None:
         if content_of(staged) != pushed.sha256:
             raise SlowdustError(f"{pushed.folder} does not match its checksum")
 
-    with staging.lock(folder):
+    with cache.lock(folder):
         if not has_folder(pushed):
-            staging.fill(folder, make)
+            cache.fill(folder, make)
 
 
 def _folder_of(build: PushedBuild) -> PushedFolder:

@@ -24,9 +24,9 @@ from slowdust.accounts import ends_with_this_process
 from slowdust.builds import pushed
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment import host_calibrations
-from slowdust.experiment.claims.locks import holders_here
 from slowdust.experiment.doctor import examine
 from slowdust.experiment.doctor.host import read_host
+from slowdust.experiment.host_locks import holders_here
 from slowdust.fleet.cluster import (
     End,
     HostFacts,
@@ -37,8 +37,8 @@ from slowdust.fleet.cluster import (
 )
 from slowdust.places import DATA_VARIABLE, data_root, make_enterable, within
 from slowdust.probes.host.machine import read_machine
+from slowdust.store.bundle import pack
 from slowdust.store.folder import Folder
-from slowdust.store.keeping.bundle import pack
 from slowdust.store.storage import replace_file
 from slowdust.temporary import temporary_folder
 from slowdust.units import Second

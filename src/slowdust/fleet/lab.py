@@ -23,8 +23,8 @@ from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.contender import ResolvedContender
 from slowdust.experiment.experiment import Experiment
 from slowdust.experiment.live import watching
-from slowdust.experiment.outlook import outlook_of
 from slowdust.experiment.plan import plan as plan_steps
+from slowdust.experiment.run_estimate import estimate_run
 from slowdust.experiment.setup import check_settings, resolve_contenders
 from slowdust.experiment.spec.spec import Spec, read_spec
 from slowdust.fleet.build_transfer import push_builds
@@ -63,11 +63,18 @@ from slowdust.fleet.view import FleetView, OpenView, watching_fleet
 from slowdust.merge.hosts import disambiguate_hosts
 from slowdust.merge.merge import merge
 from slowdust.merge.sources import Source
+from slowdust.store.bundle import BundleError, open_bundle
+from slowdust.store.experiments import aside, put_in_place
 from slowdust.store.finding import Severity
-from slowdust.store.folder import MANIFEST_FILE, SLICES_FILE, WORKLOAD_FILE, Folder
-from slowdust.store.keeping.arriving import aside, put_in_place
-from slowdust.store.keeping.bundle import BundleError, open_bundle
-from slowdust.store.of_fleet import FLEET_SPEC_FILE, FLEET_SUFFIX, fleet_folder
+from slowdust.store.folder import (
+    FLEET_SPEC_FILE,
+    FLEET_SUFFIX,
+    MANIFEST_FILE,
+    SLICES_FILE,
+    WORKLOAD_FILE,
+    Folder,
+    fleet_folder,
+)
 from slowdust.store.storage import cannot_write, locked, replace_file
 from slowdust.units import Second, format_duration
 from slowdust.wording import counted, first_line, listing
@@ -166,8 +173,8 @@ class FleetLab:
 
 def _time_of(results: Path, spec: Spec) -> Second:
     """Return the expected time of a specification on a host that has its builds."""
-    outlook = outlook_of(spec, results)
-    return outlook.wall - outlook.builds
+    estimate = estimate_run(spec, results)
+    return estimate.wall - estimate.builds
 
 
 def _plan(record: Record, hosts: int) -> str:

@@ -19,8 +19,7 @@ from slowdust.errors import UsageError
 from slowdust.fleet.cluster import HostFacts
 from slowdust.fleet.shards import Shard, time_to_end
 from slowdust.places import within
-from slowdust.store.folder import Folder
-from slowdust.store.of_fleet import FLEET_RECORD_FILE, FLEET_SUFFIX
+from slowdust.store.folder import FLEET_RECORD_FILE, FLEET_SUFFIX, Folder
 from slowdust.store.storage import read_versioned, write_versioned
 from slowdust.units import Second
 

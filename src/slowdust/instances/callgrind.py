@@ -24,7 +24,6 @@ from slowdust.instances.preloads import compiled
 from slowdust.units import Second
 
 _VARIABLE = "SLOWDUST_COUNT"
-"""The variable of the server's environment that names the shared file."""
 _ORDERS = struct.Struct("=5Q")
 """Number of the newest order, its kind, number of the last one carried out, its process, and the
 thread that the newest one is for."""
@@ -72,15 +71,20 @@ class Callgrind:
         """Make the directory, in which the account writes and nobody else.
 
         `follow_children` is for servers whose sessions are processes of their own; `options` are
-        more of callgrind's; `check_alive` raises InstanceError when the server has ended.
-
-        Raises:
-            SlowdustError: valgrind is missing, or the library cannot be compiled.
-            OSError: the directory cannot be made.
+        more of callgrind's; `check_alive` raises InstanceError when the server has ended. Raises
+        SlowdustError if valgrind is missing, or the library cannot be compiled and OSError if the
+        directory cannot be made.
         """
         self._library = compiled("count", "counting by valgrind")
         self._launcher = _launcher()
-        self.program = _tool(self._launcher)
+        command = [self._launcher, "-d", "--tool=callgrind", "--version"]
+        done = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", check=False
+        )
+        match = _LAUNCHING.search(done.stderr)
+        if match is None:
+            raise CallgrindError("valgrind does not show which program it runs")
+        self.program = Path(match[1])
         """The program that the server's processes are: callgrind itself."""
         self._output = directory / "output"
         self._file = directory / "orders"
@@ -103,17 +107,14 @@ class Callgrind:
         return [self._launcher, *_OPTIONS, *self._options, trace, output, log, *server]
 
     def variables(self, server: Mapping[str, str]) -> dict[str, str]:
-        """Return the variables of the server's environment."""
         return preloading(server, self._library) | {_VARIABLE: str(self._file)}
 
     def start(self, operation: Callable[[], object], thread: int = ANY_THREAD) -> None:
         """Begin to count behind `operation`, which the server's client carries out.
 
         `thread` is the server's thread, or process, that serves the client, where there are others.
-
-        Raises:
-            CallgrindError: the server does not carry out the order.
-            InstanceError: it has ended.
+        Raises CallgrindError if the server does not carry out the order and InstanceError if it has
+        ended.
         """
         self._order(_START, operation, thread)
 
@@ -127,21 +128,17 @@ class Callgrind:
     def stop(self, operation: Callable[[], object], thread: int = ANY_THREAD) -> None:
         """Count no longer behind `operation`: the server is many times as fast again.
 
-        Raises:
-            CallgrindError: the server does not carry out the order.
-            InstanceError: it has ended.
+        Raises CallgrindError if the server does not carry out the order and InstanceError if it has
+        ended.
         """
         self._order(_STOP, operation, thread)
 
     def dump(self, operation: Callable[[], object], thread: int = ANY_THREAD) -> str:
         """Return what callgrind wrote since the last order, up to the end of `operation`.
 
-        It is about the thread, or the process, that serves the client.
-
-        Raises:
-            CallgrindError: the server does not carry out the order, or it is not clear which of
-                its threads serves the client.
-            InstanceError: it has ended.
+        It is about the thread, or the process, that serves the client. Raises CallgrindError if the
+        server does not carry out the order, or it is not clear which of its threads serves the
+        client and InstanceError if it has ended.
         """
         return self._read(self._order(_DUMP, operation, thread))
 
@@ -215,15 +212,3 @@ def _launcher() -> str:
     if path is None:
         raise CallgrindError("valgrind is not installed")
     return path
-
-
-def _tool(launcher: str) -> Path:
-    """Return the program that valgrind's launcher runs for callgrind."""
-    command = [launcher, "-d", "--tool=callgrind", "--version"]
-    done = subprocess.run(
-        command, capture_output=True, encoding="utf-8", errors="replace", check=False
-    )
-    match = _LAUNCHING.search(done.stderr)
-    if match is None:
-        raise CallgrindError("valgrind does not show which program it runs")
-    return Path(match[1])

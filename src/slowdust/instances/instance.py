@@ -15,34 +15,34 @@ from slowdust.builds.model import Build
 from slowdust.dbms import family as family_of
 from slowdust.dbms.access import Access, Target
 from slowdust.dbms.environment import SYNC_DELAY, Environment, check_loadable
-from slowdust.dbms.family import Shutdown
+from slowdust.dbms.family import Shutdown, Site
 from slowdust.dbms.settings import AcceptedSettings, Settings
-from slowdust.dbms.site import Site
 from slowdust.directories import AccountDirectory
-from slowdust.instances.allocators import (
+from slowdust.instances.callgrind import Callgrind
+from slowdust.instances.control_groups import Freezable, MemoryLimit, freezable
+from slowdust.instances.leftovers import remove_shared_memory, remove_tree
+from slowdust.instances.preloads import (
     AllocatorError,
+    DelayFile,
     Malloc,
+    SyncFile,
     check_loaded,
+    check_preloadable,
     check_replaceable,
     find_malloc,
     loaded_allocator,
+    sync_library,
 )
-from slowdust.instances.callgrind import Callgrind
-from slowdust.instances.certificate import make_certificate
-from slowdust.instances.control_groups import MemoryLimit
-from slowdust.instances.freezing import Freezable, freezable
-from slowdust.instances.leftovers import remove_tree
-from slowdust.instances.preloads import DelayFile, SyncFile, check_preloadable, sync_library
 from slowdust.instances.processes import ProcessMark
 from slowdust.instances.programs import (
     LOG_TAIL_LINES,
     InstanceError,
     Programs,
     ServerLog,
-    ending_of,
+    make_certificate,
+    why_it_ended,
 )
 from slowdust.instances.rundir import RunDirectory
-from slowdust.instances.shared_memory import remove_shared_memory
 from slowdust.places import DATA_VARIABLE
 from slowdust.probes.probe import Subject
 from slowdust.units import known
@@ -209,7 +209,9 @@ class Instance:
                 self.stop(Shutdown.AT_ONCE)
                 raise self._error(f"was not ready after {timeout:.0f} s")
             time.sleep(_POLL_S)
-        self._check_delay()
+        if self.delay is not None and self.delay.attached == self._attached_before:
+            self.stop(Shutdown.AT_ONCE)
+            raise InstanceError(f"{self.name} cannot be slowed down: it has not loaded the library")
         self._check_allocator()
 
     def stop(self, shutdown: Shutdown = Shutdown.ORDERLY) -> None:
@@ -230,11 +232,6 @@ class Instance:
         self._process = self._processes = None
 
     def freeze(self) -> None:
-        """Let all processes of the server stand still until `thaw`; it may have ended.
-
-        Raises:
-            SlowdustError: they do not stop.
-        """
         if self._processes is not None:
             self._processes.freeze()
 
@@ -259,7 +256,6 @@ class Instance:
         return self._family.target(self._site)
 
     def encrypted_target(self) -> Target:
-        """Return its address for encrypted connections, which it was made with."""
         return self._family.encrypted_target(self._site)
 
     def remove(self) -> None:
@@ -307,7 +303,6 @@ class Instance:
 
     @property
     def data_dir(self) -> Path:
-        """The directory of the server's data."""
         return self._site.data_dir
 
     @property
@@ -366,11 +361,6 @@ class Instance:
             variables = self.syncs.variables(variables)
         return variables if self.delay is None else self.delay.variables(variables)
 
-    def _check_delay(self) -> None:
-        if self.delay is not None and self.delay.attached == self._attached_before:
-            self.stop(Shutdown.AT_ONCE)
-            raise InstanceError(f"{self.name} cannot be slowed down: it has not loaded the library")
-
     def _check_allocator(self) -> None:
         if self._malloc is None:
             self._malloc = find_malloc(self.build, self.account, self.environment.server_variables)
@@ -403,11 +393,10 @@ class Instance:
         code = None if self._process is None else self._process.poll()
         if code is None:
             return "it was not started"
-        ending = ending_of(code)
+        cause = None
         if self.memory_limit is not None and self.memory_limit.was_reached:
-            limit = self.memory_limit.limit_bytes
-            ending = ending.because(f"it needs more than --memory {limit:,} bytes")
-        return ending.beside(self._family.error_line(self.log_tail(1000)))
+            cause = f"it needs more than --memory {self.memory_limit.limit_bytes:,} bytes"
+        return why_it_ended(code, cause, self._family.error_line(self.log_tail(1000)))
 
     def _error(self, what: str) -> InstanceError:
         tail = "".join(f"\n  | {line}" for line in self.log_tail(LOG_TAIL_LINES))

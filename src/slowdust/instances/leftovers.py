@@ -1,13 +1,24 @@
-"""Removal of what a killed Slowdust left: servers, data, sockets."""
+"""Removal of what a killed Slowdust left: servers, data, sockets, and Postgres' shared memory.
+
+Each data directory of Postgres in use has a System V segment. Its header (`PGShmemHeader` of the
+source file storage/pg_shmem.h) names the directory by device and inode, and the control segment of
+dynamic shared memory by a handle: the file /dev/shm/PostgreSQL.HANDLE, which has the handles of all
+others. Only segments of the given directories that no process has attached are removed, and files
+of the same account.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import shutil
 import signal
+import stat
+import struct
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +27,7 @@ import psutil
 from slowdust.accounts import Account, server_account
 from slowdust.directories import ReplacedError, remove_directory
 from slowdust.errors import SlowdustError
-from slowdust.instances.control_groups import remove_group
-from slowdust.instances.freezing import ProcessTree, thaw_group
+from slowdust.instances.control_groups import ProcessTree, remove_group, thaw_group
 from slowdust.instances.owner import (
     OWN_FILES,
     global_lock,
@@ -28,7 +38,6 @@ from slowdust.instances.owner import (
     try_to_lock,
 )
 from slowdust.instances.processes import processes_running
-from slowdust.instances.shared_memory import remove_shared_memory
 from slowdust.temporary import remove_abandoned
 
 SOCKET_DIR_PREFIX = "slowdust-"
@@ -124,10 +133,8 @@ def kill_programs(
 ) -> None:
     """Kill the processes that run one of these programs in a directory, and wait for their end.
 
-    With them go all processes of their sessions, and of the given ones, in that directory.
-
-    Raises:
-        SlowdustError: a process does not end.
+    With them go all processes of their sessions, and of the given ones, in that directory. Raises
+    SlowdustError if a process does not end.
     """
     deadline = time.monotonic() + _KILL_S
     while running := list(processes_running(programs, directory, sessions)):
@@ -143,9 +150,8 @@ def kill_programs(
 def remove_socket_dir(directory: Path, account: Account) -> None:
     """Delete a socket directory that was made for an account.
 
-    Raises:
-        ReplacedError: there is something else under that name, which is left alone.
-        SlowdustError: it cannot be deleted.
+    Raises ReplacedError if there is something else under that name, which is left alone and
+    SlowdustError if it cannot be deleted.
     """
     if directory.name.startswith(SOCKET_DIR_PREFIX):
         remove_directory(directory, account)
@@ -154,8 +160,7 @@ def remove_socket_dir(directory: Path, account: Account) -> None:
 def _remove_directory(directory: Path) -> None:
     """Delete a run directory that the caller owns.
 
-    Raises:
-        SlowdustError: something cannot be deleted.
+    Raises SlowdustError if something cannot be deleted.
     """
     with contextlib.suppress(FileNotFoundError):
         for entry in list(os.scandir(directory)):
@@ -179,3 +184,120 @@ def remove_tree(directory: Path) -> None:
         raise SlowdustError(
             f"cannot delete {directory}: {error.strerror}: delete it yourself"
         ) from error
+
+
+_SEGMENTS = Path("/proc/sysvipc/shm")
+_FILES = Path("/dev/shm")
+_MAGIC = 679834894
+"""`PGShmemMagic`."""
+_HEADERS = (struct.Struct("=iiQQI4xQQQ"), struct.Struct("=iiQQI4xQQ"))
+"""Headers with and without a pointer to an index: magic number, process, size, free offset, handle,
+the pointer, device, inode."""
+_READ_ONLY = 0o10000
+"""SHM_RDONLY."""
+_REMOVE = 0
+"""IPC_RMID."""
+_DEEPEST = 3
+"""Levels below a run's directory at which a data directory may be."""
+_MOST_BYTES = 1 << 20
+"""Bytes of a control segment that are read; it has 64 items and a few for each session."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.shmat.restype = ctypes.c_void_p
+_libc.shmat.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_int)
+_libc.shmdt.argtypes = (ctypes.c_void_p,)
+_libc.shmctl.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
+
+
+_Directory = tuple[int, int]
+"""Device and inode."""
+
+
+@dataclass(frozen=True)
+class _Segment:
+    """A line of /proc/sysvipc/shm."""
+
+    number: int
+    bytes: int
+    attached: int
+    uid: int
+
+
+def remove_shared_memory(directory: Path) -> None:
+    """Remove what servers left that had their data below a directory, and have all ended."""
+    places = set(_directories(directory))
+    for segment in _segments():
+        if segment.attached or segment.bytes < min(header.size for header in _HEADERS):
+            continue
+        handle = _handle(_content(segment), places)
+        if handle is not None:
+            _remove_files(handle, segment.uid)
+            _libc.shmctl(segment.number, _REMOVE, None)
+
+
+def _directories(directory: Path) -> Iterator[_Directory]:
+    """Yield a directory and those below it, by what the kernel calls them; no link is followed."""
+    with suppress(OSError):
+        for path, below, _, descriptor in os.fwalk(directory):
+            status = os.fstat(descriptor)
+            yield status.st_dev, status.st_ino
+            if len(Path(path).relative_to(directory).parts) == _DEEPEST:
+                below.clear()
+
+
+def _segments() -> Iterator[_Segment]:
+    try:
+        head, *lines = _SEGMENTS.read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):
+        return
+    columns = head.split()
+    for line in lines:
+        fields = dict(zip(columns, map(int, line.split()), strict=False))
+        yield _Segment(fields["shmid"], fields["size"], fields["nattch"], fields["uid"])
+
+
+def _content(segment: _Segment) -> bytes:
+    """Return the beginning of a segment; empty if this process may not read it."""
+    address = _libc.shmat(segment.number, None, _READ_ONLY)
+    if address is None or address == ctypes.c_void_p(-1).value:
+        return b""
+    try:
+        return ctypes.string_at(address, min(segment.bytes, _HEADERS[0].size))
+    finally:
+        _libc.shmdt(address)
+
+
+def _handle(content: bytes, places: Collection[_Directory]) -> int | None:
+    """Return the handle in a header; None if it is not that of one of the directories."""
+    for header in _HEADERS:
+        if len(content) >= header.size:
+            magic, _, _, _, handle, *_, device, inode = header.unpack_from(content)
+            if magic == _MAGIC and (device, inode) in places:
+                return int(handle)
+    return None
+
+
+def _remove_files(control: int, uid: int) -> None:
+    """Remove the control segment of dynamic shared memory, and those whose handles it has."""
+    path = _FILES / f"PostgreSQL.{control}"
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if status.st_uid != uid or not stat.S_ISREG(status.st_mode):
+            return
+        words = file.read(_MOST_BYTES)
+    handles = {word for (word,) in struct.iter_unpack("=I", words[: len(words) // 4 * 4])}
+    for entry in list(_FILES.glob("PostgreSQL.*")):
+        number = entry.name.partition(".")[2]
+        if number.isdecimal() and int(number) in {*handles, control} and _owner(entry) == uid:
+            entry.unlink(missing_ok=True)
+
+
+def _owner(path: Path) -> int | None:
+    try:
+        return path.stat(follow_symlinks=False).st_uid
+    except OSError:
+        return None

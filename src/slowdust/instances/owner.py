@@ -48,11 +48,9 @@ class OwnerRecord(msgspec.Struct):
     socket_owner: Account | None = None
     """The account that they were made for; None in the records of earlier versions."""
     control_groups: list[str] = []
-    """Their folders."""
 
 
 def instances_root() -> Path:
-    """Return the directory of all run directories, which is made if it does not exist."""
     root = data_root() / "instances"
     make_enterable(root, DATA_VARIABLE)
     return root
@@ -67,7 +65,6 @@ def global_lock() -> AbstractContextManager[None]:
 
 
 def new_run_directory(name: str) -> Path:
-    """Return a path that no run directory has had."""
     return instances_root() / f"{name}-{secrets.token_hex(_TOKEN_BYTES)}"
 
 
@@ -93,8 +90,7 @@ def own(directory: Path) -> int:
 def try_to_lock(directory: Path) -> int | None:
     """Lock a run directory; return the lock's file descriptor, or None when its owner lives.
 
-    Raises:
-        FileNotFoundError: it has been removed.
+    Raises FileNotFoundError if it has been removed.
     """
     descriptor = os.open(directory / _LOCK_FILE, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     if not try_lock(descriptor):
@@ -104,7 +100,6 @@ def try_to_lock(directory: Path) -> int | None:
 
 
 def read_record(directory: Path) -> OwnerRecord:
-    """Read the record of a run directory; empty when its owner started nothing."""
     try:
         return msgspec.json.decode((directory / _RECORD_FILE).read_bytes(), type=OwnerRecord)
     except FileNotFoundError:

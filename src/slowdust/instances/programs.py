@@ -1,18 +1,19 @@
-"""Programs of a build, run by an instance's account in its data directory."""
+"""Programs that an instance's account runs, the server's log, and its certificate."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from slowdust.accounts import BASE_ENVIRONMENT
-from slowdust.dbms.site import Site
+from slowdust.dbms.family import Site
 from slowdust.errors import SlowdustError
 from slowdust.instances.rundir import RunDirectory
 
@@ -21,7 +22,6 @@ _LONGEST_TAIL = 1 << 22
 _SHELLS_SIGNALS = 128
 """What a shell adds to the signal that ended a program for its own exit code."""
 LOG_TAIL_LINES = 10
-"""Lines of a log that an error shows."""
 _LIMIT_S = 300.0
 
 
@@ -48,30 +48,17 @@ class ServerLog:
             return []
 
 
-@dataclass(frozen=True)
-class Ending:
-    """The end of a server's process, in words."""
-
-    words: str
-    was_killed: bool
-
-    def because(self, cause: str) -> Ending:
-        return replace(self, words=f"{self.words}, since {cause}")
-
-    def beside(self, reason: str | None) -> str:
-        """Return the end with what the log says of it."""
-        if reason is None:
-            return self.words
-        # Whoever is killed does not log why: what the log has is what others saw of it.
-        return f"{self.words} ({reason})" if self.was_killed else f"{reason} ({self.words})"
-
-
-def ending_of(code: int) -> Ending:
-    """Return the end of a process, or of what its shell started, with this exit code."""
-    number = -code if code < 0 else code - _SHELLS_SIGNALS
-    if number > 0:
-        return Ending(f"killed by signal {number}", was_killed=True)
-    return Ending(f"exit code {code}", was_killed=False)
+def why_it_ended(code: int, cause: str | None, logged: str | None) -> str:
+    """Say how a process, or what its shell started, ended, and what its log says of it."""
+    signal_number = -code if code < 0 else code - _SHELLS_SIGNALS
+    was_killed = signal_number > 0
+    words = f"killed by signal {signal_number}" if was_killed else f"exit code {code}"
+    if cause is not None:
+        words = f"{words}, since {cause}"
+    if logged is None:
+        return words
+    # Whoever is killed does not log why: what the log has is what others saw of it.
+    return f"{words} ({logged})" if was_killed else f"{logged} ({words})"
 
 
 class InstanceError(SlowdustError):
@@ -83,7 +70,6 @@ class Programs:
     """Runs the programs of one instance."""
 
     name: str
-    """The contender's name, for errors."""
     run: RunDirectory
     site: Site
     creation_log: Path
@@ -105,7 +91,11 @@ class Programs:
             log.seek(0)
             output = log.read().decode(errors="replace")
         if code != 0:
-            raise self._creation_error(code, output)
+            lines = [line for line in output.splitlines() if line.strip()][-LOG_TAIL_LINES:]
+            tail = "".join(f"\n  | {line}" for line in lines)
+            raise InstanceError(
+                f"{self.name}: its data directory cannot be created (exit code {code}){tail}"
+            )
         return output
 
     def spawn(
@@ -136,9 +126,32 @@ class Programs:
         self.run.record_session(process.pid)
         return process
 
-    def _creation_error(self, code: int, output: str) -> InstanceError:
-        lines = [line for line in output.splitlines() if line.strip()][-LOG_TAIL_LINES:]
-        tail = "".join(f"\n  | {line}" for line in lines)
-        return InstanceError(
-            f"{self.name}: its data directory cannot be created (exit code {code}){tail}"
-        )
+
+_PROGRAM = "openssl"
+_REQUEST = (
+    *(_PROGRAM, "req", "-x509", "-subj", "/CN=127.0.0.1", "-days", "3650"),
+    # The kind of those that servers make for themselves, and which every version can read.
+    *("-newkey", "rsa:2048", "-nodes", "-keyout", "-", "-out", "-"),
+)
+_TIMEOUT_S = 60.0
+
+
+def why_no_certificate() -> str | None:
+    """Say what this machine lacks to make a certificate; None where it lacks nothing."""
+    if shutil.which(_PROGRAM):
+        return None
+    return f"the program {_PROGRAM}, which makes the server's certificate, is not installed"
+
+
+def make_certificate(site: Site) -> None:
+    """Make the files of a site's certificate and key, which its account alone can read.
+
+    Raises SlowdustError if the program fails and OSError if a file cannot be written.
+    """
+    try:
+        done = subprocess.run(_REQUEST, capture_output=True, check=True, timeout=_TIMEOUT_S)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise SlowdustError(f"no certificate can be made: {error}") from error
+    key, begin, certificate = done.stdout.partition(b"-----BEGIN CERTIFICATE-----")
+    site.account.make_file(site.key, key)
+    site.account.make_file(site.certificate, begin + certificate)

@@ -15,9 +15,13 @@ from typing import Protocol
 from slowdust.accounts import Account
 from slowdust.directories import ReplacedError
 from slowdust.errors import SlowdustError
-from slowdust.instances.control_groups import MemoryLimit
-from slowdust.instances.freezing import can_freeze, make_frozen_group
-from slowdust.instances.leftovers import SOCKET_DIR_PREFIX, kill_programs, remove_socket_dir, sweep
+from slowdust.instances.control_groups import MemoryLimit, can_freeze, make_frozen_group
+from slowdust.instances.leftovers import (
+    SOCKET_DIR_PREFIX,
+    kill_programs,
+    remove_socket_dir,
+    sweep,
+)
 from slowdust.instances.owner import (
     OwnerRecord,
     Server,
@@ -100,8 +104,7 @@ class RunDirectory:
     def remove_socket_directory(self, path: Path, account: Account) -> None:
         """Delete a socket directory before this directory is closed.
 
-        Raises:
-            ReplacedError: there is something else in its place, which stays.
+        Raises ReplacedError if there is something else in its place, which stays.
         """
         try:
             remove_socket_dir(path, account)
@@ -134,7 +137,6 @@ class RunDirectory:
         return folder
 
     def record_program(self, program: Path) -> None:
-        """Record a program before it is run in this directory."""
         name = str(program.resolve())
         with self._changed_record() as record:
             if name not in record.programs:
@@ -143,8 +145,7 @@ class RunDirectory:
     def end_programs(self, directory: Path) -> None:
         """Kill what runs in a directory of this one, and what that has started.
 
-        Raises:
-            SlowdustError: a process does not end.
+        Raises SlowdustError if a process does not end.
         """
         with self._record_lock:
             programs, sessions = [*self._record.programs], [*self._record.sessions]
@@ -178,18 +179,15 @@ class RunDirectory:
             refused += sweep(self.path).refused
             os.close(self._lock)
             self._lock = -1
-            self._stop_watchdog()
+            assert self._watchdog.stdin is not None
+            self._watchdog.stdin.close()
+            try:
+                self._watchdog.wait(_WATCHDOG_END_S)
+            except subprocess.TimeoutExpired:  # it has nothing left to do
+                self._watchdog.kill()
+                self._watchdog.wait()
         if refused:
             raise ReplacedError("; ".join(refused))
-
-    def _stop_watchdog(self) -> None:
-        assert self._watchdog.stdin is not None
-        self._watchdog.stdin.close()
-        try:
-            self._watchdog.wait(_WATCHDOG_END_S)
-        except subprocess.TimeoutExpired:  # it has nothing left to do
-            self._watchdog.kill()
-            self._watchdog.wait()
 
     @contextlib.contextmanager
     def _changed_record(self) -> Iterator[OwnerRecord]:

@@ -10,6 +10,7 @@ from slowdust.store.manifest import BuildFacts, ContenderFacts, Manifest
 
 _METHOD = {
     "margin": "the margin",
+    "own_margins": "the margins of single tests",
     "tables": "the number of tables",
     "rows": "the number of rows",
     "data": "the data",

@@ -10,10 +10,10 @@ from itertools import count
 
 from msgspec.structs import replace
 
-from slowdust.analysis.history.circumstances import host_of
+from slowdust.analysis.history.lines import host_of
 from slowdust.errors import UsageError
 from slowdust.merge.sources import Records, Source
-from slowdust.store.hosts import HostFacts, JoinedPart
+from slowdust.store.manifest import HostFacts, JoinedPart
 from slowdust.units import known
 
 UNKNOWN_GROUP = "unknown CPU"

@@ -11,8 +11,15 @@ from msgspec.structs import replace
 from slowdust import __version__
 from slowdust.merge.hosts import RenumberedSource, hosts_of
 from slowdust.store.finding import Finding, by_severity
-from slowdust.store.hosts import JOINED_SCHEMA, HostFacts
-from slowdust.store.manifest import ContenderFacts, Counting, Manifest, Method, Plan
+from slowdust.store.manifest import (
+    JOINED_SCHEMA,
+    ContenderFacts,
+    Counting,
+    HostFacts,
+    Manifest,
+    Method,
+    Plan,
+)
 from slowdust.store.preparation import Preparation
 from slowdust.units import known
 from slowdust.wording import listing

@@ -14,10 +14,9 @@ from slowdust.merge.hosts import RenumberedSource
 from slowdust.merge.manifest import merge_manifests
 from slowdust.merge.sources import Records, Source, drop_duplicates, read_source
 from slowdust.store.bounds import MOST_CONTENDERS, MOST_SLICES
-from slowdust.store.checking import too_many_contenders
 from slowdust.store.count import Count
-from slowdust.store.folder import WORKLOAD_FILE, Folder, Writer, writing
-from slowdust.store.keeping.arriving import aside, put_in_place
+from slowdust.store.experiments import aside, put_in_place
+from slowdust.store.folder import WORKLOAD_FILE, Folder, Writer, too_many_contenders, writing
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from slowdust.store.storage import LOCK_FILE

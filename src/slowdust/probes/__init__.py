@@ -6,9 +6,7 @@ Every module of a room here that has a `probe_of` offers a probe; see `probe.py`
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Iterator
 from importlib import import_module
-from types import ModuleType
 
 from slowdust.probes.probe import FAILURES, AnyProbe, ClosedProbe, Subject
 from slowdust.probes.server.process import ServerProbe
@@ -22,27 +20,19 @@ def probes_of(subject: Subject) -> list[AnyProbe]:
     """Return a probe of each kind for a running server.
 
     Only that of the server's processes is essential: any other that cannot be opened is skipped in
-    every window, and named.
-
-    Raises:
-        OSError: the server has ended.
+    every window, and named. Raises OSError if the server has ended.
     """
-    return [_open(module, subject) for room in _ROOMS for module in _modules(room)]
-
-
-def _open(module: ModuleType, subject: Subject) -> AnyProbe:
-    try:
-        probe: AnyProbe = module.probe_of(subject)
-    except FAILURES:
-        if module.__name__ == ServerProbe.__module__:
-            raise
-        return ClosedProbe(module.__name__.rpartition(".")[2])
-    return probe
-
-
-def _modules(room: str) -> Iterator[ModuleType]:
-    package = import_module(f"{__name__}.{room}")
-    for entry in sorted(pkgutil.iter_modules(package.__path__), key=lambda entry: entry.name):
-        module = import_module(f"{package.__name__}.{entry.name}")
-        if hasattr(module, "probe_of"):
-            yield module
+    probes: list[AnyProbe] = []
+    for room in _ROOMS:
+        package = import_module(f"{__name__}.{room}")
+        for entry in sorted(pkgutil.iter_modules(package.__path__), key=lambda entry: entry.name):
+            module = import_module(f"{package.__name__}.{entry.name}")
+            if not hasattr(module, "probe_of"):
+                continue
+            try:
+                probes.append(module.probe_of(subject))
+            except FAILURES:
+                if module.__name__ == ServerProbe.__module__:
+                    raise
+                probes.append(ClosedProbe(entry.name))
+    return probes

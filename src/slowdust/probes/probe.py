@@ -31,7 +31,6 @@ class Subject:
     """The running server that probes are about."""
 
     pid: int
-    """The server's main process."""
     data_directory: Path
 
 
@@ -51,8 +50,7 @@ class Probe(Protocol[Reading]):
     def read(self) -> Reading:
         """Read the totals so far.
 
-        Raises:
-            OSError, ValueError, LookupError: they cannot be read now.
+        Raises OSError, ValueError or LookupError if they cannot be read now.
         """
         ...
 
@@ -73,15 +71,9 @@ class ClosedProbe:
         self.name = name
 
     def read(self) -> None:
-        """Fail.
-
-        Raises:
-            OSError: always.
-        """
         raise OSError(f"the probe {self.name} could not be opened")
 
     def use(self, before: None, after: None) -> Use:
-        """Return nothing: there is no reading."""
         del before, after
         return {}
 
@@ -166,8 +158,7 @@ class Window:
     def close(self) -> WindowUse:
         """Take the last readings and return what was used. The load must be at rest.
 
-        Raises:
-            RuntimeError: the window was not opened.
+        Raises RuntimeError if the window was not opened.
         """
         if self._opened is None:
             raise RuntimeError("a window is opened before it is closed")

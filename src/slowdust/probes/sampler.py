@@ -23,7 +23,6 @@ _MOST_LOG_BYTES = 1 << 16
 
 class _Readings(NamedTuple):
     at: float
-    """Unix time."""
     of_probes: list[Any]
     """The reading of each probe; None where it could not be read."""
 
@@ -103,24 +102,21 @@ class Sampler:
             ended = self._end.wait(max(0.0, begun + number * EVERY - time.monotonic()))
             now = self._read()
             if not ended or not self._samples or now.at - self._last.at >= _SHORTEST:
-                self._keep(now)
-
-    def _keep(self, now: _Readings) -> None:
-        before, self._last = self._last, now
-        uses = {
-            probe.name: use_between(probe, first, last)
-            for probe, first, last in zip(
-                self._probes, before.of_probes, now.of_probes, strict=True
-            )
-        }
-        self._samples.append(
-            Sample(
-                start=before.at,
-                seconds=now.at - before.at,
-                uses={name: use for name, use in uses.items() if use is not None},
-                log=[] if self._log is None else self._log.new_lines(),
-            )
-        )
+                before, self._last = self._last, now
+                uses = {
+                    probe.name: use_between(probe, first, last)
+                    for probe, first, last in zip(
+                        self._probes, before.of_probes, now.of_probes, strict=True
+                    )
+                }
+                self._samples.append(
+                    Sample(
+                        start=before.at,
+                        seconds=now.at - before.at,
+                        uses={name: use for name, use in uses.items() if use is not None},
+                        log=[] if self._log is None else self._log.new_lines(),
+                    )
+                )
 
     def _read(self) -> _Readings:
         return _Readings(time.time(), [attempt(probe) for probe in self._probes])

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slowdust.analysis.calibration.calibration import (
+from slowdust.analysis.calibration import (
     DIFFERENCES,
+    MOST_TAKEN,
     difference_label,
     resolution,
     tallies_of,
     upper_bound,
 )
-from slowdust.analysis.calibration.model import CalibratedTest, Calibration, NeededTime, Tally
-from slowdust.analysis.calibration.trials import MOST_TAKEN
+from slowdust.analysis.model import CalibratedTest, Calibration, NeededTime, Tally
 from slowdust.report.markdown.table import ABSENT, or_absent, table
 from slowdust.units import format_duration
 from slowdust.wording import counted, foretold, resolution_phrase, step_label

@@ -6,13 +6,13 @@ import csv
 import io
 from collections.abc import Sequence
 
+import msgspec
+
 from slowdust.analysis.metrics import COMPARED, METRICS
 from slowdust.analysis.model import (
-    AllTimeRatio,
     BesideResult,
     ContenderWaits,
     Failures,
-    MetricComparison,
     Needed,
     Report,
     ResponseTime,
@@ -21,6 +21,8 @@ from slowdust.analysis.model import (
     Work,
     Writers,
 )
+from slowdust.ratios import PLAIN, Ratio
+from slowdust.report.json import flat, keys_of
 from slowdust.store.count import KERNEL_INSTRUCTIONS, SIMULATED, SYSTEM_CALLS
 from slowdust.store.latency import LatencyUs
 from slowdust.store.profile import Profile
@@ -34,10 +36,10 @@ _NESTED = {
     *("storage", "hosts", "groups", "failures"),
 }
 """Fields of a result that are not one column."""
-_PLAIN = [name for name in Result.__struct_fields__ if name not in _NESTED]
-_PARTS = {
+_PLAIN = [key for key in keys_of(Result) if key not in _NESTED]
+_PARTS: dict[str, type[msgspec.Struct]] = {
     "failures": Failures,
-    "all_time": AllTimeRatio,
+    "all_time": Ratio,
     "latency_us": LatencyUs,
     "response_time": ResponseTime,
     "writers": Writers,
@@ -47,17 +49,15 @@ _PARTS = {
     "storage": StorageUse,
 }
 _FIELDS = [
-    (part, name)
+    (part, key)
     for part, kind in _PARTS.items()
-    for name in kind.__struct_fields__
-    if (part, name) not in {("work", "events"), ("work", "differing")}
+    for key in (("rqps", "low", "high") if kind is Ratio else keys_of(kind))
+    if (part, key) not in {("work", "events"), ("work", "differing")}
 ]
 """Parts of a result, and their fields, which are columns each."""
 _EVENTS = (KERNEL_INSTRUCTIONS, SYSTEM_CALLS, *SIMULATED)
 _METRICS = tuple(metric.key for metric in METRICS)
-_COMPARED = [
-    (quantity.key, field) for quantity in COMPARED for field in MetricComparison.__struct_fields__
-]
+_COMPARED = [(quantity.key, key) for quantity in COMPARED for key in PLAIN.named(None)]
 _WAITS: tuple[WaitKind, ...] = ("lock", "latch", "io", "sync", "commit", "other")
 _SYNCS = ("syncs_per_operation", "syncs_us")
 
@@ -113,14 +113,19 @@ def _host(report: Report) -> str | None:
 
 
 def _row(result: Result, waits: ContenderWaits | None) -> list[object]:
+    values = flat(result)
+    parts = {
+        part: flat(values[part]) if isinstance(values[part], msgspec.Struct) else values[part] or {}
+        for part in _PARTS
+    }
     return [
-        *(getattr(result, name) for name in _PLAIN),
+        *(values[key] for key in _PLAIN),
         " ".join(map(str, result.silent_incarnations)) or None,
-        *(getattr(getattr(result, part), name, None) for part, name in _FIELDS),
+        *(parts[part].get(key) for part, key in _FIELDS),
         *((result.work.events if result.work else {}).get(event) for event in _EVENTS),
         *(result.per_op.get(key) for key in _METRICS),
         *((result.per_op_relative or {}).get(key) for key in _METRICS),
-        *(getattr(result.compared.get(key), field, None) for key, field in _COMPARED),
+        *(PLAIN.named(result.compared.get(key))[part] for key, part in _COMPARED),
         *_waits(waits),
         "; ".join(result.notes),
     ]

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from slowdust.analysis.diff.model import Condition, Diff, Relation, TestDifference
-from slowdust.analysis.diff.words import label_of
-from slowdust.ratios import ratio, work_ratio
+from slowdust.analysis.diff import Condition, Diff, TestDifference, label_of
+from slowdust.ratios import Ratio, ratio, with_interval, work_ratio
 from slowdust.report.html.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
 from slowdust.report.html.charts.marks import Mark, marks_of
 from slowdust.report.html.environment import environment, shipped
@@ -94,14 +93,14 @@ def _points(diff: Diff, test: TestDifference, marks: Sequence[Mark]) -> tuple[Fo
     )
 
 
-def _point(experiment: str, relation: Relation | None, mark: Mark) -> ForestPoint | None:
+def _point(experiment: str, relation: Ratio | None, mark: Mark) -> ForestPoint | None:
     if relation is None:
         return None
     return ForestPoint(
-        *(relation.ratio, relation.low, relation.high),
+        *(relation.value, relation.low, relation.high),
         contender=experiment,
         mark=mark,
-        verdict=relation.verdict,
+        verdict=relation.verdict or "",
     )
 
 
@@ -137,9 +136,9 @@ _HEAD = ("Test", "Before", "After", "After / before")
 
 
 def _short_row(diff: Diff, test: TestDifference) -> tuple[str, ...]:
-    change = judged(test.ratio, test.low, test.high)
+    change = ABSENT if test.ratio is None else with_interval(test.ratio)
     sides = [
-        ABSENT if side is None else f"{ratio(side.ratio)} {side.verdict}"
+        ABSENT if side is None else f"{ratio(side.value)} {side.verdict}"
         for side in (test.before, test.after)
     ]
     return label_of(diff, test), *sides, f"{change} {test.verdict or ''}".rstrip()
@@ -176,20 +175,20 @@ def _row(diff: Diff, test: TestDifference, *, with_work: bool) -> list[str]:
         label_of(diff, test),
         _relation(test.before),
         _relation(test.after),
-        judged(test.ratio, test.low, test.high, test.verdict),
+        judged(test.ratio),
         test.verdict or ABSENT,
     ]
     if not with_work:
         return cells
     work = test.work
-    return [*cells, ABSENT if work is None else f"{work_ratio(work.ratio)} {work.verdict}"]
+    return [
+        *cells,
+        ABSENT if work is None else f"{work_ratio(work.ratio.value)} {work.ratio.verdict}",
+    ]
 
 
-def _relation(relation: Relation | None) -> str:
-    if relation is None:
-        return ABSENT
-    cell = judged(relation.ratio, relation.low, relation.high, relation.verdict)
-    return f"{cell} {relation.verdict}"
+def _relation(relation: Ratio | None) -> str:
+    return ABSENT if relation is None else f"{judged(relation)} {relation.verdict}"
 
 
 def _explanation(diff: Diff) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from slowdust.analysis.model import ContenderWaits, Difference, Explanation, FunctionChanges, Part
-from slowdust.analysis.waits.words import FEWEST_SYNCS
-from slowdust.ratios import interval, ratio
+from slowdust.analysis.functions.model import FunctionChanges
+from slowdust.analysis.model import ContenderWaits, Difference, Explanation, Part
+from slowdust.analysis.waits import FEWEST_SYNCS
+from slowdust.ratios import Ratio, interval, ratio
 from slowdust.report.markdown.table import or_absent
 from slowdust.store.profile import ProfileSource
 from slowdust.wording import amount, counted, share, signed_amount
@@ -83,10 +84,9 @@ _MOST_CALLS = 3
 
 def factor_in_words(change: Part | Explanation, sign: str) -> str:
     """Return '1.25X [1.22, 1.28]', where `sign` is 'X'; changes are logarithms of ratios."""
-    words = f"{ratio(math.exp(change.change))}{sign}"
-    if change.low is None or change.high is None:
-        return words
-    return words + interval(math.exp(change.low), math.exp(change.high))
+    low, high = (None if end is None else math.exp(end) for end in (change.low, change.high))
+    factor = Ratio(math.exp(change.change), low, high)
+    return f"{ratio(factor.value)}{sign}{interval(factor)}"
 
 
 def facts_of_waits(waits: ContenderWaits) -> list[str]:

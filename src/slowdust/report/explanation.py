@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.explanation.one_result import Explained, OneResult
 from slowdust.analysis.explanation.parts import GOOD_PART
 from slowdust.analysis.metrics import Metric, shown_metrics
@@ -27,6 +26,7 @@ from slowdust.report.evidence import (
 )
 from slowdust.report.markdown.table import ABSENT, or_absent, rate
 from slowdust.report.terminal import plain_table, print_head, print_lines, standard_output, width_of
+from slowdust.stats.verdict import DIFFERENT
 from slowdust.wording import amount, clients, operation, share, short_names
 
 if TYPE_CHECKING:
@@ -135,17 +135,14 @@ def headline(one: OneResult) -> list[tuple[str, str]]:
 
 def _time(one: OneResult) -> str:
     result = one.result
-    if result.judged_rqps is None:
+    if result.ratio is None:
         return "not compared"
     unit = result.unit
     typical = result.typical_beside
     over = "" if typical is None else f" over all time, typically {speed(typical)}"
     rates = f"{rate(result.qps)} {unit} beside {rate(one.base_result.qps)}"
     ahead = "" if result.verdict in DIFFERENT else f"{result.verdict or 'one run, no verdict'}: "
-    return (
-        f"{ahead}{speed(result.judged_rqps)}{over}, rqps {ratio(result.judged_rqps)}"
-        f"{interval(*result.judged_interval)}; {rates}"
-    )
+    return f"{ahead}{speed(result.ratio.value)}{over}, rqps {with_interval(result.ratio)}; {rates}"
 
 
 def _work(one: OneResult) -> str:
@@ -155,8 +152,8 @@ def _work(one: OneResult) -> str:
     beside = "" if of_base is None else f" beside {amount(of_base.instructions)}"
     ahead = f"{work.verdict}: " if work.verdict in ("same", "unsure") else ""
     return (
-        f"{ahead}{work_in_words(work.ratio)}, "
-        f"{with_interval(work.ratio, work.low, work.high, decimals=3)}; "
+        f"{ahead}{work_in_words(work.ratio.value)}, "
+        f"{with_interval(work.ratio, decimals=3)}; "
         f"{amount(work.instructions)} instructions per {operation(one.result.unit)}{beside}, "
         f"counted by {work.source}"
     )
@@ -308,15 +305,15 @@ def _hardware_table(metrics: Sequence[Metric], one: OneResult, *, is_wide: bool)
         compared = one.result.compared.get(metric.key)
         value = or_absent(relative.get(metric.key), _multiple)
         if compared is not None:
-            bounds = interval(compared.low, compared.high) if is_wide else ""
-            value = f"{_multiple(compared.ratio)}{bounds}"
+            bounds = interval(compared) if is_wide else ""
+            value = f"{_multiple(compared.value)}{bounds}"
         table.add_row(
             metric.meaning,
             metric.unit,
             or_absent(base.get(metric.key), amount),
             or_absent(own.get(metric.key), amount),
             value,
-            "" if compared is None else compared.verdict,
+            (compared and compared.verdict) or "",
         )
     return table
 

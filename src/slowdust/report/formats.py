@@ -13,8 +13,8 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Generic, TypeVarTuple
 
 if TYPE_CHECKING:
-    from slowdust.analysis.blame.model import Blame
-    from slowdust.analysis.diff.model import Diff
+    from slowdust.analysis.blame import Blame
+    from slowdust.analysis.diff import Diff
     from slowdust.analysis.explanation.one_result import Explained
     from slowdust.analysis.history.model import History
     from slowdust.analysis.model import Report

@@ -7,16 +7,18 @@ docs/blame.schema.json and docs/capacity.schema.json describe them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import cache
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
-from slowdust.analysis.blame.model import Blame
-from slowdust.analysis.diff.model import Diff
+from slowdust.analysis.blame import Blame
+from slowdust.analysis.diff import Diff
 from slowdust.analysis.explanation.one_result import Explained
 from slowdust.analysis.history.model import History
 from slowdust.analysis.metrics import COMPARED, METRICS
 from slowdust.analysis.model import Report
+from slowdust.ratios import PLAIN, Keys, Ratio
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 
@@ -42,6 +44,47 @@ def render(
     if isinstance(content, Report):
         content = msgspec.structs.replace(content, typed=None)
     return _pretty(msgspec.json.encode(_without_none(content)))
+
+
+@cache
+def _keys(kind: type[msgspec.Struct]) -> dict[str, Keys]:
+    """Return field -> the keys of its ratio, of the fields that are ratios."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {
+        name: each
+        for name, hint in hints.items()
+        for each in getattr(hint, "__metadata__", ())
+        if isinstance(each, Keys)
+    }
+
+
+def keys_of(kind: type[msgspec.Struct]) -> list[str]:
+    """Return the keys of a record in JSON and CSV: `flat` has them in the same order."""
+    if kind is Ratio:
+        return list(PLAIN.named(None))
+    keyed = _keys(kind)
+    return [
+        key
+        for name in kind.__struct_fields__
+        for key in (keyed[name].named(None) if name in keyed and not keyed[name].nested else [name])
+    ]
+
+
+def flat(record: msgspec.Struct) -> dict[str, Any]:
+    """Return key -> value of a record, with the parts of its ratios among its other fields."""
+    if isinstance(record, Ratio):
+        return dict(PLAIN.named(record))
+    keyed = _keys(type(record))
+    values: dict[str, Any] = {}
+    for name in record.__struct_fields__:
+        value = getattr(record, name)
+        if name not in keyed:
+            values[name] = value
+        elif keyed[name].nested:
+            values[name] = value and keyed[name].named(value)
+        else:
+            values |= keyed[name].named(value)
+    return values
 
 
 def report_schema() -> str:
@@ -93,7 +136,39 @@ def schema_of(content: type[msgspec.Struct], identifier: str, title: str) -> str
 
 
 def _described(content: type[msgspec.Struct]) -> dict[str, Any]:
-    return {name: _without_null(part) for name, part in msgspec.json.schema(content).items()}
+    schema = msgspec.json.schema(content)
+    described: dict[str, Any] = {name: _without_null(part) for name, part in schema.items()}
+    for kind in _records_in(content):
+        record = described["$defs"][kind.__name__]
+        if kind is Ratio:
+            record |= {"properties": _parts_of(PLAIN), "required": ["ratio"]}
+        for field, keys in _keys(kind).items():
+            parts = _parts_of(keys)
+            if keys.nested:
+                own = {"type": "object", "properties": parts, "required": [keys.value]}
+                record["properties"][field] = own
+                continue
+            del record["properties"][field]
+            record["properties"] |= parts
+            record["required"] = [
+                keys.value if name == field else name for name in record["required"]
+            ]
+    if "#/$defs/Ratio" not in str(described):  # all of them are parts of their records
+        described["$defs"].pop("Ratio", None)
+    return described
+
+
+def _parts_of(keys: Keys) -> dict[str, Any]:
+    """Return the schemas of a ratio's parts."""
+    verdict = {"enum": sorted(get_args(keys.verdicts))}
+    return {key: verdict if key == keys.verdict else {"type": "number"} for key in keys.named(None)}
+
+
+def _records_in(kind: object) -> set[type[msgspec.Struct]]:
+    """Return all types of records that a type has in it."""
+    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+        return set().union(*map(_records_in, get_args(kind)))
+    return {kind}.union(*map(_records_in, get_type_hints(kind).values()))
 
 
 def _schema(identifier: str, title: str, described: dict[str, Any]) -> str:
@@ -119,11 +194,14 @@ def _without_null(part: object) -> object:
 
 def _without_none(value: object) -> object:
     """Return the value without fields that are None; what is 0 or empty stays: it was measured."""
-    if isinstance(value, msgspec.Struct):
-        fields = {name: getattr(value, name) for name in value.__struct_fields__}
-        return {name: _without_none(field) for name, field in fields.items() if field is not None}
-    if isinstance(value, list):
-        return [_without_none(item) for item in value]
+    match value:
+        case msgspec.Struct():
+            fields = flat(value)
+            return {key: _without_none(each) for key, each in fields.items() if each is not None}
+        case [*items]:
+            return [_without_none(item) for item in items]
+        case {**named}:
+            return {key: _without_none(item) for key, item in named.items()}
     return value
 
 

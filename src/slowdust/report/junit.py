@@ -60,13 +60,11 @@ def _case(result: Result, levels: set[int], base: str) -> ET.Element:
         ET.SubElement(case, "skipped", message=f"unsure: {_rate(result)}")
     text = f"{result.verdict or 'not compared'} {_rate(result)}".rstrip()
     if result.work is not None and result.work.ratio is not None:
-        text += f"; work {work_ratio(result.work.ratio)} {result.work.verdict or ''}".rstrip()
+        text += f"; work {work_ratio(result.work.ratio.value)} {result.work.verdict or ''}".rstrip()
     ET.SubElement(case, "system-out").text = text
     return case
 
 
 def _rate(result: Result) -> str:
     """Return 'rqps 0.93 [0.90, 0.96]'; nothing where there is no ratio."""
-    if result.judged_rqps is None:
-        return ""
-    return f"rqps {with_interval(result.judged_rqps, *result.judged_interval)}"
+    return "" if result.ratio is None else f"rqps {with_interval(result.ratio)}"

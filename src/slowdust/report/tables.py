@@ -6,10 +6,10 @@ There are those by host, of a joined experiment, and those of the storage's use.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slowdust.analysis.model import HostResult, Report, Result, StorageUse
-from slowdust.ratios import interval, ratio
+from slowdust.ratios import Ratio, interval, ratio
 from slowdust.report.markdown.table import ABSENT, or_absent, pale, rate
 from slowdust.wording import counted, shortened
 
@@ -92,13 +92,11 @@ def table_by_host(report: Report) -> Table | None:
     head = ("all hosts", *several, *(names if few else ("lowest", "highest")))
     rows = []
     for result in results:
-        whole = _judged(result.judged_rqps, *result.judged_interval, result.verdict)
+        whole = _judged(result.ratio)
         cells = [Cell("on one host only") if len(result.hosts) == 1 else whole]
         of_group = {each.group: each for each in result.groups}
         cells += [
-            _judged(each.rqps, each.low, each.high, each.verdict)
-            if (each := of_group.get(group))
-            else Cell(ABSENT)
+            _judged(each.ratio) if (each := of_group.get(group)) else Cell(ABSENT)
             for group in several
         ]
         by_name = {host.host: host for host in result.hosts}
@@ -131,15 +129,16 @@ def _of_host(report: Report, result: Result, host: HostResult | None) -> Cell:
         and each.test in (None, result.test)
     ]
     verdict = result.verdict if len(result.hosts) == 1 else None
-    return _judged(host.rqps, host.low, host.high, verdict, "; ".join(odd))
+    return replace(_judged(host.ratio), verdict=verdict or "", odd="; ".join(odd))
 
 
 def _extremes(result: Result) -> list[Cell]:
     measured = sorted(
-        (host for host in result.hosts if host.rqps is not None), key=lambda host: host.rqps or 0.0
+        ((host.ratio, host.host) for host in result.hosts if host.ratio is not None),
+        key=lambda own: own[0].value,
     )
     ends = (measured[0], measured[-1]) if measured else ()
-    return [_judged(host.rqps, host.low, host.high, host.host) for host in ends] or [
+    return [replace(_judged(ratio), verdict=host) for ratio, host in ends] or [
         Cell(ABSENT),
         Cell(ABSENT),
     ]
@@ -199,8 +198,8 @@ def _reads(result: Result, use: StorageUse) -> tuple[Cell, ...]:
         Cell(or_absent(result.per_op.get("read_amplification"), ratio)),
         Cell(or_absent(use.reads_per_s, rate)),
         Cell(or_absent(use.disk_reads_per_s, rate)),
-        _judged(use.of_disk, use.of_disk_low, use.of_disk_high),
-        _judged(use.share_ratio, use.share_low, use.share_high, use.share_verdict),
+        _judged(use.of_disk),
+        _judged(use.share),
     )
 
 
@@ -208,15 +207,11 @@ def _writes(_: Result, use: StorageUse) -> tuple[Cell, ...]:
     return (
         Cell(or_absent(use.written_kb, ratio)),
         Cell(or_absent(use.log_kb, ratio)),
-        _judged(use.written_ratio, use.written_low, use.written_high, use.written_verdict),
+        _judged(use.written),
     )
 
 
-def _judged(
-    value: float | None,
-    low: float | None,
-    high: float | None,
-    verdict: str | None = None,
-    odd: str = "",
-) -> Cell:
-    return Cell(or_absent(value, ratio), interval(low, high).strip(), verdict or "", odd)
+def _judged(of: Ratio | None) -> Cell:
+    if of is None:
+        return Cell(ABSENT)
+    return Cell(ratio(of.value), interval(of).strip(), of.verdict or "")

@@ -11,10 +11,10 @@ from enum import Enum
 from statistics import median
 from typing import TYPE_CHECKING
 
-from slowdust.analysis.model import Report, Result, StorageUse, Verdict
+from slowdust.analysis.model import Report, Result, StorageUse
 from slowdust.analysis.results.results import by_step
 from slowdust.analysis.work import has_work
-from slowdust.ratios import ratio, work_ratio
+from slowdust.ratios import Verdict, ratio, work_ratio
 from slowdust.report import answer, calibration
 from slowdust.report.answer import beginning, list_of_changes, passages
 from slowdust.report.markdown.table import ABSENT, or_absent, rate
@@ -152,7 +152,7 @@ def _table_of(report: Report, console: Console) -> tuple[Table, str] | None:
     that each has. None where nothing is compared.
     """
     others = report.contenders[1:]
-    if not others or not any(result.judged_rqps is not None for result in report.results):
+    if not others or not any(result.ratio is not None for result in report.results):
         return None
     if len(others) <= MOST_BESIDE:
         for columns in _WIDER_FIRST:
@@ -221,19 +221,19 @@ def _tests(report: Report, columns: Collection[_Column]) -> Table:
 
 def _alone(result: Result | None, columns: Collection[_Column]) -> list[str | Text]:
     shown = _Column.INTERVAL in columns
-    if result is None or result.judged_rqps is None:
+    if result is None or result.ratio is None:
         return [ABSENT, *([""] if shown else []), ABSENT]
-    low, high = result.judged_interval
-    bounds = "" if low is None or high is None else f"{ratio(low)} to {ratio(high)}"
+    interval = result.ratio.interval
+    bounds = "" if interval is None else " to ".join(map(ratio, interval))
     verdict = _styled(result.verdict or ABSENT, result.verdict)
-    return [ratio(result.judged_rqps), *([bounds] if shown else []), verdict]
+    return [ratio(result.ratio.value), *([bounds] if shown else []), verdict]
 
 
 def _marked(result: Result | None) -> str | Text:
-    if result is None or result.judged_rqps is None:
+    if result is None or result.ratio is None:
         return ABSENT
     mark = _MARKS.get(result.verdict or "", " ")
-    return _styled(f"{ratio(result.judged_rqps)} {mark}", result.verdict)
+    return _styled(f"{ratio(result.ratio.value)} {mark}", result.verdict)
 
 
 def _work(result: Result | None) -> str | Text:
@@ -242,7 +242,7 @@ def _work(result: Result | None) -> str | Text:
         return ABSENT
     verdict = {"more": "slower", "less": "faster"}.get(work.verdict or "", work.verdict)
     mark = {"more": "+", "less": "-", "same": "=", "unsure": "?"}.get(work.verdict or "", " ")
-    return _styled(f"{work_ratio(work.ratio)} {mark}", verdict)
+    return _styled(f"{work_ratio(work.ratio.value)} {mark}", verdict)
 
 
 def _styled(text: str, verdict: str | None) -> Text:
@@ -259,7 +259,7 @@ def _tallies(report: Report, *, with_spread: bool) -> Table:
     for name in report.contenders[1:]:
         results = [result for result in report.results if result.contender == name]
         verdicts = Counter(result.verdict for result in results)
-        ratios = known(result.judged_rqps for result in results)
+        ratios = [result.ratio.value for result in results if result.ratio is not None]
         ends = (median(ratios), min(ratios), max(ratios)) if ratios else (None, None, None)
         counts = (str(verdicts[v]) for v in verdicts_of)
         shown = ends if with_spread else ends[:1]
@@ -283,7 +283,7 @@ def _storage(report: Report) -> tuple[Table, str] | None:
             names[result.contender],
             or_absent(use.reads_per_s, rate),
             or_absent(result.per_op.get("read_amplification"), ratio),
-            or_absent(use.of_disk, ratio),
+            or_absent(use.of_disk and use.of_disk.value, ratio),
             or_absent(use.written_kb, "{:.1f}".format),
         )
     return table, (

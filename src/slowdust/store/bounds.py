@@ -15,7 +15,6 @@ MOST_CONTENDERS = 500
 MOST_SLICES = 500_000
 """Slices of an experiment: 8 hours of the usual length, of which a report takes minutes."""
 Natural = Annotated[int, Meta(ge=0, le=(1 << 62))]
-"""A whole number from 0 on."""
 Ordinal = Annotated[int, Meta(ge=1, le=(1 << 62))]
 """A whole number from 1 on."""
 Amount = Annotated[float, Meta(ge=0, le=1e30)]

@@ -20,10 +20,8 @@ Record = dict[str, Any]
 def with_todays_keys(content: bytes) -> bytes:
     """Return the JSON of a manifest, or of a slice that has a place, with the keys of today.
 
-    Until schema 4 the printed values of runs, and their names, were called `archived`.
-
-    Raises:
-        MsgspecError: it is neither.
+    Until schema 4 the printed values of runs, and their names, were called `archived`. Raises
+    MsgspecError if it is neither.
     """
     if b'"archived"' not in content:
         return content
@@ -41,11 +39,31 @@ def with_todays_keys(content: bytes) -> bytes:
 def slice_of_schema_1(line: bytes) -> Slice:
     """Read a record that was flat: place, measurements and printed numbers side by side.
 
-    Raises:
-        MsgspecError: it is not such a record.
+    Raises MsgspecError if it is not such a record.
     """
     try:
-        return _converted(msgspec.json.decode(line, type=dict[str, Any]))
+        record = msgspec.json.decode(line, type=dict[str, Any])
+        slice_: Record = {"place": _take(record, _PLACE), **_take(record, ("qps", "unit"))}
+        if (archived := record.pop("archived", None)) is not None:
+            slice_["printed"] = {
+                "classic": archived,
+                **_take_renamed(record, {"per_op": "per_operation", "flags": "notes"}),
+                **_take(record, ("counters",)),
+                **_take_response(record),
+            }
+        if (step := record.pop("step", None)) is not None:
+            for role in step["roles"].values():
+                if "rate" in role:
+                    buckets = _take(role.get("response", {}), ("buckets",))
+                    role["printed"] = _take(role, ("rate",)) | buckets | _take_response(role)
+            for sample in step.get("samples", ()):
+                sample["uses"] = _take(sample, _PROBES)
+            slice_["step"] = step
+        idle = {
+            f"idle.{name}": {"cpu_s": cpu} for name, cpu in record.pop("idle_cpu_s", {}).items()
+        }
+        slice_["measured"] = record | {"uses": _take(record, _PROBES) | idle}
+        return msgspec.convert(slice_, Slice)
     except (AttributeError, KeyError, TypeError) as error:
         raise msgspec.ValidationError(f"no record of a slice ({error!r})") from error
 
@@ -69,7 +87,6 @@ def name_holds(manifest: Manifest) -> None:
 
 
 def _key_with_hold(key: str, hold: Second) -> str:
-    """Return `STEP@CLIENTS` with the step's hold."""
     step, _, clients = key.rpartition("@")
     return f"{name_with_hold(step, hold)}@{clients}"
 
@@ -78,28 +95,6 @@ def name_hold_of(record: Slice, hold: Second) -> None:
     """Let a record name its step with the hold of its experiment, if it does not."""
     if not split_hold(record.place.test)[1]:
         record.place.test = name_with_hold(record.place.test, hold)
-
-
-def _converted(record: Record) -> Slice:
-    slice_: Record = {"place": _take(record, _PLACE), **_take(record, ("qps", "unit"))}
-    if (archived := record.pop("archived", None)) is not None:
-        slice_["printed"] = {
-            "classic": archived,
-            **_take_renamed(record, {"per_op": "per_operation", "flags": "notes"}),
-            **_take(record, ("counters",)),
-            **_take_response(record),
-        }
-    if (step := record.pop("step", None)) is not None:
-        for role in step["roles"].values():
-            if "rate" in role:
-                buckets = _take(role.get("response", {}), ("buckets",))
-                role["printed"] = _take(role, ("rate",)) | buckets | _take_response(role)
-        for sample in step.get("samples", ()):
-            sample["uses"] = _take(sample, _PROBES)
-        slice_["step"] = step
-    idle = {f"idle.{name}": {"cpu_s": cpu} for name, cpu in record.pop("idle_cpu_s", {}).items()}
-    slice_["measured"] = record | {"uses": _take(record, _PROBES) | idle}
-    return msgspec.convert(slice_, Slice)
 
 
 def _take(record: Record, keys: tuple[str, ...]) -> Record:
@@ -111,7 +106,6 @@ def _take_renamed(record: Record, names: dict[str, str]) -> Record:
 
 
 def _take_response(record: Record) -> Record:
-    """Take the response times that another program printed."""
     if (times := record.pop("response", None)) is None:
         return {}
     return {"response": {key.removesuffix("_us"): value for key, value in times.items()}}

@@ -8,7 +8,7 @@
     waits.ndjson      one record a window of waits, likewise
     perf/             one profile a file: functions and call stacks
     logs/             the servers' logs
-    annotation.json   the user's note and tags (store/keeping/annotation.py)
+    annotation.json   the user's note and tags (store/experiments.py)
 
 A writer holds the folder's lock until it ends; readers need none.
 """
@@ -18,57 +18,159 @@ from __future__ import annotations
 import gzip
 import shutil
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.formats.text import DamagedError, read_bounded, visible_in_json
 from slowdust.places import usual_results, within
-from slowdust.store.bounds import MOST_CONTENDERS
-from slowdust.store.checking import (
-    check_contenders,
-    check_hosts,
-    distinct_places,
-    refuse_many,
-    too_many_contenders,
-)
+from slowdust.store.bounds import MOST_CONTENDERS, MOST_SLICES
 from slowdust.store.count import Count, latest_counts
-from slowdust.store.earlier import (
-    name_hold_of,
-    name_holds,
-    slice_of_schema_1,
-    with_todays_keys,
-)
+from slowdust.store.earlier import name_hold_of, name_holds, slice_of_schema_1, with_todays_keys
 from slowdust.store.manifest import Manifest
-from slowdust.store.of_fleet import way_on_of_fleet
-from slowdust.store.printed import PRINTED_SCHEMA
+from slowdust.store.measured import PRINTED_SCHEMA
 from slowdust.store.profile import Profile, joined_profiles
-from slowdust.store.reading import (
-    FAULTS,
-    DamagedFileError,
-    complete_lines,
-    fault,
-    naming_damage,
-    read_whole,
-)
 from slowdust.store.slice import Slice
 from slowdust.store.storage import (
+    FAULTS,
     LOCK_FILE,
+    DamagedFileError,
     Records,
     append_records,
     appending,
+    complete_lines,
+    fault,
     locked,
+    naming_damage,
     read_records,
     read_schema,
+    read_whole,
     replace_file,
 )
 from slowdust.store.waits import WaitWindow
-from slowdust.units import Second
 from slowdust.wording import shortened
+
+FLEET_SUFFIX = ".fleet"
+"""End of the name of a folder beside an experiment's: what each host of a fleet measured of it."""
+FLEET_SPEC_FILE = "fleet.toml"
+FLEET_RECORD_FILE = "fleet.json"
+
+
+class _FleetRecord(msgspec.Struct):
+    """The part of a record that says how far it has come."""
+
+    finished: bool = False
+    given_up: dict[str, str] = {}
+
+
+def fleet_folder(results: Path, name: str) -> Path:
+    """Return the folder of a fleet's record and of what its hosts sent.
+
+    It is beside that of the experiment, which is made anew whenever the parts are joined.
+    """
+    return results / f"{name}{FLEET_SUFFIX}"
+
+
+def is_part_of_fleet(part: Path) -> bool:
+    """Return whether a folder is of what a host of a fleet measured: NAME.fleet/hosts/HOST/PART."""
+    return len(part.parts) > 3 and part.parts[-4].endswith(FLEET_SUFFIX)
+
+
+def is_of_fleet(experiment: Path) -> bool:
+    """Return whether a fleet measures, or measured, the experiment of a folder."""
+    return _fleet_record_file(experiment).is_file()
+
+
+def way_on_of_fleet(experiment: Path) -> str | None:
+    """Return how the experiment of a folder goes on, in words; None where no fleet measured it.
+
+    Raises SlowdustError if the record is damaged.
+    """
+    if not is_of_fleet(experiment):
+        return None
+    path = _fleet_record_file(experiment)
+    with naming_damage(path):
+        record = msgspec.json.decode(path.read_bytes(), type=_FleetRecord)
+    if record.finished and not record.given_up:
+        return "more needs a new experiment"
+    return f"go on with it by `slowdust run {experiment.name} --resume --fleet ADDRESS`"
+
+
+def _fleet_record_file(experiment: Path) -> Path:
+    return fleet_folder(experiment.parent, experiment.name) / FLEET_RECORD_FILE
+
+
+_PART_BYTES = 1 << 24
+
+
+def too_many_contenders(name: str, count: int) -> str:
+    return f"'{name}' has {count:,} contenders: a report has at most {MOST_CONTENDERS}"
+
+
+def refuse_many(path: Path) -> None:
+    """Refuse a file of more lines than a report is made of, before they fill the memory.
+
+    Raises UsageError if it has more.
+    """
+    lines = 0
+    with path.open("rb") as file:
+        while part := file.read(_PART_BYTES):
+            lines += part.count(b"\n")
+            if lines > MOST_SLICES:
+                raise UsageError(
+                    f"{path} has more than {MOST_SLICES:,} slices, of which no report is made"
+                )
+
+
+def check_contenders(manifest: Manifest) -> None:
+    """Refuse a manifest whose contenders are none, or not told apart.
+
+    Raises ValidationError if it is damaged.
+    """
+    names = [contender.name for contender in manifest.contenders]
+    if not names:
+        raise msgspec.ValidationError("it has no contenders")
+    if len(set(names)) < len(names):
+        raise msgspec.ValidationError("two contenders have one name")
+    if manifest.base not in names:
+        raise msgspec.ValidationError(f"the base '{manifest.base}' is no contender")
+
+
+def check_hosts(manifest: Manifest) -> None:
+    """Refuse a manifest whose hosts share an incarnation, or a name.
+
+    Raises ValidationError if it is damaged.
+    """
+    names = [host.name for host in manifest.hosts]
+    numbers = [number for host in manifest.hosts for number in host.incarnations]
+    if len(set(names)) < len(names):
+        raise msgspec.ValidationError("two hosts have one name")
+    if len(set(numbers)) < len(numbers):
+        raise msgspec.ValidationError("an incarnation is of two hosts")
+
+
+def distinct_places(
+    records: Iterable[Slice], contenders: Collection[str] | None
+) -> Iterator[Slice]:
+    """Yield records, and refuse those that cannot be of one experiment.
+
+    Raises ValidationError if one is of an unknown contender, or two are of one place.
+    """
+    lines: dict[tuple[object, ...], int] = {}
+    for number, record in enumerate(records, start=1):
+        place = record.place
+        if contenders is not None and place.contender not in contenders:
+            raise msgspec.ValidationError(
+                f"record {number}: the manifest has no contender '{place.contender}'"
+            )
+        first = lines.setdefault(msgspec.structs.astuple(place), number)
+        if first != number:
+            raise msgspec.ValidationError(f"records {first} and {number} are of the same place")
+        yield record
+
 
 SPEC_FILE = "experiment.toml"
 WORKLOAD_FILE = "workload.toml"
@@ -89,9 +191,6 @@ BEGINNING_OF_RECORD = b'{"place":'
 """Beginning of a slice of today's schema."""
 
 
-_Record = TypeVar("_Record", bound=msgspec.Struct)
-
-
 class Folder:
     """The files of one experiment."""
 
@@ -102,8 +201,7 @@ class Folder:
     def of(cls, results: Path, name: str) -> Folder:
         """Return the folder of an experiment in a results folder; it need not be there.
 
-        Raises:
-            UsageError: no folder can have this name.
+        Raises UsageError if no folder can have this name.
         """
         return cls(within(results, name))
 
@@ -151,17 +249,14 @@ class Folder:
             )
 
     def locked(self) -> AbstractContextManager[None]:
-        """Hold the folder's lock; raise UsageError if another process holds it."""
         refusal = f"an experiment named '{self.name}' is running now: choose another --name"
         return locked(self.path, refusal)
 
     def read_manifest(self) -> Manifest:
         """Return the manifest.
 
-        Raises:
-            UsageError: there is none, a newer Slowdust wrote it, or it has more than
-                `MOST_CONTENDERS`.
-            SlowdustError: it is damaged.
+        Raises UsageError if there is none, a newer Slowdust wrote it, or it has more than
+        `MOST_CONTENDERS` and SlowdustError if it is damaged.
         """
         path = self.path / MANIFEST_FILE
         try:
@@ -188,10 +283,9 @@ class Folder:
     def read_slices(self) -> list[Slice]:
         """Return all complete records; an incomplete last line is ignored.
 
-        Raises:
-            UsageError: there are more than `MOST_SLICES`.
-            SlowdustError: a line that is not the last is damaged, is of a contender that the
-                manifest does not have, or is of the same place as another one.
+        Raises UsageError if there are more than `MOST_SLICES` and SlowdustError if a line that is
+        not the last is damaged, is of a contender that the manifest does not have, or is of the
+        same place as another one.
         """
         return list(self.each_slice())
 
@@ -200,51 +294,35 @@ class Folder:
         path = self.path / SLICES_FILE
         with suppress(FileNotFoundError):
             refuse_many(path)
-        hold = self._unnamed_hold()
+        manifest = self.read_manifest() if self.has_manifest() else None
+        # An experiment that was killed at once has slices, and no manifest.
+        names = None if manifest is None else {each.name for each in manifest.contenders}
+        steps = None if manifest is None else manifest.method.steps
+        hold = None if steps is None else steps.long_transaction_s
         with naming_damage(path):
-            for record in distinct_places(_decoded(complete_lines(path)), self._contenders()):
+            for record in distinct_places(_decoded(complete_lines(path)), names):
                 if hold is not None:
                     name_hold_of(record, hold)
                 yield record
 
-    def _contenders(self) -> set[str] | None:
-        """Return the names that records may have; None while there is no manifest."""
-        if not self.has_manifest():
-            return None
-        return {contender.name for contender in self.read_manifest().contenders}
-
-    def _unnamed_hold(self) -> Second | None:
-        """Return the hold that records of an earlier Slowdust do not name; None if they lack none.
-
-        A folder may have slices without a manifest, of an experiment that was killed at once.
-        """
-        steps = self.read_manifest().method.steps if self.has_manifest() else None
-        return None if steps is None else steps.long_transaction_s
-
     def read_counts(self) -> list[Count]:
         """Return the complete counts, each place once; an incomplete last line is ignored.
 
-        Raises:
-            SlowdustError: a line that is not the last is damaged.
+        Raises SlowdustError if a line that is not the last is damaged.
         """
-        return latest_counts(self._read(COUNTS_FILE, Count))
+        return latest_counts(read_records(self.path / COUNTS_FILE, Count))
 
     def read_waits(self) -> list[WaitWindow]:
         """Return all complete windows of waits; an incomplete last line is ignored.
 
-        Raises:
-            SlowdustError: a line that is not the last is damaged.
+        Raises SlowdustError if a line that is not the last is damaged.
         """
-        return self._read(WAITS_FILE, WaitWindow)
-
-    def _read(self, name: str, kind: type[_Record]) -> list[_Record]:
-        return read_records(self.path / name, kind)
+        return read_records(self.path / WAITS_FILE, WaitWindow)
 
     def read_profiles(self) -> list[Profile]:
         """Return the profiles, in the order of their files' names; those of several starts as one.
 
-        Raises:
-            SlowdustError: one is damaged.
+        Raises SlowdustError if one is damaged.
         """
         return joined_profiles(list(self.each_profile()))
 
@@ -271,7 +349,6 @@ class Writer:
         replace_file(self.folder.spec_file, toml.encode())
 
     def write_workload(self, toml: str) -> None:
-        """Write the copy of the workload that is measured."""
         replace_file(self.folder.path / WORKLOAD_FILE, toml.encode())
 
     def write_manifest(self, manifest: Manifest) -> None:
@@ -279,15 +356,10 @@ class Writer:
         replace_file(self.folder.path / MANIFEST_FILE, content)
 
     def append_count(self, *counts: Count) -> None:
-        """Append counts; they are on disk when this returns."""
-        self._append(COUNTS_FILE, counts)
+        append_records(self.folder.path / COUNTS_FILE, counts)
 
     def append_waits(self, *windows: WaitWindow) -> None:
-        """Append windows of waits; they are on disk when this returns."""
-        self._append(WAITS_FILE, windows)
-
-    def _append(self, name: str, added: Sequence[msgspec.Struct]) -> None:
-        append_records(self.folder.path / name, added)
+        append_records(self.folder.path / WAITS_FILE, windows)
 
     def write_profile(self, profile: Profile, number: int, start: int | None) -> None:
         """Replace the profile of its source, step and start, of the `number`-th contender."""
@@ -309,8 +381,7 @@ class Writer:
 def writing(folder: Folder) -> Iterator[Writer]:
     """Hold the folder's lock and write to it.
 
-    Raises:
-        UsageError: another process is running the experiment.
+    Raises UsageError if another process is running the experiment.
     """
     folder.path.mkdir(parents=True, exist_ok=True)
     with folder.locked():
@@ -325,7 +396,6 @@ def writing(folder: Folder) -> Iterator[Writer]:
 
 
 def experiments(results: Path) -> list[Folder]:
-    """Return the experiments below `results`, newest first."""
     manifests = (path for path in results.glob(f"*/{MANIFEST_FILE}") if path.is_file())
     return newest_first(Folder(path.parent) for path in manifests)
 
@@ -340,8 +410,7 @@ def newest_first(folders: Iterable[Folder]) -> list[Folder]:
 def _decoded(lines: Iterable[bytes]) -> Iterator[Slice]:
     """Decode records; those that an earlier Slowdust wrote are of its schema.
 
-    Raises:
-        MsgspecError: a line is damaged; says which.
+    Raises MsgspecError if a line is damaged; says which.
     """
     decoder = msgspec.json.Decoder(Slice)
     for number, line in enumerate(lines, start=1):

@@ -23,8 +23,7 @@ class Histogram(msgspec.Struct, kw_only=True):
     def __post_init__(self) -> None:
         """Refuse a histogram of which a part is missing.
 
-        Raises:
-            ValueError: there are more or fewer values than counts.
+        Raises ValueError if there are more or fewer values than counts.
         """
         values, counts = len(self.values_ns), len(self.counts)
         if values != counts:

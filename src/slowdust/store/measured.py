@@ -1,18 +1,59 @@
-"""Measurements of one window.
+"""Measurements of one window, and values that another program printed about its run.
 
-All numbers belong to the same window: the driver is idle before it and after it, and the probes
-read their counters at those two moments.
+All numbers measured belong to the same window: the driver is idle before it and after it, and the
+probes read their counters at those two moments. Printed values have no window.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import msgspec
 
 from slowdust.store.bounds import Amount, Duration, Natural, Rate
-from slowdust.store.latency import Histogram
+from slowdust.store.latency import Histogram, LatencyUs
 from slowdust.units import Second
+
+PRINTED_SCHEMA = 4
+"""Schema of a manifest of such runs: an earlier Slowdust would take each for measured slices."""
+
+
+class Counters(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Hardware counters of a slice; those that the machine does not have are absent."""
+
+    per_operation: dict[str, float] = {}
+    """Events per operation, which is one of what the rate's unit counts, by counter."""
+    ratios: dict[str, float] = {}
+    """Values that are ratios by themselves: GHz, ipc, percentages."""
+    of_one_process: bool = False
+    """Whether one process of many was counted, while the operations are those of all: then
+    `per_operation` has a meaning only relative to another contender's."""
+    relative_to: str | None = None
+    """The run whose counters are 1, if only counters relative to these are known."""
+
+
+class PrintedRole(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Printed values of a role in a step, whose totals are not known."""
+
+    rate: Amount
+    response: LatencyUs | None = None
+    buckets: list[Natural] | None = None
+    """Statements by response time, in the buckets of `BUCKETS_US`."""
+
+
+class Printed(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Printed values of a slice, which is a single run: it has neither interval nor verdict."""
+
+    response: LatencyUs | None = None
+    per_operation: dict[str, float] = {}
+    """Metric of analysis/metrics.py -> its mean per operation."""
+    counters: Counters | None = None
+    notes: list[str] = []
+    """Notes about the run's numbers for a reader."""
+    texts: dict[str, Any] = msgspec.field(default_factory=dict, name="classic")
+    """What the run's files are written again from; only their importer knows its keys."""
+
 
 Use = dict[str, Natural | Amount]
 """Quantities that a probe measured in a window, by name; its module documents them, and one that it
@@ -33,13 +74,11 @@ IDLE = "idle."
 DELAY = "delay"
 """Name of the probe of a server that waits before its replies, in a calibration."""
 SERVER = "server"
-"""Name of the probe of a server's processes."""
 DISK = "disk"
 """Name of the use of direct reads of a server's data beside its slice."""
 STORAGE = "storage"
 """Name of the use that has what a server read, in pages and in rows."""
 OTHERS = "others"
-"""Name of the probe of programs that are not of the experiment."""
 
 
 class PerSecond(msgspec.Struct, array_like=True):
@@ -75,7 +114,6 @@ class Measured(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Everything that was measured in one window; what was not measured is absent."""
 
     started: float | None = None
-    """Unix time at which the window opened."""
     seconds: Duration | None = None
     operations: Natural | None = None
     """Operations of a long step are in the unit of its rate: rows inserted or indexed, queries."""

@@ -1,8 +1,12 @@
-"""Records of what the contenders' tables were like, and of what their servers counted."""
+"""Records of the contenders' tables and indexes, of recall, and of what their servers counted."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+
+from slowdust.store.bounds import Natural, Ordinal
 
 WRITTEN_BYTES = "written_bytes"
 """What a server wrote to storage until nothing was left to be written."""
@@ -24,7 +28,7 @@ class Preparation(msgspec.Struct, kw_only=True, omit_defaults=True):
     facts: dict[str, dict[str, float]]
     """Table, index (`sbtest1.k_1`) or `server` -> quantity -> value.
 
-    A server that does not report a quantity lacks it. `analysis/preparation/quantities.py` has
+    A server that does not report a quantity lacks it. `analysis/preparation.py` has
     them."""
     repeated: int = 0
     """Number of times that all tables were prepared again because contenders differed."""
@@ -41,4 +45,30 @@ class ServerCounters(msgspec.Struct, kw_only=True, omit_defaults=True):
     incarnation: int
     operations: int
     amounts: dict[str, float]
-    """Quantity of `analysis/preparation/quantities.py` -> amount of all operations together."""
+    """Quantity of `analysis/preparation.py` -> amount of all operations together."""
+
+
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
+class Recall(msgspec.Struct, kw_only=True):
+    """How much of the right answers a contender gave to a test's queries in one incarnation."""
+
+    test: str
+    contender: str
+    incarnation: Ordinal
+    queries: Ordinal
+    k: Ordinal
+    """Neighbours that each query asked for."""
+    recall: Share
+    """The share of the exact answers that was found, over all queries."""
+
+
+class IndexSize(msgspec.Struct, kw_only=True):
+    """The size of an index on disk in one incarnation."""
+
+    index: str
+    """The kind of index: `hnsw`, `ivfflat`."""
+    contender: str
+    incarnation: Ordinal
+    bytes: Natural

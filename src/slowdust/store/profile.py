@@ -13,7 +13,6 @@ import msgspec
 
 ProfileSource = Literal["callgrind", "perf"]
 _Key = tuple[str, str]
-"""Name and object of a function."""
 
 
 class FunctionCost(msgspec.Struct, array_like=True):
@@ -35,7 +34,6 @@ class Calls(msgspec.Struct, array_like=True):
     """Index in the profile's functions, as the next."""
     callee: int
     count: float
-    """Number per operation."""
 
 
 class Profile(msgspec.Struct, kw_only=True, omit_defaults=True):

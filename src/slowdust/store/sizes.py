@@ -9,9 +9,7 @@ class ServerSizes(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Sizes of a server's binary, in bytes."""
 
     file_bytes: int
-    """Size as it is."""
     stripped_bytes: int
-    """Size without symbols and debug information."""
     code_bytes: int
     text_bytes: int
     """All that is loaded and never written, as size(1) counts: code and constants."""
@@ -29,12 +27,10 @@ class BuildSizes(msgspec.Struct, kw_only=True, omit_defaults=True):
     dbms: str
     version: str
     source: str
-    """The origin of the binaries, as in `BuildFacts.source`."""
     server: ServerSizes
     libraries: dict[str, int] = {}
     """Shared libraries of the build that its server is linked with: name -> bytes."""
     plugins: int = 0
-    """Files of plugins and loadable modules."""
     plugin_bytes: int = 0
 
 
@@ -50,7 +46,6 @@ class ObjectFolder(msgspec.Struct, kw_only=True):
     """Object files and static libraries of a directory and those below it."""
 
     path: str
-    """The path relative to the tree."""
     objects: int
     object_bytes: int
     libraries: int
@@ -65,4 +60,3 @@ class TreeSizes(msgspec.Struct, kw_only=True):
     folders: list[ObjectFolder]
     """The directories right below the tree, the largest first."""
     largest: list[ObjectFile]
-    """The largest files, the largest first."""

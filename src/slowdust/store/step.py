@@ -8,8 +8,7 @@ import msgspec
 
 from slowdust.store.bounds import Amount, Duration, Natural, Rate, Span
 from slowdust.store.latency import Histogram
-from slowdust.store.measured import Use, total_of
-from slowdust.store.printed import PrintedRole
+from slowdust.store.measured import PrintedRole, Use, total_of
 from slowdust.units import Second
 
 _HELD = re.compile(r"(?P<step>.+)\.hold(?P<seconds>\d+(?:\.\d+)?)")
@@ -36,7 +35,6 @@ class RoleSecond(msgspec.Struct, array_like=True):
     statements: Natural
     rows: Natural
     max_ns: Natural
-    """Largest response time."""
     late_ns: Natural
     """Longest time that a statement begun in it was behind its schedule; 0 if unpaced."""
 
@@ -69,7 +67,6 @@ class RoleUse(msgspec.Struct, kw_only=True, omit_defaults=True):
     per_second: list[RoleSecond] = []
     errors: dict[str, int] = {}
     error_texts: dict[str, str] = {}
-    """The same keys -> the text of the first such error."""
     retries: int = 0
     client_cpu_s: Second | None = None
     schedule: WriteSchedule | None = None
@@ -81,7 +78,6 @@ class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Readings of the probes in about one second of a long step."""
 
     start: Span
-    """Time since the opening of the window."""
     seconds: Duration
     uses: dict[str, Use] = {}
     """Probe -> its use; a probe that could not be read is absent."""
@@ -102,7 +98,6 @@ class Chunk(msgspec.Struct, kw_only=True):
     slot: Natural
     """Position within its block, 0-based (A B B A: 0 1 2 3)."""
     started: float
-    """Unix time of its beginning."""
     amount: Natural
     """What the step's rate counts."""
     seconds: Span

@@ -1,14 +1,16 @@
 """Files that survive crashes: records that are appended, files that are replaced, and folder locks.
 
 A record is on disk when `append` returns, a torn last line is ignored, and a file has its old or
-its new content. Records and files are JSON; files have a version, their `schema`.
+its new content. Records and files are JSON; files have a version, their `schema`. They may be
+damaged, or written by anybody: reading is bounded, and each fault names its file. Files of records
+are read line by line, so that a long one never fills the memory as text.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Protocol, TypeVar
@@ -16,9 +18,113 @@ from typing import IO, Protocol, TypeVar
 import msgspec
 
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.formats.text import visible_in_json
 from slowdust.locks import try_lock_file
-from slowdust.store.reading import complete_lines, naming_damage, read_whole
 from slowdust.temporary import becoming
+from slowdust.wording import cut
+
+MOST_BYTES = 64 << 20
+"""Bytes of a file that is read whole.
+
+A manifest has some 10 kB; with plans of hundreds of contenders tens of megabytes.
+"""
+MOST_OF_LINE = 8 << 20
+"""Bytes of a line of records; those of an insert have some 20 kB."""
+_LONGEST_SHOWN = 100
+FAULTS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""The errors of msgspec about JSON that is damaged; it recurses, and decodes texts lazily."""
+
+
+class DamagedFileError(SlowdustError):
+    """A file of an experiment that cannot be read."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path} is damaged: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+@contextmanager
+def naming_damage(path: Path) -> Iterator[None]:
+    """Raise what decoding finds wrong as a `DamagedFileError` of `path`."""
+    try:
+        yield
+    except FAULTS as error:
+        raise DamagedFileError(path, fault(error)) from error
+
+
+def fault(error: Exception) -> str:
+    """Say what is wrong with JSON, in words."""
+    match error:
+        case RecursionError():
+            return "it is nested too deeply"
+        case UnicodeDecodeError():
+            return f"it is not UTF-8: {error.reason}, {error.object[error.start]:#04x}"
+        case _:
+            return " ".join(str(error).split())  # a text in it may have several lines
+
+
+def shown(text: str) -> str:
+    return repr(cut(text, _LONGEST_SHOWN))
+
+
+def read_whole(path: Path) -> bytes:
+    """Read a file of JSON, without control characters in its texts.
+
+    Raises DamagedFileError if it is larger than `MOST_BYTES` and FileNotFoundError if there is
+    none.
+    """
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise DamagedFileError(path, f"it has more than {MOST_BYTES >> 20} MB")
+    return visible_in_json(content)
+
+
+def complete_lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file of records, none if there is no file; an incomplete last one is
+    ignored.
+
+    Raises DamagedFileError if one is longer than `MOST_OF_LINE`.
+    """
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        while line := file.readline(MOST_OF_LINE):
+            if line.endswith(b"\n"):
+                yield visible_in_json(line)
+            elif len(line) == MOST_OF_LINE:
+                raise DamagedFileError(path, f"a line has more than {MOST_OF_LINE >> 20} MB")
+
+
+def unknown_keys(record: object, source: bytes | msgspec.Raw, place: str = "$") -> Iterator[str]:
+    """Yield the places of keys in JSON that the record decoded from it does not have.
+
+    What an unknown key has is not decoded: a megabyte of it would take forty.
+    """
+    if isinstance(record, msgspec.Struct) and not record.__struct_config__.array_like:
+        known = dict(zip(record.__struct_encode_fields__, record.__struct_fields__, strict=True))
+        tag = record.__struct_config__.tag_field
+        for key, value in msgspec.json.decode(source, type=dict[str, msgspec.Raw]).items():
+            if key in known:
+                yield from unknown_keys(getattr(record, known[key]), value, f"{place}.{key}")
+            elif key != tag:
+                yield f"{place}.{key}"
+    elif isinstance(record, list) and any(_has_keys(item) for item in record):
+        sources = msgspec.json.decode(source, type=list[msgspec.Raw])
+        for number, (item, value) in enumerate(zip(record, sources, strict=False)):
+            yield from unknown_keys(item, value, f"{place}[{number}]")
+    elif isinstance(record, Mapping) and any(_has_keys(item) for item in record.values()):
+        for key, value in msgspec.json.decode(source, type=dict[str, msgspec.Raw]).items():
+            if key in record:
+                yield from unknown_keys(record[key], value, f"{place}.{key}")
+
+
+def _has_keys(value: object) -> bool:
+    return isinstance(value, msgspec.Struct | list | Mapping)
+
 
 LOCK_FILE = ".lock"
 """The file in a folder whose lock the folder's writer holds."""
@@ -52,8 +158,7 @@ class Records:
     def append(self, *records: msgspec.Struct) -> None:
         """Append records; they are on disk when this returns.
 
-        Raises:
-            SlowdustError: they cannot be written.
+        Raises SlowdustError if they cannot be written.
         """
         try:
             self._file.writelines(msgspec.json.encode(record) + b"\n" for record in records)
@@ -67,12 +172,19 @@ class Records:
 def appending(path: Path) -> Iterator[Records]:
     """Open a file of records for this process alone; a torn last line is cut off.
 
-    Raises:
-        SlowdustError: it cannot be written.
+    Raises SlowdustError if it cannot be written.
     """
     try:
         file = path.open("a+b")
-        _cut_torn_line(file)
+        end = file.seek(0, os.SEEK_END)
+        while end:
+            begin = max(0, end - _PIECE)
+            file.seek(begin)
+            if (at := file.read(end - begin).rfind(b"\n")) >= 0:
+                end = begin + at + 1
+                break
+            end = begin
+        file.truncate(end)
     except OSError as error:
         raise cannot_write(path, error) from error
     with file:
@@ -82,8 +194,7 @@ def appending(path: Path) -> Iterator[Records]:
 def append_records(path: Path, records: Sequence[msgspec.Struct]) -> None:
     """Append records to a file; they are on disk when this returns.
 
-    Raises:
-        SlowdustError: they cannot be written.
+    Raises SlowdustError if they cannot be written.
     """
     if records:
         with appending(path) as file:
@@ -93,31 +204,17 @@ def append_records(path: Path, records: Sequence[msgspec.Struct]) -> None:
 def read_records(path: Path, kind: type[_Record]) -> list[_Record]:
     """Return the complete lines of a file of records; none if there is no file.
 
-    Raises:
-        SlowdustError: a line that is not the last is damaged.
+    Raises SlowdustError if a line that is not the last is damaged.
     """
     with naming_damage(path):
         decoder = msgspec.json.Decoder(kind)
         return [decoder.decode(line) for line in complete_lines(path) if line.strip()]
 
 
-def _cut_torn_line(file: IO[bytes]) -> None:
-    end = file.seek(0, os.SEEK_END)
-    while end:
-        begin = max(0, end - _PIECE)
-        file.seek(begin)
-        if (at := file.read(end - begin).rfind(b"\n")) >= 0:
-            end = begin + at + 1
-            break
-        end = begin
-    file.truncate(end)
-
-
 def replace_file(path: Path, content: bytes) -> None:
     """Replace a file so that a reader sees the old or the new content, even after a crash.
 
-    Raises:
-        SlowdustError: it cannot be written.
+    Raises SlowdustError if it cannot be written.
     """
     try:
         with becoming(path) as new:
@@ -133,11 +230,6 @@ def cannot_write(path: Path, error: OSError) -> SlowdustError:
 
 
 def write_versioned(path: Path, record: msgspec.Struct) -> None:
-    """Replace a file by a record.
-
-    Raises:
-        SlowdustError: it cannot be written.
-    """
     replace_file(path, msgspec.json.format(msgspec.json.encode(record)))
 
 
@@ -146,9 +238,7 @@ def read_versioned(
 ) -> _VersionedRecord | None:
     """Return the record of a file, whose schema is `newest` at most; None if there is no file.
 
-    Raises:
-        UsageError: a newer Slowdust wrote it.
-        SlowdustError: it is damaged.
+    Raises UsageError if a newer Slowdust wrote it and SlowdustError if it is damaged.
     """
     try:
         content = read_whole(path)
@@ -161,7 +251,6 @@ def read_versioned(
 
 
 def read_schema(content: bytes) -> int:
-    """Return the schema of a versioned file, whose other keys may be unknown."""
     return msgspec.json.decode(content, type=_SchemaOnly).schema
 
 
@@ -169,8 +258,7 @@ def read_schema(content: bytes) -> int:
 def locked(folder: Path, refusal: str) -> Iterator[None]:
     """Hold the lock of a folder, which exists.
 
-    Raises:
-        UsageError: another process holds it; says `refusal`.
+    Raises UsageError if another process holds it; says `refusal`.
     """
     with try_lock_file(folder / LOCK_FILE) as is_locked:
         if not is_locked:

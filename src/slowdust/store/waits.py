@@ -47,7 +47,6 @@ class Wait(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Name as the server has it: `Lock/transactionid`, `io/file/innodb/innodb_data_file`."""
     kind: WaitKind
     us: Amount
-    """Time of all sessions together."""
     times: int | None = None
     """Number of waits; absent where they are sampled."""
 
@@ -57,7 +56,6 @@ class Syncs(msgspec.Struct, kw_only=True):
 
     calls: int
     us: Microsecond
-    """Time that they took together."""
 
 
 class SessionTime(msgspec.Struct, kw_only=True, omit_defaults=True):

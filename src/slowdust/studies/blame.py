@@ -11,8 +11,7 @@ from typing import TypeVar
 import msgspec
 import psutil
 
-from slowdust.analysis.blame.blame import blame_of
-from slowdust.analysis.blame.model import Blame
+from slowdust.analysis.blame import Blame, blame_of
 from slowdust.analysis.history.history import Choice
 from slowdust.analysis.results.failures import failed_wholly
 from slowdust.analysis.stored import Stored
@@ -22,7 +21,7 @@ from slowdust.builds.model import Progress
 from slowdust.dbms import family
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.experiment import Experiment, Lab, build_error
-from slowdust.experiment.run import counting_of
+from slowdust.experiment.local_lab import counting_of
 from slowdust.experiment.setup import check_settings
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import Spec

@@ -10,7 +10,7 @@ from slowdust.builds.catalog import catalog_of, version_parts
 from slowdust.builds.model import Progress
 from slowdust.builds.revisions import Commit, commits_between
 from slowdust.errors import UsageError
-from slowdust.experiment.spec.contender_name import parse_contender
+from slowdust.experiment.spec.contenders import parse_contender
 
 _RANGE = re.compile(
     r"(?P<dbms>[a-z]+)(?:@(?P<first>[0-9][0-9A-Za-z.]*?)\.\.(?P<last>[0-9][0-9A-Za-z.]*))?"

@@ -61,7 +61,9 @@ class Order:
     subject: object = None
     """What the study measures it for."""
     extra: Second = 0.0
-    """Time to measure it on for, unless its budget is longer than that already."""
+    """Time to measure it on for, unless that has begun: its budget is longer than `extended`."""
+    extended: Second = 0.0
+    """The budget of the experiment when `extra` was decided."""
     builds: Mapping[int, Spec] = field(default_factory=dict)
     """Contenders whose builds may be unavailable, by place, each in a specification of its own."""
     ahead: Sequence[str] = ()
@@ -252,6 +254,6 @@ def carry_out(order: Order, lab: Lab, results: Path) -> Experiment | Unfit:
             raise
         names = [contender.name for contender in lab.prepare(order.spec)]
         return Unfit(names.index(refused.contender), refused.reason, error)
-    if order.extra and experiment.spec.budget <= order.extra * _SLIGHTLY_MORE:
+    if order.extra and experiment.spec.budget <= order.extended * _SLIGHTLY_MORE:
         experiment.extend(lab, experiment.stored.manifest.tests, order.extra)
     return experiment

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from slowdust.analysis.metrics import PerOperation
-from slowdust.analysis.model import MetricComparison, Result, Verdict
+from slowdust.analysis.model import Result
+from slowdust.ratios import Ratio, Verdict
 from slowdust.store.latency import LatencyUs
+
+MARGIN = 0.03
 
 
 def a_result(
@@ -24,6 +29,7 @@ def a_result(
     notes: tuple[str, ...] = (),
 ) -> Result:
     """A result with an interval of 2% about `rqps`, and of `scatter` about its metrics."""
+    ratio = rqps and Ratio(rqps, rqps * 0.98, rqps * 1.02)
     return Result(
         benchmark="micro",
         test=test,
@@ -32,10 +38,8 @@ def a_result(
         contender=contender,
         unit="operations/s",
         qps=1000.0 * (rqps or 1.0),
-        rqps=rqps,
-        low=rqps and rqps * 0.98,
-        high=rqps and rqps * 1.02,
-        verdict=verdict,
+        typical=ratio or None,
+        ratio=replace(ratio, verdict=verdict, margin=MARGIN) if ratio else None,
         slices=20,
         incarnations=2,
         measured_s=5.0,
@@ -44,8 +48,8 @@ def a_result(
         per_op=per_op or PerOperation(),
         per_op_relative=per_op_relative,
         compared={
-            key: MetricComparison(
-                ratio=ratio, low=ratio * (1 - scatter), high=ratio * (1 + scatter), verdict="unsure"
+            key: Ratio(
+                ratio, low=ratio * (1 - scatter), high=ratio * (1 + scatter), verdict="unsure"
             )
             for key, ratio in (per_op_relative or {}).items()
         },

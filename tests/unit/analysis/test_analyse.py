@@ -6,8 +6,10 @@ from syrupy.assertion import SnapshotAssertion
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.stored import analyse
 from slowdust.errors import UsageError
+from slowdust.ratios import Ratio
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
+from tests.unit.ratios import value_of
 from tests.unit.synthetic import QUIET, Noise, synthetic_experiment
 
 
@@ -31,7 +33,7 @@ def test_known_shifts_are_recovered(snapshot: SnapshotAssertion) -> None:
 
     slower, same = the(report, "point-query", "a@2"), the(report, "update-index", "a@2")
     assert slower.verdict == "slower"
-    assert slower.rqps == pytest.approx(0.9, abs=0.005)
+    assert value_of(slower.ratio) == pytest.approx(0.9, abs=0.005)
     assert slower.per_op_relative is not None
     assert slower.per_op_relative["server_cpu_us"] == pytest.approx(1 / 0.9, rel=0.01)
     assert same.verdict == "same"
@@ -43,8 +45,7 @@ def test_the_base_has_results_too_and_comes_first() -> None:
 
     assert [r.contender for r in report.results] == ["a@1", "a@2"] * 2
     base = the(report, "point-query", "a@1")
-    assert (base.rqps, base.low, base.high) == (1.0, None, None)
-    assert base.verdict is None
+    assert base.typical == base.ratio == Ratio(1.0)
     assert base.per_op_relative is None
 
 
@@ -52,7 +53,7 @@ def test_another_base_can_be_chosen() -> None:
     report = analyse(*quiet(point_query=0.5), base="a@2")
 
     assert report.contenders == ["a@2", "a@1"]
-    assert the(report, "point-query", "a@1").rqps == pytest.approx(2.0, rel=0.02)
+    assert value_of(the(report, "point-query", "a@1").ratio) == pytest.approx(2.0, rel=0.02)
 
 
 def test_an_unknown_base_is_refused_with_the_known_ones() -> None:
@@ -130,7 +131,7 @@ def test_a_contender_that_never_finished_an_operation_is_not_comparable(
     report = analyse(manifest, slices)
 
     result = the(report, "point-query", "a@2")
-    assert (result.rqps, result.low, result.verdict) == (None, None, None)
+    assert (result.typical, result.ratio) == (None, None)
     assert result.latency_us is None
     assert result.notes == snapshot
     assert report.tldr == snapshot
@@ -142,7 +143,7 @@ def test_a_step_that_the_base_lacks_is_not_compared() -> None:
 
     result = the(analyse(manifest, left), "point-query", "a@2")
 
-    assert result.rqps is None
+    assert result.ratio is None
     assert result.per_op_relative is None
 
 
@@ -153,7 +154,7 @@ def test_a_killed_block_changes_no_other(snapshot: SnapshotAssertion) -> None:
     torn = the(analyse(manifest, slices[:-1]), "point-query", "a@2")
 
     assert torn.slices + the(analyse(manifest, slices[:-1]), "point-query", "a@1").slices == 47
-    assert torn.rqps == pytest.approx(whole.rqps, rel=0.005)
+    assert value_of(torn.ratio) == pytest.approx(value_of(whole.ratio), rel=0.005)
     assert torn.notes == snapshot
 
 

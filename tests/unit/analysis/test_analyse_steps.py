@@ -8,7 +8,9 @@ from syrupy.assertion import SnapshotAssertion
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.notes import PLAN_OF_WRITERS_DIFFERS
 from slowdust.analysis.stored import analyse
+from slowdust.ratios import Ratio
 from slowdust.store.manifest import Plan
+from tests.unit.ratios import value_of
 from tests.unit.synthetic_steps import Break, Overload, Standstill, insert_experiment
 
 A, B = "postgres@15.8", "postgres@17.6"
@@ -26,7 +28,7 @@ def test_known_shifts_are_recovered() -> None:
     )
 
     assert the(report, "l.i0", B).verdict == "slower"
-    assert the(report, "l.i0", B).rqps == pytest.approx(0.8, abs=0.02)
+    assert value_of(the(report, "l.i0", B).ratio) == pytest.approx(0.8, abs=0.02)
     assert the(report, "l.x", B).verdict == "faster"
     assert {the(report, test, B).verdict for test in ("l.i1", "qr100", "qp500")} == {"same"}
     assert the(report, "qr100", B).slices == 4
@@ -65,12 +67,12 @@ def test_queries_whose_writers_missed_their_sla_are_not_compared(
     missed = the(report, "qp1000", B)
     assert missed.writers is not None
     assert not missed.writers.sla_met
-    assert (missed.rqps, missed.low, missed.high, missed.verdict) == (None, None, None, None)
+    assert (missed.typical, missed.ratio) == (None, None)
     assert missed.per_op_relative is None
     assert missed.qps == pytest.approx(6000, rel=0.05)
     assert missed.notes == snapshot
-    assert the(report, "qp1000", A).rqps == 1
-    assert the(report, "qr1000", B).rqps is not None
+    assert value_of(the(report, "qp1000", A).ratio) == 1
+    assert the(report, "qr1000", B).ratio is not None
 
 
 def test_nothing_is_compared_with_a_base_that_missed_its_sla(snapshot: SnapshotAssertion) -> None:
@@ -78,10 +80,10 @@ def test_nothing_is_compared_with_a_base_that_missed_its_sla(snapshot: SnapshotA
         *insert_experiment([A, B, "postgres@18.1"], overloaded=[Overload(A, "qr500", deletes=0.5)])
     )
 
-    assert the(report, "qr500", A).rqps is None
+    assert the(report, "qr500", A).ratio is None
     for name in (B, "postgres@18.1"):
         result = the(report, "qr500", name)
-        assert (result.rqps, result.verdict, result.per_op_relative) == (None, None, None)
+        assert (result.ratio, result.per_op_relative) == (None, None)
         assert result.notes == snapshot
 
 
@@ -101,7 +103,7 @@ def test_a_failed_step_costs_its_pair_and_no_other(snapshot: SnapshotAssertion) 
 
     result = the(report, "l.i1", B)
     assert (result.slices, the(report, "l.i1", A).slices) == (2, 3)
-    assert result.rqps is not None
+    assert result.ratio is not None
     assert result.notes == snapshot
     assert the(report, "qr100", B).notes == []
 
@@ -119,8 +121,8 @@ def test_one_incarnation_has_rates_and_no_verdicts(snapshot: SnapshotAssertion) 
     report = analyse(*insert_experiment([A, B], ["l.i0", "qr100"], incarnations=1))
 
     result = the(report, "l.i0", B)
-    assert result.rqps == pytest.approx(1, abs=0.03)
-    assert (result.low, result.verdict) == (None, "unsure")
+    assert value_of(result.ratio) == pytest.approx(1, abs=0.03)
+    assert result.ratio == Ratio(value_of(result.ratio), verdict="unsure", margin=report.margin)
     assert result.notes == snapshot
     assert any(note.startswith("One incarnation:") for note in report.notes)
 

@@ -38,7 +38,7 @@ def test_nothing_is_decided_by_noise_and_the_command_goes_on(snapshot: SnapshotA
     answer = answer_of(report)
 
     assert [answer.slower, answer.faster] == snapshot
-    lows = [r.low for r in report.results if r.low is not None]
+    lows = [r.ratio.low for r in report.results if r.ratio and r.ratio.low]
     assert at_most(min(lows)) in answer.rest
     assert answer.next == snapshot
 

@@ -1,7 +1,7 @@
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.model import GroupChanges, Verdict
+from slowdust.analysis.model import GroupChanges
 from slowdust.analysis.stored import analyse
 from slowdust.analysis.story.bands import (
     DEFAULT_BANDS,
@@ -11,6 +11,7 @@ from slowdust.analysis.story.bands import (
     changes_of_group,
 )
 from slowdust.analysis.story.changes import changes_beside_tldr
+from slowdust.ratios import Verdict
 from slowdust.wording import distinct_names
 from tests.unit.synthetic import synthetic_experiment, synthetic_manifest, synthetic_slice
 from tests.unit.synthetic_steps import insert_experiment

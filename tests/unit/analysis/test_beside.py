@@ -9,10 +9,10 @@ import pytest
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.beside import frontier_of
 from slowdust.analysis.stored import analyse
-from slowdust.store.beside import BesideSlice
 from slowdust.store.latency import Histogram
-from slowdust.store.slice import Slice
+from slowdust.store.slice import BesideSlice, Slice
 from tests.unit.analysis.results import a_result
+from tests.unit.ratios import interval_of, value_of
 from tests.unit.synthetic import QUIET, synthetic_experiment
 
 A, B = "postgres@15.8", "postgres@17.6"
@@ -71,9 +71,9 @@ def test_the_rate_relative_to_alone_has_an_interval() -> None:
     report, slices = mixed(alone=2.0)
     beside = of(report, B).beside
     assert beside is not None
-    assert beside.relative == pytest.approx(0.5, rel=0.01)
-    assert beside.low is not None and beside.high is not None
-    assert 0.45 < beside.low < 0.5 < beside.high < 0.55
+    assert value_of(beside.relative) == pytest.approx(0.5, rel=0.01)
+    low, high = interval_of(beside.relative)
+    assert 0.45 < low < 0.5 < high < 0.55
     own = [record for record in slices if record.place.contender == B]
     mean = sum(r.beside.alone_qps or 0 for r in own if r.beside) / len(own)
     assert beside.alone_qps == pytest.approx(mean)
@@ -96,7 +96,7 @@ def test_rate_and_response_times_of_the_other_side_are_compared() -> None:
     report, _ = mixed(slower=1.25)
     compared = of(report, B).compared
     assert compared["beside_rate"].verdict == "less"
-    assert compared["beside_rate"].ratio == pytest.approx(0.8, rel=0.02)
+    assert compared["beside_rate"].value == pytest.approx(0.8, rel=0.02)
     assert compared["beside_p50_us"].verdict == "more"
     equal = of(mixed()[0], B).compared
     assert {equal[key].verdict for key in ("beside_rate", "beside_p50_us")} == {"same"}
@@ -118,7 +118,8 @@ def test_slices_without_one_alone_have_no_ratio() -> None:
         record.beside.alone_qps = record.beside.freshness = None
     beside = of(analyse(manifest, slices), B).beside
     assert beside is not None
-    assert beside.relative is beside.alone_qps is beside.freshness_queries is None
+    assert beside.relative is None
+    assert beside.alone_qps is beside.freshness_queries is None
 
 
 def test_a_point_is_on_the_frontier_unless_another_surpasses_it() -> None:

@@ -5,25 +5,23 @@ import math
 import msgspec
 import pytest
 
-from slowdust.analysis.calibration.calibration import (
+from slowdust.analysis.calibration import (
+    Trial,
     calibration_of,
+    groups_of_incarnations,
     resolution,
     seconds_to_find,
-    tallies_of,
-    upper_bound,
-)
-from slowdust.analysis.calibration.model import CalibratedTest, Calibration
-from slowdust.analysis.calibration.trials import (
-    Trial,
-    groups_of_incarnations,
     taken_share,
+    tallies_of,
     trials_of,
     true_ratio,
+    upper_bound,
 )
-from slowdust.analysis.comparison.ratio import Interval
-from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.model import Verdict
+from slowdust.analysis.model import CalibratedTest, Calibration
 from slowdust.analysis.stored import analyse
+from slowdust.ratios import Verdict
+from slowdust.stats.blocks import Step
+from slowdust.stats.relative import Interval
 from tests.unit.synthetic import SLICE_S, synthetic_experiment
 from tests.unit.synthetic_calibration import AGAIN, BASE, SLOWED, synthetic_calibration
 

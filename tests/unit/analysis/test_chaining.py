@@ -1,17 +1,16 @@
 """Ratios within an experiment are its report's, and no more are computed than are needed."""
 
-import math
 from collections.abc import Sequence
 
 import pytest
 
-from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.history import chaining
-from slowdust.analysis.history.chaining import Experiment, Member, ratios_to
+from slowdust.analysis.history import series
+from slowdust.analysis.history.series import Experiment, Member, ratios_to
 from slowdust.analysis.model import PlanDifference, Result
 from slowdust.analysis.results.results import Summarise, results_of
 from slowdust.analysis.stored import analyse
 from slowdust.analysis.versions import Release
+from slowdust.stats.blocks import Step
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from tests.unit.synthetic import Noise
@@ -40,11 +39,9 @@ def test_ratios_are_those_of_the_report(base: str, pair: Pair) -> None:
     assert report.results
     for result in report.results:
         ratio = ratios[Step(result.benchmark, result.test, result.clients)][result.contender]
-        assert result.rqps == pytest.approx(math.exp(ratio.log))
-        known = result.low is not None
-        assert (ratio.half_width is not None) == known
-        if result.low is not None and ratio.half_width is not None:
-            assert result.low == pytest.approx(math.exp(ratio.log - ratio.half_width))
+        assert result.ratio is not None
+        assert ratio.ratio.value == pytest.approx(result.ratio.value)
+        assert ratio.ratio.low == pytest.approx(result.ratio.low)
 
 
 def test_steps_are_in_the_reports_order_with_groups_and_units() -> None:
@@ -104,5 +101,5 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
         calls.append((manifest.experiment, contenders[0]))
         return original(manifest, slices, contenders, differences, summarise)
 
-    monkeypatch.setattr(chaining, "results_of", counting)
+    monkeypatch.setattr(series, "results_of", counting)
     return calls

@@ -8,9 +8,10 @@ from slowdust.analysis.metrics import BESIDE, COMPARED, PERCENTILES, Metric
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.compared import judge_quantity, pairs_of
 from slowdust.analysis.stored import analyse
-from slowdust.store.measured import STORAGE, Schedule
-from slowdust.store.printed import Printed
+from slowdust.ratios import Margins
+from slowdust.store.measured import STORAGE, Printed, Schedule
 from slowdust.store.slice import Slice
+from tests.unit.ratios import interval_of
 from tests.unit.synthetic import QUIET, Hardware, Noise, synthetic_experiment
 from tests.unit.synthetic_steps import Overload, insert_experiment
 from tests.unit.synthetic_times import Truth, timed_slices
@@ -23,7 +24,7 @@ def of(report: Report, test: str, contender: str = B) -> Result:
     return result
 
 
-def verdicts(result: Result) -> dict[str, str]:
+def verdicts(result: Result) -> dict[str, str | None]:
     """Return those of what moves smoothly: p50 and p99 lie on the edge of a synthetic bucket."""
     edges = ("p50_us", "p99_us")
     return {key: c.verdict for key, c in result.compared.items() if key not in edges}
@@ -61,11 +62,10 @@ def test_less_and_more_are_of_the_contender() -> None:
         **{"p75_us": "less", "p95_us": "less"},
     }
     cpu = scan.compared["server_cpu_us"]
-    assert cpu.low is not None
-    assert cpu.high is not None
-    assert cpu.low < cpu.ratio < cpu.high
-    assert cpu.ratio == pytest.approx(1.25, abs=0.01)
-    assert scan.compared["p95_us"].ratio == pytest.approx(1 / 0.7, abs=0.01)
+    low, high = interval_of(cpu)
+    assert low < cpu.value < high
+    assert cpu.value == pytest.approx(1.25, abs=0.01)
+    assert scan.compared["p95_us"].value == pytest.approx(1 / 0.7, abs=0.01)
 
 
 def test_percentiles_have_a_wider_margin_than_hardware() -> None:
@@ -121,7 +121,7 @@ def test_blocks_are_pooled_until_a_percentile_has_five_operations_beyond_it(
 
     # 12 blocks: p99 needs 500 operations, 16 slices, and two incarnations have no 4 such pools.
     assert [p.field for p in PERCENTILES if p.key in result.compared] == ["p50", "p75", "p95"]
-    assert result.compared["p95_us"].ratio == pytest.approx(1.25, abs=0.01)
+    assert result.compared["p95_us"].value == pytest.approx(1.25, abs=0.01)
     assert result.notes[-1] == snapshot
 
 
@@ -145,7 +145,7 @@ def test_rare_writes_are_pooled_and_none_at_all_have_no_ratio() -> None:
 
     report = analyse(manifest, slices)
 
-    assert of(report, "insert").compared["write_kb"].ratio == pytest.approx(2.0, rel=0.01)
+    assert of(report, "insert").compared["write_kb"].value == pytest.approx(2.0, rel=0.01)
     assert "write_kb" not in of(report, "scan").compared
     assert of(report, "scan").notes == []
 
@@ -194,7 +194,7 @@ def test_a_longer_tail_shows_in_p99_alone() -> None:
     pairs = pairs_of(slices, ["a", "b"])
 
     by_key = {
-        quantity.key: {judged.verdict for judged in judge_quantity(quantity, pairs, 0.03)}
+        quantity.key: {judged.verdict for judged in judge_quantity(quantity, pairs, Margins(0.03))}
         for quantity in PERCENTILES
     }
 

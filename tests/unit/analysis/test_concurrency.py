@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.model import Course, CourseKind, Verdict
+from slowdust.analysis.model import Course, CourseKind
 from slowdust.analysis.stored import analyse
 from slowdust.analysis.story.concurrency import course_of, courses_of, summary_of_courses
+from slowdust.ratios import Verdict
 from tests.unit.analysis.results import a_result
 from tests.unit.synthetic import QUIET, synthetic_experiment
 

@@ -3,8 +3,8 @@
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.history.configs import Configs
 from slowdust.analysis.history.history import history_of
+from slowdust.analysis.history.lines import Configs
 from slowdust.analysis.history.model import LineHistory
 from slowdust.errors import UsageError
 from slowdust.store.manifest import Manifest
@@ -47,7 +47,7 @@ def test_versions_that_need_different_configs_have_one_line(snapshot: SnapshotAs
         ["cz10a+rel"], ["cz10b+rel"], ["cz11a+rel"]
     ]  # fmt: skip
     assert versions(line) == ["5.6.51", "5.7.44", "8.0.43"]
-    assert [point.rqps for point in line.tests[0].points] == pytest.approx([1.0, 0.8, 0.5])
+    assert [point.ratio.value for point in line.tests[0].points] == pytest.approx([1.0, 0.8, 0.5])
     assert line.notes == snapshot
 
 
@@ -125,7 +125,7 @@ def test_of_several_configs_of_a_version_the_earlier_pattern_counts(
 
     def rates(configs: str) -> list[float]:
         (line,) = lines_of(runs, configs=configs)
-        return [point.rqps for point in line.tests[0].points]
+        return [point.ratio.value for point in line.tests[0].points]
 
     assert rates("a,b") == pytest.approx([1.0, 0.8, 0.5])
     assert rates("b,a") == pytest.approx([1.0, 0.6, 0.5])
@@ -147,7 +147,7 @@ def test_experiments_with_different_configs_are_chained(snapshot: SnapshotAssert
     (line,) = lines_of(EACH_ITS_OWN, late, configs="cz*")
 
     assert versions(line) == ["5.6.51", "5.7.44", "8.0.43", "9.5.0"]
-    assert line.tests[0].points[-1].rqps == pytest.approx(0.25)
+    assert line.tests[0].points[-1].ratio.value == pytest.approx(0.25)
     assert line.notes == snapshot
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.ratio import Estimate, Interval
-from slowdust.analysis.comparison.relative import BlockRatios, Step
+from slowdust.stats.blocks import BlockRatios, Step
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.relative import Estimate, Interval
 from tests.tiers.selection import full
 from tests.unit.synthetic import Noise, synthetic_rates, synthetic_ratios
 

@@ -13,10 +13,11 @@ from slowdust.analysis.explanation.parts import add_explanations
 from slowdust.analysis.model import Result, Work
 from slowdust.analysis.stored import analyse
 from slowdust.analysis.story.reasons import add_reasons
-from slowdust.ratios import instructions
+from slowdust.ratios import Ratio, instructions
 from slowdust.store.manifest import Executed, Manifest, Plan
 from slowdust.store.preparation import ServerCounters
 from tests.tiers.selection import full
+from tests.unit.ratios import value_of
 from tests.unit.synthetic_counts import CountNoise, synthetic_counts
 from tests.unit.synthetic_parts import BASE, OTHER, TEST, Spent, parts_experiment
 from tests.unit.synthetic_waits import synthetic_waits
@@ -46,10 +47,7 @@ def work(ratio: float) -> Work:
         source="valgrind",
         clients=1,
         instructions=1e5 * ratio,
-        ratio=ratio,
-        low=ratio * 0.999,
-        high=ratio * 1.001,
-        verdict="same" if ratio == 1 else "more",
+        ratio=Ratio(ratio, ratio * 0.999, ratio * 1.001, "same" if ratio == 1 else "more"),
         repeats=6,
         incarnations=3,
     )
@@ -290,7 +288,7 @@ def test_instructions_lead_at_all_sizes(times: float, incarnations: int, blocks:
     assert result.work is not None
     assert result.work.verdict == ("same" if times < 1.01 else "more")
     assert [each.kind for each in leading(result.evidence)] == ["instructions"]
-    assert words_of(result).startswith(instructions(result.work.ratio or 1.0))
+    assert words_of(result).startswith(instructions(value_of(result.work.ratio)))
 
 
 def test_named_waits_follow_another_plan_without_amounts() -> None:

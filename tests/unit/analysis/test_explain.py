@@ -7,6 +7,7 @@ from slowdust.analysis.metrics import Cause, PerOperation
 from slowdust.analysis.model import Writers
 from slowdust.analysis.results.per_op import relative_to
 from slowdust.analysis.story.explain import explain
+from slowdust.ratios import Ratio
 from tests.unit.analysis.results import a_result
 
 BASE = PerOperation(server_cpu_us=50.0, cs=2.0, read_kb=4.0, write_kb=8.0)
@@ -145,7 +146,7 @@ def test_an_interval_on_the_other_side_of_one_than_the_totals_is_no_cause() -> N
     result = a_result(
         "b", rqps=0.8, verdict="slower", per_op=ours, per_op_relative=relative_to(BASE, ours)
     )
-    result.compared["cs"].low, result.compared["cs"].high = 0.8, 0.9
+    result.compared["cs"] = Ratio(0.85, 0.8, 0.9, "less")
 
     assert explain(result, a_result("a", per_op=BASE)) == []
 
@@ -167,7 +168,7 @@ def test_cpu_time_proves_no_cause_and_comes_behind_what_does() -> None:
 def test_of_archived_runs_what_moved_less_than_cpu_is_not_the_first_cause() -> None:
     ours = PerOperation(server_cpu_us=50.0 * 1.88, write_kb=8.0 * 1.47)
     result = a_result("b", rqps=0.55, per_op=ours, per_op_relative=relative_to(BASE, ours))
-    result.compared, result.verdict = {}, None
+    result.compared = {}
 
     explained = [movement.cause for movement in explain(result, a_result("a", per_op=BASE))]
 

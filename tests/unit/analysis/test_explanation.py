@@ -7,8 +7,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.explanation.parts import add_explanations, log_mean
-from slowdust.analysis.model import Explanation, FunctionChange, FunctionChanges, PartName, Result
-from slowdust.analysis.model.functions import Fate, FunctionPart
+from slowdust.analysis.functions.model import Fate, FunctionChange, FunctionChanges, FunctionPart
+from slowdust.analysis.model import Explanation, PartName, Result
 from slowdust.analysis.stored import analyse
 from slowdust.store.manifest import Plan
 from tests.unit.synthetic import SLICE_S

@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from slowdust.analysis.comparison.ratio import Interval, Relative
 from slowdust.analysis.model import Result
-from slowdust.analysis.results.needed import FACTORS, Forecast, forecast
 from slowdust.analysis.stored import analyse
+from slowdust.stats.forecast import FACTORS, Forecast, forecast
+from slowdust.stats.relative import Interval, Relative
 from tests.unit.synthetic import Noise, synthetic_experiment
 from tests.unit.synthetic_steps import insert_experiment
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slowdust.analysis.functions.changes import changes_between
-from slowdust.analysis.model import FunctionChange, FunctionChanges
+from slowdust.analysis.functions.model import FunctionChange, FunctionChanges
 from slowdust.store.profile import FunctionCost, Profile, calls_between
 
 BASE, NEWER = "postgres@15.8", "postgres@17.6"

@@ -6,10 +6,10 @@ import re
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.history.chaining import Ratio, combined
-from slowdust.analysis.history.circumstances import UNRECORDED, is_host
 from slowdust.analysis.history.history import history_of
+from slowdust.analysis.history.lines import UNRECORDED, is_host
 from slowdust.analysis.history.model import LineHistory, Series
+from slowdust.analysis.history.series import Chained, combined
 from slowdust.analysis.story.bands import Bands
 from slowdust.report.history import label_of
 from slowdust.store.manifest import Manifest
@@ -39,7 +39,7 @@ def series_of(line: LineHistory, name: str) -> Series:
 
 
 def rqps(series: Series) -> dict[str, float]:
-    return {point.version: round(point.rqps, 2) for point in series.points}
+    return {point.version: round(point.ratio.value, 2) for point in series.points}
 
 
 EARLY = measured("early", {"5.6.51": 1.0, "5.7.44": 0.8}, seed=1)
@@ -60,10 +60,10 @@ def test_ratios_are_chained_through_the_version_that_experiments_share(
     line = only_line(EARLY, LATE)
 
     points = {point.version: point for point in series_of(line, "hot-points").points}
-    assert points["5.7.44"].rqps == pytest.approx(0.8, abs=0.01)
+    assert points["5.7.44"].ratio.value == pytest.approx(0.8, abs=0.01)
     assert points["5.7.44"].through == []
     assert points["5.7.44"].experiments == ["early"]
-    assert points["9.5.0"].rqps == pytest.approx(0.4, abs=0.01)
+    assert points["9.5.0"].ratio.value == pytest.approx(0.4, abs=0.01)
     assert points["9.5.0"].through == ["5.7.44"]
     assert points["9.5.0"].experiments == ["early", "late"]
     assert line.notes == snapshot
@@ -76,8 +76,8 @@ def test_a_chained_interval_is_wider_than_its_links() -> None:
 
     def reach(points: Series, version: str) -> float:
         point = next(point for point in points.points if point.version == version)
-        assert point.low is not None and point.high is not None
-        return math.log(point.high / point.low) / 2
+        assert point.ratio.half_width is not None
+        return point.ratio.half_width
 
     chained = reach(series_of(only_line(early, late), "scan"), "9.5.0")
     links = [
@@ -104,7 +104,7 @@ def test_an_experiment_with_both_comes_before_a_chain() -> None:
     points = {p.version: p for p in series_of(only_line(EARLY, LATE, direct), "scan").points}
 
     assert points["9.5.0"].experiments == ["direct"]
-    assert points["9.5.0"].rqps == pytest.approx(0.45, abs=0.01)
+    assert points["9.5.0"].ratio.value == pytest.approx(0.45, abs=0.01)
     assert points["8.0.28"].through != []
 
 
@@ -205,7 +205,7 @@ def test_a_group_has_a_mean_for_each_hold(snapshot: SnapshotAssertion) -> None:
     assert [(group.name, group.group) for group in line.groups] == [
         ("write", "write"), ("write.hold60", "write"),
     ]  # fmt: skip
-    assert [group.points[-1].rqps for group in line.groups] == [
+    assert [group.points[-1].ratio.value for group in line.groups] == [
         pytest.approx(1.0, rel=0.02), pytest.approx(0.5, rel=0.02),
     ]  # fmt: skip
     assert label_of(line.groups[1]) == snapshot
@@ -235,8 +235,8 @@ def test_few_single_runs_have_no_interval_and_change_points_by_size_alone(
     line = only_line(single_runs("few", levels, tests=["scan", "hot-points"]))
 
     points = series_of(line, "scan").points
-    assert [point.low for point in points] == [None, None, None]
-    assert [point.rqps for point in points] == pytest.approx([1.0, 1.02, 0.5])
+    assert [point.ratio.low for point in points] == [None, None, None]
+    assert [point.ratio.value for point in points] == pytest.approx([1.0, 1.02, 0.5])
     (change,) = series_of(line, "scan").change_points
     assert change.by_size_alone
     assert [change.version, change.words] == snapshot
@@ -410,7 +410,7 @@ def test_one_row_or_partition_is_not_told_in_the_plural(snapshot: SnapshotAssert
 
 
 def test_the_same_ratio_of_several_experiments_is_weighted_by_its_intervals() -> None:
-    sure, vague = Ratio(0.10, 0.01, ("a",)), Ratio(0.12, 0.1, ("b",))
+    sure, vague = Chained(0.10, 0.01, ("a",)), Chained(0.12, 0.1, ("b",))
 
     ratio = combined([sure, vague])
 
@@ -420,14 +420,14 @@ def test_the_same_ratio_of_several_experiments_is_weighted_by_its_intervals() ->
 
 
 def test_experiments_that_disagree_make_nobody_sure() -> None:
-    ratio = combined([Ratio(0.0, 0.001, ("a",)), Ratio(0.2, 0.001, ("b",))])
+    ratio = combined([Chained(0.0, 0.001, ("a",)), Chained(0.2, 0.001, ("b",))])
 
     assert ratio.log == pytest.approx(0.1)
     assert ratio.half_width is not None and ratio.half_width > 0.1
 
 
 def test_single_runs_are_averaged_without_an_interval() -> None:
-    ratio = combined([Ratio(0.0, None, ("a",)), Ratio(0.2, 0.01, ("b",))])
+    ratio = combined([Chained(0.0, None, ("a",)), Chained(0.2, 0.01, ("b",))])
 
     assert ratio.log == pytest.approx(0.1)
     assert ratio.half_width is None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from slowdust.analysis.history.chaining import Experiment
 from slowdust.analysis.history.history import history_of
 from slowdust.analysis.history.model import LineHistory, PointWork, Series
+from slowdust.analysis.history.series import Experiment
 from slowdust.report.html import history as html
 from slowdust.report.markdown import history as markdown
+from tests.unit.ratios import interval_of
 from tests.unit.synthetic_counts import CountNoise, synthetic_counts
 from tests.unit.synthetic_history import choice, measured
 
@@ -39,7 +40,7 @@ def work_of(line: LineHistory, test: str) -> dict[str, PointWork | None]:
 
 
 def ratios_of(series: Series) -> list[float]:
-    return [point.work.ratio for point in series.points if point.work is not None]
+    return [point.work.ratio.value for point in series.points if point.work is not None]
 
 
 def test_work_stands_beside_throughput() -> None:
@@ -47,11 +48,11 @@ def test_work_stands_beside_throughput() -> None:
 
     work = work_of(line, "point-query")
     assert work["8.0"] is not None
-    assert work["8.0"].ratio == 1
+    assert work["8.0"].ratio.value == 1
     assert work["8.4"] is not None
-    assert work["8.4"].ratio == pytest.approx(1.2, rel=1e-3)
-    assert work["8.4"].low is not None
-    assert work["8.4"].low < 1.2 < (work["8.4"].high or 0)
+    assert work["8.4"].ratio.value == pytest.approx(1.2, rel=1e-3)
+    low, high = interval_of(work["8.4"].ratio)
+    assert low < 1.2 < high
     assert work_of(line, "scan") == {"8.0": None, "8.4": None}
 
 
@@ -70,7 +71,7 @@ def test_work_is_chained_over_versions_that_experiments_share() -> None:
 
     newest = work_of(line, "point-query")["9.7"]
     assert newest is not None
-    assert newest.ratio == pytest.approx(0.6, rel=1e-3)
+    assert newest.ratio.value == pytest.approx(0.6, rel=1e-3)
     assert (newest.through, newest.experiments) == (["8.4"], ["one", "two"])
 
 

@@ -12,21 +12,23 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.comparison.estimate import estimate_all, relate
-from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts, Students, hosts_of
-from slowdust.analysis.comparison.location import Location
-from slowdust.analysis.comparison.mixture import Mixture
-from slowdust.analysis.comparison.ratio import Relative
-from slowdust.analysis.comparison.relative import BlockRatios
-from slowdust.analysis.comparison.together import disagreements
-from slowdust.analysis.comparison.verdict import judge, judge_cells
+from slowdust.analysis.comparison import hosts_of, judge
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.stored import read_stored
 from slowdust.analysis.work import counts_by_step, judge_work
 from slowdust.merge.merge import merge
+from slowdust.stats.blocks import BlockRatios
+from slowdust.stats.estimate import estimate_all, relate
+from slowdust.stats.hosts import ONE_HOST, Hosts, Students
+from slowdust.stats.location import Location
+from slowdust.stats.mixture import Mixture
+from slowdust.stats.relative import Relative
+from slowdust.stats.together import disagreements
+from slowdust.stats.verdict import judge_cells
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import Counting
 from slowdust.store.slice import Slice
+from tests.unit.ratios import interval_of, value_of
 from tests.unit.synthetic import Noise, synthetic_experiment, synthetic_rates, synthetic_ratios
 from tests.unit.synthetic_counts import CountNoise, synthetic_counts
 from tests.unit.synthetic_hosts import NEW, OLD, TESTS, joined_of, keep_parts, part_of
@@ -236,18 +238,15 @@ def test_every_interval_of_a_joined_report_is_over_its_hosts(tmp_path: Path) -> 
     report = _report(tmp_path, hosts)
     result = _result(report, "point-query")
     of_host = {host.host: host for host in result.hosts}
-    assert of_host["alpha"].rqps == pytest.approx(1.08, abs=0.02)
-    assert of_host["beta"].rqps == pytest.approx(0.92, abs=0.02)
-    assert result.low is not None
-    assert result.high is not None
-    assert result.low < 0.95
-    assert result.high > 1.05
+    assert value_of(of_host["alpha"].ratio) == pytest.approx(1.08, abs=0.02)
+    assert value_of(of_host["beta"].ratio) == pytest.approx(0.92, abs=0.02)
+    low, high = interval_of(result.ratio)
+    assert low < 0.95
+    assert high > 1.05
     assert result.verdict == "unsure"
     assert result.needed is None
     cpu = result.compared["server_cpu_us"]
-    assert cpu.low is not None
-    assert cpu.high is not None
-    assert cpu.high / cpu.low > 1.1
+    assert (cpu.half_width or 0) > math.log(1.1) / 2
     assert result.explanation is not None
     assert result.explanation.low is not None
     assert result.explanation.high is not None
@@ -279,7 +278,7 @@ def test_tests_on_one_host_are_told_from_those_on_several(
     assert report.notes[0] == snapshot
     alone = _result(report, "point-query")
     assert alone.notes == snapshot
-    assert alone.hosts[0].rqps == alone.rqps
+    assert value_of(alone.hosts[0].ratio) == value_of(alone.ratio)
     assert len(_result(report, "scan").hosts) == 2
 
 
@@ -319,7 +318,7 @@ def test_models_of_cpus_that_disagree_are_named(
     scan = _result(report, "scan")
     assert scan.verdict == "unsure"
     assert scan.notes == snapshot
-    assert [(g.group, g.hosts, g.verdict) for g in scan.groups] == [
+    assert [(g.group, g.hosts, g.ratio.verdict) for g in scan.groups] == [
         ("synthetic", ["alpha", "beta"], "slower"),
         ("Epyc", ["gamma", "delta"], "same"),
     ]
@@ -374,5 +373,5 @@ def test_a_host_that_was_hardly_begun_is_named(tmp_path: Path, snapshot: Snapsho
     result = _result(read_stored(joined.folder).report(), "scan")
     assert result.notes == snapshot
     alpha, beta = result.hosts
-    assert alpha.rqps == pytest.approx(result.rqps)
-    assert beta.rqps is None
+    assert value_of(alpha.ratio) == pytest.approx(value_of(result.ratio))
+    assert beta.ratio is None

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.ratio import Estimate
-from slowdust.analysis.comparison.relative import BlockRatios, Step, block_ratios
-from slowdust.analysis.comparison.verdict import DIFFERENT, judge_estimates
+from slowdust.analysis.comparison import block_ratios
+from slowdust.stats.blocks import BlockRatios, Step
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.relative import Estimate
+from slowdust.stats.verdict import DIFFERENT, judge_estimates
 from tests.tiers.selection import full
 from tests.unit.synthetic import Noise, synthetic_rates, synthetic_ratios
 from tests.unit.synthetic_pairs import PairNoise, synthetic_pairs

@@ -6,14 +6,19 @@ import msgspec
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.preparation.facts import Difference, differences
-from slowdust.analysis.preparation.notes import (
+from slowdust.analysis.preparation import (
+    ALIKE,
+    FACTS,
     OTHER_BUILD,
     UNKNOWN_START,
+    WORK,
+    WORK_OF_READS,
+    Difference,
+    Kind,
+    differences,
     work_differences,
     worst_work_difference,
 )
-from slowdust.analysis.preparation.quantities import ALIKE, FACTS, WORK, WORK_OF_READS, Kind
 from slowdust.analysis.stored import analyse
 from slowdust.store.manifest import BuildFacts, ContenderFacts
 from slowdust.store.preparation import Preparation, ServerCounters

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from slowdust.analysis.comparison.relative import BlockRatios, Step, block_ratios
+from slowdust.analysis.comparison import block_ratios
+from slowdust.stats.blocks import BlockRatios, Step
 from slowdust.store.slice import Slice
 from tests.unit.synthetic import QUIET, synthetic_experiment, synthetic_slice
 

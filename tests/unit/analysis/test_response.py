@@ -5,8 +5,10 @@ from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.stored import analyse
+from slowdust.ratios import Ratio
 from slowdust.store.measured import Schedule
 from slowdust.store.slice import Slice
+from tests.unit.ratios import interval_of, value_of
 from tests.unit.synthetic import QUIET, synthetic_experiment
 
 TEST = "update-same-indexed"
@@ -38,14 +40,12 @@ def test_in_a_closed_loop_it_is_the_inverse_of_the_relative_rate() -> None:
     slower = of(slap(), "a@2")
 
     assert slower.verdict == "slower"
-    assert slower.rqps == pytest.approx(0.8, abs=0.01)
+    assert value_of(slower.ratio) == pytest.approx(0.8, abs=0.01)
     time = slower.response_time
     assert time is not None
-    assert time.relative == pytest.approx(1.25, abs=0.02)
-    assert time.low is not None
-    assert time.high is not None
-    assert time.relative is not None
-    assert time.low < time.relative < time.high
+    assert value_of(time.relative) == pytest.approx(1.25, abs=0.02)
+    low, high = interval_of(time.relative)
+    assert low < value_of(time.relative) < high
 
 
 def test_the_mean_is_over_operations() -> None:
@@ -54,7 +54,7 @@ def test_the_mean_is_over_operations() -> None:
     assert base.response_time is not None
     # In a closed loop, clients / throughput.
     assert base.response_time.mean_us == pytest.approx(4 * 1e6 / base.qps, rel=0.01)
-    assert (base.response_time.relative, base.response_time.low) == (1.0, None)
+    assert base.response_time.relative == Ratio(1.0)
 
 
 def test_the_tldr_tells_it_beside_the_rate(snapshot: SnapshotAssertion) -> None:
@@ -74,9 +74,9 @@ def test_an_open_loop_is_compared_by_it(snapshot: SnapshotAssertion) -> None:
     report = slap(rate=100.0)
 
     result = of(report, "a@2")
-    assert (result.rqps, result.verdict) == (None, None)
+    assert result.ratio is None
     assert result.response_time is not None
-    assert result.response_time.relative == pytest.approx(1.25, abs=0.02)
+    assert value_of(result.response_time.relative) == pytest.approx(1.25, abs=0.02)
     assert report.tldr[1] == snapshot
 
 

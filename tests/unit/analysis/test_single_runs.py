@@ -10,11 +10,13 @@ from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.notes import notes_about_clock
 from slowdust.analysis.results.per_op import per_operation, relative_counters
 from slowdust.analysis.stored import analyse
+from slowdust.ratios import Ratio
 from slowdust.store.latency import LatencyUs
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Manifest, Method
-from slowdust.store.printed import Counters, Printed
+from slowdust.store.measured import Counters, Printed
 from slowdust.store.slice import SCHEMA, Place, Slice
 from slowdust.wording import short_names
+from tests.unit.ratios import value_of
 
 OLD, NEW = "postgres@10.23:x10a+o2", "postgres@17.4:x10a+o2"
 UNIT = "queries/s"
@@ -63,8 +65,8 @@ def test_what_was_not_measured_is_absent() -> None:
         result = of(report, contender, "scan.range100")
         assert (result.measured_s, result.latency_us, result.client_busiest_thread) == (None,) * 3
         assert (result.errors, result.retries, result.backends_changed) == (None,) * 3
-        assert (result.low, result.high, result.verdict) == (None,) * 3
-    assert of(report, NEW, "scan.range100").rqps == pytest.approx(1.2)
+        assert result.ratio is None or result.ratio == Ratio(result.ratio.value)
+    assert value_of(of(report, NEW, "scan.range100").ratio) == pytest.approx(1.2)
     assert report.started is None
     assert set(report.method) == {"clients", "incarnations", "margin", "slowdust"}
 
@@ -113,7 +115,7 @@ def test_rates_in_different_units_are_not_compared(snapshot: SnapshotAssertion) 
         archived(NEW, "scan.range100", 112_500.0, "thousand rows/s"),
     )
     result = of(report, NEW, "scan.range100")
-    assert (result.rqps, result.per_op_relative, result.verdict) == (None, None, None)
+    assert (result.ratio, result.per_op_relative) == (None, None)
     assert result.notes == snapshot
 
 

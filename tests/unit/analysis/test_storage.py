@@ -5,6 +5,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.model import Report, StorageUse
 from slowdust.analysis.stored import analyse
+from slowdust.ratios import Ratio
 from slowdust.report.tables import tables_of_storage
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
@@ -17,6 +18,7 @@ from tests.unit.disks import (
     counted_writes,
     experiment_on_disk,
 )
+from tests.unit.ratios import interval_of, value_of
 from tests.unit.synthetic import synthetic_experiment
 
 A, B = "postgres@15.8", "postgres@17.6"
@@ -43,6 +45,10 @@ def storage_of(report: Report, test: str, contender: str) -> StorageUse:
     return result.storage
 
 
+def verdict_of(ratio: Ratio | None) -> str | None:
+    return ratio and ratio.verdict
+
+
 def notes_of(report: Report, test: str, contender: str) -> list[str]:
     return next(r.notes for r in report.results if (r.test, r.contender) == (test, contender))
 
@@ -50,10 +56,9 @@ def notes_of(report: Report, test: str, contender: str) -> list[str]:
 @pytest.mark.parametrize("contender", [A, B])
 def test_the_share_of_the_disk_is_that_of_neighbouring_slices(contender: str) -> None:
     use = storage_of(analyse(*experiment()), PEAK, contender)
-    assert use.of_disk == pytest.approx(SHARE[contender], rel=0.02)
-    assert use.of_disk_low is not None
-    assert use.of_disk_high is not None
-    assert use.of_disk_low < SHARE[contender] < use.of_disk_high
+    assert value_of(use.of_disk) == pytest.approx(SHARE[contender], rel=0.02)
+    low, high = interval_of(use.of_disk)
+    assert low < SHARE[contender] < high
     assert use.data_per_pool == 10.0
     assert use.from_device == 1.0
     assert use.written_kb is None
@@ -62,11 +67,10 @@ def test_the_share_of_the_disk_is_that_of_neighbouring_slices(contender: str) ->
 def test_shares_are_compared_block_by_block() -> None:
     report = analyse(*experiment())
     base, other = (storage_of(report, PEAK, name) for name in (A, B))
-    assert base.share_ratio is None
-    assert other.share_ratio == pytest.approx(1.25, rel=0.02)
-    assert other.share_low is not None
-    assert other.share_low > 1.15
-    assert other.share_verdict == "more"
+    assert base.share is None
+    assert value_of(other.share) == pytest.approx(1.25, rel=0.02)
+    assert interval_of(other.share)[0] > 1.15
+    assert verdict_of(other.share) == "more"
 
 
 def test_equal_servers_agree_though_moments_differ() -> None:
@@ -78,8 +82,8 @@ def test_equal_servers_agree_though_moments_differ() -> None:
         )
         report = analyse(manifest, slices)
         base, other = (storage_of(report, PEAK, name) for name in (A, B))
-        wrong += other.share_verdict not in {"same", "unsure"}
-        bounds = [(use.of_disk_low or 0.0, use.of_disk_high or 0.0) for use in (base, other)]
+        wrong += verdict_of(other.share) not in {"same", "unsure"}
+        bounds = [interval_of(use.of_disk) for use in (base, other)]
         held += sum(low < 0.5 < high for low, high in bounds)
         assert max(low for low, _ in bounds) < min(high for _, high in bounds)
     assert held >= 0.85 * 2 * EXPERIMENTS
@@ -91,11 +95,10 @@ def test_what_was_written_is_compared_by_incarnation() -> None:
     base, other = (storage_of(report, UPDATE, name) for name in (A, B))
     assert base.written_kb == pytest.approx(WRITTEN[A] / 1024, rel=0.01)
     assert base.log_kb == pytest.approx(8.0)
-    assert (base.written_ratio, base.written_verdict) == (1.0, None)
-    assert other.written_ratio == pytest.approx(1.5, rel=0.02)
-    assert other.written_low is not None
-    assert other.written_low > 1.2
-    assert other.written_verdict == "more"
+    assert base.written == Ratio(1.0)
+    assert value_of(other.written) == pytest.approx(1.5, rel=0.02)
+    assert interval_of(other.written)[0] > 1.2
+    assert verdict_of(other.written) == "more"
     assert base.of_disk is None
 
 
@@ -108,7 +111,7 @@ def test_an_incarnation_that_wrote_nothing_counts_without_a_ratio() -> None:
     base, other = (storage_of(report, UPDATE, name) for name in (A, B))
     # 6,000 of the 10,000 updates wrote something.
     assert base.written_kb == pytest.approx(0.6 * WRITTEN[A] / 1024, rel=0.01)
-    assert other.written_ratio == pytest.approx(1.5, rel=0.02)
+    assert value_of(other.written) == pytest.approx(1.5, rel=0.02)
 
 
 def test_writes_of_many_contenders_are_judged_together() -> None:
@@ -123,7 +126,7 @@ def test_writes_of_many_contenders_are_judged_together() -> None:
     def different(contenders: list[str]) -> list[str]:
         manifest.counters = [each for each in counters if each.contender in contenders]
         report = analyse(manifest, slices)
-        known = {n: storage_of(report, UPDATE, n).written_verdict for n in contenders[1:]}
+        known = {n: verdict_of(storage_of(report, UPDATE, n).written) for n in contenders[1:]}
         return [name for name, verdict in known.items() if verdict in {"more", "less"}]
 
     assert different([A, by_chance]) == [by_chance]
@@ -194,8 +197,9 @@ def test_slices_without_a_read_count(idle: int, notes: int, snapshot: SnapshotAs
     report = analyse(manifest, slices)
     use = storage_of(report, PEAK, B)
     assert use.reads_per_s == pytest.approx(pages / seconds)
-    share = None if idle == 32 else pytest.approx(SHARE[B], rel=0.02)
-    assert use.of_disk == share
+    assert (use.of_disk is None) == (idle == 32)
+    if use.of_disk is not None:
+        assert use.of_disk.value == pytest.approx(SHARE[B], rel=0.02)
     told = [text for text in notes_of(report, PEAK, B) if text.startswith(f"in {idle} of 32 ")]
     assert len(told) == notes
     assert told == snapshot
@@ -211,7 +215,7 @@ def test_pages_and_amplification_have_verdicts() -> None:
     (result,) = [r for r in report.results if (r.test, r.contender) == (PEAK, B)]
     for key in ("pages_read", "read_amplification"):
         assert result.compared[key].verdict == "more"
-        assert result.compared[key].ratio == pytest.approx(1.3, rel=0.01)
+        assert result.compared[key].value == pytest.approx(1.3, rel=0.01)
     assert result.per_op["read_amplification"] == pytest.approx(1.3 * 0.9 * PAGE / ROW)
 
 

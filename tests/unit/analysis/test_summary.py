@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowdust.analysis.model import Report, Result, Verdict, Writers
+from slowdust.analysis.model import Report, Result, Writers
 from slowdust.analysis.results.summary import (
     Shade,
     Summary,
@@ -11,6 +11,7 @@ from slowdust.analysis.results.summary import (
     titles_of,
 )
 from slowdust.analysis.stored import analyse
+from slowdust.ratios import Verdict
 from tests.unit.analysis.results import a_result
 from tests.unit.synthetic import synthetic_experiment
 from tests.unit.synthetic_steps import Break, Overload, insert_experiment

@@ -4,9 +4,10 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.metrics import PerOperation
-from slowdust.analysis.model import AllTimeRatio, Amount, Evidence, Result, Work
+from slowdust.analysis.model import Evidence, Result, Work
 from slowdust.analysis.results.per_op import relative_to
 from slowdust.analysis.story.tldr import describe_contenders
+from slowdust.ratios import Amount, Ratio
 from slowdust.store.latency import LatencyUs
 from slowdust.wording import listing, rough_duration, short_names
 from tests.unit.analysis.results import a_result
@@ -59,9 +60,9 @@ def test_the_worst_regressions_come_first_and_only_three() -> None:
 
 def test_a_sure_difference_stands_before_a_noisy_larger_one(snapshot: SnapshotAssertion) -> None:
     noisy = a_result(B, test="scan", group="range", rqps=0.8, verdict="slower")
-    noisy.low, noisy.high = 0.65, 0.99
+    noisy.ratio = Ratio(0.8, 0.65, 0.99, "slower", 0.03)
     sure = a_result(B, test="hot-points", group="range", rqps=0.92, verdict="slower")
-    sure.low, sure.high = 0.91, 0.93
+    sure.ratio = Ratio(0.92, 0.91, 0.93, "slower", 0.03)
 
     sentences = describe(with_base(noisy, sure), [A, B], {})
 
@@ -71,7 +72,8 @@ def test_a_sure_difference_stands_before_a_noisy_larger_one(snapshot: SnapshotAs
 
 def test_a_verdict_about_all_time_is_told_with_its_ratio(snapshot: SnapshotAssertion) -> None:
     stalled = a_result(B, rqps=0.99, verdict="slower")
-    stalled.basis, stalled.all_time = "all time", AllTimeRatio(rqps=0.93, low=0.90, high=0.96)
+    stalled.basis = "all time"
+    stalled.ratio = stalled.all_time = Ratio(0.93, 0.90, 0.96, "slower")
 
     assert describe(with_base(stalled), [A, B], {})[-1] == snapshot
 
@@ -79,7 +81,8 @@ def test_a_verdict_about_all_time_is_told_with_its_ratio(snapshot: SnapshotAsser
 def test_a_verdict_about_all_time_keeps_the_caveat_about_plans(snapshot: SnapshotAssertion) -> None:
     stalled = a_result(B, rqps=0.99, verdict="slower")
     stalled.evidence = [ANOTHER_PLAN]
-    stalled.basis, stalled.all_time = "all time", AllTimeRatio(rqps=0.93, low=0.90, high=0.96)
+    stalled.basis = "all time"
+    stalled.ratio = stalled.all_time = Ratio(0.93, 0.90, 0.96, "slower")
 
     assert describe(with_base(stalled), [A, B], {})[-1] == snapshot
 
@@ -172,8 +175,7 @@ def test_counted_work_is_told_where_the_time_has_no_parts(
         source="valgrind",
         clients=1,
         instructions=1e5 * work,
-        ratio=work,
-        verdict=verdict,
+        ratio=Ratio(work, verdict=verdict),
         repeats=6,
         incarnations=3,
     )

@@ -8,15 +8,10 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.comparison.relative import BlockRatios, Step
-from slowdust.analysis.comparison.together import (
-    CommonMove,
-    common_moves,
-    independent_share,
-    moves_of,
-)
 from slowdust.analysis.results.notes import notes_about_restarts
 from slowdust.analysis.stored import analyse
+from slowdust.stats.blocks import BlockRatios, Step
+from slowdust.stats.together import CommonMove, common_moves, independent_share, moves_of
 from tests.unit.synthetic import QUIET, FloatArray, synthetic_experiment
 
 MARGIN = 0.03

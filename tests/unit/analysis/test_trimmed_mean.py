@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from slowdust.analysis.comparison.location import trimmed_mean
+from slowdust.stats.location import trimmed_mean
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, 5, 9, 10, 23])

@@ -8,6 +8,7 @@ from slowdust.analysis.results.needed import time_to_decide
 from slowdust.analysis.results.noise import noise_of
 from slowdust.analysis.stored import analyse
 from slowdust.analysis.story.unsure import sentence_about_unsure, what_decides, why_so_little
+from slowdust.ratios import Ratio
 from tests.unit import synthetic
 from tests.unit.analysis.results import a_result
 from tests.unit.synthetic import synthetic_experiment
@@ -104,7 +105,7 @@ def test_what_to_type_is_told_without_a_forecast(snapshot: SnapshotAssertion) ->
 
 def test_results_without_intervals_have_a_reason(snapshot: SnapshotAssertion) -> None:
     result = a_result(B, verdict="unsure")
-    result.low = result.high = None
+    result.ratio = Ratio(1.0, verdict="unsure")
 
     [sentence] = why_so_little(report(Noise(other_cpu=0.5), result))
 

@@ -9,19 +9,19 @@ import pytest
 from scipy import stats
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.ratio import Estimate, Interval
-from slowdust.analysis.comparison.relative import BlockRatios, Step
-from slowdust.analysis.comparison.verdict import (
+from slowdust.analysis.comparison import judge
+from slowdust.ratios import Verdict
+from slowdust.stats.blocks import BlockRatios, Step
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.relative import Estimate, Interval
+from slowdust.stats.verdict import (
     DIFFERENT,
     chance_of_not_same,
     discovery_threshold,
-    judge,
     judge_estimates,
     settled_alone,
     verdict_alone,
 )
-from slowdust.analysis.model import Verdict
 from tests.tiers.selection import full
 from tests.unit.synthetic import (
     Noise,

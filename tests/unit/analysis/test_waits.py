@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.waits.results import Moment, difference, waits_of
+from slowdust.analysis.waits import Moment, difference, waits_of
 from slowdust.store.waits import Wait, WaitWindow
 from tests.unit.synthetic_waits import RUN_US, synthetic_waits
 

@@ -9,7 +9,6 @@ import pytest
 from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model import Report, Result, Work
 from slowdust.analysis.stored import analyse
 from slowdust.analysis.work import (
@@ -22,8 +21,11 @@ from slowdust.analysis.work import (
     instructions_per_operation,
     undecided_steps,
 )
+from slowdust.ratios import Ratio
+from slowdust.stats.blocks import Step
 from slowdust.store.count import INSTRUCTIONS, SYSTEM_CALLS, Count, CountedRun
 from slowdust.store.manifest import Counting
+from tests.unit.ratios import interval_of, value_of
 from tests.unit.synthetic import QUIET, Noise, Shifts, synthetic_experiment
 from tests.unit.synthetic_counts import CountNoise, synthetic_counts
 
@@ -94,9 +96,9 @@ def test_verdicts_find_what_was_injected() -> None:
     assert [work(report, test).verdict for test in TESTS] == ["less", "more", "more", "same"]
     for test in TESTS:
         own = work(report, test)
-        assert own.ratio is not None and own.low is not None and own.high is not None
-        assert own.low < shifts[B].get(test, 1.0) < own.high
-        assert own.low < own.ratio < own.high
+        low, high = interval_of(own.ratio)
+        assert low < shifts[B].get(test, 1.0) < high
+        assert low < value_of(own.ratio) < high
         assert (own.repeats, own.incarnations, own.source) == (8, 2, "valgrind")
 
 
@@ -113,7 +115,7 @@ def test_work_that_only_one_start_has_of_both_has_a_note(starts: int) -> None:
 def test_the_base_has_the_ratio_1_and_no_verdict() -> None:
     own = work(counted(synthetic_counts([A, B], TESTS)), "scan", A)
 
-    assert (own.ratio, own.low, own.high, own.verdict) == (1.0, None, None, None)
+    assert own.ratio == Ratio(1.0)
     assert own.events == {"system_calls": 4.0}
     assert own.background == 500.0
 
@@ -124,7 +126,7 @@ def test_another_base_turns_the_ratio_round() -> None:
     forth, back = work(counted(counts), "scan"), work(counted(counts, base=B), "scan", A)
 
     assert forth.ratio is not None and back.ratio is not None
-    assert math.isclose(forth.ratio * back.ratio, 1.0)
+    assert math.isclose(forth.ratio.value * back.ratio.value, 1.0)
     assert (forth.verdict, back.verdict) == ("more", "less")
 
 
@@ -157,8 +159,8 @@ def test_noise_that_moves_both_alike_does_not_widen_the_interval() -> None:
     )
 
     for own in (calm, moved):
-        assert own.low is not None and own.high is not None
-        assert math.log(own.high / own.low) < 0.02
+        assert own.ratio is not None and own.ratio.half_width is not None
+        assert own.ratio.half_width < 0.01
 
 
 def test_pairs_are_made_of_the_same_operations() -> None:
@@ -167,7 +169,7 @@ def test_pairs_are_made_of_the_same_operations() -> None:
 
     own = work(counted(lost), "scan")
 
-    assert own.ratio == pytest.approx(1.1, rel=0.01)
+    assert value_of(own.ratio) == pytest.approx(1.1, rel=0.01)
     assert own.repeats == 8
 
 
@@ -176,8 +178,8 @@ def test_one_pair_has_a_ratio_and_no_interval() -> None:
 
     own = work(counted(counts), "scan")
 
-    assert own.ratio == pytest.approx(1.5, rel=0.02)
-    assert (own.low, own.high, own.verdict) == (None, None, "unsure")
+    assert value_of(own.ratio) == pytest.approx(1.5, rel=0.02)
+    assert (own.ratio and own.ratio.interval, own.verdict) == (None, "unsure")
 
 
 def test_a_contender_whose_base_was_not_counted_has_no_ratio() -> None:

@@ -15,7 +15,7 @@ from slowdust.archive.files import walk
 from slowdust.archive.runs import facts_of
 from slowdust.exchange import MARGIN, ForeignKind, ImportedExperiment, Mode, Option, Problem
 from slowdust.store.manifest import Imported, Manifest, Method
-from slowdust.store.printed import Printed
+from slowdust.store.measured import Printed
 from slowdust.store.slice import SCHEMA, Place, Slice
 from tests.unit.archive.command import Slowdust, report, slowdust
 

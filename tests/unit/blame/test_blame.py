@@ -13,12 +13,11 @@ import pytest
 from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.blame.blame import blame_of
-from slowdust.analysis.blame.model import Blame, Step
+from slowdust.analysis.blame import Blame, Step, blame_of
 from slowdust.analysis.stored import Stored
 from slowdust.report import json as data
 from slowdust.report.blame import html, markdown, terminal
-from slowdust.store.printed import Printed
+from slowdust.store.measured import Printed
 from tests.unit.synthetic import QUIET, Noise, fails
 from tests.unit.synthetic_counts import synthetic_counts
 from tests.unit.synthetic_history import Levels, choice, measured, single_runs
@@ -69,9 +68,9 @@ def test_a_step_is_a_release_beside_the_one_before() -> None:
         expected = SPEEDS[step.after] / SPEEDS[step.before]
         for part in step.groups:
             assert part.rqps is not None
-            assert part.rqps.ratio == pytest.approx(expected, rel=0.01)
+            assert part.rqps.ratio.value == pytest.approx(expected, rel=0.01)
     assert line.whole.groups[0].rqps is not None
-    assert line.whole.groups[0].rqps.ratio == pytest.approx(0.9, rel=0.01)
+    assert line.whole.groups[0].rqps.ratio.value == pytest.approx(0.9, rel=0.01)
 
 
 def test_the_release_that_cost_and_the_one_that_gained_the_most_are_named(
@@ -160,11 +159,11 @@ def test_releases_of_several_experiments_are_chained() -> None:
     [line] = blame_of([older, newer], choice()).lines
     whole = line.whole.groups[0].rqps
     assert whole is not None and whole.chained
-    assert whole.ratio == pytest.approx(0.72, rel=0.01)
+    assert whole.ratio.value == pytest.approx(0.72, rel=0.01)
     for step, expected in zip(line.steps, (0.8, 0.9), strict=True):
         ratio = step.groups[0].rqps
         assert ratio is not None and not ratio.chained
-        assert ratio.ratio == pytest.approx(expected, rel=0.01)
+        assert ratio.ratio.value == pytest.approx(expected, rel=0.01)
     assert "*: chained over releases" in printed(Blame(lines=[line]))
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.builds import Build, Choices, directories, from_directory, resolve, staging
+from slowdust.builds import Build, Choices, cache, directories, from_directory, resolve
 from slowdust.builds.cache import cached, damaged, remove, versions
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.errors import SlowdustError, UsageError
@@ -184,7 +184,7 @@ def test_what_a_killed_fill_started_does_not_disturb_the_next(
         "from slowdust.builds import staging\n"
         "from slowdust.builds.sources.client import run_client\n"
         f"make = lambda folder: run_client({command}, folder, print)\n"
-        f"staging.fill(pathlib.Path({str(folder)!r}), make)\n"
+        f"cache.fill(pathlib.Path({str(folder)!r}), make)\n"
     )
     with subprocess.Popen([sys.executable, "-c", code]) as filling:
         end = time.monotonic() + 30
@@ -192,7 +192,7 @@ def test_what_a_killed_fill_started_does_not_disturb_the_next(
             time.sleep(0.02)
         filling.kill()
 
-    staging.fill(folder, lambda staged: (staged / "whole").touch())
+    cache.fill(folder, lambda staged: (staged / "whole").touch())
     assert [path.name for path in folder.iterdir()] == ["whole"]
 
 

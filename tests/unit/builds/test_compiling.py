@@ -15,8 +15,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.builds import Build, Choices, cache, resolve
-from slowdust.builds.compiling.compile import LOG
-from slowdust.builds.compiling.flags import FLAG_SETS
+from slowdust.builds.compile import LOG
+from slowdust.builds.recipe import FLAG_SETS
 from slowdust.builds.sizes import chosen_builds, sizes_of
 from slowdust.errors import SlowdustError, UsageError
 from tests.tiers.selection import ends_first, full, needs
@@ -37,7 +37,7 @@ def own_places(open_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cache and a data directory of the test's own."""
     monkeypatch.setenv("SLOWDUST_CACHE", str(open_dir / "cache"))
     monkeypatch.setenv("SLOWDUST_DATA", str(open_dir / "data"))
-    monkeypatch.setattr("slowdust.builds.compiling.running.SHOWN_EVERY", 0.1)
+    monkeypatch.setattr("slowdust.builds.compile.SHOWN_EVERY", 0.1)
 
 
 @pytest.fixture
@@ -216,7 +216,7 @@ def test_interrupted_build_ends_its_compilers(repository: Path, open_dir: Path) 
 def test_killed_build_leaves_neither_compilers_nor_torn_objects(
     repository: Path, open_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("slowdust.builds.compiling.running.END_WITHIN", 0.2)
+    monkeypatch.setattr("slowdust.builds.compile.END_WITHIN", 0.2)
     pids = open_dir / "pids"  # of the compiler that never ends, the first one
     pids.touch()
     pids.chmod(0o666)

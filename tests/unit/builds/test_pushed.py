@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.builds import Choices, resolve
-from slowdust.builds.compiling.compile import LOG
+from slowdust.builds.compile import LOG
 from slowdust.builds.pushed import VARIABLE, PushedBuild, encoded, known
 from slowdust.errors import SlowdustError
 from slowdust.fleet.build_transfer import packed, pushed_build, put

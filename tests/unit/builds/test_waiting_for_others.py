@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.builds import staging
+from slowdust.builds import cache
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(staging, "TELL_EVERY", 0.02)
+    monkeypatch.setattr(cache, "TELL_EVERY", 0.02)
 
 
 def test_it_is_told_at_once_who_holds_the_lock_and_how_far_he_is(tmp_path: Path) -> None:
@@ -26,14 +26,14 @@ def test_it_is_told_at_once_who_holds_the_lock_and_how_far_he_is(tmp_path: Path)
             heard.notify()
 
     def wait() -> None:
-        with staging.lock(folder, hear) as report:
+        with cache.lock(folder, hear) as report:
             report("it is mine")
 
     def expect(text: str) -> None:
         with heard:
             assert heard.wait_for(lambda: any(text in line for line in told), timeout=60), told
 
-    with staging.lock(folder) as report:
+    with cache.lock(folder) as report:
         waiting = threading.Thread(target=wait)
         waiting.start()
         expect("waiting for process ")
@@ -45,7 +45,7 @@ def test_it_is_told_at_once_who_holds_the_lock_and_how_far_he_is(tmp_path: Path)
 
 
 def test_it_is_said_again_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(staging, "REPEAT_EVERY", 0.0)
+    monkeypatch.setattr(cache, "REPEAT_EVERY", 0.0)
     folder = tmp_path / "folder"
     told: list[str] = []
     enough = threading.Event()
@@ -56,10 +56,10 @@ def test_it_is_said_again_now_and_then(tmp_path: Path, monkeypatch: pytest.Monke
             enough.set()
 
     def wait() -> None:
-        with staging.lock(folder, hear):
+        with cache.lock(folder, hear):
             pass
 
-    with staging.lock(folder):
+    with cache.lock(folder):
         waiting = threading.Thread(target=wait)
         waiting.start()
         assert enough.wait(60)
@@ -70,6 +70,6 @@ def test_it_is_said_again_now_and_then(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_nobody_is_told_of_a_lock_that_is_free(tmp_path: Path) -> None:
     told: list[str] = []
-    with staging.lock(tmp_path / "folder", told.append) as report:
+    with cache.lock(tmp_path / "folder", told.append) as report:
         report("unpacking")
     assert told == ["unpacking"]

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slowdust.store.bundle import pack
 from slowdust.store.folder import Folder
-from slowdust.store.keeping.bundle import pack
 from tests.unit.cli.any_input import BYTES, FEW, READ, TEXTS, change, check
 from tests.unit.cli.command import Slowdust
 

@@ -13,8 +13,8 @@ from syrupy.assertion import SnapshotAssertion
 from slowdust.builds.catalog import catalog_of
 from slowdust.cli import conduct
 from slowdust.errors import SlowdustError
-from slowdust.experiment.claims.claim import WhenBusy
 from slowdust.experiment.experiment import Experiment
+from slowdust.experiment.host_locks import WhenBusy
 from slowdust.experiment.journal import StartMode
 from slowdust.experiment.local_lab import LocalLab
 from slowdust.experiment.spec.spec import Spec

@@ -23,9 +23,9 @@ from syrupy.assertion import SnapshotAssertion
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment import local_lab
 from slowdust.experiment.announced import Announced
-from slowdust.experiment.claims.claim import WhenBusy
+from slowdust.experiment.host_locks import WhenBusy
 from slowdust.experiment.journal import StartMode
-from slowdust.experiment.outlook import Outlook
+from slowdust.experiment.run_estimate import RunEstimate
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.store.folder import Folder
@@ -370,8 +370,8 @@ def test_a_budget_that_decides_nothing_is_asked_back(
     code: int,
     snapshot: SnapshotAssertion,
 ) -> None:
-    short = Outlook(60.0, 90.0, 0.2, "2026-11-20", "this budget decides little")
-    monkeypatch.setattr("slowdust.cli.conduct.outlook_of", lambda *_: short)
+    short = RunEstimate(60.0, 90.0, 0.2, "2026-11-20", "this budget decides little")
+    monkeypatch.setattr("slowdust.cli.conduct.estimate_run", lambda *_: short)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: terminal, raising=False)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
     questions = []

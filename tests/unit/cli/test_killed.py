@@ -40,9 +40,8 @@ setattr(owner, name, killed)
 """
 _COMMAND = f"{_KILLED}\nfrom slowdust.cli.main import main\nmain()\n"
 _TRIAL = f"""{_KILLED}
-from types import SimpleNamespace
-from slowdust.experiment.workload import trial
-list(trial.Trial(None, SimpleNamespace(name="check"), []).executed(SimpleNamespace(waiting=None)))
+from slowdust.experiment.passes.workload_trial import try_out
+try_out(None, None, None)
 """
 _JAR = f"""{_KILLED}
 from pathlib import Path
@@ -91,7 +90,7 @@ _KILLS = [
     Killed("report slap --html out/page.html", "os:fsync", "out", "out/page.html"),
     Killed(
         "import bundle m.slowdust --name again",
-        "slowdust.store.keeping.bundle:put_in_place",
+        "slowdust.store.bundle:put_in_place",
         "results",
         "results/again",
     ),
@@ -153,7 +152,7 @@ def test_a_killed_command_leaves_what_the_next_run_removes(
 
 
 def test_a_killed_trial_of_a_workload_leaves_what_the_next_run_removes(scratch: Path) -> None:
-    kill(_TRIAL, "slowdust.experiment.workload.trial:Driver", 1, [])
+    kill(_TRIAL, "slowdust.experiment.experiment:Experiment.create", 1, [])
     assert len(left_in(scratch)) == 1
     with temporary_folder():
         pass

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.store.keeping.experiments import free_name
+from slowdust.store.experiments import free_name
 
 _MAIN = "from slowdust.cli.main import main; main()"
 

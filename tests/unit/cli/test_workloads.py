@@ -7,7 +7,7 @@ from pathlib import Path
 from syrupy.assertion import SnapshotAssertion
 
 from tests.unit.cli.command import Slowdust
-from tests.unit.experiment.workload.files import SMALL, TABLES
+from tests.unit.workloads.files import SMALL, TABLES
 
 GOOD = "SELECT title FROM books WHERE id = 7"
 

@@ -8,7 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.store.folder import Folder, writing
-from slowdust.store.printed import PRINTED_SCHEMA
+from slowdust.store.measured import PRINTED_SCHEMA
 from tests.unit.cli.command import Slowdust, spoken
 from tests.unit.synthetic import synthetic_experiment
 
@@ -72,7 +72,7 @@ def test_unknown_options_are_wrong_use(slowdust: Slowdust) -> None:
 def test_a_running_experiments_name_is_taken(
     slowdust: Slowdust, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    from slowdust.experiment import run as run_module
+    from slowdust.experiment import local_lab as run_module
 
     monkeypatch.setattr(run_module, "resolve_contenders", lambda spec, view: [])
     with writing(Folder(tmp_path / "results" / "mine")):

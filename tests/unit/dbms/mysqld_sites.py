@@ -9,8 +9,8 @@ from slowdust.accounts import Account
 from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Access
+from slowdust.dbms.family import Site
 from slowdust.dbms.settings import AcceptedSettings
-from slowdust.dbms.site import Site
 from slowdust.store.manifest import BuildFacts
 
 MYSQL = family("mysql")

@@ -11,9 +11,8 @@ import pytest
 from slowdust.accounts import Account
 from slowdust.dbms import family
 from slowdust.dbms.access import Access
-from slowdust.dbms.family import Family
+from slowdust.dbms.family import Family, Site
 from slowdust.dbms.settings import AcceptedSettings
-from slowdust.dbms.site import Site
 from slowdust.dbms.stages import Statements, WaitUntil, WithSettings
 from tests.unit.dbms.mysqld_sites import MARIADB, MYSQL, build_of, site_of
 

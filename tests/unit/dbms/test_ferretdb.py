@@ -12,9 +12,8 @@ from slowdust.accounts import Account
 from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Access, Auth, Listen, Names
-from slowdust.dbms.family import Commit, Sizes
+from slowdust.dbms.family import Commit, Site, Sizes
 from slowdust.dbms.settings import AcceptedSettings, Settings, shipped_configs
-from slowdust.dbms.site import Site
 from slowdust.dbms.stages import Stage, Statements
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.secret import Secret

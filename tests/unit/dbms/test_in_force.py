@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowdust.dbms.mysqld.settings_check import settings_in_force
+from slowdust.dbms.mysqld.settings import settings_in_force
 from slowdust.dbms.postgres_protocol import query_of_settings
 
 

@@ -18,9 +18,8 @@ from slowdust.accounts import Account
 from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Access, Auth, Listen
-from slowdust.dbms.family import Commit, Sizes
+from slowdust.dbms.family import Commit, Site, Sizes
 from slowdust.dbms.settings import AcceptedSettings, Settings, setting_name, shipped_configs
-from slowdust.dbms.site import Site
 from slowdust.dbms.stages import Row, Statements
 from slowdust.errors import UsageError
 from slowdust.secret import Secret

@@ -13,9 +13,14 @@ from slowdust.accounts import server_account
 from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Access, Auth, Listen
-from slowdust.dbms.mysqld.family import MysqldFamily
-from slowdust.dbms.mysqld.layout import sql_file, version_of
-from slowdust.dbms.mysqld.options import RESERVED_SETTINGS, option_file, user_file
+from slowdust.dbms.mysql import MysqldFamily
+from slowdust.dbms.mysqld.settings import (
+    RESERVED_SETTINGS,
+    option_file,
+    sql_file,
+    user_file,
+    version_of,
+)
 from slowdust.dbms.settings import Settings
 from slowdust.errors import UsageError
 from slowdust.secret import Secret

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.analysis.preparation.quantities import FACTS, WORK
+from slowdust.analysis.preparation import FACTS, WORK
 from slowdust.dbms import family
+from slowdust.dbms.family import Site
 from slowdust.dbms.mysqld.engines import ENGINES
-from slowdust.dbms.site import Site
 from tests.queries import read
 from tests.unit.dbms.mysqld_sites import build_of, site_of
 

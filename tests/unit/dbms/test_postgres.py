@@ -13,11 +13,9 @@ from slowdust.accounts import Account
 from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Access, Auth, Listen
-from slowdust.dbms.family import Sizes
-from slowdust.dbms.postgres import major_version
-from slowdust.dbms.postmaster.settings_check import configuration_text
+from slowdust.dbms.family import Site, Sizes
+from slowdust.dbms.postgres import configuration_text, major_version
 from slowdust.dbms.settings import AcceptedSettings, Settings
-from slowdust.dbms.site import Site
 from slowdust.dbms.stages import Stage, Statements, WaitUntil
 from slowdust.errors import UsageError
 from slowdust.secret import Secret

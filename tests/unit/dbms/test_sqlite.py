@@ -14,9 +14,8 @@ from slowdust.builds import Build
 from slowdust.builds.model import Runtime
 from slowdust.dbms import family
 from slowdust.dbms.access import Access, Auth, Listen
-from slowdust.dbms.family import Commit, Sizes
+from slowdust.dbms.family import Commit, Site, Sizes
 from slowdust.dbms.settings import AcceptedSettings, Settings
-from slowdust.dbms.site import Site
 from slowdust.dbms.stages import Statements
 from slowdust.errors import UsageError
 from slowdust.secret import Secret

@@ -2,8 +2,8 @@
 
 import pytest
 
+from slowdust.dbms import postgres as postmaster
 from slowdust.dbms.mysqld import waits as mysqld
-from slowdust.dbms.postmaster import waits as postmaster
 from slowdust.dbms.stages import Row
 from slowdust.store.waits import Wait
 

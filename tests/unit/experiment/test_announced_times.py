@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.experiment import outlook
+from slowdust.experiment import run_estimate
 from slowdust.experiment.announced import MOST, Announced
 from slowdust.experiment.engine.loop import measure
 from slowdust.experiment.journal import Journal
@@ -51,7 +51,7 @@ def experiment(tmp_path: Path) -> Run:
     folders = iter(range(1000))
 
     def run(world: Machine, spec: Spec) -> Outcome:
-        expected = outlook.outlook_of(spec, tmp_path / "none")
+        expected = run_estimate.estimate_run(spec, tmp_path / "none")
         wall = expected.wall - expected.builds
         world.announced = Announced(world, wall, MOST * wall, clock=world)
         folder = tmp_path / str(next(folders))

@@ -8,13 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from slowdust.analysis.calibration.calibration import calibration_of
-from slowdust.analysis.calibration.model import Calibration
+from slowdust.analysis.calibration import calibration_of
+from slowdust.analysis.model import Calibration
 from slowdust.errors import UsageError
 from slowdust.experiment import host_calibrations
-from slowdust.experiment.passes.delays import delay_for, time_per_send
+from slowdust.experiment.passes.slices import delay_for, time_per_send
 from slowdust.experiment.plan import plan
-from slowdust.experiment.spec.calibration import calibration_specs
+from slowdust.experiment.spec.options import calibration_specs
 from slowdust.experiment.spec.spec import parse_spec, read_spec
 from slowdust.places import data_root
 from slowdust.store.manifest import ContenderFacts

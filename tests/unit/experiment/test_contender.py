@@ -5,7 +5,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.errors import UsageError
-from slowdust.experiment.spec.contender_name import distinct, parse_contender
+from slowdust.experiment.spec.contenders import distinct, parse_contender
 
 
 def test_takes_a_named_contender_apart() -> None:

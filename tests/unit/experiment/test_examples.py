@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.analysis.comparison.verdict import MINIMUM_BLOCKS
 from slowdust.benchmarks.insert import InsertBenchmark
 from slowdust.builds.catalog import catalog_of
 from slowdust.experiment.engine.schedule import rounds
 from slowdust.experiment.engine.slice_length import USUAL
 from slowdust.experiment.plan import plan
 from slowdust.experiment.spec.spec import Spec, read_spec
+from slowdust.stats.verdict import MINIMUM_BLOCKS
 
 FILES = sorted((Path(__file__).parents[3] / "examples").glob("*.toml"))
 EVERY = pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

@@ -17,13 +17,13 @@ from slowdust.experiment.journal import (
     new_manifest,
 )
 from slowdust.experiment.live import PlainView
+from slowdust.experiment.local_lab import run_experiment
 from slowdust.experiment.passes.slices import method_of_slices
-from slowdust.experiment.run import run_experiment
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Counting, Manifest, StepsMethod
-from tests.unit.experiment.workload.files import SMALL
 from tests.unit.synthetic_counts import synthetic_counts
+from tests.unit.workloads.files import SMALL
 
 FACTS = ContenderFacts(
     name="mine",

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.judging import Judge
 from slowdust.experiment.spec.spec import parse_spec
+from slowdust.ratios import Margins
 from slowdust.store.folder import Folder, Writer, writing
 from slowdust.store.slice import Slice
 from tests.unit.synthetic import QUIET, Noise, synthetic_experiment, synthetic_manifest
@@ -34,7 +35,7 @@ def journal_of(writer: Writer) -> Journal:
 
 
 def judge_of(journal: Journal) -> Judge:
-    return Judge(CONTENDERS, MARGIN, journal)
+    return Judge(CONTENDERS, Margins(MARGIN), journal)
 
 
 def add(journal: Journal, slices: list[Slice], incarnations: range, *tests: str) -> None:

@@ -8,13 +8,14 @@ import pytest
 from rich.text import Text
 
 from slowdust.experiment.live import PlainView, describe, watching
-from slowdust.experiment.passes.eta import Remaining
+from slowdust.experiment.passes.slices import Remaining
 from slowdust.experiment.view import InterimVerdict, Status
+from slowdust.ratios import Ratio, Verdict
 
 
-def verdict(low: float | None, high: float | None, word: str = "unsure") -> InterimVerdict:
-    ratio = 1.0 if low is None or high is None else (low + high) / 2
-    return InterimVerdict("b", ratio, low, high, word, settled=False)
+def verdict(low: float | None, high: float | None, word: Verdict = "unsure") -> InterimVerdict:
+    middle = 1.0 if low is None or high is None else (low + high) / 2
+    return InterimVerdict("b", Ratio(middle, low, high, word), settled=False)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,7 @@ def verdict(low: float | None, high: float | None, word: str = "unsure") -> Inte
         (verdict(0.2, 1.1), "nothing known yet"),
         (verdict(None, None), "nothing known yet"),
         (
-            InterimVerdict("b", None, None, None, "unsure", settled=False),
+            InterimVerdict("b", None, settled=False),
             "not measured beside the base",
         ),
         (verdict(0.96, 1.09), "at most 4% slower, at most 9% faster"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from slowdust.benchmarks.steps import StepWork
-from slowdust.experiment.engine.long_step import Tables, level_of
-from slowdust.experiment.passes.eta import Forecast
+from slowdust.experiment.engine.stepped import Tables, level_of
+from slowdust.experiment.passes.chunks import Forecast
 from slowdust.experiment.plan import plan
 from slowdust.experiment.spec.spec import parse_spec
 

@@ -10,10 +10,9 @@ import pytest
 from slowdust.dbms.access import Target
 from slowdust.dbms.stages import Statements, WithSettings
 from slowdust.errors import SlowdustError
-from slowdust.experiment.driver.patience import Patience
-from slowdust.experiment.driver.process import Driver
+from slowdust.experiment.contenders import carry_out
+from slowdust.experiment.driver.process import Driver, Patience
 from slowdust.experiment.driver.protocol import ResultSet
-from slowdust.experiment.engine.maintenance import carry_out
 
 TARGET = Target(dbms="mysql", host=None, socket="/s", port=1, user="u", password=None, database="d")
 STAGE = WithSettings(

@@ -4,9 +4,12 @@ from pathlib import Path
 import pytest
 
 from slowdust.errors import UsageError
-from slowdust.experiment.spec.contender_name import parse_contender
-from slowdust.experiment.spec.contenders import PlannedContender
-from slowdust.experiment.spec.matrix import MOST_COMBINATIONS, short_axis_names
+from slowdust.experiment.spec.contenders import (
+    MOST_COMBINATIONS,
+    PlannedContender,
+    parse_contender,
+    short_axis_names,
+)
 from slowdust.experiment.spec.spec import Spec, parse_spec, read_spec
 
 

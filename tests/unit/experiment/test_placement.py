@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from slowdust.experiment.driver.placement import (
+from slowdust.experiment.cpus import (
     cpus_of_clients,
     cpus_of_connections,
     keep_on,

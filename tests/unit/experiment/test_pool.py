@@ -9,7 +9,6 @@ import pytest
 from slowdust.dbms import family
 from slowdust.errors import UsageError
 from slowdust.experiment.setup import refuse_by_name
-from slowdust.experiment.spec import checks
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import read_spec
 
@@ -96,7 +95,7 @@ def test_pools_that_cannot_be_are_refused(
 def test_pools_larger_than_the_memory_are_refused(
     monkeypatch: pytest.MonkeyPatch, contenders: int, given: dict[str, str], complaint: str | None
 ) -> None:
-    monkeypatch.setattr(checks, "host_memory_bytes", lambda: 4096 * MB)
+    monkeypatch.setattr("slowdust.experiment.spec.spec.host_memory_bytes", lambda: 4096 * MB)
     names = ["postgres@17.6", "postgres@15.8"][:contenders]
     if complaint is None:
         assert spec_from_options(names, given).pool is not None

@@ -13,11 +13,10 @@ from slowdust.benchmarks.micro import MICRO
 from slowdust.dbms.stages import Query
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.driver.patience import Patience
-from slowdust.experiment.driver.process import Data, Driver, TargetError
+from slowdust.experiment.driver.process import Data, Driver, Patience, TargetError
 from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.engine.open_test import OpenTest
-from slowdust.experiment.engine.tables import LoadedTables
+from slowdust.experiment.engine.sliced import LoadedTables
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.passes.companions import Counters
 from slowdust.experiment.plan import PlannedStep
@@ -37,6 +36,8 @@ Failure = Literal["connection", "server"]
 
 class PretendedContenders:
     """Two contenders that count their loads; `pages` says what the second has in each reading."""
+
+    driver = None
 
     def __init__(self, pages: list[float] | None = None) -> None:
         self.all = [
@@ -100,8 +101,8 @@ class CountedLoads(LoadedTables):
         del contender
         self.loads += 1
 
-    def _maintain(self, contender: object) -> None:
-        del contender
+    def maintain_one(self, contender: object, driver: object) -> None:
+        del contender, driver
 
 
 def tables_of(contenders: PretendedContenders) -> tuple[CountedLoads, list[Preparation]]:

@@ -12,8 +12,7 @@ import pytest
 from slowdust.dbms.access import Target
 from slowdust.errors import SlowdustError
 from slowdust.experiment import remote_server
-from slowdust.experiment.driver.patience import Patience
-from slowdust.experiment.driver.process import Driver, TargetError
+from slowdust.experiment.driver.process import Driver, Patience, TargetError
 from slowdust.experiment.driver.protocol import Failed, ResultSet
 from slowdust.experiment.remote_server import RemoteServer
 from slowdust.remote.url import ServerUrl, parse_url

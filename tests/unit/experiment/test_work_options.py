@@ -9,9 +9,8 @@ import pytest
 from slowdust.analysis import advised
 from slowdust.cli.compare import command as compare
 from slowdust.commands import command_line
-from slowdust.experiment.spec.options import spec_from_options
+from slowdust.experiment.spec.options import spec_from_options, work_options
 from slowdust.experiment.spec.spec import Spec, parse_spec
-from slowdust.experiment.spec.work_options import work_options
 from slowdust.store.manifest import WorkloadFacts
 from tests.unit.synthetic import synthetic_experiment
 

@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.benchmarks.insert import InsertBenchmark, InsertStep
-from slowdust.benchmarks.insert.options import WORKLOADS
-from slowdust.benchmarks.insert.workload import InsertWorkload
+from slowdust.benchmarks.insert import WORKLOADS, InsertBenchmark, InsertStep, InsertWorkload
 from slowdust.benchmarks.steps import Server
 from slowdust.errors import UsageError
-from slowdust.experiment.engine.long_step import level_of, partitions_of
+from slowdust.experiment.engine.stepped import level_of, partitions_of
 from slowdust.experiment.plan import plan
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import Spec, parse_spec, read_spec

@@ -8,9 +8,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.errors import UsageError
-from slowdust.experiment.spec.errors import AtKeysError, File, placed
-from slowdust.experiment.spec.lines import line_of
 from slowdust.experiment.spec.spec import parse_spec, read_spec
+from slowdust.located_errors import AtKeysError, File, line_of, placed
 
 PAIR = 'contenders = ["postgres@15.8", "postgres@17.6"]\n'
 MATRIX = 'contenders = ["postgres@17.6"]\n[matrix]\n'

@@ -10,8 +10,7 @@ from slowdust.experiment.experiment import Experiment
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from slowdust.fleet.lab import FleetLab
 from slowdust.fleet.queue import Asked, Builds, Record, read_record
-from slowdust.store.folder import Folder
-from slowdust.store.of_fleet import fleet_folder
+from slowdust.store.folder import Folder, fleet_folder
 from slowdust.store.slice import Slice
 from tests.unit.synthetic_fleet import BLOCKS, Heard, SimulatedFleet, SimulatedHost
 

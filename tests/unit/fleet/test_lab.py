@@ -13,8 +13,7 @@ from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.experiment import Experiment
 from slowdust.fleet.queue import State, Unfit
 from slowdust.store.finding import Finding, Severity
-from slowdust.store.folder import Folder
-from slowdust.store.of_fleet import fleet_folder, way_on_of_fleet
+from slowdust.store.folder import Folder, fleet_folder, way_on_of_fleet
 from slowdust.studies.engine import Order, carry_out
 from tests.unit.fleet.laboratory import (
     STARTS,
@@ -277,7 +276,8 @@ def test_more_starts_of_some_tests_are_measured_as_an_extension(tmp_path: Path) 
 
 def test_a_study_measures_and_extends_on_a_fleet(tmp_path: Path) -> None:
     laboratory = Laboratory(tmp_path, SimulatedFleet({"a": SimulatedHost(), "b": SimulatedHost()}))
-    order = Order(spec_of(), extra=200.0)
+    spec = spec_of()
+    order = Order(spec, extra=200.0, extended=spec.budget)
     for _ in range(2):  # the second time there is nothing left to do
         experiment = carry_out(order, laboratory.lab, tmp_path)
         assert isinstance(experiment, Experiment)
@@ -297,7 +297,7 @@ def test_any_two_contenders_are_compared_though_there_are_more_hosts_than_tests(
     experiment = Experiment.create(laboratory.spec, tmp_path)
     experiment.run(laboratory.lab)
     for base in contenders:
-        others = {each.contender for each in experiment.report(base).results if each.low}
+        others = {each.contender for each in experiment.report(base).results if each.verdict}
         assert others == {*contenders} - {base}
 
 

@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from slowdust.accounts import server_account
 from slowdust.builds import Build
-from slowdust.instances.allocators import (
+from slowdust.instances.preloads import (
     AllocatorError,
     Malloc,
     check_loaded,

@@ -10,8 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from slowdust.instances.control_groups import make_group, remove_group
-from slowdust.instances.freezing import freezable
+from slowdust.instances.control_groups import freezable, make_group, remove_group
 
 
 @pytest.fixture

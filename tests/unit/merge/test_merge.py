@@ -15,11 +15,10 @@ from slowdust.errors import SlowdustError, UsageError
 from slowdust.merge.hosts import disambiguate_hosts
 from slowdust.merge.merge import merge
 from slowdust.merge.sources import Source
+from slowdust.store.experiments import Annotation, read_annotation, write_annotation
 from slowdust.store.finding import Finding, Severity
 from slowdust.store.folder import Folder, writing
-from slowdust.store.hosts import JOINED_SCHEMA
-from slowdust.store.keeping.annotation import Annotation, read_annotation, write_annotation
-from slowdust.store.manifest import Counting, Manifest
+from slowdust.store.manifest import JOINED_SCHEMA, Counting, Manifest
 from slowdust.store.preparation import Preparation
 from slowdust.store.slice import Slice
 from tests.unit.synthetic_counts import synthetic_counts

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from slowdust.probes.server.reading import (
+from slowdust.probes.server.process import (
     Memory,
     cpu_seconds,
     parse_memory,

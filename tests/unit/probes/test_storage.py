@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slowdust.probes.host.storage import block_device_of, mount_holding, parse_mounts, queue_of
+from slowdust.probes.host.use import block_device_of, mount_holding, parse_mounts, queue_of
 
 MOUNTINFO = r"""22 27 0:21 / /proc rw,relatime - proc proc rw
 27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard

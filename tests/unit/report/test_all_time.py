@@ -5,16 +5,18 @@ from __future__ import annotations
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.comparison.verdict import judge
+from slowdust.analysis.comparison import judge
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.stored import analyse
 from slowdust.experiment.live import describe
 from slowdust.experiment.view import InterimVerdict
+from slowdust.ratios import Ratio
 from slowdust.report import html, terminal
 from slowdust.report.html.numbers import TO
 from slowdust.report.markdown import report as markdown
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
+from tests.unit.ratios import interval_of, value_of
 from tests.unit.synthetic import QUIET, synthetic_experiment
 
 OLD, NEW = "postgres@15.8", "postgres@17.6"
@@ -40,25 +42,18 @@ def stalled_report() -> tuple[Report, list[Slice]]:
 def stalled_result(report: Report) -> Result:
     result = next(r for r in report.results if r.contender == NEW)
     assert (result.verdict, result.basis) == ("slower", "all time")
-    assert result.judged_rqps == pytest.approx(0.526, abs=0.01)
+    assert value_of(result.ratio) == pytest.approx(0.526, abs=0.01)
     assert result.typical_beside == pytest.approx(1.0, abs=0.01)
     return result
-
-
-def bounds(result: Result) -> tuple[float, float]:
-    low, high = result.judged_interval
-    assert low is not None
-    assert high is not None
-    return low, high
 
 
 def test_markdown_has_both_ratios(snapshot: SnapshotAssertion) -> None:
     report, _ = stalled_report()
     result = stalled_result(report)
-    low, high = bounds(result)
+    low, high = interval_of(result.ratio)
     text = markdown.render(report)
 
-    cell = f"{result.judged_rqps:.2f} [{low:.2f}, {high:.2f}] slower, typical 1.00"
+    cell = f"{value_of(result.ratio):.2f} [{low:.2f}, {high:.2f}] slower, typical 1.00"
     assert text.count(cell) == 4  # all tests, and by clients
     assert " ".join(text.split()) == snapshot
 
@@ -66,19 +61,19 @@ def test_markdown_has_both_ratios(snapshot: SnapshotAssertion) -> None:
 def test_the_page_has_both_ratios_wherever_it_has_one() -> None:
     report, slices = stalled_report()
     result = stalled_result(report)
-    low, high = bounds(result)
+    low, high = interval_of(result.ratio)
     page = html.render(report, slices)
     _, table = page.split('<table class="results" id="results-table">')
     table = table.partition("</table>")[0]
 
-    assert f'data-value="{result.judged_rqps}"' in table
+    assert f'data-value="{value_of(result.ratio)}"' in table
     assert f"{low:.2f}{TO}{high:.2f}" in table
     assert table.count('class="number rel slower"') == 2
     assert table.count("<small>typical 1.00</small>") == 2
     assert page.count("<small>typical 1.00</small>") == 6  # the table, the tests, by clients
     assert page.count('class="number rel between"') == 0
     forest = page.partition('id="intervals"')[2].partition("</section>")[0]
-    assert f"{result.judged_rqps:.2f} ({low:.2f}{TO}{high:.2f}), slower" in forest
+    assert f"{value_of(result.ratio):.2f} ({low:.2f}{TO}{high:.2f}), slower" in forest
     assert "<dt>typical, all time</dt>" in page
 
 
@@ -91,7 +86,7 @@ def test_the_terminal_has_both_ratios(snapshot: SnapshotAssertion) -> None:
 
 def test_a_line_of_the_live_view_has_both_ratios(snapshot: SnapshotAssertion) -> None:
     verdict = InterimVerdict(
-        contender=NEW, rqps=0.91, low=0.86, high=0.96, verdict="slower", settled=False, typical=1.0
+        contender=NEW, ratio=Ratio(0.91, 0.86, 0.96, "slower"), settled=False, typical=1.0
     )
 
     assert describe(verdict) == snapshot

@@ -5,7 +5,7 @@ import json
 import msgspec
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.calibration.model import Calibration
+from slowdust.analysis.model import Calibration
 from slowdust.analysis.stored import analyse
 from slowdust.report import html, terminal
 from slowdust.report.calibration import (

@@ -9,8 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from slowdust.analysis.diff.diff import diff_of
-from slowdust.analysis.diff.model import Diff
+from slowdust.analysis.diff import Diff, diff_of
 from slowdust.analysis.stored import Stored
 from slowdust.report import json as data
 from slowdust.report.diff import brief, render_markdown, render_page

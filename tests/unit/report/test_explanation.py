@@ -13,7 +13,7 @@ from slowdust.analysis.explanation.one_result import Explained, explain_results
 from slowdust.analysis.stored import Stored
 from slowdust.report import explanation
 from slowdust.report.explanation import ASCII, UNICODE, drawn, falling
-from slowdust.store.hosts import HostFacts, JoinedPart
+from slowdust.store.manifest import HostFacts, JoinedPart
 from tests.unit.synthetic_parts import BASE, OTHER, TEST, Spent, parts_experiment
 
 

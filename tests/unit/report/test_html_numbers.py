@@ -106,7 +106,7 @@ def test_what_was_not_measured_is_a_dash_and_zero_is_zero() -> None:
         assert "not measured" in form(None)
         assert "not measured" not in form(0.0)
         assert "0" in form(0.0)
-    assert "not measured" in cells.interval(None, None)
+    assert "not measured" in cells.interval(None)
     assert "not measured" in cells.response_time(None)
 
 

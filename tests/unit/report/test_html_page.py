@@ -5,12 +5,14 @@ import re
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.model import MetricComparison, Report, Result
+from slowdust.analysis.model import Report, Result
 from slowdust.analysis.stored import analyse
 from slowdust.benchmarks.micro import MICRO
+from slowdust.ratios import Ratio
 from slowdust.report import html
 from slowdust.report.html.numbers import TO
 from slowdust.store.slice import Slice
+from tests.unit.ratios import value_of
 from tests.unit.report.outline import outline_of, row_of, words
 from tests.unit.report.sample import (
     BASE,
@@ -59,8 +61,7 @@ def test_rates_verdicts_and_bands_are_in_the_table(plain: tuple[Report, list[Sli
 
     row = row_of(page, "point-query")
     newer, base = _result(report, "point-query", NEWER), _result(report, "point-query", BASE)
-    assert newer.rqps
-    assert f"{newer.rqps:.2f}" in row
+    assert f"{value_of(newer.ratio):.2f}" in row
     assert "rel slower" in row
     assert f'<span class="word">{newer.verdict}</span>' in row
     assert f"{base.qps:,.0f}" in row
@@ -74,10 +75,8 @@ def test_metrics_have_their_interval_and_verdict_below_them(
     report, slices = plain
     newer = _result(report, "point-query", NEWER)
     kept = dict(newer.compared)
-    newer.compared["server_cpu_us"] = MetricComparison(
-        ratio=0.951, low=0.93, high=0.97, verdict="less"
-    )
-    newer.compared["p95_us"] = MetricComparison(ratio=1.2, low=0.9, high=1.6, verdict="unsure")
+    newer.compared["server_cpu_us"] = Ratio(0.951, low=0.93, high=0.97, verdict="less")
+    newer.compared["p95_us"] = Ratio(1.2, low=0.9, high=1.6, verdict="unsure")
     page = html.render(report, slices)
     newer.compared = kept
 
@@ -257,16 +256,15 @@ def test_slap_shows_response_times_beside_rates() -> None:
 
     time = _result(report, "update-same-indexed", "mysql@9.7.4").response_time
     assert time is not None
-    assert time.relative
     row = row_of(page, "update-same-indexed")
-    assert f"\N{MULTIPLICATION SIGN}{time.relative:.2f}" in row
+    assert f"\N{MULTIPLICATION SIGN}{value_of(time.relative):.2f}" in row
     assert "rel slower" in row
 
 
 def test_an_open_loop_is_coloured_by_its_response_time() -> None:
     report, slices = slap_experiment()
     for result in report.results:
-        result.rqps = result.verdict = result.low = result.high = None
+        result.typical = result.ratio = None
 
     assert "rel slower" in row_of(html.render(report, slices), "update-same-indexed")
 

@@ -9,7 +9,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.model import BUCKETS_US, RoleReport, StepRun, Writers
-from slowdust.benchmarks.roles import INSERTER, in_order
+from slowdust.benchmarks.steps import INSERTER, in_order
 from slowdust.report.html.cells import sla_failure
 from slowdust.report.html.charts.bars import Bar, bars_chart, histograms
 from slowdust.report.html.charts.marks import marks_of

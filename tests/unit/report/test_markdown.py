@@ -7,8 +7,9 @@ from markdown_it import MarkdownIt
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.metrics import PerOperation
-from slowdust.analysis.model import MetricComparison, Report
+from slowdust.analysis.model import Report
 from slowdust.analysis.stored import analyse
+from slowdust.ratios import Ratio
 from slowdust.report.markdown import report as markdown
 from tests.unit.report.sample import (
     SWEEP,
@@ -63,9 +64,9 @@ def test_response_times_have_the_multiple_of_the_bases_behind_them(
     report = a_report()
     slower = next(r for r in report.results if (r.test, r.contender) == ("scan", "a@2"))
     assert slower.latency_us is not None
-    slower.compared["p75_us"] = MetricComparison(ratio=2.0, low=1.9, high=2.1, verdict="more")
-    slower.compared["p95_us"] = MetricComparison(ratio=1.2, low=0.9, high=1.6, verdict="unsure")
-    slower.compared["p99_us"] = MetricComparison(ratio=1.3, verdict="unsure")
+    slower.compared["p75_us"] = Ratio(2.0, low=1.9, high=2.1, verdict="more")
+    slower.compared["p95_us"] = Ratio(1.2, low=0.9, high=1.6, verdict="unsure")
+    slower.compared["p99_us"] = Ratio(1.3, verdict="unsure")
 
     lines = section(markdown.render(report), "Response time, microseconds")
 
@@ -83,7 +84,7 @@ def test_tiny_values_keep_their_digits() -> None:
     report = a_report()
     scan = {result.contender: result for result in report.results if result.test == "scan"}
     scan["a@1"].qps, scan["a@1"].per_op["cs"] = 0.0517, 0.0000000531729
-    scan["a@2"].rqps, scan["a@2"].low, scan["a@2"].high = 0.00123, 0.00119, 0.0131
+    scan["a@2"].ratio = Ratio(0.00123, 0.00119, 0.0131, "slower")
     scan["a@2"].per_op_relative = PerOperation(cs=0.0000000531729)
     del scan["a@2"].compared["cs"]
 

@@ -27,7 +27,7 @@ ANALYSIS = '''
 
 def slowest(report):
     """Return the result with the lowest relative rate."""
-    return min((each for each in report.results if each.rqps), key=lambda each: each.rqps)
+    return min((each for each in report.results if each.ratio), key=lambda each: each.ratio.value)
 '''
 MARKDOWN = '''
 """The slowest result as Markdown."""

@@ -18,9 +18,8 @@ from syrupy.assertion import SnapshotAssertion
 from slowdust.errors import UsageError
 from slowdust.report.site.publish import publish
 from slowdust.report.site.server import LOOPBACK, Server
+from slowdust.store.experiments import Annotation, remove_experiment, write_annotation
 from slowdust.store.folder import Folder
-from slowdust.store.keeping.annotation import Annotation, write_annotation
-from slowdust.store.keeping.experiments import remove_experiment
 from tests.unit.report.outline import words
 from tests.unit.synthetic_history import keep, measured
 

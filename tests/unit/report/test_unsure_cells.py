@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.history.chaining import Ratio
 from slowdust.analysis.history.history import history_of
-from slowdust.analysis.history.series import Details, series_of
+from slowdust.analysis.history.series import Chained, Details, series_of
 from slowdust.analysis.model import Report
 from slowdust.analysis.stored import analyse
 from slowdust.analysis.versions import Release
@@ -145,7 +144,7 @@ def test_a_history_is_pale_where_a_single_experiment_was_unsure() -> None:
 def test_a_ratio_of_several_experiments_is_the_same_by_the_90_interval(
     half_width: float, *, unsure: bool
 ) -> None:
-    ratio = Ratio(log=0.0, half_width=half_width, experiments=("x", "y"))
+    ratio = Chained(log=0.0, half_width=half_width, experiments=("x", "y"))
     [experiment] = experiments(measured("one", {"8.0.1": 1.0, "8.0.2": 1.0}))
     details = Details([(experiment, {})])
     release = Release("8.0.2")

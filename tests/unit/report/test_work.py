@@ -16,6 +16,7 @@ from slowdust.analysis.stored import analyse
 from slowdust.report import csv, html, json
 from slowdust.report.markdown import report as markdown
 from slowdust.store.slice import Slice
+from tests.unit.ratios import interval_of
 from tests.unit.report.outline import Outline, words
 from tests.unit.report.sample import BASE, NEWER, counted_experiment
 from tests.unit.synthetic import synthetic_experiment
@@ -98,7 +99,7 @@ def test_a_cell_of_work_says_how_much_it_is_at_least(
 
     [result] = [r for r in counted[0].results if r.work and r.work.verdict == "less"][:1]
     assert result.work is not None
-    assert result.work.bound == result.work.high
+    assert result.work.bound == interval_of(result.work.ratio)[1]
     assert re.search(r'title="[^"]*; \d[.\d]*% less work, at least \d', page)
 
 
@@ -153,9 +154,10 @@ def test_csv_has_columns_of_work(counted: tuple[Report, list[Slice]]) -> None:
 
     for row, result in zip(rows, counted[0].results, strict=True):
         assert result.work is not None
+        low = result.work.ratio and result.work.ratio.low
         assert float(row["work_instructions"]) == result.work.instructions
         assert row["work_verdict"] == (result.work.verdict or "")
-        assert row["work_low"] == ("" if result.work.low is None else str(result.work.low))
+        assert row["work_low"] == str(low or "")
         assert float(row["work_system_calls"]) == 4.0
         assert row["work_kernel_instructions"] == ""
 

@@ -97,7 +97,7 @@ def test_slices_that_come_twice(folder: Folder) -> None:
 
 
 def test_more_than_a_report_is_made_of(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("slowdust.store.checking.MOST_SLICES", 10)
+    monkeypatch.setattr("slowdust.store.folder.MOST_SLICES", 10)
     with pytest.raises(UsageError, match="has more than 10 slices, of which no report is made"):
         folder.read_slices()
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.store import bundle
+from slowdust.store.bundle import pack, unpack
+from slowdust.store.experiments import Annotation, read_annotation, write_annotation
 from slowdust.store.folder import Folder, writing
-from slowdust.store.keeping import bundle
-from slowdust.store.keeping.annotation import Annotation, read_annotation, write_annotation
-from slowdust.store.keeping.bundle import pack, unpack
 from slowdust.store.profile import Profile
 from tests.unit.synthetic_history import keep, measured
 

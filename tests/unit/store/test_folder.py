@@ -14,8 +14,7 @@ from slowdust.store.manifest import (
     Plan,
     StepFailure,
 )
-from slowdust.store.measured import Measured
-from slowdust.store.printed import PRINTED_SCHEMA, Printed, PrintedRole
+from slowdust.store.measured import PRINTED_SCHEMA, Measured, Printed, PrintedRole
 from slowdust.store.slice import SCHEMA, Place, Slice
 from slowdust.store.step import RoleUse, StepDetail
 from tests.unit.synthetic_steps import insert_experiment

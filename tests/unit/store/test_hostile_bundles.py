@@ -15,10 +15,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.errors import SlowdustError
-from slowdust.store import reading
+from slowdust.store import bundle, storage
+from slowdust.store.bundle import pack, unpack
 from slowdust.store.folder import Folder
-from slowdust.store.keeping import bundle
-from slowdust.store.keeping.bundle import pack, unpack
 from tests.experiments.stored import unpack_experiments
 
 CASES = Path(__file__).parents[2] / "cases" / "bundles"
@@ -209,12 +208,12 @@ def test_a_record_of_megabytes_is_no_record(
     tmp_path: Path, folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pack(folder, tmp_path / "file")
-    monkeypatch.setattr(reading, "MOST_BYTES", 500)
+    monkeypatch.setattr(storage, "MOST_BYTES", 500)
     why = refusal(tmp_path / "file", tmp_path / "results")
     assert why == "its manifest.json: it has more than 0 MB"
-    monkeypatch.setattr(reading, "MOST_OF_LINE", 500)
+    monkeypatch.setattr(storage, "MOST_OF_LINE", 500)
     with pytest.raises(SlowdustError, match="a line has more than 0 MB"):
-        list(reading.complete_lines(folder.path / "slices.ndjson"))
+        list(storage.complete_lines(folder.path / "slices.ndjson"))
 
 
 def test_records_are_checked_one_by_one(

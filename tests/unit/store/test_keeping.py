@@ -9,9 +9,15 @@ from pathlib import Path
 import pytest
 
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.store.experiments import (
+    Annotation,
+    kept_experiment,
+    read_annotation,
+    remove_experiment,
+    rename_experiment,
+    write_annotation,
+)
 from slowdust.store.folder import Folder, experiments
-from slowdust.store.keeping.annotation import Annotation, read_annotation, write_annotation
-from slowdust.store.keeping.experiments import kept_experiment, remove_experiment, rename_experiment
 from tests.unit.synthetic_history import keep, measured
 
 

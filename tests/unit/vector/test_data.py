@@ -7,9 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slowdust.benchmarks.vector.data import BUCKETS, generated
-from slowdust.benchmarks.vector.exact import nearest
-from slowdust.benchmarks.vector.shapes import PUBLIC, clustered, shape_called
+from slowdust.benchmarks.vector.data import (
+    BUCKETS,
+    PUBLIC,
+    clustered,
+    generated,
+    nearest,
+    shape_called,
+)
 
 
 @pytest.fixture(autouse=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slowdust.benchmarks.vector import exact as module
-from slowdust.benchmarks.vector.exact import nearest, recall
-from slowdust.benchmarks.vector.metric import METRICS, Metric, Vectors
+from slowdust.benchmarks.vector import data as module
+from slowdust.benchmarks.vector.data import METRICS, Metric, Vectors, nearest, recall
 
 ALL = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
 

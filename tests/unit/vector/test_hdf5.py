@@ -9,10 +9,14 @@ import h5py
 import numpy as np
 import pytest
 
-from slowdust.benchmarks.vector.data import of_file
-from slowdust.benchmarks.vector.exact import Exact, nearest
-from slowdust.benchmarks.vector.hdf5 import check_values, read_header
-from slowdust.benchmarks.vector.metric import METRICS
+from slowdust.benchmarks.vector.data import (
+    METRICS,
+    Exact,
+    check_values,
+    nearest,
+    of_file,
+    read_header,
+)
 
 TRAIN = np.random.default_rng(1).standard_normal((50, 4)).astype(np.float32)
 TEST = np.random.default_rng(2).standard_normal((6, 4)).astype(np.float32)

@@ -14,7 +14,7 @@ from slowdust.benchmarks import known_test
 from slowdust.benchmarks.model import Candidate, Group
 from slowdust.benchmarks.vector import VECTOR
 from slowdust.benchmarks.vector.options import VectorTable
-from slowdust.benchmarks.vector.searches import test_called as called
+from slowdust.benchmarks.vector.options import test_called as called
 from slowdust.dbms import family
 from slowdust.errors import UsageError
 from slowdust.experiment.setup import refuse_by_name

@@ -11,16 +11,10 @@ from typing import TypeVar
 
 import msgspec
 
+from slowdust import ratios
 from slowdust.analysis import advised
-from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.comparison.verdict import DIFFERENT
-from slowdust.analysis.model import (
-    ContenderInfo,
-    ContenderWaits,
-    FunctionChanges,
-    Report,
-    Result,
-)
+from slowdust.analysis.functions.model import FunctionChanges
+from slowdust.analysis.model import ContenderInfo, ContenderWaits, Report, Result
 from slowdust.analysis.results.contenders import NOT_SET
 from slowdust.analysis.stored import Stored
 from slowdust.analysis.story.unsure import command_for
@@ -28,7 +22,9 @@ from slowdust.analysis.versions import find_contender, parts_of, release_of, sor
 from slowdust.benchmarks import measured_in_steps
 from slowdust.benchmarks.model import Group
 from slowdust.errors import UsageError
-from slowdust.ratios import at_most, ratio, speed, work_ratio
+from slowdust.ratios import at_most, speed, work_ratio
+from slowdust.stats.blocks import Step
+from slowdust.stats.verdict import DIFFERENT
 from slowdust.store.manifest import Manifest
 from slowdust.wording import guess, listing
 
@@ -177,12 +173,13 @@ def _info(report: Report, name: str) -> ContenderInfo:
 
 def _size(result: Result) -> tuple[bool, float]:
     """Return a sort key: what changed for certain is ahead of what may be noise."""
-    if result.verdict in DIFFERENT and result.judged_rqps:
-        return True, abs(math.log(result.judged_rqps))
-    work = result.work
-    if work is not None and work.ratio and work.verdict in ("more", "less"):
-        return True, abs(math.log(work.ratio))
-    return False, abs(math.log(result.judged_rqps)) if result.judged_rqps else 0.0
+    size = abs(math.log(result.ratio.value)) if result.ratio and result.ratio.value else 0.0
+    if result.verdict in DIFFERENT and size:
+        return True, size
+    work = result.work and result.work.ratio
+    if work and work.value and work.verdict in ("more", "less"):
+        return True, abs(math.log(work.value))
+    return False, size
 
 
 def _one(
@@ -253,15 +250,16 @@ def _settings(report: Report, contender: str) -> list[SettingPair]:
 
 def _excluded(result: Result) -> list[str]:
     sentences = []
-    low, high = result.judged_interval
-    if result.verdict in ("same", "unsure") and low is not None and high is not None:
+    ratio = result.ratio
+    if ratio and ratio.verdict in ("same", "unsure") and ratio.interval is not None:
+        low, high = ratio.interval
         nearer, farther = sorted((low, high), key=lambda bound: abs(math.log(bound)))
         ends = [f"more than {at_most(low)}", f"more than {at_most(high)}"]
         if not low <= 1 <= high:  # it is on one side, and not beyond what chance does
             ends = [f"less than {speed(nearer)}", f"more than {at_most(farther)}"]
         sentences.append(f"In time, with 95%: {' or '.join(ends)}.")
-    work = result.work
-    if work is not None and work.verdict in ("same", "unsure") and work.low and work.high:
+    work = result.work and result.work.ratio
+    if work and work.verdict in ("same", "unsure") and work.low and work.high:
         sentences.append(
             f"In work, with 95%: less than {work_ratio(work.low)} or more than "
             f"{work_ratio(work.high)} of the base's instructions."
@@ -270,7 +268,7 @@ def _excluded(result: Result) -> list[str]:
 
 
 def _other(result: Result) -> str:
-    rqps = "not compared" if result.judged_rqps is None else ratio(result.judged_rqps)
+    rqps = "not compared" if result.ratio is None else ratios.ratio(result.ratio.value)
     verdict = f", {result.verdict}" if result.verdict else ""
     return f"--contender '{result.contender}' --clients {result.clients}: rqps {rqps}{verdict}"
 

@@ -20,14 +20,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from slowdust.analysis.comparison.estimate import relate
-from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
-from slowdust.analysis.comparison.location import FloatArray, Location
-from slowdust.analysis.comparison.ratio import Relative
-from slowdust.analysis.comparison.relative import Step, total_of
+from slowdust.analysis.comparison import total_of
 from slowdust.analysis.model import Explanation, Part, PartName, Result, Work
 from slowdust.analysis.results.compared import Pair, pairs_of
 from slowdust.benchmarks.model import leaves_rows
+from slowdust.stats.blocks import Step
+from slowdust.stats.estimate import relate
+from slowdust.stats.hosts import ONE_HOST, Hosts
+from slowdust.stats.location import FloatArray, Location
+from slowdust.stats.relative import Relative
 from slowdust.store.measured import OTHERS
 from slowdust.store.slice import Slice
 from slowdust.units import known
@@ -151,8 +152,8 @@ class _Cell:
     @property
     def log_instructions(self) -> float:
         """Ln(instructions / the base's); 0 if they are no part."""
-        work = self.result.work
-        return math.log(work.ratio) if work and work.ratio else 0.0
+        ratio = self.result.work and self.result.work.ratio
+        return math.log(ratio.value) if ratio and ratio.value else 0.0
 
     def changes(self, totals: FloatArray) -> FloatArray:
         """Return the change of the whole, the parts', and the weight of user CPU.
@@ -183,7 +184,9 @@ def add_explanations(
     ]
     cpus = {int(count) for record in measured if (count := record.measured.used(OTHERS, "cpus"))}
     by_place = {
-        (Step.of(result), result.contender): result for result in results if result.rqps is not None
+        (Step.of(result), result.contender): result
+        for result in results
+        if result.typical is not None
     }
     cells = known(
         _cell(pair, by_place[pair.step, pair.contender], min(cpus, default=None))
@@ -393,9 +396,9 @@ def _explanation(cell: _Cell, changes: FloatArray, reaches: Sequence[float | Non
 
 def _reach_of_work(work: Work | None, weight: float) -> float | None:
     """Return how far the interval of the part of instructions reaches; None without one."""
-    if work is None or not work.low or not work.high:
+    if work is None or work.ratio is None or work.ratio.half_width is None:
         return None
-    return weight * (math.log(work.high) - math.log(work.low)) / 2
+    return weight * work.ratio.half_width
 
 
 def _joined(name: PartName, reach: float | None, counted: float | None) -> float | None:

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.functions.matching import Counts, Key, Matched, Part, match_functions
-from slowdust.analysis.model.functions import (
+from slowdust.analysis.functions.model import (
     UNNAMED,
     WHOLE_OBJECT,
     Fate,
@@ -18,6 +17,7 @@ from slowdust.analysis.model.functions import (
     FunctionChanges,
     FunctionPart,
 )
+from slowdust.stats.blocks import Step
 from slowdust.store.profile import Profile
 
 MOST_FUNCTIONS = 15

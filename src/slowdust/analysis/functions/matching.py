@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from slowdust.analysis.model.functions import MatchKind
+from slowdust.analysis.functions.model import MatchKind
 
 Key = tuple[str, str]
 """Name and object of a function."""

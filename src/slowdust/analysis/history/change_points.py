@@ -310,7 +310,7 @@ def mark_changes(all_series: Sequence[Series], margin: float, bands: Bands) -> l
     noises = _noises(all_series)
     try:
         for series, noise in zip(all_series, noises, strict=True):
-            values = [math.log(point.rqps) for point in series.points]
+            values = [math.log(point.ratio.value) for point in series.points]
             if noise is None:
                 changes = find_changes_by_size(values, bands)
             else:
@@ -325,11 +325,12 @@ def mark_changes(all_series: Sequence[Series], margin: float, bands: Bands) -> l
 
 def _noises(all_series: Sequence[Series]) -> list[Noise | None]:
     noises = [
-        noise_of_intervals([point.half_width for point in series.points]) for series in all_series
+        noise_of_intervals([point.ratio.half_width for point in series.points])
+        for series in all_series
     ]
     unknown = [index for index, noise in enumerate(noises) if noise is None]
     scatter = noise_of_scatter(
-        [[math.log(point.rqps) for point in all_series[index].points] for index in unknown]
+        [[math.log(point.ratio.value) for point in all_series[index].points] for index in unknown]
     )
     for index, noise in zip(unknown, scatter, strict=True):
         noises[index] = noise

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.history.chaining import Experiment, Ratio
-from slowdust.analysis.history.circumstances import Circumstances, circumstances_of
+from slowdust.analysis.history.lines import Circumstances, circumstances_of
+from slowdust.analysis.history.series import Chained, Experiment
 from slowdust.analysis.results.results import group_of, sorted_steps
+from slowdust.stats.blocks import Step
 from slowdust.store.manifest import WorkloadFacts
 
 
@@ -31,8 +31,8 @@ class DateSeries:
 
     step: Step
     group: str
-    ratios: tuple[Ratio | None, ...]
-    """Ratio to the base by night; None where the night does not have it."""
+    ratios: tuple[Chained | None, ...]
+    """Chained to the base by night; None where the night does not have it."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Trend:
 @dataclass
 class _Gathered:
     nights: list[Night] = field(default_factory=list)
-    ratios: list[dict[Step, Ratio]] = field(default_factory=list)
+    ratios: list[dict[Step, Chained]] = field(default_factory=list)
     """Ratios of each night."""
     tests: list[str] = field(default_factory=list)
     """Tests in the order in which the experiments ran them."""

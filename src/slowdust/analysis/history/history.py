@@ -12,38 +12,34 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.history.chaining import (
-    Experiment,
-    Member,
-    Ratio,
-    connected_releases,
-    ratios_to,
-)
 from slowdust.analysis.history.change_points import mark_changes
-from slowdust.analysis.history.circumstances import (
+from slowdust.analysis.history.lines import (
     Circumstances,
-    circumstances_of,
-    is_host,
-    notes_about_hosts,
-)
-from slowdust.analysis.history.configs import (
     Configs,
+    circumstances_of,
     configs_of,
+    is_host,
     notes_about_configs,
+    notes_about_hosts,
     notes_about_lone_lines,
 )
 from slowdust.analysis.history.model import History, LineHistory, Series, Version
 from slowdust.analysis.history.series import (
+    Chained,
     CountedExperiment,
     Details,
+    Experiment,
+    Member,
     add_work,
+    connected_releases,
     groups_of,
+    ratios_to,
     series_of,
 )
 from slowdust.analysis.model import GroupChanges
 from slowdust.analysis.story.bands import Bands, changes_of_group, name_hold
 from slowdust.analysis.versions import Release, labels_of, lines_of, sorted_releases
+from slowdust.stats.blocks import Step
 from slowdust.store.manifest import ContenderFacts
 from slowdust.store.step import split_hold
 from slowdust.units import Second, known
@@ -121,7 +117,7 @@ class _Chained:
     versions: Sequence[Release]
     """Releases that have a ratio to the base, with the base."""
     base: Release
-    ratios: Mapping[Step, Mapping[Release, Ratio]]
+    ratios: Mapping[Step, Mapping[Release, Chained]]
     members: Sequence[Member]
     """The experiments that have any of the versions."""
 
@@ -250,7 +246,7 @@ def _in_bands(
 ) -> list[GroupChanges]:
     rates: dict[tuple[str, int, Second], dict[str, dict[str, float]]] = {}
     for test in tests:
-        by_version = {point.version: point.rqps for point in test.points}
+        by_version = {point.version: point.ratio.value for point in test.points}
         level = test.group, test.clients, split_hold(test.name)[1]
         rates.setdefault(level, {})[test.name] = by_version
     several = len({clients for _, clients, _ in rates}) > 1

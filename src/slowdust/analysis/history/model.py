@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
+from typing import Annotated
 
 import msgspec
 
 from slowdust.analysis.model import GroupChanges
+from slowdust.ratios import Keys, Ratio
 
 SCHEMA = 1
 
@@ -14,33 +15,18 @@ SCHEMA = 1
 class PointWork(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The counted instructions per operation of one version, relative to the line's base."""
 
-    ratio: float
-    """1 for the base."""
-    low: float | None = None
-    high: float | None = None
-    """95% interval of the ratio; absent for the base."""
+    ratio: Annotated[Ratio, Keys("ratio", "low", "high")]
     experiments: list[str]
     """Names of the experiments whose counts it is made of."""
     through: list[str] = []
     """The versions over which ratios of different experiments are chained."""
-
-    @property
-    def half_width(self) -> float | None:
-        """Half-width of the interval, in ln ratio; None without one."""
-        if self.low is None or self.high is None:
-            return None
-        return math.log(self.high / self.low) / 2
 
 
 class Point(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The throughput of one version, relative to the line's base."""
 
     version: str
-    rqps: float
-    """1 for the base."""
-    low: float | None = None
-    high: float | None = None
-    """95% interval of rqps; absent for the base, and for single runs."""
+    ratio: Annotated[Ratio, Keys("rqps", "low", "high")]
     experiments: list[str]
     """Names of the experiments whose ratios it is made of."""
     through: list[str] = []
@@ -52,13 +38,6 @@ class Point(msgspec.Struct, kw_only=True, omit_defaults=True):
     does not exclude 1 and its 90% interval does not lie inside the margin; else absent."""
     work: PointWork | None = None
     """The counted work; absent where no counts lead to the base's."""
-
-    @property
-    def half_width(self) -> float | None:
-        """Half-width of the interval, in ln rqps; None without one."""
-        if self.low is None or self.high is None:
-            return None
-        return math.log(self.high / self.low) / 2
 
 
 class ChangePoint(msgspec.Struct, kw_only=True, omit_defaults=True):

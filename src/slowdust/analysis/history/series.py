@@ -1,25 +1,300 @@
-"""Series of a history: its tests, and the geometric means of their groups."""
+"""Series of a history: ratios of versions over several experiments, and the means of their groups.
+
+Experiments share ratios only: contenders of one were measured side by side, and rates of another
+day are not comparable with theirs. If no experiment has a version beside the base, its ratio is the
+product of the ratios along the shortest path of experiments; the half-widths of the logs add up as
+independent errors do, in squares.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist, fmean
+from statistics import NormalDist, fmean, variance
+from typing import Protocol
 
-from slowdust.analysis.comparison.hosts import hosts_of
-from slowdust.analysis.comparison.ratio import CONFIDENCE, EQUIVALENCE, Interval
-from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.comparison.verdict import verdict_of
-from slowdust.analysis.history.chaining import Experiment, MeasuredStep, Member, Ratio
+from msgspec.structs import replace
+
+from slowdust.analysis.comparison import hosts_of, step_of
 from slowdust.analysis.history.model import Point, PointWork, Series
-from slowdust.analysis.model import Verdict
+from slowdust.analysis.model import Result
+from slowdust.analysis.results.results import group_of, outline, results_of, sorted_steps
 from slowdust.analysis.versions import Release
 from slowdust.analysis.work import counts_by_step, judge_work, place_of
+from slowdust.ratios import Ratio, Verdict
+from slowdust.stats.blocks import Step
+from slowdust.stats.relative import CONFIDENCE, EQUIVALENCE, Interval
+from slowdust.stats.verdict import verdict_of
 from slowdust.store.count import Count
+from slowdust.store.folder import Folder
+from slowdust.store.manifest import Manifest
+from slowdust.store.slice import Slice
 from slowdust.store.step import name_with_hold, split_hold
 from slowdust.units import known
 from slowdust.wording import GROUP_TITLES
+
+
+@dataclass(frozen=True)
+class Chained:
+    """A release relative to another one, in throughput or in instructions per operation."""
+
+    log: float
+    """Natural logarithm of the ratio."""
+    half_width: float | None
+    """Half-width of the 95% interval of `log`; None without one."""
+    experiments: tuple[str, ...]
+    through: tuple[Release, ...] = ()
+    """Releases that it is chained over, from the base on."""
+    verdict: Verdict | None = None
+    """The verdict of the one experiment that it is from; None for several, and single runs."""
+
+    @property
+    def ratio(self) -> Ratio:
+        if self.half_width is None:
+            return Ratio(math.exp(self.log), verdict=self.verdict)
+        low, high = self.log - self.half_width, self.log + self.half_width
+        return Ratio(math.exp(self.log), math.exp(low), math.exp(high), self.verdict)
+
+
+@dataclass(frozen=True)
+class MeasuredStep:
+    """One step of an experiment."""
+
+    group: str
+    unit: str
+    """The base's unit, or that of the first contender that was measured."""
+    contenders: frozenset[str]
+    """Contenders that were measured in it."""
+
+
+class Experiment:
+    """An experiment, whose contenders can be compared with any of them."""
+
+    def __init__(
+        self, manifest: Manifest, slices: Sequence[Slice], counts: Sequence[Count] = ()
+    ) -> None:
+        self.manifest = manifest
+        self.counts = counts
+        self._slices = slices
+        self._ratios: dict[str, dict[Step, dict[str, Chained]]] = {}
+
+    @classmethod
+    def read(cls, folder: Folder) -> Experiment:
+        """Read what a history needs of an experiment.
+
+        Raises:
+            UsageError: there is no such experiment, or a newer Slowdust wrote it.
+            SlowdustError: a file is damaged.
+        """
+        return cls(folder.read_manifest(), folder.read_slices(), folder.read_counts())
+
+    @property
+    def name(self) -> str:
+        """The experiment's name."""
+        return self.manifest.experiment
+
+    @cached_property
+    def steps(self) -> dict[Step, MeasuredStep]:
+        """The steps that were measured, in the report's order."""
+        units: dict[Step, dict[str, str]] = {}
+        for record in self._slices:
+            units.setdefault(step_of(record), {}).setdefault(record.place.contender, record.unit)
+        contenders = self._with_first(self.manifest.base)
+        return {
+            step: MeasuredStep(
+                group=group_of(step, self.manifest.workload),
+                unit=next(units[step][name] for name in contenders if name in units[step]),
+                contenders=frozenset(units[step]),
+            )
+            for step in sorted_steps(units, self.manifest.tests)
+        }
+
+    @cached_property
+    def rates(self) -> frozenset[tuple[str, str, int, float]]:
+        """Contender, test, clients and rate of each slice."""
+        return frozenset(
+            (record.place.contender, record.place.test, record.place.clients, record.qps)
+            for record in self._slices
+        )
+
+    def against(self, base: str) -> dict[Step, dict[str, Chained]]:
+        """Return step -> contender -> ratio, as a report relative to `base` has it.
+
+        The base is one of the contenders.
+        """
+        if base not in self._ratios:
+            ratios: dict[Step, dict[str, Chained]] = defaultdict(dict)
+            contenders = self._with_first(base)
+            for result in results_of(self.manifest, self._slices, contenders, [], outline):
+                if (ratio := self._ratio(result)) is not None:
+                    step = Step.of(result)
+                    ratios[step][result.contender] = ratio
+            self._ratios[base] = {
+                step: by_contender for step, by_contender in ratios.items() if base in by_contender
+            }
+        return self._ratios[base]
+
+    def _with_first(self, base: str) -> list[str]:
+        names = [contender.name for contender in self.manifest.contenders]
+        return [base, *(name for name in names if name != base)]
+
+    def _ratio(self, result: Result) -> Chained | None:
+        if (ratio := result.ratio) is None:
+            return None
+        log = math.log(ratio.value)
+        return Chained(log, ratio.half_width, (self.name,), verdict=result.verdict)
+
+
+class Compared(Protocol):
+    """An experiment's ratios of one kind: those of throughput, or those of work."""
+
+    @property
+    def name(self) -> str:
+        """The experiment's name."""
+
+    @property
+    def steps(self) -> Mapping[Step, MeasuredStep]: ...
+
+    def against(self, base: str) -> Mapping[Step, Mapping[str, Chained]]:
+        """Return step -> contender -> ratio to `base`, which is one of the contenders."""
+
+
+Member = tuple[Experiment, Mapping[Release, str]]
+"""An experiment, and its contenders of a line."""
+ComparedMember = tuple[Compared, Mapping[Release, str]]
+"""An experiment's ratios of one kind, and its contenders of a line."""
+
+
+def connected_releases(members: Sequence[Member]) -> list[set[Release]]:
+    groups: list[set[Release]] = []
+    for _, contenders in members:
+        joined = set(contenders)
+        apart = []
+        for group in groups:
+            if group & joined:
+                joined |= group
+            else:
+                apart.append(group)
+        groups = [*apart, joined]
+    return groups
+
+
+def ratios_to(
+    base: Release, releases: Sequence[Release], members: Sequence[ComparedMember]
+) -> dict[Step, dict[Release, Chained]]:
+    """Return step -> release -> ratio to `base`, over as few experiments as possible.
+
+    `releases` is their order. Steps that `base` does not have are left out.
+    """
+    chains = {
+        step: {base: _ratio_of_base(base, step, members)} | ratios
+        for step, ratios in _direct_ratios(base, members).items()
+    }
+    newest = {step: set(ratios) - {base} for step, ratios in chains.items()}
+    while any(newest.values()):
+        longer: dict[Step, dict[Release, list[tuple[int, Chained]]]] = {}
+        for middle in [r for r in releases if any(r in reached for reached in newest.values())]:
+            useful = _members_beyond(middle, members, chains)
+            for step, ratios in _direct_ratios(middle, useful).items():
+                if middle not in newest.get(step, ()):
+                    continue
+                for release in ratios.keys() - chains[step].keys():
+                    distance = abs(releases.index(release) - releases.index(middle))
+                    ratio = _chain(chains[step][middle], middle, ratios[release])
+                    longer.setdefault(step, {}).setdefault(release, []).append((distance, ratio))
+        for step, candidates in longer.items():
+            # Of paths that are equally short, the one over the nearest version counts.
+            for release, paths in candidates.items():
+                chains[step][release] = min(paths, key=lambda path: path[0])[1]
+        newest = {step: set(candidates) for step, candidates in longer.items()}
+    return {
+        step: {release: ratios[release] for release in releases if release in ratios}
+        for step, ratios in chains.items()
+    }
+
+
+def _members_beyond(
+    middle: Release,
+    members: Sequence[ComparedMember],
+    chains: Mapping[Step, Mapping[Release, Chained]],
+) -> list[ComparedMember]:
+    """Return the members that have `middle` beside a release that no chain has reached."""
+    return [
+        (experiment, contenders)
+        for experiment, contenders in members
+        if middle in contenders
+        and any(
+            contenders[middle] in measured.contenders
+            and any(
+                contender in measured.contenders and release not in chains[step]
+                for release, contender in contenders.items()
+            )
+            for step, measured in experiment.steps.items()
+            if step in chains
+        )
+    ]
+
+
+def _direct_ratios(
+    base: Release, members: Sequence[ComparedMember]
+) -> dict[Step, dict[Release, Chained]]:
+    """Return the ratios to `base` of the releases that an experiment has beside it."""
+    direct: dict[Step, dict[Release, list[Chained]]] = defaultdict(lambda: defaultdict(list))
+    for experiment, contenders in members:
+        if base not in contenders:
+            continue
+        for step, ratios in experiment.against(contenders[base]).items():
+            for release, contender in contenders.items():
+                if release != base and contender in ratios:
+                    direct[step][release].append(ratios[contender])
+    return {
+        step: {release: combined(ratios) for release, ratios in by_release.items()}
+        for step, by_release in direct.items()
+    }
+
+
+def _ratio_of_base(base: Release, step: Step, members: Sequence[ComparedMember]) -> Chained:
+    names = [
+        experiment.name
+        for experiment, contenders in members
+        if base in contenders and step in experiment.against(contenders[base])
+    ]
+    return Chained(0.0, None, tuple(names))
+
+
+def _chain(first: Chained, middle: Release, second: Chained) -> Chained:
+    half_width = None
+    if first.half_width is not None and second.half_width is not None:
+        half_width = math.hypot(first.half_width, second.half_width)
+    return Chained(
+        log=first.log + second.log,
+        half_width=half_width,
+        experiments=tuple(dict.fromkeys((*first.experiments, *second.experiments))),
+        through=(*first.through, middle),
+    )
+
+
+def combined(ratios: Sequence[Chained]) -> Chained:
+    """Return the mean of the logs of one ratio from several experiments.
+
+    They are weighted by the intervals if all have one. The interval is no narrower than the
+    experiments' disagreement.
+    """
+    if len(ratios) == 1:
+        return ratios[0]
+    logs = [ratio.log for ratio in ratios]
+    half_widths = known(ratio.half_width for ratio in ratios)
+    experiments = tuple(name for ratio in ratios for name in ratio.experiments)
+    if len(half_widths) < len(ratios):
+        return Chained(fmean(logs), None, experiments)
+    weights = [max(half_width, 1e-6) ** -2 for half_width in half_widths]
+    mean = sum(w * log for w, log in zip(weights, logs, strict=True)) / sum(weights)
+    disagreement = 1.959964 * math.sqrt(variance(logs) / len(logs))
+    return Chained(mean, max(sum(weights) ** -0.5, disagreement), experiments)
+
 
 _NARROWER = NormalDist().inv_cdf((1 + EQUIVALENCE) / 2) / NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 """Half-width of the interval that decides `same` / that of the 95% interval."""
@@ -32,10 +307,14 @@ class Details:
         self.groups: dict[Step, str] = {}
         self.units: dict[Step, str] = {}
         self.margin = max(experiment.manifest.method.margin for experiment, _ in members)
+        self._margins = [experiment.manifest.method.margins for experiment, _ in members]
         for experiment, _ in members:
             for step, measured in experiment.steps.items():
                 self.groups.setdefault(step, measured.group)
                 self.units.setdefault(step, measured.unit)
+
+    def margin_of(self, test: str) -> float:
+        return max(margins.of(test) for margins in self._margins)
 
     @property
     def order(self) -> list[Step]:
@@ -45,7 +324,7 @@ class Details:
 
 
 def series_of(
-    step: Step, ratios: Mapping[Release, Ratio], details: Details, labels: Mapping[Release, str]
+    step: Step, ratios: Mapping[Release, Chained], details: Details, labels: Mapping[Release, str]
 ) -> Series:
     """Return the series of a test; `labels` is release -> its name."""
     return Series(
@@ -58,7 +337,7 @@ def series_of(
                 labels[release],
                 ratio,
                 [labels[version] for version in ratio.through],
-                details.margin,
+                details.margin_of(step.test),
             )
             for release, ratio in ratios.items()
         ],
@@ -94,9 +373,9 @@ def _mean_of(points: Sequence[Point], margin: float) -> Point:
 
     Errors are in part the same, since tests share restarts; independent ones would be too small.
     """
-    log = fmean(math.log(point.rqps) for point in points)
-    half_widths = known(point.half_width for point in points)
-    ratio = Ratio(
+    log = fmean(math.log(point.ratio.value) for point in points)
+    half_widths = known(point.ratio.half_width for point in points)
+    ratio = Chained(
         log=log,
         half_width=fmean(half_widths) if len(half_widths) == len(points) else None,
         experiments=tuple(dict.fromkeys(name for point in points for name in point.experiments)),
@@ -107,31 +386,21 @@ def _mean_of(points: Sequence[Point], margin: float) -> Point:
     return mean
 
 
-def _point(version: str, ratio: Ratio, through: list[str], margin: float) -> Point:
-    half = ratio.half_width
+def _point(version: str, ratio: Chained, through: list[str], margin: float) -> Point:
     return Point(
         version=version,
-        rqps=math.exp(ratio.log),
-        low=None if half is None else math.exp(ratio.log - half),
-        high=None if half is None else math.exp(ratio.log + half),
+        ratio=replace(ratio.ratio, margin=margin),
         experiments=list(ratio.experiments),
         through=through,
-        unsure=_unsure(ratio, margin) or None,
+        unsure=(ratio.verdict or verdict_of_interval(ratio.ratio, margin)) == "unsure" or None,
     )
 
 
-def _unsure(ratio: Ratio, margin: float) -> bool:
-    """Return whether a ratio is unsure, as its experiment says, or by the interval of several."""
-    if ratio.verdict is not None or ratio.half_width is None:
-        return ratio.verdict == "unsure"
-    low, high = (math.exp(ratio.log + side * ratio.half_width) for side in (-1, 1))
-    return verdict_between(low, high, margin) == "unsure"
-
-
-def verdict_between(low: float | None, high: float | None, margin: float) -> Verdict | None:
+def verdict_of_interval(ratio: Ratio, margin: float) -> Verdict | None:
     """Return the verdict of a ratio of rates by its 95% interval; None without one."""
-    if low is None or high is None:
+    if ratio.interval is None:
         return None
+    low, high = ratio.interval
     middle, half = (math.log(high) + math.log(low)) / 2, math.log(high / low) / 2 * _NARROWER
     equivalence = Interval(math.exp(middle - half), math.exp(middle + half))
     return verdict_of(Interval(low, high), equivalence, margin)
@@ -157,7 +426,7 @@ class CountedExperiment:
             if (place := place_of(step, timed)) is not None
         }
 
-    def against(self, base: str) -> dict[Step, dict[str, Ratio]]:
+    def against(self, base: str) -> dict[Step, dict[str, Chained]]:
         """Return step -> contender -> ratio of instructions per operation to those of `base`."""
         timed = self._experiment.steps
         contenders = [contender.name for contender in self._experiment.manifest.contenders]
@@ -167,15 +436,17 @@ class CountedExperiment:
             self._experiment.manifest.workload,
             hosts_of(self._experiment.manifest),
         )
-        ratios: dict[Step, dict[str, Ratio]] = {}
+        ratios: dict[Step, dict[str, Chained]] = {}
         for judgement in judged:
             estimate = judgement.estimate
             place = place_of(estimate.step, timed)
             if place is None or estimate.ratio is None:
                 continue
             reach = estimate.interval.half_width if estimate.interval else None
-            by_contender = ratios.setdefault(place, {base: Ratio(0.0, None, (self.name,))})
-            by_contender[estimate.contender] = Ratio(math.log(estimate.ratio), reach, (self.name,))
+            by_contender = ratios.setdefault(place, {base: Chained(0.0, None, (self.name,))})
+            by_contender[estimate.contender] = Chained(
+                math.log(estimate.ratio), reach, (self.name,)
+            )
         return ratios
 
     @cached_property
@@ -184,7 +455,7 @@ class CountedExperiment:
 
 
 def add_work(
-    series: Series, ratios: Mapping[Release, Ratio], labels: Mapping[Release, str]
+    series: Series, ratios: Mapping[Release, Chained], labels: Mapping[Release, str]
 ) -> None:
     """Set the work of the points of a test's series; `labels` is release -> its name."""
     works = {
@@ -203,21 +474,14 @@ def mean_work(points: Sequence[Point]) -> PointWork | None:
     works = known(point.work for point in points)
     if len(works) < len(points):
         return None
-    reaches = known(work.half_width for work in works)
-    ratio = Ratio(
-        log=fmean(math.log(work.ratio) for work in works),
+    reaches = known(work.ratio.half_width for work in works)
+    ratio = Chained(
+        log=fmean(math.log(work.ratio.value) for work in works),
         half_width=fmean(reaches) if len(reaches) == len(works) else None,
         experiments=tuple(dict.fromkeys(name for work in works for name in work.experiments)),
     )
     return _work(ratio, list(dict.fromkeys(name for work in works for name in work.through)))
 
 
-def _work(ratio: Ratio, through: list[str]) -> PointWork:
-    reach = ratio.half_width
-    return PointWork(
-        ratio=math.exp(ratio.log),
-        low=None if reach is None else math.exp(ratio.log - reach),
-        high=None if reach is None else math.exp(ratio.log + reach),
-        experiments=list(ratio.experiments),
-        through=through,
-    )
+def _work(ratio: Chained, through: list[str]) -> PointWork:
+    return PointWork(ratio=ratio.ratio, experiments=list(ratio.experiments), through=through)

@@ -11,19 +11,14 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
-from slowdust.analysis.comparison.ratio import Estimate
-from slowdust.analysis.comparison.relative import (
-    BlockRatios,
-    Step,
-    block_ratios,
-    slices_by_place,
-    step_of,
-)
+from slowdust.analysis.comparison import block_ratios, slices_by_place, step_of
 from slowdust.analysis.model import BesideResult, FrontierPoint, Result
 from slowdust.analysis.results.latency import latency_us
 from slowdust.benchmarks.htap.tests import clients_of_point
+from slowdust.stats.blocks import BlockRatios, Step
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.hosts import ONE_HOST, Hosts
+from slowdust.stats.relative import Estimate
 from slowdust.store.latency import Histogram
 from slowdust.store.slice import Slice
 from slowdust.units import known
@@ -72,7 +67,6 @@ def _result(slices: Sequence[Slice], relative: Estimate) -> BesideResult:
     times = latency_us([part.latency for part in parts])
     ages = known(part.freshness for part in parts)
     age = latency_us(ages)
-    low, high = relative.bounds
     queries = sum(sum(each.counts) for each in ages)
     return BesideResult(
         test=parts[0].test,
@@ -80,9 +74,7 @@ def _result(slices: Sequence[Slice], relative: Estimate) -> BesideResult:
         rate=parts[0].rate,
         qps=rate_beside(slices),
         alone_qps=sum(alone) / len(alone) if alone else None,
-        relative=relative.ratio,
-        low=low,
-        high=high,
+        relative=relative.judged(),
         p50_us=times.p50 if times else None,
         p95_us=times.p95 if times else None,
         p99_us=times.p99 if times else None,

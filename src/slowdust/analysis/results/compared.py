@@ -17,9 +17,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
-from slowdust.analysis.comparison.relative import BlockRatios, Step, block_ratios, step_of
-from slowdust.analysis.comparison.verdict import AMOUNTS, Judgement, judge_cells
+from slowdust.analysis.comparison import block_ratios, step_of
 from slowdust.analysis.metrics import (
     COMPARED,
     BesidePercentile,
@@ -28,9 +26,13 @@ from slowdust.analysis.metrics import (
     Metric,
     Percentile,
 )
-from slowdust.analysis.model import MetricComparison, Result
+from slowdust.analysis.model import Result
 from slowdust.analysis.results.beside import rate_beside
 from slowdust.analysis.results.latency import percentile_ns
+from slowdust.ratios import Margins
+from slowdust.stats.blocks import BlockRatios, Step
+from slowdust.stats.hosts import ONE_HOST, Hosts
+from slowdust.stats.verdict import Judgement, judge_cells
 from slowdust.store.latency import Histogram
 from slowdust.store.slice import Slice
 from slowdust.units import known
@@ -124,12 +126,12 @@ def add_comparisons(
     results: Sequence[Result],
     slices: Sequence[Slice],
     contenders: Sequence[str],
-    margin: float,
+    margins: Margins,
     hosts: Hosts = ONE_HOST,
 ) -> None:
     """Set `compared` of the results that can be compared; `contenders[0]` is the base.
 
-    `margin` is the experiment's, which counts for a metric without one of its own. A percentile
+    The experiment's margin counts for a metric without one of its own. A percentile
     that has too few operations is a note. Single runs are left out.
     """
     slices = [record for record in slices if record.printed is None]
@@ -142,9 +144,10 @@ def add_comparisons(
         pair for pair in pairs_of(slices, contenders) if (pair.step, pair.contender) in comparable
     ]
     for quantity in COMPARED:
-        for judgement in judge_quantity(quantity, pairs, margin, hosts):
+        for judgement in judge_quantity(quantity, pairs, margins, hosts):
             result = comparable[judgement.estimate.place]
-            result.compared[quantity.key] = _comparison(judgement)
+            if (ratio := judgement.ratio_of_amounts) is not None:
+                result.compared[quantity.key] = ratio
     for pair in pairs:
         result = comparable[pair.step, pair.contender]
         if missing := _percentiles_left_out(result):
@@ -152,14 +155,15 @@ def add_comparisons(
 
 
 def judge_quantity(
-    quantity: Compared, pairs: Sequence[Pair], margin: float, hosts: Hosts = ONE_HOST
+    quantity: Compared, pairs: Sequence[Pair], margins: Margins, hosts: Hosts = ONE_HOST
 ) -> list[Judgement]:
     """Judge one quantity of all pairs; those that have too little of it are left out.
 
-    `faster` is more of it, `slower` less; `margin` is the experiment's.
+    `faster` is more of it, `slower` less.
     """
-    value, own_margin = _value_of(quantity, margin)
-    return judge_cells(known(pair.cell(value) for pair in pairs), own_margin, hosts)
+    value, usual = _value_of(quantity)
+    margin = margins.of(quantity.key, usual)
+    return judge_cells(known(pair.cell(value) for pair in pairs), margin, hosts)
 
 
 def _percentiles_left_out(result: Result) -> str:
@@ -169,24 +173,17 @@ def _percentiles_left_out(result: Result) -> str:
     return ", ".join(p.field for p in percentiles if p.key not in result.compared)
 
 
-def _comparison(judgement: Judgement) -> MetricComparison:
-    estimate = judgement.estimate
-    assert estimate.ratio is not None, "cells without a block are left out"
-    low, high = estimate.bounds
-    verdict = AMOUNTS[judgement.verdict]
-    return MetricComparison(ratio=estimate.ratio, low=low, high=high, verdict=verdict)
-
-
-def _value_of(quantity: Compared, margin: float) -> tuple[Value, float]:
+def _value_of(quantity: Compared) -> tuple[Value, float | None]:
+    """Return what is compared, and the usual margin of it if that is not the experiment's."""
     match quantity:
         case Percentile(share=share):
             return lambda pool: _percentile(_times(pool), share), quantity.margin
         case BesidePercentile(percentile=Percentile(share=share) as percentile):
             return lambda pool: _percentile(_times_beside(pool), share), percentile.margin
         case BesideRate():
-            return rate_beside, margin
+            return rate_beside, None
         case Metric():
-            return lambda pool: _per_operation(pool, quantity), margin
+            return lambda pool: _per_operation(pool, quantity), None
 
 
 def _times(pool: Sequence[Slice]) -> list[Histogram]:

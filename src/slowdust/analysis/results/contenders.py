@@ -83,7 +83,9 @@ def describe_method(manifest: Manifest) -> dict[str, str]:
         **_memory(method),
         **_pool(method),
         **({"incarnations": str(method.incarnations)} if manifest.imported is None else {}),
-        "margin": f"{method.margin:.1%}",
+        "margin": ", ".join(
+            [f"{method.margin:.1%}", *(f"{k} {v:.1%}" for k, v in method.own_margins.items())]
+        ),
         **({"work": work} if (work := describe_work(manifest.counting)) else {}),
         **_known_value("seed", method.seed, "d"),
         "slowdust": manifest.slowdust,
@@ -221,7 +223,7 @@ def memory_of(results: Sequence[Result], infos: Sequence[ContenderInfo]) -> list
 
 
 def _memory_of(info: ContenderInfo, results: Sequence[Result], base: str) -> Memory:
-    ratios = known(result.judged_rqps for result in results if result.contender != base)
+    ratios = [r.ratio.value for r in results if r.contender != base and r.ratio is not None]
     rss = _peak(results, lambda result: result.peak_rss_gb)
     pool = None if info.buffer_pool_bytes is None else info.buffer_pool_bytes / _BYTES_PER_GB
     return Memory(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model import Failures, Report, Result
+from slowdust.stats.blocks import Step
 from slowdust.store.slice import Slice
 from slowdust.wording import (
     MOST_LISTED,
@@ -64,9 +64,9 @@ def withdraw_comparisons(results: Sequence[Result], base: str) -> None:
         if fails(result.failures) or Step.of(result) in failing:
             result.compared = {}
             if (time := result.response_time) is not None:
-                time.relative = time.low = time.high = None
+                time.relative = None
             if (work := result.work) is not None:
-                work.ratio = work.low = work.high = work.verdict = None
+                work.ratio = None
 
 
 def failed_wholly(report: Report) -> bool:

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowdust.analysis.comparison.hosts import Hosts
-from slowdust.analysis.comparison.ratio import HostRatio, Relative
-from slowdust.analysis.comparison.together import disagreements
-from slowdust.analysis.comparison.verdict import Judgement
 from slowdust.analysis.model import (
     GroupResult,
     HostDisagreement,
@@ -17,6 +13,9 @@ from slowdust.analysis.model import (
     Result,
 )
 from slowdust.analysis.results.per_op import rate_of
+from slowdust.stats.hosts import Hosts
+from slowdust.stats.together import disagreements
+from slowdust.stats.verdict import Judgement
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from slowdust.wording import listing
@@ -39,13 +38,18 @@ def relate_hosts(result: Result, judgement: Judgement, hosts: Hosts) -> None:
     ratios = {own.host: own for own in estimate.hosts}
     for each in result.hosts:
         if len(result.hosts) == 1:
-            _set(each, _judged(judgement), estimate.blocks)
+            each.ratio, each.blocks = judgement.relative.judged(), estimate.blocks
         elif own := ratios.get(each.host):
-            _set(each, _of_host(own, judgement), own.blocks)
-    result.groups = [
-        _group(group, own, [each.host for each in result.hosts if hosts.groups[each.host] == group])
-        for group, own in judgement.groups.items()
-    ]
+            is_of_totals = judgement.basis == "all time" and own.all_time is not None
+            relative = own.all_time if is_of_totals and own.all_time else own.typical
+            each.ratio, each.blocks = relative.judged(), own.blocks
+    for group, of_group in judgement.groups.items():
+        if (ratio := of_group.ratio) is None:
+            continue
+        members = [each.host for each in of_group.estimate.hosts] or [
+            each.host for each in result.hosts if hosts.groups[each.host] == group
+        ]
+        result.groups.append(GroupResult(group=group, hosts=members, ratio=ratio))
 
 
 def notes_about_hosts(result: Result) -> list[str]:
@@ -54,44 +58,13 @@ def notes_about_hosts(result: Result) -> list[str]:
         return [
             f"measured on {result.hosts[0].host} alone: how hosts differ is not in the interval"
         ]
-    missing = [each.host for each in result.hosts if each.rqps is None]
+    missing = [each.host for each in result.hosts if each.ratio is None]
     notes = [f"too few blocks to be in the ratio: {listing(missing)}"] if missing else []
-    verdicts = {group.verdict for group in result.groups}
+    verdicts = {group.ratio.verdict for group in result.groups}
     if len(verdicts) < 2:
         return notes
-    by_group = listing([f"{group.verdict} on {group.group}" for group in result.groups])
+    by_group = listing([f"{group.ratio.verdict} on {group.group}" for group in result.groups])
     return [*notes, f"models of CPUs disagree: {by_group}"]
-
-
-def _judged(judgement: Judgement) -> Relative:
-    estimate = judgement.estimate
-    if judgement.basis == "all time" and estimate.all_time is not None:
-        return estimate.all_time
-    return estimate
-
-
-def _of_host(own: HostRatio, judgement: Judgement) -> Relative:
-    if judgement.basis == "all time" and own.all_time is not None:
-        return own.all_time
-    return own.typical
-
-
-def _set(each: HostResult, relative: Relative, blocks: int) -> None:
-    each.rqps, each.blocks = relative.ratio, blocks
-    each.low, each.high = relative.bounds
-
-
-def _group(group: str, judgement: Judgement, measured_on: list[str]) -> GroupResult:
-    relative = _judged(judgement)
-    low, high = relative.bounds
-    return GroupResult(
-        group=group,
-        hosts=[own.host for own in judgement.estimate.hosts] or measured_on,
-        rqps=relative.ratio,
-        low=low,
-        high=high,
-        verdict=judgement.verdict,
-    )
 
 
 def host_disagreements(judged: Sequence[Judgement], margin: float) -> list[HostDisagreement]:

@@ -15,13 +15,15 @@ from itertools import accumulate, chain
 
 import numpy as np
 
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts
-from slowdust.analysis.comparison.relative import Step, block_ratios, mean_response, step_of
+from slowdust.analysis.comparison import block_ratios, mean_response, step_of
 from slowdust.analysis.metrics import PERCENTILES
 from slowdust.analysis.model import Report, ResponseTime, Result
 from slowdust.benchmarks import BENCHMARKS
 from slowdust.benchmarks.model import Headline
+from slowdust.ratios import Ratio
+from slowdust.stats.blocks import Step
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.hosts import ONE_HOST, Hosts
 from slowdust.store.latency import Histogram, LatencyUs
 from slowdust.store.slice import Slice
 from slowdust.units import known
@@ -118,10 +120,9 @@ def add_response_times(
             continue
         result.response_time = ResponseTime(mean_us=mean)
         if result.contender == contenders[0]:
-            result.response_time.relative = 1.0
+            result.response_time.relative = Ratio(1.0)
         elif estimate := estimates.get((step, result.contender)):
-            result.response_time.relative = estimate.ratio
-            result.response_time.low, result.response_time.high = estimate.bounds
+            result.response_time.relative = estimate.judged()
 
 
 def _has_time_as_headline(record: Slice) -> bool:

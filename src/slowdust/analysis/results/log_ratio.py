@@ -7,6 +7,7 @@ import math
 import msgspec
 
 from slowdust.analysis.model import Result
+from slowdust.ratios import Ratio
 
 TIME, WORK = "time", "work"
 """Time and instructions per operation, beside the keys of the compared metrics."""
@@ -23,19 +24,11 @@ class LogRatio(msgspec.Struct, frozen=True):
     error: float
 
     @property
-    def ratio(self) -> float:
-        """Cost / the other cost."""
-        return math.exp(self.log)
-
-    @property
-    def low(self) -> float:
-        """The lower end of the 95% interval of `ratio`."""
-        return math.exp(self.log - _SIDES * self.error)
-
-    @property
-    def high(self) -> float:
-        """The upper end of the 95% interval of `ratio`."""
-        return math.exp(self.log + _SIDES * self.error)
+    def ratio(self) -> Ratio:
+        """Cost / the other cost, with its 95% interval."""
+        reach = _SIDES * self.error
+        value, low, high = map(math.exp, (self.log, self.log - reach, self.log + reach))
+        return Ratio(value, low, high)
 
 
 def log_ratio_of(result: Result, metric: str) -> LogRatio | None:
@@ -44,18 +37,11 @@ def log_ratio_of(result: Result, metric: str) -> LogRatio | None:
     None where it has no ratio with an interval in this metric.
     """
     if metric == WORK:
-        work = result.work
-        found = None if work is None else (work.ratio, work.low, work.high)
-    elif metric == TIME:
-        found = (result.judged_rqps, *(result.judged_interval or (None, None)))
+        ratio = None if result.work is None else result.work.ratio
     else:
-        compared = result.compared.get(metric)
-        found = None if compared is None else (compared.ratio, compared.low, compared.high)
-    if found is None:
-        return None
-    ratio, low, high = found
-    if not ratio or not low or not high:
+        ratio = result.ratio if metric == TIME else result.compared.get(metric)
+    if ratio is None or not ratio.value or ratio.half_width is None:
         return None
     sign = -1 if metric == TIME else 1
-    error = max(math.log(high / low) / (2 * _SIDES), _LEAST_ERROR)
-    return LogRatio(sign * math.log(ratio), error)
+    error = max(ratio.half_width / _SIDES, _LEAST_ERROR)
+    return LogRatio(sign * math.log(ratio.value), error)

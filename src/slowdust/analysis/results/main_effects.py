@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.model import Report
 from slowdust.analysis.results.results import by_step
+from slowdust.stats.blocks import Step
 from slowdust.wording import matrix_points
 
 Point = Mapping[str, str]
@@ -69,7 +69,7 @@ def _changes(report: Report, pairs: Sequence[tuple[str, str]]) -> dict[Step, flo
     """Return step -> mean log ratio over the pairs, where all of them have a ratio."""
     changes: dict[Step, float] = {}
     for step, results in by_step(report.results).items():
-        ratios = {name: result.judged_rqps for name, result in results.items()}
+        ratios = {name: result.ratio and result.ratio.value for name, result in results.items()}
         ratios[report.base] = 1.0
         logs = [
             math.log(above / below)

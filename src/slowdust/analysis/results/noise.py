@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slowdust.analysis.comparison.hosts import ONE_HOST, Hosts, by_host
-from slowdust.analysis.comparison.location import FloatArray
-from slowdust.analysis.comparison.relative import BlockRatios, block_ratios
+from slowdust.analysis.comparison import block_ratios
 from slowdust.analysis.model import Noise
+from slowdust.stats.blocks import BlockRatios
+from slowdust.stats.hosts import ONE_HOST, Hosts, by_host
+from slowdust.stats.location import FloatArray
 from slowdust.store.measured import IDLE, OTHERS
 from slowdust.store.slice import Place, Slice
 from slowdust.units import Second, known

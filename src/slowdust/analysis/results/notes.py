@@ -7,14 +7,14 @@ from statistics import fmean
 
 import numpy as np
 
-from slowdust.analysis.comparison.ratio import Estimate
-from slowdust.analysis.comparison.together import CommonMove
-from slowdust.analysis.comparison.verdict import Judgement, stalls
 from slowdust.analysis.model import Writers
 from slowdust.analysis.results.noise import use_of_others, window, writes_of_others
 from slowdust.analysis.results.per_op import CLOCK
 from slowdust.analysis.sla import achieved_rates
 from slowdust.ratios import change, ratio
+from slowdust.stats.relative import Estimate
+from slowdust.stats.together import CommonMove
+from slowdust.stats.verdict import Judgement, stalls
 from slowdust.store.measured import IDLE
 from slowdust.store.slice import Slice
 from slowdust.units import Second, known
@@ -111,7 +111,7 @@ def notes_about_estimate(estimate: Estimate) -> list[str]:
     return notes
 
 
-def notes_about_totals(judgement: Judgement, margin: float, *, outlasts_slices: bool) -> list[str]:
+def notes_about_totals(judgement: Judgement, *, outlasts_slices: bool) -> list[str]:
     """Return a note if all slices together say something else than the typical ones.
 
     Where an operation outlasts a slice, that is how much operations differ, and no stall.
@@ -128,7 +128,7 @@ def notes_about_totals(judgement: Judgement, margin: float, *, outlasts_slices: 
             else "too few blocks without silence"
         )
         return [f"{ratios}: {reason}{_ABOUT_ALL_TIME}"]
-    if not stalls(all_time, margin):
+    if not stalls(all_time, judgement.margin):
         return []
     if outlasts_slices:
         return [] if judgement.basis == "typical" else [f"{ratios}{_ABOUT_ALL_TIME}"]

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean, median
 
-from slowdust.analysis.comparison.relative import total_of
+from slowdust.analysis.comparison import total_of
 from slowdust.analysis.metrics import METRICS, Metric, PerOperation
-from slowdust.store.printed import Counters
+from slowdust.store.measured import Counters
 from slowdust.store.slice import Slice
 from slowdust.units import known
 

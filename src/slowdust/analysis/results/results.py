@@ -6,11 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
-from slowdust.analysis.comparison.hosts import hosts_of
-from slowdust.analysis.comparison.ratio import AllTime
-from slowdust.analysis.comparison.relative import Step, step_of
-from slowdust.analysis.comparison.verdict import Judgement, judge, relative_of
-from slowdust.analysis.model import AllTimeRatio, Evidence, PlanDifference, Result
+from msgspec.structs import replace
+
+from slowdust.analysis.comparison import hosts_of, judge, step_of
+from slowdust.analysis.model import Evidence, PlanDifference, Result
 from slowdust.analysis.results.contenders import peak_gb
 from slowdust.analysis.results.failures import fails, failures_of
 from slowdust.analysis.results.hosts import host_results, notes_about_hosts, relate_hosts
@@ -39,6 +38,9 @@ from slowdust.analysis.results.per_op import per_operation, rate_of, relative_co
 from slowdust.analysis.sla import missed_its_sla, writers_of
 from slowdust.benchmarks import BENCHMARKS, known_group, measured_in_steps
 from slowdust.benchmarks.model import Measuring
+from slowdust.ratios import Ratio
+from slowdust.stats.blocks import Step
+from slowdust.stats.verdict import Judgement
 from slowdust.store.manifest import Manifest, WorkloadFacts
 from slowdust.store.slice import Slice
 from slowdust.units import known
@@ -59,13 +61,12 @@ def results_of(
 
     The comparison needs no more of `summarise` than `outline` returns.
     """
-    margin = manifest.method.margin
     is_unfinished = manifest.finished is None and manifest.imported is None
     by_step: dict[Step, dict[str, list[Slice]]] = defaultdict(lambda: defaultdict(list))
     for record in slices:
         by_step[step_of(record)][record.place.contender].append(record)
     hosts = hosts_of(manifest)
-    judged = judge(slices, contenders, margin, hosts=hosts)
+    judged = judge(slices, contenders, manifest.method.margins, hosts=hosts)
     judgements = {each.estimate.place: each for each in judged}
     # A joined experiment cannot go on, and more time does not shrink what hosts do differently.
     needed = {} if manifest.hosts else needed_of(judged, slices, manifest.method)
@@ -81,18 +82,19 @@ def results_of(
         for result in of_step:
             result.hosts = host_results(by_step[step][result.contender], hosts)
             if result is base:
-                result.rqps = None if missed_its_sla(base) or fails(base.failures) else 1.0
+                if not missed_its_sla(base) and not fails(base.failures):
+                    result.typical = result.ratio = Ratio(1.0)
                 result.notes += notes_about_drift(by_step[step][base.contender])
             else:
                 of_result = by_step[step][result.contender]
                 single_run = any(record.printed for record in of_result)
                 judgement = judgements[step, result.contender]
-                _compare(result, base, judgement, margin, single_run=single_run)
+                _compare(result, base, judgement, single_run=single_run)
                 if result.verdict is not None:
                     relate_hosts(result, judgement, hosts)
                     result.notes += notes_about_hosts(result)
-                if is_unfinished and result.incarnations == 1 and result.verdict:
-                    result.verdict = "unsure"
+                if is_unfinished and result.incarnations == 1 and result.ratio and result.verdict:
+                    result.ratio = replace(result.ratio, verdict="unsure")
                     result.notes.append(ONE_START)
                 if result.verdict == "unsure":
                     result.needed = needed.get((step, result.contender))
@@ -212,7 +214,7 @@ def group_of(step: Step, workload: WorkloadFacts | None) -> str:
 
 
 def _compare(
-    result: Result, base: Result | None, judgement: Judgement, margin: float, *, single_run: bool
+    result: Result, base: Result | None, judgement: Judgement, *, single_run: bool
 ) -> None:
     """Set all that relates a result to the base's, with the reasons for what is missing.
 
@@ -239,32 +241,26 @@ def _compare(
         result.notes.append(OPEN_LOOP)
         return
     estimate = judgement.estimate
-    result.rqps = estimate.ratio
     if single_run:
+        result.typical = result.ratio = None if estimate.ratio is None else Ratio(estimate.ratio)
         result.notes.append(NO_BASE if estimate.ratio is None else ONE_RUN)
         return
-    if relative_of(estimate, margin).ratio is not None:
-        result.verdict, result.basis = judgement.verdict, judgement.basis
+    result.typical = result.ratio = estimate.judged()
+    if estimate.all_time is not None and estimate.all_time.interval is not None:
+        result.all_time = estimate.all_time.judged()
+    if judgement.ratio is not None:
+        result.ratio, result.basis = judgement.ratio, judgement.basis
         if judgement.doubt:
             result.doubt = judgement.doubt
             result.notes.append(judgement.doubt)
-    result.all_time = _all_time(estimate.all_time)
-    result.low, result.high = estimate.bounds
     in_steps = measured_in_steps(result.benchmark)
     if in_steps:
         result.notes += notes_about_pairs(estimate)
     else:
         result.notes += [
             *notes_about_estimate(estimate),
-            *notes_about_totals(judgement, margin, outlasts_slices=result.outlasts_slices),
+            *notes_about_totals(judgement, outlasts_slices=result.outlasts_slices),
         ]
-
-
-def _all_time(estimate: AllTime | None) -> AllTimeRatio | None:
-    if estimate is None or estimate.ratio is None or estimate.interval is None:
-        return None
-    interval = estimate.interval
-    return AllTimeRatio(rqps=estimate.ratio, low=interval.low, high=interval.high)
 
 
 def _relate_plans(result: Result, base: str, differences: Sequence[PlanDifference]) -> None:

@@ -10,12 +10,13 @@ from statistics import fmean, median
 
 import numpy as np
 
-from slowdust.analysis.comparison.relative import Step, step_of
+from slowdust.analysis.comparison import step_of
 from slowdust.analysis.model import BUCKETS_US, Result, RoleReport, Stall, StepRun
 from slowdust.analysis.results.latency import latency_us
 from slowdust.analysis.results.noise import writes_of_others
 from slowdust.analysis.sla import paced_seconds, rate_of
-from slowdust.benchmarks.roles import Role, in_order
+from slowdust.benchmarks.steps import Role, in_order
+from slowdust.stats.blocks import Step
 from slowdust.store.latency import Histogram
 from slowdust.store.slice import Slice
 from slowdust.store.step import RoleSecond, RoleUse, Sample, StepDetail

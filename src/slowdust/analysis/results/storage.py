@@ -12,19 +12,16 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
-from slowdust.analysis.comparison.estimate import estimate_all
-from slowdust.analysis.comparison.hosts import Hosts, hosts_of
-from slowdust.analysis.comparison.posterior import Expectation
-from slowdust.analysis.comparison.ratio import Estimate
-from slowdust.analysis.comparison.relative import (
-    BlockRatios,
-    Step,
-    block_ratios,
-    slices_by_place,
-)
-from slowdust.analysis.comparison.verdict import AMOUNTS, Judgement, judge_cells
+from slowdust.analysis.comparison import block_ratios, hosts_of, slices_by_place
 from slowdust.analysis.model import Result, StorageUse
 from slowdust.benchmarks import known_test
+from slowdust.ratios import Margins, Ratio
+from slowdust.stats.blocks import BlockRatios, Step
+from slowdust.stats.estimate import estimate_all
+from slowdust.stats.hosts import Hosts
+from slowdust.stats.posterior import Expectation
+from slowdust.stats.relative import Estimate
+from slowdust.stats.verdict import Judgement, judge_cells
 from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.store.measured import DISK, SERVER, STORAGE
 from slowdust.store.preparation import LOG_BYTES, WRITTEN_BYTES, ServerCounters
@@ -81,15 +78,12 @@ def add_storage(
         result.notes += _notes_about_idle_blocks(estimate)
         use = result.storage
         if use is not None and estimate.interval is not None:
-            use.of_disk = estimate.ratio
-            use.of_disk_low, use.of_disk_high = estimate.bounds
-    for judgement in _compared_shares(beside, contenders, manifest.method.margin, hosts):
+            use.of_disk = estimate.judged()
+    for judgement in _compared_shares(beside, contenders, manifest.method.margins, hosts):
         estimate = judgement.estimate
         use = measured[estimate.place].storage
         if use is not None and estimate.interval is not None:
-            use.share_ratio = estimate.ratio
-            use.share_low, use.share_high = estimate.bounds
-            use.share_verdict = AMOUNTS[judgement.verdict]
+            use.share = judgement.ratio_of_amounts
 
 
 def data_per_pool(facts: ContenderFacts) -> float | None:
@@ -192,13 +186,13 @@ def _shares(beside: Mapping[_Place, Sequence[Slice]], hosts: Hosts) -> list[Esti
 def _compared_shares(
     beside: Mapping[_Place, Sequence[Slice]],
     contenders: Sequence[str],
-    margin: float,
+    margins: Margins,
     hosts: Hosts,
 ) -> list[Judgement]:
     """Judge the shares of the disk beside the base's, block by block."""
     slices = [record for own in beside.values() for record in own]
     cells = block_ratios(slices, contenders[0], contenders, _share)
-    return judge_cells([cell for cell in cells if cell.blocks], margin, hosts)
+    return judge_cells([cell for cell in cells if cell.blocks], margins, hosts)
 
 
 def _share(record: Slice) -> float:
@@ -230,7 +224,7 @@ class _Written:
                 own = self._counters.setdefault((each.step, each.contender), {})
                 own[each.incarnation] = each
         ratios = [cell for name in contenders[1:] for cell in self._ratios(name)]
-        judged = judge_cells(ratios, manifest.method.margin, hosts_of(manifest))
+        judged = judge_cells(ratios, manifest.method.margins, hosts_of(manifest))
         self._judged = {each.estimate.place: each for each in judged}
 
     def add(self, use: StorageUse, result: Result) -> None:
@@ -239,15 +233,11 @@ class _Written:
         use.written_kb = _kb_per_operation(own, WRITTEN_BYTES)
         use.log_kb = _kb_per_operation(own, LOG_BYTES)
         if result.contender == self._base:
-            use.written_ratio = None if use.written_kb is None else 1.0
+            use.written = None if use.written_kb is None else Ratio(1.0)
             return
         step = Step("", result.test, result.clients)
-        judgement = self._judged.get((step, result.contender))
-        if judgement is None:
-            return
-        use.written_ratio = judgement.estimate.ratio
-        use.written_verdict = AMOUNTS[judgement.verdict]
-        use.written_low, use.written_high = judgement.estimate.bounds
+        if (judgement := self._judged.get((step, result.contender))) is not None:
+            use.written = judgement.ratio_of_amounts
 
     def _ratios(self, contender: str) -> list[BlockRatios]:
         """Return the log ratios of each step of a contender: one in an incarnation.

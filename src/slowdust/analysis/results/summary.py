@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.sla import missed_its_sla
 from slowdust.benchmarks import measured_in_steps
+from slowdust.stats.verdict import DIFFERENT
 from slowdust.store.step import split_hold
 from slowdust.units import Second
 from slowdust.wording import clients
@@ -248,7 +248,7 @@ def _relative(by_test: _ByTest, contenders: Sequence[str], captions: _Captions) 
     columns = {
         SummaryColumn(test, "x the base"): {
             name: SummaryCell(
-                result.judged_rqps,
+                result.ratio and result.ratio.value,
                 _band(result),
                 missed_its_sla(result),
                 result.verdict == "unsure",
@@ -274,11 +274,11 @@ def _relative(by_test: _ByTest, contenders: Sequence[str], captions: _Captions) 
 def _band(result: Result) -> Shade:
     if missed_its_sla(result):
         return Shade.SLA_MISSED
-    if result.judged_rqps is None:
+    if result.ratio is None:
         return Shade.PLAIN
     if result.verdict == "unsure":
         return Shade.UNSURE
-    printed = round(result.judged_rqps, 2)
+    printed = round(result.ratio.value, 2)
     if printed <= CLEARLY_SLOWER:
         return Shade.SLOWER
     return Shade.FASTER if printed >= CLEARLY_FASTER else Shade.PLAIN

@@ -13,8 +13,12 @@ from pathlib import Path
 
 from slowdust.analysis import advised
 from slowdust.analysis.advised import typed_name
-from slowdust.analysis.comparison.verdict import DIFFERENT
-from slowdust.analysis.model import Answer, Noise, Report, Result, Verdict
+from slowdust.analysis.model import (
+    Answer,
+    Noise,
+    Report,
+    Result,
+)
 from slowdust.analysis.results.failures import (
     fails,
     levels_of,
@@ -25,9 +29,10 @@ from slowdust.analysis.results.needed import time_to_decide
 from slowdust.benchmarks.model import Group
 from slowdust.dbms import family_if_known
 from slowdust.dbms.family import Commit
-from slowdust.ratios import at_least, at_most
+from slowdust.ratios import Verdict, at_least, at_most
+from slowdust.stats.verdict import DIFFERENT
+from slowdust.store.folder import is_part_of_fleet
 from slowdust.store.manifest import ContenderFacts, Manifest
-from slowdust.store.of_fleet import is_part_of_fleet
 from slowdust.store.slice import Slice
 from slowdust.units import known
 from slowdust.wording import counted, listing, share, short_names, shortened, step_label
@@ -202,10 +207,8 @@ def _rest(report: Report, compared: Sequence[Result]) -> str:
 
 def _bounds(result: Result) -> tuple[float, float] | None:
     """Return the interval; None where there is none that tells anything."""
-    low, high = result.judged_interval
-    if low is None or high is None or is_open(low, high):
-        return None
-    return low, high
+    interval = None if result.ratio is None else result.ratio.interval
+    return None if interval is None or is_open(*interval) else interval
 
 
 def is_open(low: float, high: float) -> bool:

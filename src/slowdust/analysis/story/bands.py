@@ -16,8 +16,8 @@ from enum import Enum
 from itertools import pairwise
 from statistics import geometric_mean, median
 
-from slowdust.analysis.model import ChangeCounts, GroupChanges, Result, Verdict
-from slowdust.ratios import ratio, throughput
+from slowdust.analysis.model import ChangeCounts, GroupChanges, Result
+from slowdust.ratios import Verdict, ratio, throughput
 from slowdust.units import Second, known
 from slowdust.wording import beside_hold, counted, group_title, listing
 from slowdust.wording import clients as number_of_clients
@@ -347,7 +347,7 @@ def _opposed(ratio: float, other: float) -> bool:
 
 def has_no_interval(results: Sequence[Result]) -> bool:
     """Return whether something is compared, and all of it by single runs of each contender."""
-    compared = [result for result in results if result.verdict is not None or result.judged_rqps]
+    compared = [result for result in results if result.ratio and result.ratio.value]
     return len({result.contender for result in compared}) > 1 and all(
-        result.judged_interval == (None, None) for result in compared
+        result.ratio is None or result.ratio.interval is None for result in compared
     )

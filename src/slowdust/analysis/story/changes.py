@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.comparison.verdict import PairVerdicts
-from slowdust.analysis.model import GroupChanges, Report, Result, Verdict
+from slowdust.analysis.comparison import PairVerdicts
+from slowdust.analysis.model import GroupChanges, Report, Result
 from slowdust.analysis.results.notes import NO_BASE
 from slowdust.analysis.story.bands import (
     Bands,
@@ -18,6 +17,8 @@ from slowdust.analysis.story.bands import (
     name_hold,
 )
 from slowdust.analysis.versions import Release, labels_of, sorted_releases
+from slowdust.ratios import Verdict
+from slowdust.stats.blocks import Step
 from slowdust.store.step import split_hold
 from slowdust.units import Second
 from slowdust.wording import GROUP_TITLES, distinct_names
@@ -103,7 +104,8 @@ def _rates(results: Sequence[Result], names: Mapping[str, str]) -> Rates:
     rates: dict[str, dict[str, float]] = {}
     units: dict[str, str] = {}
     for result in results:
-        rate = result.qps if NO_BASE in result.notes else result.judged_rqps
+        relative = None if result.ratio is None else result.ratio.value
+        rate = result.qps if NO_BASE in result.notes else relative
         if result.contender not in names or rate is None:
             continue
         if units.setdefault(result.test, result.unit) == result.unit:

@@ -11,9 +11,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
-from slowdust.analysis.comparison.verdict import DIFFERENT
-from slowdust.analysis.model import Course, CourseKind, Result, TestConcurrency, Verdict
-from slowdust.ratios import at_least
+from slowdust.analysis.model import (
+    Course,
+    CourseKind,
+    Result,
+    TestConcurrency,
+)
+from slowdust.ratios import Verdict, at_least
+from slowdust.stats.verdict import DIFFERENT
 from slowdust.wording import clients, listing, shortened
 
 FEWEST_LEVELS = 2

@@ -15,9 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.evidence import leading
-from slowdust.analysis.model import Result, Verdict
+from slowdust.analysis.model import Result
 from slowdust.analysis.results.notes import BUSY_CLIENT
 from slowdust.analysis.story.bands import Bands, Change
 from slowdust.analysis.story.explain import Movement, explain
@@ -31,6 +30,7 @@ from slowdust.analysis.story.unsure import sentence_about_unsure
 from slowdust.analysis.story.work import brief_work
 from slowdust.benchmarks import measured_in_steps
 from slowdust.ratios import (
+    Verdict,
     change,
     distance,
     instructions,
@@ -39,6 +39,7 @@ from slowdust.ratios import (
     with_bound,
     with_interval,
 )
+from slowdust.stats.verdict import DIFFERENT
 from slowdust.units import known
 from slowdust.wording import (
     GROUP_TITLES,
@@ -78,8 +79,8 @@ class _Pair:
     @property
     def rqps(self) -> float:
         """Relative throughput that the verdict is about; every compared result has it."""
-        assert self.result.judged_rqps is not None
-        return self.result.judged_rqps
+        assert self.result.ratio is not None
+        return self.result.ratio.value
 
     @property
     def side(self) -> Verdict:
@@ -93,9 +94,8 @@ class _Pair:
     @property
     def size(self) -> float:
         """Size of the difference that is sure, |ln| of the bound nearer 1; for a ranking."""
-        low, _ = self.result.judged_interval
-        bound = self.rqps if low is None else self.result.bound or 1.0
-        return abs(math.log(bound))
+        has_interval = self.result.ratio is not None and self.result.ratio.interval is not None
+        return abs(math.log(self.result.bound or 1.0 if has_interval else self.rqps))
 
 
 class ContenderComparison:
@@ -126,14 +126,14 @@ class ContenderComparison:
                 bands=bands,
             )
             for result in results
-            if result.contender == name and result.judged_rqps is not None
+            if result.contender == name and result.ratio is not None
         ]
         self.most_explained = MOST_EXPLAINED if len(names) == 2 else 1
         self.cut_short = False
         """Whether one of the two dropped out."""
         self.by_clients = ""
         """Clause about the numbers of clients at which it overtakes the base; empty with one."""
-        self.left_out = sum(r.contender == name and r.judged_rqps is None for r in results)
+        self.left_out = sum(r.contender == name and r.ratio is None for r in results)
 
     def sentences(self) -> list[str]:
         return [
@@ -187,7 +187,7 @@ class ContenderComparison:
     def _sizes(self, verdict: Verdict) -> str:
         """Return ' (2 by more than 3%, 1 perhaps by less)' of those with a verdict."""
         changed = [pair for pair in self.pairs if pair.side == verdict]
-        beyond = sum(pair.result.lies_beyond(self.margin) for pair in changed)
+        beyond = sum(bool(p.result.ratio and p.result.ratio.lies_beyond_margin) for p in changed)
         return f" ({beyond_margin(beyond, len(changed), self.margin)})" if changed else ""
 
     def _median(self) -> list[str]:
@@ -291,8 +291,9 @@ def _group_summary(pairs: Sequence[_Pair]) -> str:
 
 def _sentence_about_change(pair: _Pair) -> str:
     result = pair.result
-    low, high = result.judged_interval
-    exact = "" if low is None else f" (rqps {with_interval(pair.rqps, low, high)})"
+    exact = ""
+    if result.ratio is not None and result.ratio.interval is not None:
+        exact = f" (rqps {with_interval(result.ratio)})"
     counted = f" in {result.unit}" if measured_in_steps(result.benchmark) else ""
     difference = with_bound(f"{speed(pair.rqps)}{counted}", result.bound)
     claim = f"{pair.label} is {difference}{exact}{_response(result)}"
@@ -310,13 +311,13 @@ def _sentence_about_change(pair: _Pair) -> str:
 def _response(result: Result) -> str:
     if result.response_time is None or result.response_time.relative is None:
         return ""
-    return f", its mean response time {change(result.response_time.relative)}"
+    return f", its mean response time {change(result.response_time.relative.value)}"
 
 
 def sentences_about_responses(results: Sequence[Result]) -> list[str]:
     """Return the median of the relative mean response times, if results have them."""
     times = [result.response_time for result in results if result.response_time]
-    ratios = known(time.relative for time in times)
+    ratios = [time.relative.value for time in times if time.relative is not None]
     if not ratios:
         return []
     return [f"The mean response time / the base's has a median of {_median_of(ratios)}."]
@@ -343,7 +344,8 @@ def _moved(result: Result, base: Result) -> str:
     agreeing = "more" if result.verdict == "slower" else "less"
     if result.work is None or result.work.verdict != agreeing:
         return _evidence(movements, result) if movements else ""
-    work = f"{instructions(result.work.ratio or 1.0)} per {operation(result.unit)}"
+    ratio_of_work = 1.0 if result.work.ratio is None else result.work.ratio.value
+    work = f"{instructions(ratio_of_work)} per {operation(result.unit)}"
     if movements and movements[0].proves_cause:
         return f"{work}, and {_evidence(movements, result)}"
     along = listing([f"{each.metric} {change(each.ratio)}" for each in movements])

@@ -60,9 +60,9 @@ _RARITY = (Cause.IO, Cause.CONTENTION, Cause.CPU)
 
 def explain(result: Result, base: Result) -> list[Movement]:
     """Return what moved with a change, the likely cause first; empty if nothing did."""
-    if result.rqps is None or result.per_op_relative is None:
+    if result.typical is None or result.per_op_relative is None:
         return []
-    slowdown = 1 / result.rqps
+    slowdown = 1 / result.typical.value
     movements = []
     for metric, indication in _candidates(result.per_op):
         ratio = result.per_op_relative.get(metric.key)
@@ -98,9 +98,8 @@ def _has_intervals(result: Result) -> bool:
 def _is_certain(metric: Metric, ratio: float, result: Result) -> bool:
     """Return whether the metric's own interval lies on the side of 1 that `ratio` is on."""
     compared = result.compared.get(metric.key)
-    if compared is None or compared.low is None or compared.high is None:
-        return False
-    return compared.low > 1 if ratio > 1 else compared.high < 1
+    bound = None if compared is None else compared.bound
+    return bound is not None and (bound > 1) == (ratio > 1)
 
 
 def _candidates(per_op: PerOperation) -> list[tuple[Metric, Indication]]:
@@ -123,9 +122,9 @@ def _could_account_for(
         return False  # it comes from the writers beside the queries, who do the same for both
     value, base_value = result.per_op.get(metric.key), base.per_op.get(metric.key)
     time = _time_us(base)
-    if value is None or base_value is None or result.rqps is None or time is None:
+    if value is None or base_value is None or result.typical is None or time is None:
         return False
-    change = time * abs(1 / result.rqps - 1)
+    change = time * abs(1 / result.typical.value - 1)
     share = SHARE_OF_CHANGE if indication.moves_with_speed else WHOLE
     return abs(value - base_value) * indication.highest_cost >= share * change
 

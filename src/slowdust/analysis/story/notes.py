@@ -96,7 +96,9 @@ def _embedded(report: Report) -> list[str]:
 
 
 def _lacks_intervals(report: Report) -> bool:
-    return bool(report.step_runs) and all(result.low is None for result in report.results)
+    return bool(report.step_runs) and all(
+        result.typical is None or result.typical.low is None for result in report.results
+    )
 
 
 def _notes_about_steps(report: Report) -> list[str]:

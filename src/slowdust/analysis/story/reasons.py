@@ -13,26 +13,24 @@ import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.evidence import leading
 from slowdust.analysis.explanation.parts import GOOD_PART
+from slowdust.analysis.functions.model import UNNAMED, WHOLE_OBJECT, FunctionChange, FunctionChanges
 from slowdust.analysis.metrics import Cause
 from slowdust.analysis.model import (
     ContenderWaits,
     Evidence,
     EvidenceKind,
     Explanation,
-    FunctionChange,
-    FunctionChanges,
     Part,
     PartName,
     Result,
 )
-from slowdust.analysis.model.functions import UNNAMED, WHOLE_OBJECT
 from slowdust.analysis.results.notes import BUSY_PROGRAMS
 from slowdust.analysis.story.explain import Movement, explain
 from slowdust.benchmarks.model import Group
 from slowdust.ratios import change, instructions, ratio
+from slowdust.stats.blocks import Step
 from slowdust.store.count import INSTRUCTIONS
 from slowdust.wording import amount, counted, listing, operation, shortened
 
@@ -298,7 +296,7 @@ def _clause(part: Part, result: Result, functions: FunctionChanges | None) -> st
     unit = operation(result.unit)
     if part.name == "instructions":
         assert result.work is not None and result.work.ratio is not None, "they were counted"
-        return f"{instructions(result.work.ratio)} per {unit}{_in_functions(functions)}"
+        return f"{instructions(result.work.ratio.value)} per {unit}{_in_functions(functions)}"
     if part.name == "time per instruction":
         time = "more" if part.change > 0 else "less"
         return f"each instruction took {time} time: clock rate, caches or other load on the machine"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from slowdust.analysis.advised import typed_name
 from slowdust.analysis.model import AtRecall, Report, Result, StepRun, StorageUse, TestConcurrency
-from slowdust.analysis.recall.curves import LEVELS, finds_another_share
+from slowdust.analysis.recall import LEVELS, finds_another_share
 from slowdust.analysis.results.failures import levels_of, sentences_about_failed_steps
 from slowdust.analysis.results.notes import OPEN_LOOP
 from slowdust.analysis.results.results import by_step
@@ -245,7 +245,7 @@ def _at_equal_recall(report: Report, contender: str, name: str) -> Iterator[str]
     for comparison in report.searches:
         for curve in comparison.contenders:
             if curve.contender == contender:
-                if any(at.verdict is not None for at in curve.at):
+                if any(at.ratio and at.ratio.verdict for at in curve.at):
                     words = "; ".join(map(_at, curve.at))
                     yield f"{comparison.curve} at equal recall on {name}: {words}."
                 else:
@@ -258,10 +258,9 @@ def _at_equal_recall(report: Report, contender: str, name: str) -> Iterator[str]
 
 
 def _at(at: AtRecall) -> str:
-    if at.verdict is None:
+    if at.ratio is None or at.ratio.verdict is None:
         return f"not compared at {at.recall:.2f} ({at.reason})"
-    rqps = "" if at.rqps is None else with_interval(at.rqps, at.low, at.high)
-    return f"{at.verdict} at {at.recall:.2f} (rqps {rqps})"
+    return f"{at.ratio.verdict} at {at.recall:.2f} (rqps {with_interval(at.ratio)})"
 
 
 def sentences_about_storage(report: Report) -> list[str]:
@@ -297,25 +296,22 @@ def _reads(name: str, use: StorageUse) -> str | None:
     if use.of_disk is None or use.reads_per_s is None or use.disk_reads_per_s is None:
         return None
     bounds = ""
-    if use.of_disk_low is not None and use.of_disk_high is not None:
-        bounds = f" [{use.of_disk_low:.0%}, {use.of_disk_high:.0%}]"
+    if use.of_disk.interval is not None:
+        bounds = " [{:.0%}, {:.0%}]".format(*use.of_disk.interval)
     return (
-        f"{name} gets {use.of_disk:.0%}{bounds} "
+        f"{name} gets {use.of_disk.value:.0%}{bounds} "
         f"({use.reads_per_s:,.0f} of {use.disk_reads_per_s:,.0f}){_beside_base(use)}"
     )
 
 
 def _beside_base(use: StorageUse) -> str:
-    if use.share_ratio is None or use.share_low is None or use.share_high is None:
+    if use.share is None or use.share.interval is None:
         return ""
-    return (
-        f", {with_interval(use.share_ratio, use.share_low, use.share_high)} of the base's share "
-        f"({use.share_verdict})"
-    )
+    return f", {with_interval(use.share)} of the base's share ({use.share.verdict})"
 
 
 def _writes(name: str, use: StorageUse) -> str | None:
     if use.written_kb is None:
         return None
-    verdict = f" ({use.written_verdict})" if use.written_verdict is not None else ""
+    verdict = f" ({use.written.verdict})" if use.written and use.written.verdict else ""
     return f"{name} writes {use.written_kb:.1f} KB per update{verdict}"

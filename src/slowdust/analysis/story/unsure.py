@@ -119,11 +119,7 @@ def why_so_little(report: Report) -> list[str]:
     judged = [result for result in report.results if result.verdict is not None]
     unsure = [result for result in judged if result.verdict == "unsure"]
     decided = len(judged) - len(unsure)
-    widths = [
-        math.log(high / low) / 2
-        for low, high in (result.judged_interval for result in unsure)
-        if low is not None and high is not None
-    ]
+    widths = known(result.ratio and result.ratio.half_width for result in unsure)
     if report.noise is None or report.hosts or decided >= MOST * len(judged):
         return []
     count = f"{number(decided)} of {counted(len(judged), 'result')}"

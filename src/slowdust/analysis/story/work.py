@@ -9,8 +9,8 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from slowdust.analysis.model import Amount, Report, Result, Work
-from slowdust.ratios import with_bound, work_in_words
+from slowdust.analysis.model import Report, Result, Work
+from slowdust.ratios import Amount, with_bound, work_in_words
 from slowdust.units import known
 from slowdust.wording import counted, short_names, step_label
 
@@ -65,7 +65,7 @@ def _counts(judged: Sequence[tuple[Result, Work]], levels: set[int]) -> str:
         if verdict in ("more", "less"):
             result, work = max(alike, key=lambda pair: _size(pair[1]))
             label = step_label(result.test, result.clients, levels)
-            ratio = work.ratio or 1.0
+            ratio = 1.0 if work.ratio is None else work.ratio.value
             far = with_bound(f"{label}, {work_in_words(ratio)}", work.bound)
             part += f" ({far if len(alike) == 1 else f'largest: {far}'})"
         parts.append(part)

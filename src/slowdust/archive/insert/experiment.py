@@ -19,7 +19,7 @@ from slowdust.archive.runs import by_version, facts_of, order_of_runs, titles_of
 from slowdust.exchange import MARGIN, ImportedExperiment, Mode
 from slowdust.formats.text import readable
 from slowdust.store.manifest import Imported, Manifest, Method
-from slowdust.store.printed import PRINTED_SCHEMA
+from slowdust.store.measured import PRINTED_SCHEMA
 from slowdust.store.slice import Slice
 from slowdust.wording import counted
 

@@ -27,8 +27,7 @@ from slowdust.exchange import Mode, Problem
 from slowdust.formats.text import number_of
 from slowdust.store.latency import LatencyUs
 from slowdust.store.manifest import Fate
-from slowdust.store.measured import Measured, Use
-from slowdust.store.printed import Printed, PrintedRole
+from slowdust.store.measured import Measured, Printed, PrintedRole, Use
 from slowdust.store.slice import Place, Slice
 from slowdust.store.step import RoleSecond, RoleUse, StepDetail
 from slowdust.units import known, present

@@ -52,7 +52,7 @@ from slowdust.benchmarks.sysbench import LOAD, SYSBENCH
 from slowdust.exchange import MARGIN, ImportedExperiment, Mode, Problem
 from slowdust.formats.text import beginning, readable
 from slowdust.store.manifest import Imported, Manifest, Method
-from slowdust.store.printed import PRINTED_SCHEMA
+from slowdust.store.measured import PRINTED_SCHEMA
 from slowdust.store.slice import Slice
 from slowdust.units import known
 from slowdust.wording import counted

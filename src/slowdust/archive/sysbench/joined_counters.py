@@ -16,7 +16,7 @@ from slowdust.archive.sysbench.run_directory import RunDirectory
 from slowdust.archive.sysbench.slices import counters_of
 from slowdust.archive.sysbench.summary_tables import Joined
 from slowdust.exchange import Problem
-from slowdust.store.printed import Printed
+from slowdust.store.measured import Printed
 from slowdust.store.slice import Slice
 from slowdust.wording import counted
 

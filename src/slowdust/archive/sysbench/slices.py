@@ -31,8 +31,7 @@ from slowdust.benchmarks.sysbench import LOAD, SYSBENCH
 from slowdust.exchange import Mode, Problem
 from slowdust.store.latency import LatencyUs
 from slowdust.store.manifest import Fate
-from slowdust.store.measured import Measured, Use
-from slowdust.store.printed import Counters, Printed
+from slowdust.store.measured import Counters, Measured, Printed, Use
 from slowdust.store.slice import Place, Slice
 from slowdust.units import Microsecond, known, present
 from slowdust.wording import counted

@@ -9,12 +9,11 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, field_validator
 
-from slowdust.benchmarks.htap.data import HtapData
-from slowdust.benchmarks.htap.queries import QUERIES
 from slowdust.benchmarks.htap.tests import (
     HOLD,
     MOST_CLIENTS,
     NAME,
+    QUERIES,
     QUERY_SET,
     TRANSACTIONS,
     HtapTest,
@@ -22,6 +21,7 @@ from slowdust.benchmarks.htap.tests import (
     point,
     tests_of,
 )
+from slowdust.benchmarks.htap.transactions import HtapData
 from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Test
 from slowdust.benchmarks.options import AsCount, AsNumber, Option, Table
 from slowdust.benchmarks.steps import Hold
@@ -81,7 +81,6 @@ OPTIONS = (
     Option("--hold", "TIME", "measure beside a transaction that is open so long, too.  [none]"),
     Option("--grid", "TxQ", "most clients of transactions and of queries in mixed.*.  [2x2]"),
 )
-"""Options of `slowdust compare`."""
 
 
 _USUAL_HOLD: Second = 10.0
@@ -126,7 +125,6 @@ class HtapBenchmark(Benchmark):
         )
 
     def suits(self, dbms: Dbms) -> bool:
-        """Return whether all of a transaction can see one snapshot."""
         return dbms.sql is not None and dbms.sql.snapshot is not None
 
     def described(self, rows: int, tables: int, seed: int) -> HtapData:
@@ -134,7 +132,6 @@ class HtapBenchmark(Benchmark):
         return HtapData(self.settings.warehouses, self.settings.transactions)
 
     def loaded(self, rows: int) -> str:
-        """Return the warehouses, with the rows of the tables that are scanned and written most."""
         return self.described(rows, 1, 0).phrase
 
     def test(self, name: str) -> Test | None:

@@ -1,6 +1,11 @@
-"""TPC-C's tables, with CH-benCHmark's three, and those of the other kinds of transactions."""
+"""TPC-C's tables, with CH-benCHmark's three, and those of the other kinds of transactions.
+
+A warehouse has a tenth of TPC-C's rows, so that loading takes seconds.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from slowdust.benchmarks.described import (
     Bigint,
@@ -20,19 +25,25 @@ from slowdust.benchmarks.described import (
     Uniform,
     Varchar,
 )
-from slowdust.benchmarks.htap.sizes import (
-    CARRIERS,
-    CUSTOMERS,
-    DISTRICTS,
-    ITEMS,
-    LINES,
-    MEAN_LINES,
-    NEW_ORDERS,
-    ORDERS,
-    ROWS,
-    SUPPLIERS,
-)
-from slowdust.benchmarks.htap.tests import MOST_CLIENTS
+from slowdust.benchmarks.htap.tests import MOST_CLIENTS, SUPPLIERS
+
+DISTRICTS = 10
+"""Districts of a warehouse; the one number that is TPC-C's own."""
+CUSTOMERS = 300
+"""Customers of a district, of which each has one order on average."""
+ORDERS = 300
+"""Orders of a district: a removal leaves so many, and at times some more have been made since."""
+NEW_ORDERS = 90
+"""Orders of a district that a delivery leaves undelivered, which are the last ones."""
+LINES = (8, 13, 5, 15, 11, 6, 12, 9, 14, 7)
+"""The lines of ten orders, as many on average as TPC-C's 5 to 15; all have the same by turns."""
+MEAN_LINES = sum(LINES) // len(LINES)
+CARRIERS = 10
+ITEMS = 10_000
+"""Items, of which each warehouse has a stock."""
+ROWS = 10_000
+"""Rows for each warehouse of the tables of `read-write` and of `insert`."""
+
 
 FRESHNESS = "htap_freshness"
 SBTEST = "htap_sbtest"
@@ -53,8 +64,17 @@ _REGIONS = ("AFRICA", "AMERICA", "ASIA", "EUROPE", "MIDDLE EAST")
 _INT = Int()
 
 
-def _columns(*columns: tuple[str, Type, Draw]) -> list[Column]:
-    return [Column(name=name, type=kind, values=draw) for name, kind, draw in columns]
+def _table(
+    name: str, rows: int, key: str, *columns: tuple[str, Type, Draw], after: Sequence[str] = ()
+) -> Table:
+    """Return a table; `key` has the names of the columns of its primary key."""
+    return Table(
+        name=name,
+        rows=rows,
+        columns=[Column(name=column, type=kind, values=draw) for column, kind, draw in columns],
+        primary_key=key.split(),
+        after=[*after],
+    )
 
 
 def _digits(length: int) -> Letters:
@@ -74,71 +94,62 @@ def _always(number: int) -> Serial:
 
 
 def tables_of(warehouses: int) -> list[Table]:
-    """Return TPC-C's tables, and those of CH-benCHmark."""
     districts = warehouses * DISTRICTS
     return [
-        Table(
-            name="warehouse",
-            rows=warehouses,
-            columns=_columns(
-                ("w_id", _INT, Serial(start=1)),
-                ("w_name", Varchar(length=10), _text(6, 10)),
-                ("w_state", Char(length=2), _STATES),
-                ("w_tax", MONEY, Uniform(low=0, high=20, scale=2)),
-                ("w_ytd", MONEY, _always(300_000)),
-            ),
-            primary_key=["w_id"],
+        _table(
+            "warehouse",
+            warehouses,
+            "w_id",
+            ("w_id", _INT, Serial(start=1)),
+            ("w_name", Varchar(length=10), _text(6, 10)),
+            ("w_state", Char(length=2), _STATES),
+            ("w_tax", MONEY, Uniform(low=0, high=20, scale=2)),
+            ("w_ytd", MONEY, _always(300_000)),
         ),
-        Table(
-            name="district",
-            rows=districts,
-            columns=_columns(
-                ("d_w_id", _INT, _count(DISTRICTS, warehouses)),
-                ("d_id", _INT, _count(1, DISTRICTS)),
-                ("d_name", Varchar(length=10), _text(6, 10)),
-                ("d_tax", MONEY, Uniform(low=0, high=20, scale=2)),
-                ("d_ytd", MONEY, _always(30_000)),
-                ("d_next_o_id", _INT, _always(ORDERS + 1)),
-                ("d_first_o_id", _INT, _always(1)),
-                ("d_removed_o_id", _INT, _always(1)),
-                ("d_undelivered_o_id", _INT, _always(ORDERS - NEW_ORDERS + 1)),
-                ("d_delivered_o_id", _INT, _always(ORDERS - NEW_ORDERS + 1)),
-            ),
-            primary_key=["d_w_id", "d_id"],
+        _table(
+            "district",
+            districts,
+            "d_w_id d_id",
+            ("d_w_id", _INT, _count(DISTRICTS, warehouses)),
+            ("d_id", _INT, _count(1, DISTRICTS)),
+            ("d_name", Varchar(length=10), _text(6, 10)),
+            ("d_tax", MONEY, Uniform(low=0, high=20, scale=2)),
+            ("d_ytd", MONEY, _always(30_000)),
+            ("d_next_o_id", _INT, _always(ORDERS + 1)),
+            ("d_first_o_id", _INT, _always(1)),
+            ("d_removed_o_id", _INT, _always(1)),
+            ("d_undelivered_o_id", _INT, _always(ORDERS - NEW_ORDERS + 1)),
+            ("d_delivered_o_id", _INT, _always(ORDERS - NEW_ORDERS + 1)),
         ),
-        Table(
-            name="customer",
-            rows=districts * CUSTOMERS,
-            columns=_columns(
-                ("c_w_id", _INT, _count(DISTRICTS * CUSTOMERS, warehouses)),
-                ("c_d_id", _INT, _count(CUSTOMERS, DISTRICTS)),
-                ("c_id", _INT, _count(1, CUSTOMERS)),
-                ("c_first", Varchar(length=16), _text(8, 16)),
-                ("c_last", Varchar(length=16), _text(9, 15)),
-                ("c_state", Char(length=2), _STATES),
-                ("c_phone", Char(length=16), _digits(16)),
-                ("c_since", Timestamp(), YEAR),
-                ("c_credit", Char(length=2), Choice(values=["GC", "BC"], weights=[9, 1])),
-                ("c_discount", MONEY, Uniform(low=0, high=50, scale=2)),
-                ("c_balance", MONEY, Uniform(low=-100 * BALANCE, high=100 * BALANCE - 1, scale=2)),
-                ("c_ytd_payment", MONEY, _always(10)),
-                ("c_payment_cnt", _INT, _always(1)),
-                ("c_data", Varchar(length=500), _text(300, 500)),
-            ),
-            primary_key=["c_w_id", "c_d_id", "c_id"],
+        _table(
+            "customer",
+            districts * CUSTOMERS,
+            "c_w_id c_d_id c_id",
+            ("c_w_id", _INT, _count(DISTRICTS * CUSTOMERS, warehouses)),
+            ("c_d_id", _INT, _count(CUSTOMERS, DISTRICTS)),
+            ("c_id", _INT, _count(1, CUSTOMERS)),
+            ("c_first", Varchar(length=16), _text(8, 16)),
+            ("c_last", Varchar(length=16), _text(9, 15)),
+            ("c_state", Char(length=2), _STATES),
+            ("c_phone", Char(length=16), _digits(16)),
+            ("c_since", Timestamp(), YEAR),
+            ("c_credit", Char(length=2), Choice(values=["GC", "BC"], weights=[9, 1])),
+            ("c_discount", MONEY, Uniform(low=0, high=50, scale=2)),
+            ("c_balance", MONEY, Uniform(low=-100 * BALANCE, high=100 * BALANCE - 1, scale=2)),
+            ("c_ytd_payment", MONEY, _always(10)),
+            ("c_payment_cnt", _INT, _always(1)),
+            ("c_data", Varchar(length=500), _text(300, 500)),
         ),
-        Table(
-            name="history",
-            rows=districts * CUSTOMERS,
-            columns=_columns(
-                ("h_c_w_id", _INT, _count(DISTRICTS * CUSTOMERS, warehouses)),
-                ("h_c_d_id", _INT, _count(CUSTOMERS, DISTRICTS)),
-                ("h_c_id", _INT, _count(1, CUSTOMERS)),
-                ("h_date", Timestamp(), YEAR),
-                ("h_amount", MONEY, _always(10)),
-                ("h_data", Varchar(length=24), _text(12, 24)),
-            ),
-            primary_key=["h_c_w_id", "h_c_d_id", "h_c_id"],
+        _table(
+            "history",
+            districts * CUSTOMERS,
+            "h_c_w_id h_c_d_id h_c_id",
+            ("h_c_w_id", _INT, _count(DISTRICTS * CUSTOMERS, warehouses)),
+            ("h_c_d_id", _INT, _count(CUSTOMERS, DISTRICTS)),
+            ("h_c_id", _INT, _count(1, CUSTOMERS)),
+            ("h_date", Timestamp(), YEAR),
+            ("h_amount", MONEY, _always(10)),
+            ("h_data", Varchar(length=24), _text(12, 24)),
         ),
         *_orders(warehouses),
         *_items(warehouses),
@@ -149,46 +160,40 @@ def tables_of(warehouses: int) -> list[Table]:
 def _orders(warehouses: int) -> list[Table]:
     districts = warehouses * DISTRICTS
     return [
-        Table(
-            name="orders",
-            rows=districts * ORDERS,
-            columns=_columns(
-                ("o_w_id", _INT, _count(DISTRICTS * ORDERS, warehouses)),
-                ("o_d_id", _INT, _count(ORDERS, DISTRICTS)),
-                ("o_id", _INT, _count(1, ORDERS)),
-                ("o_c_id", _INT, Uniform(low=1, high=CUSTOMERS)),
-                ("o_entry_d", Timestamp(), YEAR),
-                ("o_carrier_id", _INT, CARRIER),
-                ("o_ol_cnt", _INT, Listed(values=[*LINES])),
-            ),
-            primary_key=["o_w_id", "o_d_id", "o_id"],
+        _table(
+            "orders",
+            districts * ORDERS,
+            "o_w_id o_d_id o_id",
+            ("o_w_id", _INT, _count(DISTRICTS * ORDERS, warehouses)),
+            ("o_d_id", _INT, _count(ORDERS, DISTRICTS)),
+            ("o_id", _INT, _count(1, ORDERS)),
+            ("o_c_id", _INT, Uniform(low=1, high=CUSTOMERS)),
+            ("o_entry_d", Timestamp(), YEAR),
+            ("o_carrier_id", _INT, CARRIER),
+            ("o_ol_cnt", _INT, Listed(values=[*LINES])),
             after=["CREATE INDEX orders_customer ON orders (o_w_id, o_d_id, o_c_id, o_id)"],
         ),
-        Table(
-            name="new_order",
-            rows=districts * NEW_ORDERS,
-            columns=_columns(
-                ("no_w_id", _INT, _count(DISTRICTS * NEW_ORDERS, warehouses)),
-                ("no_d_id", _INT, _count(NEW_ORDERS, DISTRICTS)),
-                ("no_o_id", _INT, _count(1, NEW_ORDERS, start=ORDERS - NEW_ORDERS + 1)),
-            ),
-            primary_key=["no_w_id", "no_d_id", "no_o_id"],
+        _table(
+            "new_order",
+            districts * NEW_ORDERS,
+            "no_w_id no_d_id no_o_id",
+            ("no_w_id", _INT, _count(DISTRICTS * NEW_ORDERS, warehouses)),
+            ("no_d_id", _INT, _count(NEW_ORDERS, DISTRICTS)),
+            ("no_o_id", _INT, _count(1, NEW_ORDERS, start=ORDERS - NEW_ORDERS + 1)),
         ),
-        Table(
-            name="order_line",
-            rows=districts * ORDERS * MEAN_LINES,
-            columns=_columns(
-                ("ol_w_id", _INT, _count(DISTRICTS * ORDERS * MEAN_LINES, warehouses)),
-                ("ol_d_id", _INT, _count(ORDERS * MEAN_LINES, DISTRICTS)),
-                ("ol_o_id", _INT, _orders_of_lines()),
-                ("ol_number", _INT, Listed(values=[n for _, n in _lines_of_orders()])),
-                ("ol_i_id", _INT, Uniform(low=1, high=ITEMS)),
-                ("ol_delivery_d", Timestamp(), YEAR),
-                ("ol_quantity", _INT, QUANTITY),
-                ("ol_amount", MONEY, AMOUNT),
-                ("ol_dist_info", Char(length=24), _text(24, 24)),
-            ),
-            primary_key=["ol_w_id", "ol_d_id", "ol_o_id", "ol_number"],
+        _table(
+            "order_line",
+            districts * ORDERS * MEAN_LINES,
+            "ol_w_id ol_d_id ol_o_id ol_number",
+            ("ol_w_id", _INT, _count(DISTRICTS * ORDERS * MEAN_LINES, warehouses)),
+            ("ol_d_id", _INT, _count(ORDERS * MEAN_LINES, DISTRICTS)),
+            ("ol_o_id", _INT, _orders_of_lines()),
+            ("ol_number", _INT, Listed(values=[n for _, n in _lines_of_orders()])),
+            ("ol_i_id", _INT, Uniform(low=1, high=ITEMS)),
+            ("ol_delivery_d", Timestamp(), YEAR),
+            ("ol_quantity", _INT, QUANTITY),
+            ("ol_amount", MONEY, AMOUNT),
+            ("ol_dist_info", Char(length=24), _text(24, 24)),
         ),
     ]
 
@@ -209,30 +214,26 @@ def _orders_of_lines() -> Listed:
 
 def _items(warehouses: int) -> list[Table]:
     return [
-        Table(
-            name="item",
-            rows=ITEMS,
-            columns=_columns(
-                ("i_id", _INT, Serial(start=1)),
-                ("i_name", Varchar(length=24), _text(14, 24)),
-                ("i_price", MONEY, Uniform(low=100, high=10_000, scale=2)),
-                ("i_data", Varchar(length=50), _text(26, 50)),
-            ),
-            primary_key=["i_id"],
+        _table(
+            "item",
+            ITEMS,
+            "i_id",
+            ("i_id", _INT, Serial(start=1)),
+            ("i_name", Varchar(length=24), _text(14, 24)),
+            ("i_price", MONEY, Uniform(low=100, high=10_000, scale=2)),
+            ("i_data", Varchar(length=50), _text(26, 50)),
         ),
-        Table(
-            name="stock",
-            rows=warehouses * ITEMS,
-            columns=_columns(
-                ("s_w_id", _INT, _count(ITEMS, warehouses)),
-                ("s_i_id", _INT, _count(1, ITEMS)),
-                ("s_quantity", _INT, Uniform(low=10, high=100)),
-                ("s_dist_info", Char(length=24), _text(24, 24)),
-                ("s_ytd", _INT, _always(0)),
-                ("s_order_cnt", _INT, _always(0)),
-                ("s_data", Varchar(length=50), _text(26, 50)),
-            ),
-            primary_key=["s_w_id", "s_i_id"],
+        _table(
+            "stock",
+            warehouses * ITEMS,
+            "s_w_id s_i_id",
+            ("s_w_id", _INT, _count(ITEMS, warehouses)),
+            ("s_i_id", _INT, _count(1, ITEMS)),
+            ("s_quantity", _INT, Uniform(low=10, high=100)),
+            ("s_dist_info", Char(length=24), _text(24, 24)),
+            ("s_ytd", _INT, _always(0)),
+            ("s_order_cnt", _INT, _always(0)),
+            ("s_data", Varchar(length=50), _text(26, 50)),
         ),
     ]
 
@@ -245,63 +246,55 @@ def _suppliers() -> list[Table]:
     regions = ", ".join(f"({place}, '{name}')" for place, name in enumerate(_REGIONS))
     no_rows = _always(0)
     return [
-        Table(
-            name="supplier",
-            rows=SUPPLIERS,
-            columns=_columns(
-                ("su_suppkey", _INT, Serial(start=0)),
-                ("su_name", Char(length=25), _text(25, 25)),
-                ("su_nationkey", _INT, Uniform(low=ord(_LETTERS[0]), high=ord(_LETTERS[-1]))),
-                ("su_acctbal", MONEY, AMOUNT),
-            ),
-            primary_key=["su_suppkey"],
+        _table(
+            "supplier",
+            SUPPLIERS,
+            "su_suppkey",
+            ("su_suppkey", _INT, Serial(start=0)),
+            ("su_name", Char(length=25), _text(25, 25)),
+            ("su_nationkey", _INT, Uniform(low=ord(_LETTERS[0]), high=ord(_LETTERS[-1]))),
+            ("su_acctbal", MONEY, AMOUNT),
         ),
-        Table(
-            name="nation",
-            rows=0,
-            columns=_columns(
-                ("n_nationkey", _INT, no_rows),
-                ("n_name", Varchar(length=25), no_rows),
-                ("n_regionkey", _INT, no_rows),
-            ),
-            primary_key=["n_nationkey"],
+        _table(
+            "nation",
+            0,
+            "n_nationkey",
+            ("n_nationkey", _INT, no_rows),
+            ("n_name", Varchar(length=25), no_rows),
+            ("n_regionkey", _INT, no_rows),
             after=[f"INSERT INTO nation VALUES {nations}"],
         ),
-        Table(
-            name="region",
-            rows=0,
-            columns=_columns(
-                ("r_regionkey", _INT, no_rows), ("r_name", Varchar(length=25), no_rows)
-            ),
-            primary_key=["r_regionkey"],
+        _table(
+            "region",
+            0,
+            "r_regionkey",
+            ("r_regionkey", _INT, no_rows),
+            ("r_name", Varchar(length=25), no_rows),
             after=[f"INSERT INTO region VALUES {regions}"],
         ),
     ]
 
 
 def freshness_table() -> Table:
-    """Return the table with a row for each client, where its last transaction leaves its index."""
-    return Table(
-        name=FRESHNESS,
-        rows=MOST_CLIENTS,
-        columns=_columns(("client", _INT, Serial(start=0)), ("operation", Bigint(), _always(-1))),
-        primary_key=["client"],
+    return _table(
+        FRESHNESS,
+        MOST_CLIENTS,
+        "client",
+        ("client", _INT, Serial(start=0)),
+        ("operation", Bigint(), _always(-1)),
     )
 
 
 def sbtest_table(warehouses: int) -> Table:
-    """Return the table of sysbench's transactions."""
     rows = warehouses * ROWS
-    return Table(
-        name=SBTEST,
-        rows=rows,
-        columns=_columns(
-            ("id", _INT, Serial(start=1)),
-            ("k", _INT, Uniform(low=1, high=rows)),
-            ("c", Char(length=120), _digits(120)),
-            ("pad", Char(length=60), _digits(60)),
-        ),
-        primary_key=["id"],
+    return _table(
+        SBTEST,
+        rows,
+        "id",
+        ("id", _INT, Serial(start=1)),
+        ("k", _INT, Uniform(low=1, high=rows)),
+        ("c", Char(length=120), _digits(120)),
+        ("pad", Char(length=60), _digits(60)),
         after=[f"CREATE INDEX {SBTEST}_k ON {SBTEST} (k){{index_options}}"],
     )
 
@@ -314,21 +307,20 @@ PURCHASE: tuple[tuple[str, Type, Draw], ...] = (
     ("price", MONEY, Uniform(low=1, high=50_000, scale=2)),
     ("data", Varchar(length=20), _text(10, 20)),
 )
-"""The columns of the Insert Benchmark's table behind its key."""
 
 
 def purchases_table(warehouses: int) -> Table:
-    """Return the table of the Insert Benchmark's writers."""
     indexes = {
         "market": "price, dateandtime, customerid",
         "register": "cashregisterid, customerid, price",
         "product": "productid, customerid, price",
     }
-    return Table(
-        name=PURCHASES,
-        rows=warehouses * ROWS,
-        columns=_columns(("transactionid", Bigint(), Serial(start=1)), *PURCHASE),
-        primary_key=["transactionid"],
+    return _table(
+        PURCHASES,
+        warehouses * ROWS,
+        "transactionid",
+        ("transactionid", Bigint(), Serial(start=1)),
+        *PURCHASE,
         after=[
             f"CREATE INDEX {PURCHASES}_{name} ON {PURCHASES} ({columns}){{index_options}}"
             for name, columns in indexes.items()

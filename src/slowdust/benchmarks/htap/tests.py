@@ -1,4 +1,9 @@
-"""The tests of the mixed load: each side alone, each beside the other, and points of a frontier."""
+"""The tests of the mixed load, and the analytic queries: CH-benCHmark's, over TPC-C's tables.
+
+A test is one side alone, one beside the other, or a point of a frontier. The queries are TPC-H's,
+asked of the tables of TPC-C and of three of TPC-H (suppliers, nations, regions). Constants suit the
+values that `tables.py` draws. The text is the same for each DBMS.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +11,65 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from slowdust.benchmarks.htap.queries import QUERIES
 from slowdust.benchmarks.model import Beside, Group, Phase, Test
 from slowdust.units import Second
+
+SUPPLIERS = 1_000
+_SINCE = "'2015-03-01 00:00:00'"
+_UNTIL = "'2015-09-01 00:00:00'"
+_LINES_OF_ORDERS = "ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id"
+_ORDERS_OF_CUSTOMERS = "o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id"
+_COUNTRIES = "('1', '2', '3', '4', '5', '6', '7')"
+
+QUERIES: dict[str, str] = {
+    "q1": "SELECT ol_number, SUM(ol_quantity), SUM(ol_amount), AVG(ol_quantity), AVG(ol_amount),"
+    f" COUNT(*) FROM order_line WHERE ol_delivery_d > {_SINCE}"
+    " GROUP BY ol_number ORDER BY ol_number",
+    "q3": "SELECT ol_o_id, ol_w_id, ol_d_id, SUM(ol_amount) AS revenue, o_entry_d"
+    " FROM customer, new_order, orders, order_line"
+    f" WHERE c_state LIKE 'A%' AND {_ORDERS_OF_CUSTOMERS}"
+    " AND no_w_id = o_w_id AND no_d_id = o_d_id AND no_o_id = o_id"
+    f" AND {_LINES_OF_ORDERS} AND o_entry_d > {_SINCE}"
+    " GROUP BY ol_o_id, ol_w_id, ol_d_id, o_entry_d ORDER BY revenue DESC, o_entry_d",
+    "q4": "SELECT o_ol_cnt, COUNT(*) FROM orders"
+    f" WHERE o_entry_d >= {_SINCE} AND o_entry_d < {_UNTIL} AND EXISTS"
+    f" (SELECT * FROM order_line WHERE {_LINES_OF_ORDERS} AND ol_delivery_d >= o_entry_d)"
+    " GROUP BY o_ol_cnt ORDER BY o_ol_cnt",
+    "q5": "SELECT n_name, SUM(ol_amount) AS revenue"
+    " FROM customer, orders, order_line, stock, supplier, nation, region"
+    f" WHERE {_ORDERS_OF_CUSTOMERS} AND {_LINES_OF_ORDERS}"
+    " AND s_w_id = ol_w_id AND s_i_id = ol_i_id"
+    f" AND MOD(s_w_id * s_i_id, {SUPPLIERS}) = su_suppkey"
+    " AND ASCII(SUBSTR(c_state, 1, 1)) = su_nationkey AND su_nationkey = n_nationkey"
+    " AND n_regionkey = r_regionkey AND r_name = 'EUROPE'"
+    f" AND o_entry_d >= {_SINCE} GROUP BY n_name ORDER BY revenue DESC",
+    "q6": "SELECT SUM(ol_amount) AS revenue FROM order_line"
+    f" WHERE ol_delivery_d >= {_SINCE} AND ol_delivery_d < {_UNTIL}"
+    " AND ol_quantity BETWEEN 2 AND 8",
+    "q12": "SELECT o_ol_cnt,"
+    " SUM(CASE WHEN o_carrier_id = 1 OR o_carrier_id = 2 THEN 1 ELSE 0 END),"
+    " SUM(CASE WHEN o_carrier_id <> 1 AND o_carrier_id <> 2 THEN 1 ELSE 0 END)"
+    f" FROM orders, order_line WHERE {_LINES_OF_ORDERS} AND o_entry_d <= ol_delivery_d"
+    f" AND ol_delivery_d < {_UNTIL} GROUP BY o_ol_cnt ORDER BY o_ol_cnt",
+    "q14": "SELECT 100.00 * SUM(CASE WHEN i_data LIKE 'a%' THEN ol_amount ELSE 0 END)"
+    " / (1 + SUM(ol_amount)) FROM order_line, item WHERE ol_i_id = i_id"
+    f" AND ol_delivery_d >= {_SINCE} AND ol_delivery_d < {_UNTIL}",
+    "q18": "SELECT c_last, c_id, o_id, o_entry_d, o_ol_cnt, SUM(ol_amount) AS total"
+    f" FROM customer, orders, order_line WHERE {_ORDERS_OF_CUSTOMERS} AND {_LINES_OF_ORDERS}"
+    " GROUP BY o_id, o_w_id, o_d_id, c_id, c_last, o_entry_d, o_ol_cnt"
+    " HAVING SUM(ol_amount) > 90000 ORDER BY total DESC, o_entry_d",
+    "q19": "SELECT SUM(ol_amount) AS revenue FROM order_line, item WHERE ol_i_id = i_id AND ("
+    "(i_data LIKE '%a' AND ol_quantity BETWEEN 4 AND 9 AND i_price BETWEEN 1 AND 40)"
+    " OR (i_data LIKE '%b' AND ol_quantity BETWEEN 4 AND 9 AND i_price BETWEEN 1 AND 60)"
+    " OR (i_data LIKE '%c' AND ol_quantity BETWEEN 4 AND 9 AND i_price BETWEEN 1 AND 80))",
+    "q22": "SELECT SUBSTR(c_state, 1, 1) AS country, COUNT(*), SUM(c_balance) FROM customer"
+    f" WHERE SUBSTR(c_phone, 1, 1) IN {_COUNTRIES} AND c_balance > (SELECT AVG(c_balance)"
+    f" FROM customer WHERE c_balance > 0 AND SUBSTR(c_phone, 1, 1) IN {_COUNTRIES})"
+    f" AND NOT EXISTS (SELECT * FROM orders WHERE {_ORDERS_OF_CUSTOMERS})"
+    " GROUP BY SUBSTR(c_state, 1, 1) ORDER BY SUBSTR(c_state, 1, 1)",
+}
+"""Name -> statement. None of CH-benCHmark's others."""
+
 
 NAME = "htap"
 TRANSACTIONS = "transactions"
@@ -28,7 +89,6 @@ class HtapTest(Test):
     """A test, the driver's name of which is that of its side."""
 
     side: str
-    """The work that its rate counts."""
     clients: int | None = None
     """Number of clients that its name says; None: as many as the experiment wants."""
     beside: Beside | None = None
@@ -41,12 +101,10 @@ class HtapTest(Test):
 
     @property
     def driver_test(self) -> str:
-        """The work's name in the driver."""
         return self.side
 
     @property
     def tidied(self) -> bool:
-        """Whether it changes the data: the queries of the next test read them, too."""
         return self.changes_data
 
 

@@ -3,47 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from slowdust.benchmarks.described import (
     Bigint,
     Call,
     Char,
     Cycle,
+    Described,
     Distinct,
     Draw,
     Int,
     Letters,
     Own,
+    ReadsFreshness,
     Same,
     Serial,
     Span,
+    Table,
+    Tables,
+    TestOnDbms,
     Timestamp,
     Transaction,
     Type,
     Uniform,
     Value,
-)
-from slowdust.benchmarks.htap.sizes import (
-    CUSTOMERS,
-    DISTRICTS,
-    ITEMS,
-    LINES,
-    NEW_ORDERS,
-    ORDERS,
-    ROWS,
+    WritesFreshness,
 )
 from slowdust.benchmarks.htap.tables import (
     AMOUNT,
     BALANCE,
     CARRIER,
+    CUSTOMERS,
+    DISTRICTS,
     FRESHNESS,
+    ITEMS,
+    LINES,
     MONEY,
+    NEW_ORDERS,
+    ORDERS,
     PURCHASE,
     PURCHASES,
     QUANTITY,
+    ROWS,
     SBTEST,
     YEAR,
+    freshness_table,
+    purchases_table,
+    sbtest_table,
+    tables_of,
 )
+from slowdust.benchmarks.htap.tests import ANY_QUERY, HOLD, QUERIES, QUERY_SET, REPORT, TRANSACTIONS
+from slowdust.sql import Dbms
+from slowdust.wording import counted
 
 BEGIN, COMMIT = Call(sql="BEGIN"), Call(sql="COMMIT")
 _INT, _BIGINT = Int(), Bigint()
@@ -54,16 +66,19 @@ _ROWS_PER_COMMIT = 10
 _KEY_AND_BOUNDS = (0, 1, 0, 1, 0, 1)
 """The values of the key of a table of orders, and those of `_between`: each time the district's."""
 _MOST_PAID = 5_000
-"""The largest payment."""
 _IN_DISTRICT = "FROM district WHERE d_w_id = ? AND d_id = ?"
 
 
-def _values(*draws: tuple[Type, Draw]) -> list[Value]:
-    return [Value(type=kind, draw=draw) for kind, draw in draws]
+_Drawn = tuple[Type, Draw]
 
 
-def _again(*places: int, kind: Type = _INT) -> list[Value]:
-    return [Value(type=kind, draw=Same(place=place)) for place in places]
+def _call(sql: str, *values: _Drawn, rows: int | None = None, repeat: int = 1) -> Call:
+    drawn = [Value(type=kind, draw=draw) for kind, draw in values]
+    return Call(sql=sql, values=drawn, rows=rows, repeat=repeat)
+
+
+def _again(*places: int, kind: Type = _INT) -> list[_Drawn]:
+    return [(kind, Same(place=place)) for place in places]
 
 
 def _marks(count: int) -> str:
@@ -72,17 +87,17 @@ def _marks(count: int) -> str:
 
 def _committed(name: str, calls: Sequence[Call], clients: int, weight: float = 1.0) -> Transaction:
     """Return a transaction that leaves its index in the row of its client, for freshness."""
-    seen = Call(
-        sql=f"UPDATE {FRESHNESS} SET operation = ? WHERE client = ?",
-        values=_values((_BIGINT, Serial(start=0)), (_INT, Cycle(start=0, each=1, count=clients))),
+    seen = _call(
+        f"UPDATE {FRESHNESS} SET operation = ? WHERE client = ?",
+        (_BIGINT, Serial(start=0)),
+        (_INT, Cycle(start=0, each=1, count=clients)),
         rows=1,
     )
     return Transaction(name=name, calls=[BEGIN, *calls, seen, COMMIT], weight=weight)
 
 
-def _district(warehouses: int) -> list[Value]:
-    """Return the draws of a warehouse and one of its districts, which begin each transaction."""
-    return _values((_INT, Uniform(low=1, high=warehouses)), (_INT, Uniform(low=1, high=DISTRICTS)))
+def _district(warehouses: int) -> list[_Drawn]:
+    return [(_INT, Uniform(low=1, high=warehouses)), (_INT, Uniform(low=1, high=DISTRICTS))]
 
 
 def _new_order(warehouses: int, count: int) -> list[Call]:
@@ -90,61 +105,55 @@ def _new_order(warehouses: int, count: int) -> list[Call]:
     district = _again(0, 1)
     items = list(range(7, 7 + count))
     lines = [
-        Call(
-            sql="INSERT INTO order_line SELECT d_w_id, d_id, d_next_o_id - 1, "
+        _call(
+            "INSERT INTO order_line SELECT d_w_id, d_id, d_next_o_id - 1, "
             f"{number}, ?, ?, ?, ?, ? {_IN_DISTRICT}",
-            values=[
-                *_again(items[number - 1]),
-                *_values(
-                    (Timestamp(), YEAR),
-                    (_INT, QUANTITY),
-                    (MONEY, AMOUNT),
-                    (Char(length=24), Letters(shortest=24, longest=24)),
-                ),
-                *district,
-            ],
+            *_again(items[number - 1]),
+            (Timestamp(), YEAR),
+            (_INT, QUANTITY),
+            (MONEY, AMOUNT),
+            (Char(length=24), Letters(shortest=24, longest=24)),
+            *district,
             rows=1,
         )
         for number in range(1, count + 1)
     ]
     return [
-        Call(
-            sql="UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = ? AND d_id = ?",
-            values=_district(warehouses),
+        _call(
+            "UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = ? AND d_id = ?",
+            *_district(warehouses),
             rows=1,
         ),
-        Call(
-            sql="INSERT INTO orders SELECT d_w_id, d_id, d_next_o_id - 1, ?, ?, ?, "
+        _call(
+            "INSERT INTO orders SELECT d_w_id, d_id, d_next_o_id - 1, ?, ?, ?, "
             f"{count} {_IN_DISTRICT}",
-            values=[
-                *_values(
-                    (_INT, Uniform(low=1, high=CUSTOMERS)), (Timestamp(), YEAR), (_INT, CARRIER)
-                ),
-                *district,
-            ],
+            (_INT, Uniform(low=1, high=CUSTOMERS)),
+            (Timestamp(), YEAR),
+            (_INT, CARRIER),
+            *district,
             rows=1,
         ),
-        Call(
-            sql=f"SELECT i_id, i_name, i_price FROM item WHERE i_id IN ({_marks(count)})",
-            values=_values((_INT, Distinct(low=1, high=ITEMS, count=count))),
+        _call(
+            f"SELECT i_id, i_name, i_price FROM item WHERE i_id IN ({_marks(count)})",
+            (_INT, Distinct(low=1, high=ITEMS, count=count)),
             rows=count,
         ),
-        Call(
-            sql="SELECT c_last, c_credit, c_discount, w_tax FROM customer, warehouse"
+        _call(
+            "SELECT c_last, c_credit, c_discount, w_tax FROM customer, warehouse"
             " WHERE c_w_id = ? AND c_d_id = ? AND c_id = ? AND w_id = c_w_id",
-            values=_again(0, 1, 2),
+            *_again(0, 1, 2),
             rows=1,
         ),
-        Call(
-            sql=f"INSERT INTO new_order SELECT d_w_id, d_id, d_next_o_id - 1 {_IN_DISTRICT}",
-            values=district,
+        _call(
+            f"INSERT INTO new_order SELECT d_w_id, d_id, d_next_o_id - 1 {_IN_DISTRICT}",
+            *district,
             rows=1,
         ),
-        Call(
-            sql="UPDATE stock SET s_ytd = s_ytd + 5, s_order_cnt = s_order_cnt + 1, s_quantity ="
+        _call(
+            "UPDATE stock SET s_ytd = s_ytd + 5, s_order_cnt = s_order_cnt + 1, s_quantity ="
             " CASE WHEN s_quantity >= 15 THEN s_quantity - 5 ELSE s_quantity + 86 END"
             f" WHERE s_w_id = ? AND s_i_id IN ({_marks(count)})",
-            values=_again(0, *items),
+            *_again(0, *items),
             rows=count,
         ),
         *lines,
@@ -152,59 +161,52 @@ def _new_order(warehouses: int, count: int) -> list[Call]:
 
 
 def _payment(warehouses: int) -> list[Call]:
-    """Return the statements of a customer's payment."""
     return [
-        Call(
-            sql="SELECT d_name, w_name FROM district, warehouse"
+        _call(
+            "SELECT d_name, w_name FROM district, warehouse"
             " WHERE d_w_id = ? AND d_id = ? AND w_id = d_w_id",
-            values=_district(warehouses),
+            *_district(warehouses),
             rows=1,
         ),
-        Call(
-            sql="UPDATE warehouse SET w_ytd = w_ytd + ? WHERE w_id = ?",
-            values=[
-                *_values((MONEY, Uniform(low=100, high=100 * _MOST_PAID, scale=2))),
-                *_again(0),
-            ],
+        _call(
+            "UPDATE warehouse SET w_ytd = w_ytd + ? WHERE w_id = ?",
+            (MONEY, Uniform(low=100, high=100 * _MOST_PAID, scale=2)),
+            *_again(0),
             rows=1,
         ),
-        Call(
-            sql="UPDATE district SET d_ytd = d_ytd + ? WHERE d_w_id = ? AND d_id = ?",
-            values=[*_again(2, kind=MONEY), *_again(0, 1)],
+        _call(
+            "UPDATE district SET d_ytd = d_ytd + ? WHERE d_w_id = ? AND d_id = ?",
+            *_again(2, kind=MONEY),
+            *_again(0, 1),
             rows=1,
         ),
-        Call(
-            sql="UPDATE customer SET"
+        _call(
+            "UPDATE customer SET"
             f" c_balance = MOD(c_balance + {BALANCE + _MOST_PAID} - ?, {2 * BALANCE}) - {BALANCE},"
             " c_ytd_payment = c_ytd_payment + ?, c_payment_cnt = c_payment_cnt + 1"
             " WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?",
-            values=[
-                *_again(2, 2, kind=MONEY),
-                *_again(0, 1),
-                *_values((_INT, Uniform(low=1, high=CUSTOMERS))),
-            ],
+            *_again(2, 2, kind=MONEY),
+            *_again(0, 1),
+            (_INT, Uniform(low=1, high=CUSTOMERS)),
             rows=1,
         ),
-        Call(
-            sql="DELETE FROM history WHERE h_c_w_id = ? AND h_c_d_id = ? AND h_c_id = ?",
-            values=_again(0, 1, 11),
+        _call(
+            "DELETE FROM history WHERE h_c_w_id = ? AND h_c_d_id = ? AND h_c_id = ?",
+            *_again(0, 1, 11),
             rows=1,
         ),
-        Call(
-            sql=f"INSERT INTO history VALUES ({_marks(6)})",
-            values=[
-                *_again(0, 1, 11),
-                *_values((Timestamp(), YEAR)),
-                *_again(2, kind=MONEY),
-                *_values((Char(length=24), Letters(shortest=12, longest=24))),
-            ],
+        _call(
+            f"INSERT INTO history VALUES ({_marks(6)})",
+            *_again(0, 1, 11),
+            (Timestamp(), YEAR),
+            *_again(2, kind=MONEY),
+            (Char(length=24), Letters(shortest=12, longest=24)),
             rows=1,
         ),
     ]
 
 
 def _delivery(warehouses: int) -> list[Call]:
-    """Return the statements that deliver the oldest orders of a district, all but the last ones."""
     first, end = "d_delivered_o_id", "d_undelivered_o_id"
     delivered, orders = _between(first, end), "o_w_id = ? AND o_d_id = ? AND o_id"
     total = (
@@ -215,31 +217,34 @@ def _delivery(warehouses: int) -> list[Call]:
     places = _again(*_KEY_AND_BOUNDS)
     return [
         _move_on(first, end, NEW_ORDERS, warehouses),
-        Call(
-            sql=f"DELETE FROM new_order WHERE no_w_id = ? AND no_d_id = ? AND no_o_id {delivered}",
-            values=places,
+        _call(
+            f"DELETE FROM new_order WHERE no_w_id = ? AND no_d_id = ? AND no_o_id {delivered}",
+            *places,
         ),
-        Call(
-            sql=f"UPDATE orders SET o_carrier_id = ? WHERE {orders} {delivered}",
-            values=[*_values((_INT, CARRIER)), *places],
+        _call(
+            f"UPDATE orders SET o_carrier_id = ? WHERE {orders} {delivered}",
+            (_INT, CARRIER),
+            *places,
         ),
-        Call(
-            sql="UPDATE order_line SET ol_delivery_d = ?"
+        _call(
+            "UPDATE order_line SET ol_delivery_d = ?"
             f" WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id {delivered}",
-            values=[*_values((Timestamp(), YEAR)), *places],
+            (Timestamp(), YEAR),
+            *places,
         ),
-        Call(
-            sql="UPDATE customer SET"
+        _call(
+            "UPDATE customer SET"
             f" c_balance = MOD(c_balance + {BALANCE} + {total}, {2 * BALANCE}) - {BALANCE}"
             " WHERE c_w_id = ? AND c_d_id = ?"
             f" AND c_id IN (SELECT o_c_id FROM orders WHERE {orders} {delivered})",
-            values=[*places, *_again(0, 1), *places],
+            *places,
+            *_again(0, 1),
+            *places,
         ),
     ]
 
 
 def _removal(warehouses: int) -> list[Call]:
-    """Return the statements that remove the oldest orders of a district, so that the size stays."""
     first, end = "d_removed_o_id", "d_first_o_id"
     keys = {
         "order_line": "ol_w_id = ? AND ol_d_id = ? AND ol_o_id",
@@ -248,9 +253,8 @@ def _removal(warehouses: int) -> list[Call]:
     return [
         _move_on(first, end, ORDERS, warehouses),
         *(
-            Call(
-                sql=f"DELETE FROM {table} WHERE {key} {_between(first, end)}",
-                values=_again(*_KEY_AND_BOUNDS),
+            _call(
+                f"DELETE FROM {table} WHERE {key} {_between(first, end)}", *_again(*_KEY_AND_BOUNDS)
             )
             for table, key in keys.items()
         ),
@@ -262,10 +266,10 @@ def _move_on(first: str, end: str, left: int, warehouses: int) -> Call:
 
     They are none where no order was made since the last time, and more than one where several were.
     """
-    return Call(
-        sql=f"UPDATE district SET {first} = {end}, {end} = d_next_o_id - {left}"
+    return _call(
+        f"UPDATE district SET {first} = {end}, {end} = d_next_o_id - {left}"
         " WHERE d_w_id = ? AND d_id = ?",
-        values=_district(warehouses),
+        *_district(warehouses),
         rows=1,
     )
 
@@ -290,26 +294,25 @@ def _tpcc(warehouses: int, clients: int) -> list[Transaction]:
 def _read_write(warehouses: int, clients: int) -> list[Transaction]:
     rows = warehouses * ROWS
     key = (_INT, Uniform(low=1, high=rows))
-    span = _values((_INT, Span(low=1, high=rows, count=_RANGE)))
+    span = (_INT, Span(low=1, high=rows, count=_RANGE))
     text = (Char(length=120), Letters(shortest=120, longest=120, alphabet="digits"))
     pad = (Char(length=60), Letters(shortest=60, longest=60, alphabet="digits"))
     between = f"FROM {SBTEST} WHERE id BETWEEN ? AND ?"
     calls = [
-        Call(sql=f"SELECT c FROM {SBTEST} WHERE id = ?", values=_values(key), rows=1, repeat=10),
-        Call(sql=f"SELECT c {between}", values=span, rows=_RANGE),
-        Call(sql=f"SELECT SUM(k) {between}", values=span, rows=1),
-        Call(sql=f"SELECT c {between} ORDER BY c", values=span, rows=_RANGE),
-        Call(sql=f"SELECT DISTINCT c {between} ORDER BY c", values=span),
-        Call(sql=f"UPDATE {SBTEST} SET k = k + 1 WHERE id = ?", values=_values(key), rows=1),
-        Call(sql=f"UPDATE {SBTEST} SET c = ? WHERE id = ?", values=_values(text, key), rows=1),
-        Call(
-            sql=f"DELETE FROM {SBTEST} WHERE id = ?",
-            values=_values((_INT, Own(low=1, high=rows))),
-            rows=1,
-        ),
-        Call(
-            sql=f"INSERT INTO {SBTEST} (id, k, c, pad) VALUES (?, ?, ?, ?)",
-            values=[*_again(21), *_values(key, text, pad)],
+        _call(f"SELECT c FROM {SBTEST} WHERE id = ?", key, rows=1, repeat=10),
+        _call(f"SELECT c {between}", span, rows=_RANGE),
+        _call(f"SELECT SUM(k) {between}", span, rows=1),
+        _call(f"SELECT c {between} ORDER BY c", span, rows=_RANGE),
+        _call(f"SELECT DISTINCT c {between} ORDER BY c", span),
+        _call(f"UPDATE {SBTEST} SET k = k + 1 WHERE id = ?", key, rows=1),
+        _call(f"UPDATE {SBTEST} SET c = ? WHERE id = ?", text, key, rows=1),
+        _call(f"DELETE FROM {SBTEST} WHERE id = ?", (_INT, Own(low=1, high=rows)), rows=1),
+        _call(
+            f"INSERT INTO {SBTEST} (id, k, c, pad) VALUES (?, ?, ?, ?)",
+            *_again(21),
+            key,
+            text,
+            pad,
             rows=1,
         ),
     ]
@@ -321,7 +324,7 @@ def _insert(warehouses: int, clients: int) -> list[Transaction]:
     each = _ROWS_PER_COMMIT
     last = warehouses * ROWS
     rows = [
-        Value(type=kind, draw=draw)
+        (kind, draw)
         for number in range(1, each + 1)
         for kind, draw in (
             (_BIGINT, Serial(start=last + number, step=each)),
@@ -330,14 +333,11 @@ def _insert(warehouses: int, clients: int) -> list[Transaction]:
     ]
     row = f"({_marks(1 + len(PURCHASE))})"
     calls = [
-        Call(
-            sql=f"INSERT INTO {PURCHASES} VALUES {', '.join([row] * each)}", values=rows, rows=each
-        ),
-        Call(
-            sql=f"DELETE FROM {PURCHASES} WHERE transactionid BETWEEN ? AND ?",
-            values=_values(
-                (_BIGINT, Serial(start=1, step=each)), (_BIGINT, Serial(start=each, step=each))
-            ),
+        _call(f"INSERT INTO {PURCHASES} VALUES {', '.join([row] * each)}", *rows, rows=each),
+        _call(
+            f"DELETE FROM {PURCHASES} WHERE transactionid BETWEEN ? AND ?",
+            (_BIGINT, Serial(start=1, step=each)),
+            (_BIGINT, Serial(start=each, step=each)),
             rows=each,
         ),
     ]
@@ -350,3 +350,82 @@ KINDS: dict[str, Callable[[int, int], list[Transaction]]] = {
     "insert": _insert,
 }
 """Kind -> function of the numbers of warehouses and of clients."""
+
+
+_OWN_TABLES: dict[str, Callable[[int], Table]] = {
+    "read-write": sbtest_table,
+    "insert": purchases_table,
+}
+
+
+@dataclass(frozen=True)
+class HtapData(Described):
+    """The mixed load over so many warehouses, with one kind of transactions."""
+
+    warehouses: int
+    kind: str
+
+    @property
+    def names(self) -> list[str]:
+        return [table.name for table in self._tables]
+
+    @property
+    def rows(self) -> int:
+        return sum(table.rows for table in self._tables)
+
+    @property
+    def phrase(self) -> str:
+        """What is loaded: '2 warehouses, 60,000 order lines', and the table of other kinds."""
+        rows = {table.name: table.rows for table in self._tables}
+        parts = [counted(self.warehouses, "warehouse"), f"{rows['order_line']:,} order lines"]
+        if own := _OWN_TABLES.get(self.kind):
+            table = own(self.warehouses)
+            parts.append(f"{counted(table.rows, 'row')} of {table.name}")
+        return ", ".join(parts)
+
+    @property
+    def _tables(self) -> list[Table]:
+        own = _OWN_TABLES.get(self.kind)
+        return [
+            *tables_of(self.warehouses),
+            *([own(self.warehouses)] if own else []),
+            freshness_table(),
+        ]
+
+    def tables(self, dbms: Dbms) -> Tables:
+        return Tables(tables=self._tables)
+
+    def test(self, name: str, dbms: Dbms, clients: int) -> TestOnDbms:
+        """Return transactions, all queries, all in one snapshot, any query, one query, or a hold.
+
+        `dbms` is one that the benchmark suits.
+        """
+        assert dbms.sql is not None
+        assert dbms.sql.snapshot is not None
+        if name == TRANSACTIONS:
+            transactions = KINDS[self.kind](self.warehouses, clients)
+            return TestOnDbms(transactions=transactions, freshness=WritesFreshness())
+        session = [dbms.sql.snapshot]
+        if name == HOLD:
+            read = Call(sql="SELECT COUNT(*) FROM warehouse", rows=1)
+            held = Transaction(name=HOLD, calls=[COMMIT, BEGIN, read])
+            return TestOnDbms(session=session, transactions=[held])
+        return TestOnDbms(
+            session=session,
+            transactions=[
+                Transaction(name=name, calls=calls) for name, calls in _reads(name).items()
+            ],
+            freshness=ReadsFreshness(statement=f"SELECT client, operation FROM {FRESHNESS}"),
+        )
+
+
+def _reads(name: str) -> dict[str, list[Call]]:
+    """Return the operations of a test that reads; the last transaction of each is left open."""
+    queries = {query: Call(sql=sql) for query, sql in QUERIES.items()}
+    if name == REPORT:
+        return {name: [BEGIN, *queries.values()]}
+    if name == QUERY_SET:
+        first, *others = queries.values()
+        following = [call for query in others for call in (COMMIT, BEGIN, query)]
+        return {name: [BEGIN, first, *following]}
+    return {query: [BEGIN, call] for query, call in queries.items() if name in {query, ANY_QUERY}}

@@ -8,9 +8,16 @@ from dataclasses import dataclass, field, replace
 
 from slowdust.benchmarks.model import Benchmark, Candidate, Test
 from slowdust.benchmarks.options import Table
-from slowdust.benchmarks.vector.hdf5 import read_header
-from slowdust.benchmarks.vector.options import OPTIONS, VectorTable
-from slowdust.benchmarks.vector.searches import NAME, VectorTest, suites_of, test_called, tests_of
+from slowdust.benchmarks.vector.data import read_header
+from slowdust.benchmarks.vector.options import (
+    NAME,
+    OPTIONS,
+    VectorTable,
+    VectorTest,
+    suites_of,
+    test_called,
+    tests_of,
+)
 from slowdust.benchmarks.vector.tables import VectorData
 from slowdust.errors import UsageError
 from slowdust.places import named_path
@@ -47,7 +54,6 @@ class VectorBenchmark(Benchmark):
         )
 
     def test(self, name: str) -> Test | None:
-        """Return the test of that name, also with an unusual effort; None where there is none."""
         return test_called(name)
 
     def usual_rows(self, table: object) -> int:
@@ -58,7 +64,6 @@ class VectorBenchmark(Benchmark):
         return _USUAL_ROWS
 
     def refusal(self, server: Candidate) -> str | None:
-        """Refuse servers without vector indexes, or without one for the metric."""
         sql = server.dbms.sql
         if sql is None or sql.vectors is None:
             return f"{server.dbms.name} has no vector indexes"
@@ -66,7 +71,6 @@ class VectorBenchmark(Benchmark):
         return sql.vectors.refusal(server.version, server.root, server.engine, metric)
 
     def loaded(self, rows: int) -> str:
-        """Return the number of the vectors, and their dimensions."""
         header = self.settings.header
         dimensions = header.dimensions if header else self.settings.of_shape.dimensions
         return f"{counted(rows, 'vector')} of {counted(dimensions, 'dimension')}"

@@ -1,18 +1,32 @@
-"""The table `[vector]` of an experiment file, and the options of `compare` that set its keys."""
+"""The table `[vector]` of an experiment file, its options, and the tests that it asks for."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from slowdust.benchmarks.model import FEWEST_ROWS, Group, Phase, Test
 from slowdust.benchmarks.options import AsCount, Option, OwnKeyError, Table
-from slowdust.benchmarks.vector.hdf5 import Header, check_values, read_header
-from slowdust.benchmarks.vector.metric import METRICS, Metric
-from slowdust.benchmarks.vector.shapes import MOST_DIMENSIONS, PUBLIC, Shape, shape_called
+from slowdust.benchmarks.vector.data import (
+    LEAST_FILTERED_ROWS,
+    METRICS,
+    MOST_DIMENSIONS,
+    PUBLIC,
+    Header,
+    Metric,
+    Shape,
+    check_values,
+    read_header,
+    shape_called,
+)
 from slowdust.places import named_path
+from slowdust.sql import HNSW, IVFFLAT, Dbms
 
 MOST_EFFORT = 1000
 """The largest `hnsw.ef_search` that pgvector takes."""
@@ -26,7 +40,6 @@ class VectorTable(Table):
 
     shape: str = PUBLIC[0]
     dataset: str | None = None
-    """The path of an HDF5 file of ann-benchmarks, in place of a shape."""
     dimensions: Annotated[int, Field(ge=2, le=MOST_DIMENSIONS), AsCount] | None = None
     metric: Literal["l2", "cosine", "ip"] | None = None
     k: Annotated[int, Field(ge=1, le=1000), AsCount] = 10
@@ -128,4 +141,110 @@ OPTIONS = (
     Option("--probes", "LIST", "lists that a search in IVFFlat reads.  [1,2,4,8,16]"),
     Option("--filters", "LIST", "percentages that filtered queries are limited to.  [10,1]"),
 )
-"""Options of `slowdust compare`."""
+
+
+NAME = "vector"
+EXACT = "exact"
+BUILD = "build-"
+"""Beginning of the names of tests that build an index."""
+_KNOB = {HNSW: "ef", IVFFLAT: "probes"}
+"""Kind of index -> what its effort is called in the names of tests."""
+_SEARCH = re.compile(
+    r"(?P<kind>hnsw|ivfflat)\.(?:ef|probes)(?P<effort>\d+)(?:\.filter(?P<percent>\d+))?"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorTest(Test):
+    """A test of the benchmark."""
+
+    kind: str | None = None
+    """The kind of index that it searches; None for exact scans and builds."""
+    percent: int | None = None
+    """The share of the rows that it is limited to; None for all."""
+    curve: str | None = None
+    effort: int | None = None
+    builds_index: str | None = None
+
+    @property
+    def most_clients(self) -> int | None:
+        return None if self.builds_index is None else 1
+
+    @property
+    def countable(self) -> bool:
+        return self.builds_index is None
+
+    def lack(self, dbms: Dbms, engine: str | None) -> str | None:
+        vectors = None if dbms.sql is None else dbms.sql.vectors
+        kind = self.builds_index or self.kind
+        return None if vectors is None or kind is None else vectors.cannot.get(kind)
+
+    @property
+    def table(self) -> str:
+        """The table that it reads: that with the index, or the one that has none."""
+        return "vectors" if self.kind is None else f"vectors_{self.kind}"
+
+
+def tests_of(table: VectorTable) -> tuple[VectorTest, ...]:
+    return (
+        *_searches(HNSW, table.efforts, table.filters),
+        *_searches(IVFFLAT, table.probes, table.filters),
+        exact_scan(),
+        build(HNSW),
+        build(IVFFLAT),
+    )
+
+
+def suites_of(table: VectorTable) -> dict[str, tuple[str, ...]]:
+    tests = tests_of(table)
+    plain = [test.name for test in tests if test.percent is None]
+    searches = [test.name for test in tests if test.kind == HNSW and test.percent is None]
+    return {
+        "default": tuple(plain),
+        "full": tuple(test.name for test in tests),
+        "quick": tuple(searches),
+    }
+
+
+def search(kind: str, effort: int, percent: int | None = None) -> VectorTest:
+    limited = "" if percent is None else f".filter{percent}"
+    return VectorTest(
+        NAME,
+        f"{kind}.{_KNOB[kind]}{effort}{limited}",
+        Group.NEAREST if percent is None else Group.FILTERED,
+        Phase.PRE,
+        curve=f"{kind}{limited}",
+        effort=effort,
+        kind=kind,
+        percent=percent,
+        least_rows=FEWEST_ROWS if percent is None else LEAST_FILTERED_ROWS,
+    )
+
+
+def exact_scan() -> VectorTest:
+    return VectorTest(NAME, EXACT, Group.NEAREST, Phase.PRE)
+
+
+def build(kind: str) -> VectorTest:
+    return VectorTest(
+        NAME,
+        f"{BUILD}{kind}",
+        Group.INDEX,
+        Phase.LAST,
+        builds_index=kind,
+    )
+
+
+def test_called(name: str) -> VectorTest | None:
+    if match := _SEARCH.fullmatch(name):
+        percent = match["percent"]
+        found = search(match["kind"], int(match["effort"]), int(percent) if percent else None)
+        return found if found.name == name else None
+    others = (exact_scan(), build(HNSW), build(IVFFLAT))
+    return next((test for test in others if test.name == name), None)
+
+
+def _searches(kind: str, efforts: list[int], filters: list[int]) -> Iterator[VectorTest]:
+    for percent in (None, *filters):
+        for effort in efforts:
+            yield search(kind, effort, percent)

@@ -25,16 +25,14 @@ from slowdust.benchmarks.described import (
     Vector,
     Vectors,
 )
-from slowdust.benchmarks.vector.data import BUCKETS, Dataset, generated, of_file
-from slowdust.benchmarks.vector.exact import Exact, recall
-from slowdust.benchmarks.vector.options import VectorTable
-from slowdust.benchmarks.vector.searches import VectorTest, test_called
+from slowdust.benchmarks.vector.data import BUCKETS, Dataset, Exact, generated, of_file, recall
+from slowdust.benchmarks.vector.options import VectorTable, VectorTest, test_called
 from slowdust.errors import UsageError
-from slowdust.sql import Dbms
-from slowdust.vector_indexes import (
+from slowdust.sql import (
     BUCKET,
     ID,
     VECTOR,
+    Dbms,
     Encoding,
     IndexOptions,
     VectorIndexes,
@@ -57,8 +55,7 @@ class VectorData(Answered):
     def dataset(self) -> Dataset:
         """The vectors and queries, which are made or found in the cache when they are needed.
 
-        Raises:
-            UsageError: the values of a file cannot be used.
+        Raises UsageError if the values of a file cannot be used.
         """
         settings = self._settings
         if settings.header is None:
@@ -77,7 +74,6 @@ class VectorData(Answered):
         return self._rows * len(self._kinds)
 
     def tables(self, dbms: Dbms) -> Tables:
-        """Return the tables with their indexes, as far as the DBMS has such."""
         dialect = _dialect(dbms)
         tables = [self._table(name, kind, dialect) for name, kind in self._kinds.items()]
         return Tables(tables=tables, before=list(dialect.before))
@@ -86,7 +82,13 @@ class VectorData(Answered):
         """Return a search, whose vectors come in turn, or the build of an index."""
         dialect, test = _dialect(dbms), _test(name)
         if test.builds_index is not None:
-            return self._build(test, dialect)
+            kind = str(test.builds_index)
+            statements = (
+                dialect.create(kind, test.table, self._options),
+                dialect.drop(kind, test.table),
+            )
+            calls = [Call(sql=statement, form="text") for statement in statements]
+            return TestOnDbms(transactions=[Transaction(name=test.name, calls=calls)])
         search = Call(
             sql=self._search(test, dialect, dialect.placeholder),
             values=[
@@ -102,7 +104,6 @@ class VectorData(Answered):
         )
 
     def questions(self, test: str, dbms: Dbms) -> Questions | None:
-        """Return every query of a search in an index."""
         search, dialect = _test(test), _dialect(dbms)
         if search.effort is None:
             return None
@@ -115,11 +116,9 @@ class VectorData(Answered):
         )
 
     def index_of(self, test: str) -> str | None:
-        """Return the kind of index that a test searches in; None for one that has none."""
         return _test(test).kind
 
     def index_bytes(self, kind: str, dbms: Dbms) -> str:
-        """Return the statement with the size of the index of a kind."""
         return _dialect(dbms).index_bytes(kind, f"vectors_{kind}")
 
     @property
@@ -153,15 +152,6 @@ class VectorData(Answered):
             primary_key=[ID],
             after=[dialect.create(str(kind), name, self._options)] if indexed else [],
         )
-
-    def _build(self, test: VectorTest, dialect: VectorIndexes) -> TestOnDbms:
-        kind = str(test.builds_index)
-        statements = (
-            dialect.create(kind, test.table, self._options),
-            dialect.drop(kind, test.table),
-        )
-        calls = [Call(sql=statement, form="text") for statement in statements]
-        return TestOnDbms(transactions=[Transaction(name=test.name, calls=calls)])
 
     def _search(self, test: VectorTest, dialect: VectorIndexes, vector: str) -> str:
         metric = self.dataset.metric.name

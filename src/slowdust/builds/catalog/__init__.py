@@ -26,16 +26,15 @@ from slowdust.wording import nearest
 Shape = TypeVar("Shape", bound=msgspec.Struct)
 
 
-@dataclass(frozen=True)
-class ServerBinary:
-    """The paths of a DBMS's server below a directory, and the arguments that print its version."""
+class ServerBinary(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The table `[server]`: where a server is in a directory, and how it prints its version."""
 
     paths: tuple[str, ...]
     """Glob patterns, relative to the directory."""
     version_arguments: tuple[str, ...]
-    version_pattern: re.Pattern[str]
+    version_pattern: str
     """The pattern of the output; its first group is the version."""
-    is_library: bool
+    is_library: bool = msgspec.field(default=False, name="library")
     """Whether it is a library, which a program of Slowdust loads: the DBMS has no server."""
 
 
@@ -66,7 +65,6 @@ class Entry:
     dbms: str
     version: str
     origins: tuple[Origin, ...]
-    """The sources of the version, in the order in which they are tried."""
     flags: str | None = None
     """The name of the set of flags with which it is compiled; None for those of the catalog."""
 
@@ -87,7 +85,6 @@ class Catalog:
     dbms: str
     server: ServerBinary
     entries: tuple[Entry, ...]
-    """The entries of all versions, oldest first."""
 
     def find(self, version: str) -> Entry:
         """Return the entry of a version; '17' stands for the newest 17.x.
@@ -148,7 +145,7 @@ def catalog_of(dbms: str) -> Catalog:
     if not own.exists():
         return _shipped(dbms)
     try:
-        return _shipped_with(dbms, read_user_text(own))
+        return _shipped(dbms, read_user_text(own))
     except (msgspec.DecodeError, UsageError) as error:
         raise UsageError(f"{own}: {error}") from error
 
@@ -168,23 +165,9 @@ def read_catalog(text: str, additions: str = "") -> Catalog:
     ]
     return Catalog(
         dbms=file.dbms,
-        server=ServerBinary(
-            paths=tuple(file.server.paths),
-            version_arguments=tuple(file.server.version_arguments),
-            version_pattern=re.compile(file.server.version_pattern),
-            is_library=file.server.library,
-        ),
+        server=file.server,
         entries=tuple(sorted(entries, key=lambda entry: version_order(entry.version))),
     )
-
-
-class _Server(msgspec.Struct, forbid_unknown_fields=True):
-    """The table `[server]`."""
-
-    paths: list[str]
-    version_arguments: list[str]
-    version_pattern: str
-    library: bool = False
 
 
 class _Additions(msgspec.Struct, forbid_unknown_fields=True):
@@ -198,21 +181,13 @@ class _File(_Additions, forbid_unknown_fields=True, kw_only=True):
     """The content of `DBMS.toml`."""
 
     dbms: str
-    server: _Server
+    server: ServerBinary
 
 
 @cache
-def _shipped(dbms: str) -> Catalog:
-    return read_catalog(_text(dbms))
-
-
-@cache
-def _shipped_with(dbms: str, additions: str) -> Catalog:
-    return read_catalog(_text(dbms), additions)
-
-
-def _text(dbms: str) -> str:
-    return resources.files(__package__).joinpath(f"{dbms}.toml").read_text(encoding="utf-8")
+def _shipped(dbms: str, additions: str = "") -> Catalog:
+    file = resources.files(__package__).joinpath(f"{dbms}.toml")
+    return read_catalog(file.read_text(encoding="utf-8"), additions)
 
 
 def _origins(

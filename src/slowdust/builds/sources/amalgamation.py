@@ -13,10 +13,9 @@ from pathlib import Path
 import msgspec
 
 from slowdust.builds.catalog import Origin, catalog_of, known_dbms
-from slowdust.builds.compiling.flags import DEFAULT_FLAGS, FLAG_SETS, FlagSet
-from slowdust.builds.compiling.recipe import check_programs
 from slowdust.builds.fingerprint import sha256_of
 from slowdust.builds.model import Progress, Unpacked
+from slowdust.builds.recipe import DEFAULT_FLAGS, FLAG_SETS, FlagSet, check_programs
 from slowdust.builds.sources.client import SourceUnavailable, one_line, run_client
 from slowdust.errors import UsageError
 from slowdust.store.manifest import Compiled
@@ -43,14 +42,12 @@ class Options(msgspec.Struct, forbid_unknown_fields=True):
 
     crate: str
     file: str
-    """The amalgamation, below the crate's folder."""
     flags: list[str]
     flag_set: str | None = None
     """The name of the set that `flags` were varied by, if they were."""
 
 
 def is_compiled(dbms: str) -> bool:
-    """Return whether the catalog's versions of a DBMS are compiled here, of an amalgamation."""
     entries = catalog_of(dbms).entries if dbms in known_dbms() else ()
     return any(origin.kind == KIND for entry in entries for origin in entry.origins)
 
@@ -86,7 +83,6 @@ def with_flags(origin: Origin, flags: FlagSet) -> Origin:
 
 
 def describe(origin: Origin) -> str:
-    """Describe an origin: 'crate libsqlite3-sys@0.35.0'."""
     return f"crate {origin.options_as(Options).crate}@{origin.version}"
 
 
@@ -120,7 +116,6 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
 
 
 def _fetched(origin: Origin, folder: Path, progress: Progress) -> Path:
-    """Let cargo put a crate below a folder; return the path of the amalgamation."""
     progress(f"fetching {describe(origin)}")
     options, version = origin.options_as(Options), origin.version
     package = folder / "package"

@@ -48,11 +48,9 @@ class Options(msgspec.Struct, forbid_unknown_fields=True):
     mirror: str | None = None
     """The environment variable that names another base."""
     sha256: str | None = None
-    """The hash in hexadecimal."""
     checksums: str | None = None
     """The name, as in `path`, of a file beside the archive with lines 'SHA256  NAME'."""
     libraries: list[str] = []
-    """Folders of shared libraries, relative to the folder of the binaries."""
 
 
 class NoDowngrade(urllib.request.HTTPRedirectHandler):
@@ -100,12 +98,10 @@ def with_checksum(origin: Origin, sha256: str) -> Origin:
 
 
 def describe(origin: Origin) -> str:
-    """Describe an origin: 'archive URL'."""
     return f"{KIND} {shown(_location(origin))}"
 
 
 def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
-    """Fetch, verify and unpack an archive below an empty folder."""
     options = origin.options_as(Options)
     location = _location(origin)
     expected = _expected(origin, location)
@@ -218,8 +214,7 @@ def _single_folder(unpacked: Path) -> Path:
 def _check_no_user(location: str) -> None:
     """Refuse the address of an archive with a user, which would be neither sent nor kept secret.
 
-    Raises:
-        UsageError: it has one, or is not an address.
+    Raises UsageError if it has one, or is not an address.
     """
     try:
         user = parse_address(location).user

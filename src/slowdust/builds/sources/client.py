@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePath
 
 from slowdust.accounts import ends_with_this_process
 from slowdust.addresses import without_secrets
 from slowdust.errors import SlowdustError
+from slowdust.unpacking import Tree, UnsafeArchive
 from slowdust.wording import cut
 
 FETCH_TIMEOUT_S = 1800.0
 _MESSAGE_CHARACTERS = 300
+Complaint = Callable[[str, str], str | None]
+"""A function of a client's standard output and standard error: its error; None where it has none.
+"""
 
 
 class SourceUnavailable(SlowdustError):  # noqa: N818 - a state of the world, not a fault
@@ -30,13 +37,12 @@ class SourceUnavailable(SlowdustError):  # noqa: N818 - a state of the world, no
 def run_client(
     command: Sequence[str],
     folder: Path,
-    complaint: Callable[[str, str], str | None],
+    complaint: Complaint,
     variables: Mapping[str, str] | None = None,
 ) -> str:
     """Run a client in a folder, with more variables in its environment, and return its output.
 
-    `complaint` finds the client's error in its standard output and standard error. Raises
-    SourceUnavailable with that, or else with the last line of the client's messages.
+    Raises SourceUnavailable with the client's error, or else with the last line of its messages.
     """
     name = PurePath(command[0]).name
     try:
@@ -57,7 +63,8 @@ def run_client(
     except subprocess.TimeoutExpired:
         raise SourceUnavailable(f"{name} did not end within {FETCH_TIMEOUT_S:.0f} s") from None
     if done.returncode != 0:
-        reason = complaint(done.stdout, done.stderr) or _last_line(done.stderr + done.stdout)
+        lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+        reason = complaint(done.stdout, done.stderr) or one_line("".join(lines[-1:]))
         reason = without_secrets(reason)  # as that of a proxy
         raise SourceUnavailable(f"{name}: {reason or f'exit code {done.returncode}'}")
     return done.stdout
@@ -68,6 +75,44 @@ def one_line(text: str) -> str:
     return cut(" ".join(text.split()), _MESSAGE_CHARACTERS)
 
 
-def _last_line(output: str) -> str:
-    lines = [line for line in output.splitlines() if line.strip()]
-    return one_line(lines[-1]) if lines else ""
+def first_match(*patterns: str) -> Complaint:
+    """Return what finds the first line of the output that matches, by its group.
+
+    A pattern is looked for only where those before it match nothing.
+    """
+
+    def find(stdout: str, stderr: str) -> str | None:
+        found = (re.search(pattern, stdout + stderr, re.MULTILINE) for pattern in patterns)
+        match = next(filter(None, found), None)
+        return None if match is None else one_line(match[1])
+
+    return find
+
+
+def fetch_file(
+    command: Sequence[str], folder: Path, pattern: str, complaint: Complaint, described: str
+) -> Path:
+    """Run a client that leaves one file in a folder, with a name like `pattern`; return the file.
+
+    Raises SourceUnavailable as `run_client`, and for another number of files.
+    """
+    run_client(command, folder, complaint)
+    files = list(folder.glob(pattern))
+    if len(files) != 1:
+        client = PurePath(command[0]).name
+        raise SourceUnavailable(
+            f"{client} left {len(files)} files {pattern} of {described} instead of one"
+        )
+    return files[0]
+
+
+@contextmanager
+def taken_from_zip(archive: Path, place: Path) -> Iterator[tuple[zipfile.ZipFile, Tree]]:
+    """Open a zip file, and a tree for parts of it, which is complete in the end."""
+    tree = Tree(place)
+    try:
+        with zipfile.ZipFile(archive) as file:
+            yield file, tree
+    except zipfile.BadZipFile as error:
+        raise UnsafeArchive(f"{archive.name} is not a zip archive: {error}") from error
+    tree.finish()

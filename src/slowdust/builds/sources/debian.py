@@ -24,7 +24,7 @@ import msgspec
 from slowdust.accounts import server_account
 from slowdust.builds.catalog import Origin
 from slowdust.builds.model import Progress, Runtime, Unpacked
-from slowdust.builds.sources.client import SourceUnavailable, one_line, run_client
+from slowdust.builds.sources.client import SourceUnavailable, first_match, run_client
 from slowdust.unpacking import Tree, relative_to_root
 
 MIRROR_VARIABLE = "SLOWDUST_DEBIAN_MIRROR"
@@ -80,6 +80,9 @@ Acquire::Languages "none";
 cleared, since they act on the machine."""
 
 
+_complaint = first_match(r"^[EW]:(.*GPG error.*)", r"^E:(.*)")
+
+
 class PrivateApt:
     """An apt for one suite of Debian, with nothing installed and all its state in one folder."""
 
@@ -104,7 +107,6 @@ class PrivateApt:
             path.chmod(0o755 if path.is_dir() else 0o644)
 
     def update(self) -> None:
-        """Fetch and verify the suite's list of packages."""
         self._run("apt-get", "update")
 
     def candidate(self, package: str) -> str:
@@ -123,14 +125,6 @@ class PrivateApt:
     def _run(self, program: str, *arguments: str) -> str:
         settings = ["--config-file", str(self._folder / "apt.conf")]
         return run_client([program, *settings, *arguments], self._folder, _complaint)
-
-
-def _complaint(stdout: str, stderr: str) -> str | None:
-    lines = [line for line in (stdout + stderr).splitlines() if line.startswith(("E:", "W:"))]
-    errors = [line for line in lines if "GPG error" in line] or [
-        line for line in lines if line.startswith("E:")
-    ]
-    return one_line(errors[0][2:]) if errors else None
 
 
 def _keyring() -> Path:
@@ -156,7 +150,6 @@ def _mirror(folder: Path) -> str:
 
 
 def _listed_mirrors(folder: Path) -> list[str]:
-    """Return the mirrors of Debian whose package lists are on this machine."""
     form = "$(ORIGIN)|$(LABEL)|$(REPO_URI)"
     targets = run_client(["apt-get", "indextargets", "--format", form], folder, _complaint)
     rows = [line.split("|", 2) for line in targets.splitlines() if line.count("|") >= 2]
@@ -193,24 +186,32 @@ class Options(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def describe(origin: Origin) -> str:
-    """Describe an origin: 'debian SUITE PACKAGE VERSION'."""
     return _described(origin.options_as(Options), origin.version)
 
 
 def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
-    """Fetch, verify and unpack packages and their dependencies below an empty folder."""
     options = origin.options_as(Options)
     apt = PrivateApt(folder / "apt", options.suite, options.component)
     progress(f"fetching the list of packages of Debian's suite {options.suite}")
     apt.update()
     version = apt.candidate(options.packages[0])
-    if not _is_version(version, origin.version):
+    if origin.version not in {version, upstream(version)}:
         raise SourceUnavailable(f"Debian's suite {options.suite} has {version} now")
     progress(f"fetching {_described(options, version)} and its dependencies")
     packages = apt.download(options.packages)
     progress(f"unpacking {len(packages)} packages")
     root = folder / "root"
-    _unpack(packages, root)
+    tree = Tree(root, in_merged_usr)
+    account = server_account()
+    for package in packages:
+        try:
+            with package.open("rb") as content:
+                tree.add_output(["dpkg-deb", "--fsys-tarfile", "-"], account, package.name, content)
+        except FileNotFoundError:
+            raise SourceUnavailable("dpkg-deb is not installed") from None
+    for name in _MERGED:
+        (root / name).symlink_to(f"usr/{name}")
+    tree.finish()
     (root / LISTING).write_text(_listing(packages, folder), encoding="utf-8")
     return Unpacked(root, _described(options, version), _runtime(root))
 
@@ -244,28 +245,9 @@ def _described(options: Options, version: str) -> str:
     return f"debian {options.suite} {options.packages[0]} {version}"
 
 
-def _is_version(packaged: str, wanted: str) -> bool:
-    """Return whether '1:10.11.18-0+deb12u1' is wanted, as '10.11.18' or in full."""
-    return wanted in {packaged, upstream(packaged)}
-
-
 def upstream(packaged: str) -> str:
     """Return '11.8.9' for '1:11.8.9+ds-4', without the epoch and Debian's suffix."""
     return re.sub(r"[^\d.].*", "", packaged.partition(":")[2] or packaged)
-
-
-def _unpack(packages: list[Path], root: Path) -> None:
-    tree = Tree(root, in_merged_usr)
-    account = server_account()
-    for package in packages:
-        try:
-            with package.open("rb") as content:
-                tree.add_output(["dpkg-deb", "--fsys-tarfile", "-"], account, package.name, content)
-        except FileNotFoundError:
-            raise SourceUnavailable("dpkg-deb is not installed") from None
-    for name in _MERGED:
-        (root / name).symlink_to(f"usr/{name}")
-    tree.finish()
 
 
 def _listing(packages: list[Path], folder: Path) -> str:

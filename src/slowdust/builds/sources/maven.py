@@ -5,14 +5,13 @@ from __future__ import annotations
 import fnmatch
 import shutil
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 import msgspec
 
 from slowdust.builds.catalog import Origin
 from slowdust.builds.model import Progress, Runtime, Unpacked
-from slowdust.builds.sources.client import SourceUnavailable, one_line, run_client
+from slowdust.builds.sources.client import fetch_file, first_match, taken_from_zip
 from slowdust.places import within
 from slowdust.temporary import temporary_folder
 from slowdust.unpacking import Tree, UnsafeArchive, inside
@@ -25,13 +24,11 @@ class Options(msgspec.Struct, forbid_unknown_fields=True):
     """The artifact, and the parts of its jar that are the build."""
 
     artifact: str
-    """The artifact as GROUP:NAME."""
     take: dict[str, str]
     """Pattern of one folder of the jar, or of one archive in it -> the folder of the build for its
     content, '.' for the build itself."""
     classifier: str | None = None
     libraries: list[str] = []
-    """Folders of shared libraries, relative to the folder of the binaries."""
 
 
 def describe(origin: Origin) -> str:
@@ -44,7 +41,7 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
     """Fetch an artifact, which Maven verifies, and unpack its parts below an empty folder."""
     options = origin.options_as(Options)
     progress(f"fetching {describe(origin)}")
-    run_client(
+    jar = fetch_file(
         [
             "mvn",
             "--batch-mode",
@@ -57,36 +54,21 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
             f"-DoutputDirectory={folder}",
         ],
         folder,
-        _complaint,
+        "*.jar",
+        first_match(r"\[ERROR\](.*?)(?:-> \[Help.*)?$"),
+        describe(origin),
     )
-    jars = list(folder.glob("*.jar"))
-    if len(jars) != 1:
-        raise SourceUnavailable(f"mvn left {len(jars)} jars of {describe(origin)} instead of one")
     progress(f"unpacking {describe(origin)}")
     binaries = folder / "binaries"
-    _take_all(jars[0], options.take, binaries)
+    with taken_from_zip(jar, binaries) as (file, tree):
+        for pattern, place in options.take.items():
+            _take(file, pattern, inside(PurePosixPath(), place), tree)
     libraries = tuple(inside(binaries, name) for name in options.libraries)
     return Unpacked(binaries, describe(origin), Runtime(libraries=libraries))
 
 
 def _classifier(options: Options) -> str:
     return f":jar:{options.classifier}" if options.classifier else ""
-
-
-def _complaint(stdout: str, stderr: str) -> str | None:
-    errors = [line for line in (stdout + stderr).splitlines() if "[ERROR]" in line]
-    return one_line(errors[0].partition("[ERROR]")[2].partition("-> [Help")[0]) if errors else None
-
-
-def _take_all(jar: Path, take: Mapping[str, str], binaries: Path) -> None:
-    tree = Tree(binaries)
-    try:
-        with zipfile.ZipFile(jar) as file:
-            for pattern, place in take.items():
-                _take(file, pattern, inside(PurePosixPath(), place), tree)
-    except zipfile.BadZipFile as error:
-        raise UnsafeArchive(f"{jar.name} is not a jar: {error}") from error
-    tree.finish()
 
 
 def _take(jar: zipfile.ZipFile, pattern: str, place: PurePosixPath, tree: Tree) -> None:

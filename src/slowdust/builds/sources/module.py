@@ -27,7 +27,6 @@ class Options(msgspec.Struct, forbid_unknown_fields=True):
     package: str
     """The program's package, relative to the module: './cmd/ferretdb'."""
     program: str
-    """The file that is made: 'bin/ferretdb'."""
     files: dict[str, str] = {}
     """Files that the module's makers generate -> their content, `{version}` for the version."""
 

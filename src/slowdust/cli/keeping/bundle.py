@@ -8,8 +8,8 @@ import click
 
 from slowdust.cli.completion import experiments
 from slowdust.cli.options import NamedPath, options
-from slowdust.store.keeping.bundle import pack
-from slowdust.store.keeping.experiments import BUNDLE_SUFFIX, kept_experiment
+from slowdust.store.bundle import pack
+from slowdust.store.experiments import BUNDLE_SUFFIX, kept_experiment
 
 
 @click.command(

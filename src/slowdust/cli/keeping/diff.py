@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from slowdust.analysis.diff.diff import diff_of
+from slowdust.analysis.diff import diff_of
 from slowdust.analysis.stored import read_stored
 from slowdust.cli.completion import experiments
 from slowdust.cli.options import formats, options
 from slowdust.cli.pages import write_page
 from slowdust.report.diff import brief
 from slowdust.report.formats import DIFFS, render_as
-from slowdust.store.keeping.experiments import kept_experiment
+from slowdust.store.experiments import kept_experiment
 
 
 @click.command(

@@ -15,9 +15,9 @@ from slowdust.errors import UsageError
 from slowdust.merge.merge import Design, merge
 from slowdust.merge.sources import Source
 from slowdust.report import tables as in_words
+from slowdust.store.bundle import unpack
+from slowdust.store.experiments import BUNDLE_SUFFIX, check_name, kept_experiment
 from slowdust.store.folder import Folder
-from slowdust.store.keeping.bundle import unpack
-from slowdust.store.keeping.experiments import BUNDLE_SUFFIX, check_name, kept_experiment
 from slowdust.temporary import temporary_folder
 from slowdust.wording import guess
 

@@ -8,13 +8,13 @@ import click
 
 from slowdust.cli.completion import experiments
 from slowdust.cli.options import options
-from slowdust.store.keeping.annotation import (
+from slowdust.store.experiments import (
     Annotation,
     check_tags,
+    kept_experiment,
     read_annotation,
     write_annotation,
 )
-from slowdust.store.keeping.experiments import kept_experiment
 
 
 @click.command(

@@ -8,7 +8,7 @@ import click
 
 from slowdust.cli.completion import experiments
 from slowdust.cli.options import options
-from slowdust.store.keeping.experiments import kept_experiment, rename_experiment
+from slowdust.store.experiments import kept_experiment, rename_experiment
 
 
 @click.command("rename", params=options("rename", "results"))

@@ -8,13 +8,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from slowdust.dbms.family import Facts
+from slowdust.dbms.family import Facts, Served
 from slowdust.dbms.mysqld import waits
-from slowdust.dbms.mysqld.layout import version_of
-from slowdust.dbms.mysqld.options import data_directory
-from slowdust.dbms.site import Served
-from slowdust.dbms.stages import Query, Row, Stage, Statements, WaitUntil, WithSettings
-from slowdust.dbms.waits import Waits
+from slowdust.dbms.mysqld.settings import data_directory, version_of
+from slowdust.dbms.stages import Query, Row, Stage, Statements, Waits, WaitUntil, WithSettings
 from slowdust.directories import files_below
 from slowdust.store.preparation import LOG_BYTES, SERVER
 from slowdust.units import Second
@@ -86,7 +83,6 @@ COUNTERS = (
     "SHOW GLOBAL STATUS WHERE Variable_name LIKE 'Handler\\_%' "
     "OR Variable_name IN ('Innodb_buffer_pool_read_requests', 'Innodb_os_log_written')"
 )
-"""The statement whose answer `read_counters` reads."""
 
 
 def _history_length(status: Sequence[Row]) -> int | None:
@@ -121,7 +117,6 @@ def _read_innodb_facts(answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, 
 
 
 def _read_rocksdb_facts(answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
-    """Read the answers to `_ROCKSDB_FACTS`."""
     indexes, column_family, status = answers
     facts = {
         f"{table}.{index}": {"entries": float(entries or 0), "tombstones": float(deletes or 0)}
@@ -142,7 +137,6 @@ def _read_rocksdb_facts(answers: Sequence[Sequence[Row]]) -> dict[str, dict[str,
 
 
 def read_counters(answers: Sequence[Sequence[Row]]) -> dict[str, float]:
-    """Read the answer to `COUNTERS`: totals since the server's start."""
     totals: dict[str, float] = {}
     for name, value in answers[0]:
         if counted := _COUNTED.get(str(name).lower()):
@@ -161,7 +155,6 @@ class Engine(ABC):
     buffer_pool: str | None
     """The setting that is the size of the engine's page cache; None where it has none."""
     bytes_per_row: int
-    """The value of `Family.bytes_per_row`."""
     log_at_commit: str | None = None
     """The setting that says what a commit does with the log; None where there is no log."""
 
@@ -182,7 +175,6 @@ class Engine(ABC):
         return []
 
     def waits(self) -> list[Waits]:
-        """Return how its waits are told that the Performance Schema does not have."""
         return []
 
     def data_files(self, site: Served, files: Path) -> list[Path]:
@@ -206,7 +198,6 @@ class Innodb(Engine):
     bytes_per_row = 240
 
     def settle(self, site: Served) -> list[Stage]:
-        """Wait for the purge of old row versions."""
         reports_purge = version_of(site.version) >= _REPORTS_PURGE_SINCE
         is_purged = _is_purged if reports_purge else HistoryLength().has_settled
         return [
@@ -293,7 +284,6 @@ class Rocksdb(Engine):
         return [Statements(("SET GLOBAL rocksdb_force_flush_memtable_now = 1",))]
 
     def waits(self) -> list[Waits]:
-        """Return samples of the list of sessions, which shows who waits for a row lock."""
         return [waits.ROCKSDB_ROW_LOCKS]
 
     def data_files(self, site: Served, files: Path) -> list[Path]:
@@ -309,11 +299,9 @@ class Memory(Engine):
     """Rows of fixed length, with room for the longest value of each column."""
 
     def settle(self, site: Served) -> list[Stage]:
-        """Return no stages: the engine defers no work."""
         return []
 
     def data_bytes(self, site: Served) -> None:
-        """Return None: there are no files."""
         del site
 
 

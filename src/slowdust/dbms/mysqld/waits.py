@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowdust.dbms.stages import Query, Row
-from slowdust.dbms.waits import SampledWaits, SessionSample, TotalledWaits
+from slowdust.dbms.stages import Query, Row, SampledWaits, SessionSample, TotalledWaits
 from slowdust.store.waits import Wait, WaitKind
 
 SINCE = (5, 6, 0)
@@ -66,7 +65,6 @@ _ROW_LOCK = "innodb/row lock"
 
 
 def _read(answers: Sequence[Sequence[Row]]) -> list[Wait]:
-    """Read totals since the sessions began."""
     *summaries, status = answers
     waits = [
         Wait(
@@ -86,7 +84,6 @@ def _read(answers: Sequence[Sequence[Row]]) -> list[Wait]:
 
 
 def _read_events(answers: Sequence[Sequence[Row]]) -> list[str]:
-    """Read the names of events, with that of InnoDB's status."""
     return [_ROW_LOCK, *(str(name).removeprefix("wait/") for (name,) in answers[0])]
 
 

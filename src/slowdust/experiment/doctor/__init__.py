@@ -20,7 +20,6 @@ CHECKS: tuple[Check, ...] = (
 
 
 def examine(host: Host) -> list[Finding]:
-    """Return the finding of each check, the most severe first."""
     return by_severity([check(host) for check in CHECKS])
 
 

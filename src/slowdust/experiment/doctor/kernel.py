@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slowdust.experiment.counting.method import ALLOW_PERF
+from slowdust.experiment.count_method import ALLOW_PERF
 from slowdust.experiment.doctor.host import Check, Host, note, ok, unknown, warning
 from slowdust.store.finding import Finding
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from slowdust.experiment.counting.method import (
+from slowdust.experiment.count_method import (
     Missing,
     check_pmu,
     check_sampling,

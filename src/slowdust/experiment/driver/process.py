@@ -1,4 +1,4 @@
-"""The driver process: one for all contenders, so that the client is the same for each."""
+"""The driver process, the same client for all contenders, and how long it waits for a server."""
 
 from __future__ import annotations
 
@@ -19,10 +19,88 @@ from slowdust.dbms import family
 from slowdust.dbms.access import Target
 from slowdust.driver_program import BINARY, find_driver
 from slowdust.errors import SlowdustError
-from slowdust.experiment.driver import placement, protocol
-from slowdust.experiment.driver.patience import Patience, Waiting, Waits
+from slowdust.experiment.cpus import (
+    cpus_of_clients,
+    cpus_of_connections,
+    keep_on,
+    usable_cpus,
+)
+from slowdust.experiment.driver import protocol
 from slowdust.secret import revealed
-from slowdust.units import Second
+from slowdust.units import Second, format_duration
+from slowdust.wording import cut
+
+LEAST: Second = 60.0
+"""The time that an operation of a test may take, whatever the budget."""
+_MAINTENANCE: Second = 3600.0
+_SLOWEST_ROWS = 2000
+"""Rows/s that maintenance, or the making of an index, goes through at the least."""
+_QUIET: Second = 5.0
+"""Time after which the user is told what is waited for."""
+_SHOWN = 60
+"""Characters of a statement that are shown."""
+
+Waiting = Callable[[str, Second], None]
+"""Is told what is waited for, and for how long it has been: `View.waiting`."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """The longest waits for an answer of a server.
+
+    A server of others has 10 s for its first answers, which the driver knows.
+    """
+
+    operation: Second = LEAST
+    """The longest wait for an operation of a test, and for a question."""
+    given: Second | None = None
+    """The one that the user gave, for whatever is asked.
+
+    None: loading and maintenance have an hour, and more for many rows.
+    """
+
+    @classmethod
+    def of(cls, budget: Second, given: Second | None) -> Patience:
+        return cls(given or max(LEAST, budget), given)
+
+    def maintenance(self, rows: int = 0) -> Second:
+        """Return the longest wait for one statement of maintenance about so many rows."""
+        return self.given or max(_MAINTENANCE, rows / _SLOWEST_ROWS)
+
+
+def _expected(command: protocol.Command) -> Second:
+    """Return the time that a command takes by itself."""
+    if isinstance(command, protocol.Run):
+        return command.stop.seconds or 0.0
+    if isinstance(command, protocol.Sample | protocol.Fetch):
+        return command.seconds
+    return 0.0
+
+
+def _limit(command: protocol.Command) -> Second | None:
+    """Return the longest wait for one answer, where the command has one."""
+    if isinstance(command, protocol.Run | protocol.Perform):
+        return command.patience
+    if isinstance(command, protocol.Explain | protocol.Close | protocol.Fetch):
+        return None
+    return command.target.patience
+
+
+def _awaited(command: protocol.Command) -> str:
+    if isinstance(command, protocol.Run):
+        return "an operation to end"
+    if isinstance(command, protocol.Sql):
+        statement = " ".join(command.statements[0].split())
+        alone = len(command.statements) == 1
+        return cut(statement, _SHOWN) if alone else f"{len(command.statements)} statements"
+    if isinstance(command, protocol.Load):
+        return "its tables to be loaded"
+    if isinstance(command, protocol.Perform):
+        return "progress"
+    if isinstance(command, protocol.Open | protocol.Prepare):
+        return "its connections and prepared statements"
+    return "an answer"
+
 
 _GRACE: Second = 60.0
 """Time beyond a command's limit after which the driver, which keeps limits, counts as hung."""
@@ -61,12 +139,10 @@ class Data:
 
     @property
     def all_rows(self) -> int:
-        """The rows of all tables."""
         return self.tables * self.rows if self.described is None else self.described.rows
 
     @property
     def names(self) -> list[str]:
-        """The names of the tables."""
         if self.described is not None:
             return self.described.names
         return [f"{self.table}{number}" for number in range(1, self.tables + 1)]
@@ -111,8 +187,10 @@ class Driver:
         `waiting` is told what a command waits for that takes longer than expected.
         """
         self.patience = patience or Patience()
-        self.waits = Waits(waiting)
-        self._cpus = cpus or placement.usable_cpus()
+        self.subject = "the server"
+        """What the commands are about: a contender, or a test on one."""
+        self._waiting = waiting
+        self._cpus = cpus or usable_cpus()
         self._binary = binary or find_driver()
         self._last_id = 0
         self._received = b""
@@ -141,7 +219,6 @@ class Driver:
 
     @property
     def version(self) -> str:
-        """The version that the binary prints."""
         answer = subprocess.run(
             [self._binary, "--version"],
             capture_output=True,
@@ -194,7 +271,7 @@ class Driver:
         `first` is the index of the operation with which the test's sequence begins. Clients that
         run `beside` so many others take the CPUs behind theirs.
         """
-        cpus = placement.cpus_of_clients(beside + clients, self._cpus)[beside:]
+        cpus = cpus_of_clients(beside + clients, self._cpus)[beside:]
         described = data.described
         command = protocol.Open(
             session=session,
@@ -224,7 +301,7 @@ class Driver:
         session: str,
         stop: protocol.Stop,
         rate: protocol.Rate | None = None,
-        beside: Sequence[protocol.Beside] = (),
+        beside: Sequence[protocol.BackgroundRun] = (),
         *,
         begin: list[int] | None = None,
     ) -> protocol.Ran:
@@ -257,14 +334,12 @@ class Driver:
                 return ran
 
     def create(self, command: protocol.Create) -> None:
-        """Drop and create the tables of long steps."""
         limit = self.patience.maintenance()
         command.target = _patient(command.target, limit)
         self._ask(command, protocol.Created, limit)
 
     def prepare(self, command: protocol.Prepare) -> protocol.Prepared:
-        """Connect the clients of a long step, and prepare its statements."""
-        command.cpus = placement.cpus_of_connections(command.clients, self._cpus)
+        command.cpus = cpus_of_connections(command.clients, self._cpus)
         limit = self.patience.maintenance()
         command.target = _patient(command.target, limit)
         prepared = self._ask(command, protocol.Prepared, limit)
@@ -287,7 +362,6 @@ class Driver:
         return self._ask(command, protocol.Performed, limit, on_progress)
 
     def close(self, session: str) -> None:
-        """Close the session's connections."""
         self._ask(protocol.Close(session=session), protocol.Closed, _GRACE)
 
     def sql(
@@ -354,7 +428,9 @@ class Driver:
                     on_progress(event.done, event.total)
                 continue
             if isinstance(event, protocol.Failed):
-                raise self._failure(command, event)
+                if event.kind == "usage":
+                    raise DriverError(f"the driver refuses to {_name(command)}: {event.message}")
+                raise TargetError(event)
             if not isinstance(event, answer):
                 raise DriverError(f"the driver answered '{_name(event)}' to '{_name(command)}'")
             return event
@@ -368,7 +444,7 @@ class Driver:
                 if waited > limit + _GRACE:
                     message = f"no answer of the driver within {waited:.0f} s"
                     raise TargetError(protocol.Failed(kind="timeout", message=message))
-                self.waits.tell(command, waited)
+                self._tell(command, waited)
                 continue
             chunk = os.read(self._process.stdout.fileno(), 1 << 20)
             if not chunk:
@@ -380,11 +456,13 @@ class Driver:
         except msgspec.MsgspecError as error:
             raise DriverError(f"the driver wrote {line[:200]!r}: {error}") from error
 
-    @staticmethod
-    def _failure(command: protocol.Command, failed: protocol.Failed) -> SlowdustError:
-        if failed.kind == "usage":
-            return DriverError(f"the driver refuses to {_name(command)}: {failed.message}")
-        return TargetError(failed)
+    def _tell(self, command: protocol.Command, so_far: Second) -> None:
+        """Tell what a command waits for that has had no answer for longer than expected."""
+        if self._waiting is None or so_far - _expected(command) <= _QUIET:
+            return
+        limit = _limit(command)
+        at_most = "" if limit is None else f", at most {format_duration(limit)}"
+        self._waiting(f"{self.subject}: waiting for {_awaited(command)}{at_most}", so_far)
 
     def _ended(self) -> DriverError:
         return DriverError(f"the driver ended with code {self._process.wait()}")
@@ -400,9 +478,8 @@ def _patient(target: Target, patience: Second) -> Target:
 
 
 def _place(command: protocol.Command, processes: Sequence[int], cpus: Sequence[int]) -> None:
-    """Put the server's processes beside their clients."""
     try:
-        placement.keep_on(processes, cpus)
+        keep_on(processes, cpus)
     except OSError as error:
         message = f"its processes cannot be placed on CPUs: {error}"
         raise TargetError(protocol.Failed(kind="server", message=message)) from error

@@ -32,7 +32,7 @@ class Rate(msgspec.Struct):
     arrivals: str
 
 
-class Beside(msgspec.Struct, kw_only=True, omit_defaults=True):
+class BackgroundRun(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A session that runs beside another one, until that has ended."""
 
     session: str
@@ -94,7 +94,7 @@ class Run(_Command, kw_only=True, tag="run"):
     begin: list[int] | None = None
     """The position in its sequence at which each client begins; None: where it is."""
     rate: Rate | None = None
-    beside: list[Beside] = []
+    beside: list[BackgroundRun] = []
     patience: Second | None = None
     """The time after that of `stop` in which the operations under way have to end, or all of them
     where `stop` has no time."""
@@ -245,7 +245,7 @@ class Explained(AnyEvent, kw_only=True, tag="explained"):
     plans: list[PlanText]
 
 
-class RanBeside(msgspec.Struct, kw_only=True):
+class BackgroundRan(msgspec.Struct, kw_only=True):
     """The work of a session beside another one, which `Ran` is about."""
 
     session: str
@@ -288,7 +288,7 @@ class Ran(AnyEvent, kw_only=True, tag="ran"):
     client: ClientUse | None = None
     schedule: Schedule | None = None
     positions: list[int]
-    beside: list[RanBeside] = []
+    beside: list[BackgroundRan] = []
     freshness: Histogram | None = None
     """Ages of the data that queries saw; None where no session wrote, or none read, what tells."""
 

@@ -14,7 +14,7 @@ from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import Ran, Rate, Stop
 from slowdust.experiment.engine.positions import Positions, catch_up
 from slowdust.experiment.plan import PlannedStep
-from slowdust.store.beside import BesideSlice
+from slowdust.store.slice import BesideSlice
 from slowdust.units import Second
 
 HOLD = "hold"
@@ -74,12 +74,12 @@ class BackgroundSessions:
         if self._beside.paired:
             self._begin = self._positions.furthest or None
 
-    def command(self, contender: RunningContender, seconds: Second) -> protocol.Beside:
+    def command(self, contender: RunningContender, seconds: Second) -> protocol.BackgroundRun:
         beside = self._beside
         endless = not beside.writes or beside.rate is not None
         if self._begin is not None:
             self._positions.go_to(contender.name, self._begin)
-        return protocol.Beside(
+        return protocol.BackgroundRun(
             session=self._session(contender),
             begin=self._begin,
             rate=None if beside.rate is None else Rate(beside.rate, "uniform"),

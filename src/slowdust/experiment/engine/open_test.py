@@ -13,20 +13,20 @@ from typing import Protocol
 
 import numpy as np
 
-from slowdust.analysis.comparison.verdict import MINIMUM_BLOCKS
 from slowdust.errors import SlowdustError
 from slowdust.experiment.clock import MACHINE, Clock
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data, TargetError
-from slowdust.experiment.driver.protocol import Beside, PlanText, Ran, Rate, Stop
+from slowdust.experiment.driver.protocol import BackgroundRun, PlanText, Ran, Rate, Stop
 from slowdust.experiment.engine.background import BackgroundSessions, HeldTransactions
 from slowdust.experiment.engine.cold_cache import ColdCache
 from slowdust.experiment.engine.positions import LEAD, Positions, catch_up
 from slowdust.experiment.engine.schedule import block_order, following_order, in_turn
 from slowdust.experiment.engine.slice_length import RUN, SpeedRecord
+from slowdust.experiment.journal import slice_of
 from slowdust.experiment.plan import PlannedStep
-from slowdust.experiment.record import slice_of
+from slowdust.stats.verdict import MINIMUM_BLOCKS
 from slowdust.store.slice import Slice
 from slowdust.units import Second
 
@@ -530,7 +530,11 @@ class OpenTest:
         return ran
 
     def _run(
-        self, contender: RunningContender, stop: Stop, *beside: Beside, rate: Rate | None = None
+        self,
+        contender: RunningContender,
+        stop: Stop,
+        *beside: BackgroundRun,
+        rate: Rate | None = None,
     ) -> Ran:
         if self.cold is not None:
             self.cold.let_run(contender)
@@ -569,7 +573,7 @@ class OpenTest:
             SlowdustError: nobody is left.
         """
         with self._contenders.guard(contender):
-            self._driver.waits.subject = f"{self.step.test.name} on {contender.name}"
+            self._driver.subject = f"{self.step.test.name} on {contender.name}"
             try:
                 yield
             except TargetError as error:

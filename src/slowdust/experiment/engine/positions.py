@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 
 from slowdust.experiment.contender import RunningContender
-from slowdust.experiment.driver.protocol import Ran, RanBeside, Stop
+from slowdust.experiment.driver.protocol import BackgroundRan, Ran, Stop
 from slowdust.units import Second
 
 LEAD = 10
@@ -33,7 +33,7 @@ class Positions:
         self._speeds: dict[str, deque[float]] = {}
         """Contender -> operations per second of one of its clients, in each of its last runs."""
 
-    def note(self, name: str, ran: Ran | RanBeside) -> None:
+    def note(self, name: str, ran: Ran | BackgroundRan) -> None:
         self._done[name] = ran.positions
         if ran.operations and ran.seconds:
             speeds = self._speeds.setdefault(name, deque(maxlen=_RUNS_OF_SPEED))

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeVar
 
-from slowdust.analysis.comparison.verdict import FEWEST_INCARNATIONS
 from slowdust.benchmarks.model import Phase
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec
+from slowdust.stats.verdict import FEWEST_INCARNATIONS
 from slowdust.units import Second
 
 T = TypeVar("T")
@@ -24,6 +24,8 @@ MOST_ROUNDS = 6
 together: with three of them intervals then cover the truth in 74% to 91% (docs/statistics.md)."""
 _FEW_TESTS = 2
 """So few tests learn little from each other about what a restart does."""
+SHORTEST_WAIT: Second = 30.0
+"""Time that idle servers are waited for at least; most are idle within a second."""
 
 
 def block_order(contenders: int, rng: random.Random) -> list[int]:
@@ -157,3 +159,12 @@ def maintenance_after(todo: Sequence[Turn]) -> Turn | None:
         return None
     writes = [turn for turn in todo if turn.step.test.phase is Phase.WRITE]
     return writes[-1] if writes else None
+
+
+def longest_wait(rows: int, share: float) -> Second:
+    """Return how long to wait for idle servers after writes to so many rows.
+
+    60 s and 1 s per million rows, at most 1200 s, in a run that is `share` of a full one. Deferred
+    work does not take less time because a run is short: 30 s at least.
+    """
+    return max(SHORTEST_WAIT, min(1200.0, 60.0 + rows / 1e6) * min(1.0, share))

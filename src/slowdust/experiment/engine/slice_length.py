@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slowdust.analysis.comparison.location import FloatArray, trimmed_mean
+from slowdust.stats.location import FloatArray, trimmed_mean
 from slowdust.units import Second
 
 LENGTHS: tuple[Second, ...] = (0.025, 0.05, 0.1, 0.25)

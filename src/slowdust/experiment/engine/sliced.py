@@ -1,16 +1,223 @@
-"""The way to the tests of a benchmark that is measured in slices."""
+"""The way to the tests of a benchmark of slices: its tables, loaded, aged and maintained."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
+from slowdust.analysis.preparation import WRITES, Difference, differences
+from slowdust.benchmarks.described import DRIVER_BENCHMARK
+from slowdust.dbms.family import Shutdown
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Contenders
+from slowdust.experiment.driver.process import Data, Driver, OnProgress
 from slowdust.experiment.engine.loop import Allows, Go, Lane, OpenExperiment, Tests
 from slowdust.experiment.engine.open_test import OpenTest, Pace
-from slowdust.experiment.engine.schedule import Start, Turn, is_tidied, maintenance_after
-from slowdust.experiment.engine.tables import LoadedTables, data_of
+from slowdust.experiment.engine.schedule import (
+    SHORTEST_WAIT,
+    Start,
+    Turn,
+    is_tidied,
+    longest_wait,
+    maintenance_after,
+)
 from slowdust.experiment.plan import PlannedStep
+from slowdust.experiment.spec.spec import Spec
+from slowdust.experiment.view import View
+from slowdust.store.manifest import ContenderFacts
 from slowdust.store.preparation import Preparation
+from slowdust.units import Second
+
+_REPEATS = 2
+"""Preparations again, at most: what has stayed twice stays, and is reported."""
+
+
+_FULL_RUN: Second = 3600.0
+"""The budget from which on the waits for idle servers apply unscaled."""
+
+
+def data_of(spec: Spec) -> Data:
+    benchmark = spec.configured_benchmark().choosing(spec.chosen_tests())
+    described = benchmark.described(spec.rows, spec.tables, spec.seed)
+    name = benchmark.driver_benchmark if described is None else DRIVER_BENCHMARK
+    return Data(
+        spec.tables,
+        spec.rows,
+        spec.seed,
+        name,
+        benchmark.table,
+        described,
+        incarnations_of_a_load=benchmark.incarnations_of_a_load,
+        further=benchmark.further_tables(),
+    )
+
+
+class LoadedTables:
+    """The tables of all contenders, with the same rows for each."""
+
+    def __init__(
+        self,
+        contenders: Contenders,
+        data: Data,
+        view: View,
+        facts: Sequence[ContenderFacts] = (),
+        kept: list[Preparation] | None = None,
+    ) -> None:
+        """`facts` say which contenders should be alike; `kept` gets what the tables are like."""
+        self.data = data
+        self._rows = data.all_rows
+        self._contenders = contenders
+        self._facts = facts
+        self._kept = [] if kept is None else kept
+        self._latest: list[Preparation] = []
+        self._view = view
+        self._unchanged = False
+        self._incarnation = 0
+        self._loaded_in = 0
+        self._loads = 0
+
+    def start(self, incarnation: int) -> None:
+        """Start all servers; load the tables that are not as they were loaded, or were for long."""
+        self._incarnation = incarnation
+        self._contenders.start(incarnation - 1)
+        until = self._loaded_in + self.data.incarnations_of_a_load
+        if not (self._unchanged and incarnation < until and self._stay()):
+            self.load()
+
+    def load(self) -> None:
+        def load_all() -> None:
+            self._contenders.for_each(self._load, self._loads)
+            self._loads += 1
+            self._wait_until_idle("load", SHORTEST_WAIT)
+
+        self._until_alike("load", load_all)
+        self._unchanged = True
+        self._loaded_in = self._incarnation
+
+    def _stay(self) -> bool:
+        """Return whether the tables of the earlier load are alike after the restart."""
+        self._contenders.for_each(self._load_if_emptied)
+        self._latest = self._read("restart")
+        if self._apart():
+            # The servers write the pages that they themselves change when they start.
+            self._contenders.for_each(
+                lambda contender: self._contenders.maintain(
+                    contender, contender.family.write_out(contender.server.site), self._rows
+                )
+            )
+            self._latest = self._read("restart")
+        if apart := self._apart():
+            self._view.warning(f"the tables are {_worst(apart)} (preparing again)")
+            return False
+        self._kept += self._latest
+        return True
+
+    def note_step(self, step: PlannedStep) -> None:
+        """Keep that a step is measured on the tables as they were prepared last."""
+        for record in self._latest:
+            if step.key not in record.steps:
+                record.steps.append(step.key)
+
+    def note_writes(self) -> None:
+        self._unchanged = False
+
+    def maintain(self, budget: Second) -> None:
+        """Carry out post-write maintenance, then wait until the servers are idle and alike."""
+        self._until_alike(WRITES, lambda: self.tidy(budget))
+
+    def tidy(self, budget: Second) -> None:
+        def maintain(contender: RunningContender) -> None:
+            self._view.phase(f"maintenance of {contender.name} after the writes")
+            self.maintain_one(contender, self._contenders.driver)
+
+        self._contenders.for_each(maintain, self._loads - 1)
+        self._wait_until_idle(WRITES, longest_wait(self._rows, budget / _FULL_RUN))
+
+    def revive(self, contender: RunningContender) -> None:
+        """Let a contender go on whose statement was given up.
+
+        A server cancels it. A library's process can only be ended and started again.
+        """
+        if not contender.runs_in_its_client:
+            return
+        contender.server.stop(Shutdown.AT_ONCE)
+        contender.start()
+        self._load_if_emptied(contender)
+
+    def load_one(
+        self, contender: RunningContender, driver: Driver, on_progress: OnProgress
+    ) -> None:
+        driver.load(contender.target, self.data, on_progress)
+        stages = contender.family.after_load(contender.server.site, self._names(contender))
+        self._contenders.maintain(contender, stages, self._rows, driver)
+
+    def maintain_one(self, contender: RunningContender, driver: Driver) -> None:
+        stages = contender.family.after_writes(contender.server.site, self._names(contender))
+        self._contenders.maintain(contender, stages, self._rows, driver)
+
+    def _names(self, contender: RunningContender) -> list[str]:
+        further = self.data.further.items()
+        return [
+            *self.data.maintained(contender.resolved.dbms),
+            *(name for name, test in further if contender.resolved.lacks(test) is None),
+        ]
+
+    def _wait_until_idle(self, after: str, limit: Second) -> None:
+        self._view.phase("waiting until the servers are idle")
+        if not self._contenders.wait_until_idle(self._contenders.running(), limit):
+            self._contenders.warn(f"{limit:.0f} s after {after} the servers were not idle yet")
+
+    def _load(self, contender: RunningContender) -> None:
+        self._view.phase(f"loading {contender.name}")
+        self.load_one(contender, self._contenders.driver, self._view.progress)
+        self._contenders.measure_sizes(contender, self._names(contender), self._rows)
+        self._contenders.measure_buffer_pool(contender)
+        self._contenders.read_page_size(contender)
+
+    def _load_if_emptied(self, contender: RunningContender) -> None:
+        if not contender.keeps_tables:
+            self._load(contender)
+
+    def _until_alike(self, after: str, prepare: Callable[[], None]) -> None:
+        """Prepare the tables, again where those of the contenders are not alike then."""
+        for repeated in range(_REPEATS + 1):
+            prepare()
+            self._latest = self._read(after, repeated)
+            apart = self._apart()
+            if not apart:
+                break
+            what_follows = "preparing again" if repeated < _REPEATS else "it stays: reported"
+            self._view.warning(f"the tables are {_worst(apart)} ({what_follows})")
+        self._kept += self._latest
+
+    def _apart(self) -> list[Difference]:
+        return differences(self._latest, self._facts)
+
+    def _read(self, after: str, repeated: int = 0) -> list[Preparation]:
+        moment = 1 + max((record.moment for record in self._kept), default=0)
+        records: list[Preparation] = []
+
+        def read(contender: RunningContender) -> None:
+            facts = self._contenders.read_facts(contender, self._rows)
+            records.append(
+                Preparation(
+                    contender=contender.name,
+                    incarnation=self._incarnation,
+                    moment=moment,
+                    after=after,
+                    facts=facts,
+                    repeated=repeated,
+                )
+            )
+
+        self._contenders.for_each(read)
+        return records
+
+
+def _worst(apart: list[Difference]) -> str:
+    worst = apart[0]
+    what = "not fully prepared" if worst.beside is None else "not alike"
+    return f"{what}: {worst.contender}: {worst.sentence()}"
 
 
 class SlicedTests(Tests[OpenTest], Lane[OpenTest]):

@@ -8,7 +8,7 @@ approximate searches find, beside the exact answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from statistics import median
 
 from slowdust.analysis.results.latency import percentile_ns
@@ -23,8 +23,7 @@ from slowdust.experiment.engine.open_test import OpenTest
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.view import View
-from slowdust.store.preparation import WRITTEN_BYTES, ServerCounters
-from slowdust.store.search import IndexSize, Recall
+from slowdust.store.preparation import WRITTEN_BYTES, IndexSize, Recall, ServerCounters
 
 _TEST = "round-trip"
 _DATA = Data(tables=1, rows=1, seed=1)
@@ -158,7 +157,10 @@ class Recalls(Companion[OpenTest]):
         if questions is None:
             return
         self._view.phase(f"recall of {test} on {contender.name}")
-        answers = [_numbers(answer) for answer in self._answers(contender, questions)]
+        answers = [
+            [int(row[0]) for row in answer.rows if row[0] is not None]
+            for answer in self._answers(contender, questions)
+        ]
         known.append(
             Recall(
                 test=test,
@@ -196,7 +198,3 @@ class Recalls(Companion[OpenTest]):
                     bytes=int(float(answer.rows[0][0])),
                 )
             )
-
-
-def _numbers(answer: ResultSet) -> Sequence[int]:
-    return [int(row[0]) for row in answer.rows if row[0] is not None]

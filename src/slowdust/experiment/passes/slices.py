@@ -1,18 +1,22 @@
-"""Timed slices: each test in blocks of short slices, in starts until all is settled.
+"""Timed slices: each test in blocks of short slices.
 
-Incarnations go on until every test is settled or the budget is spent.
+Starts of the servers follow each other until every test is settled or the budget is spent.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 
-from slowdust.analysis.comparison.verdict import FEWEST_INCARNATIONS, MINIMUM_BLOCKS
+from slowdust.analysis.calibration import taken_share
 from slowdust.analysis.results.storage import small_data
+from slowdust.experiment.clock import MACHINE, Clock
 from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.contenders import Contenders, skip_unsupported_tests
+from slowdust.experiment.cpus import usable_cpus
 from slowdust.experiment.driver.protocol import Rate
 from slowdust.experiment.engine import schedule
 from slowdust.experiment.engine.cold_cache import ColdCache
@@ -30,16 +34,160 @@ from slowdust.experiment.engine.slice_length import (
 from slowdust.experiment.engine.sliced import SlicedTests
 from slowdust.experiment.judging import Judge, all_far, all_settled
 from slowdust.experiment.passes.companions import Counters, Recalls, RoundTrips
-from slowdust.experiment.passes.delays import Delays
-from slowdust.experiment.passes.eta import Remaining, TurnsToCome
 from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.spec.spec import Spec
-from slowdust.experiment.unsupported_tests import leave_out_what_is_lacking
 from slowdust.experiment.view import Status
+from slowdust.ratios import Margins
+from slowdust.stats.verdict import FEWEST_INCARNATIONS, MINIMUM_BLOCKS
 from slowdust.store.bounds import MOST_SLICES
 from slowdust.store.manifest import Method
-from slowdust.units import Second, format_duration
+from slowdust.store.measured import DELAY
+from slowdust.store.slice import Slice
+from slowdust.units import Microsecond, Second, format_duration
 from slowdust.wording import counted
+
+_NS_PER_US = 1000
+
+
+class Delays:
+    """The delays of a calibration's contenders."""
+
+    def __init__(self, contenders: Contenders) -> None:
+        self._contenders = contenders
+
+    def choose(self, run: OpenTest, step: PlannedStep, length: Second, rng: random.Random) -> None:
+        """Set each contender's delay for a step whose sessions are warm.
+
+        The first incarnation measures one block without delays, which is not kept, with slices of
+        `length`, for the time that a send takes. Later ones, and a resumed experiment, have the
+        delay of the step's earlier slices, so that its share does not change with the moment.
+        """
+        slowed = self._slowed()
+        delays = {
+            each.name: next(
+                (
+                    record.measured.used(DELAY, "delay_us")
+                    for record in step.slices
+                    if record.place.contender == each.name
+                ),
+                None,
+            )
+            for each, _ in slowed
+        }
+        if None in delays.values():
+            self.clear()
+            trial: list[Slice] = []
+            run.block(0, length, rng, trial.append)
+            per_send = time_per_send(trial, step.clients, len(usable_cpus()))
+            new = {each.name: delay_for(share, per_send) for each, share in slowed}
+            delays = {name: new[name] if delay is None else delay for name, delay in delays.items()}
+        for contender, _ in slowed:
+            self._set(contender, delays[contender.name] or 0.0)
+
+    def clear(self) -> None:
+        for contender, _ in self._slowed():
+            self._set(contender, 0.0)
+
+    def _set(self, contender: RunningContender, delay: Microsecond) -> None:
+        assert contender.instance.delay is not None
+        contender.instance.delay.set(round(delay * _NS_PER_US))
+
+    def _slowed(self) -> list[tuple[RunningContender, float]]:
+        running = self._contenders.running()
+        return [(each, each.resolved.slowed) for each in running if each.resolved.slowed]
+
+
+def delay_for(share: float, per_send: Microsecond) -> Microsecond:
+    """Return the delay before each send that takes `share` of the throughput.
+
+    An operation takes 1 / (1 - share) as long with it.
+    """
+    return per_send * share / (1 - share)
+
+
+def time_per_send(trial: Sequence[Slice], clients: int, cpus: int) -> Microsecond:
+    """Return the time that clients and servers need for each send; 0 where nothing was sent.
+
+    Up to `cpus` clients are at work at a time; more than that wait for each other. What others may
+    have taken of their CPUs is left out: a delay is spent on the CPU, so it is measured by what
+    servers and clients had of it, and by what they waited for something else.
+    """
+    at_work = min(clients, cpus)
+    taken = taken_share(trial, at_work) or 0.0
+    seconds = sum((record.measured.seconds or 0.0) * at_work for record in trial)
+    sends = sum(record.measured.used(DELAY, "sends") or 0 for record in trial)
+    return 1e6 * (1 - taken) * seconds / sends if sends else 0.0
+
+
+class Remaining:
+    """Tells how long the planned incarnations will take, with what their budget does not count.
+
+    The budget counts measuring. Each start of the servers takes time beside it, for loading, ageing
+    and maintenance, and later starts are expected to take as long as those so far did. A turn takes
+    no less than its warm-up and its fewest blocks, which slow operations make longer than its share
+    of the budget.
+    """
+
+    def __init__(self, clock: Clock = MACHINE) -> None:
+        self._clock = clock
+        self._starts = 0
+        self._beside: Second = 0.0
+        """Time beside measuring in the incarnations that are over."""
+        self._begun = self._clock.monotonic()
+        self._measured: Second = 0.0
+        self._least: dict[str, Second] = {}
+        """Step -> what its shortest turn takes."""
+
+    def begin_incarnation(self) -> None:
+        self._beside += self._beside_now(0.0) if self._starts else 0.0
+        self._starts += 1
+        self._begun, self._measured = self._clock.monotonic(), 0.0
+
+    def measured(self, seconds: Second) -> None:
+        self._measured += seconds
+
+    def needs(self, key: str, seconds: Second) -> None:
+        self._least[key] = seconds
+
+    def shortest_turn(self, key: str, usual: Second) -> Second:
+        """Return what the shortest turn of a step takes; one not yet seen is like the others.
+
+        `usual` is what it takes where nothing is known of any.
+        """
+        if key in self._least or not self._least:
+            return self._least.get(key, usual)
+        return sum(self._least.values()) / len(self._least)
+
+    def beside_start(self, under_way: Second) -> Second:
+        """Return what a start of the servers takes beside measuring, as far as is known."""
+        return (self._beside + self._beside_now(under_way)) / max(1, self._starts)
+
+    def left(
+        self,
+        budget_left: Second,
+        starts_left: int,
+        under_way: Second,
+        to_come: Mapping[str, int] = MappingProxyType({}),
+        *,
+        decided: Collection[str] = (),
+        usual: Second = 0.0,
+    ) -> Second:
+        """Return the seconds to come: the rest of the budget, and what the starts left take.
+
+        `under_way` is how long the turn that is not over has taken. `to_come` is step -> turns that
+        it gets in the planned starts; of steps that are `decided` few operations of each turn are
+        enough. Where the turns take longer than the rest of the budget, or all of them are decided
+        sooner, the seconds to come are theirs.
+        """
+        least = sum(turns * self.shortest_turn(key, usual) for key, turns in to_come.items())
+        least -= under_way if to_come else 0.0
+        sooner = bool(to_come) and to_come.keys() <= set(decided)
+        measuring = max(0.0, least) if sooner else max(budget_left, least)
+        return measuring + starts_left * self.beside_start(under_way)
+
+    def _beside_now(self, under_way: Second) -> Second:
+        return max(0.0, self._clock.monotonic() - self._begun - self._measured - under_way)
+
 
 _BLOCKS_BEFORE_STOP = 5
 """Blocks of an incarnation before its test may be settled: fewer say little about this restart."""
@@ -61,6 +209,7 @@ def method_of_slices(spec: Spec) -> Method:
         warmup_s=spec.warmup,
         budget_s=spec.budget,
         margin=spec.margin,
+        own_margins=spec.margins,
         memory_bytes=spec.memory,
         pool_bytes=spec.pool,
         incarnations=schedule.incarnations(spec, len(plan(spec))),
@@ -132,7 +281,7 @@ class TimedSlices(Pass[OpenTest]):
         self._round_trips = RoundTrips(contenders, self.journal)
         self._delays = Delays(contenders) if spec.is_calibration else None
         self._budget = schedule.Budget(spec.budget, self.journal.spent)
-        self._judge = Judge(contenders.names, spec.margin, self.journal)
+        self._judge = Judge(contenders.names, Margins(spec.margin, spec.margins), self.journal)
         self._seed = spec.seed
         self._remaining = Remaining(self._clock)
         self._round = 0
@@ -147,7 +296,7 @@ class TimedSlices(Pass[OpenTest]):
 
     def missing(self) -> Starts:
         """Yield the planned incarnations, then more for the unsure while the budget lasts."""
-        for sentence in leave_out_what_is_lacking(self.journal.steps, self.contenders.all):
+        for sentence in skip_unsupported_tests(self.journal.steps, self.contenders.all):
             self.contenders.warn(sentence)
         self._warn_of_short_budget()
         self._judge_all()  # of a resumed experiment, whose verdicts may have been others
@@ -164,7 +313,11 @@ class TimedSlices(Pass[OpenTest]):
         self.journal.record_servers(self.contenders)
         took = format_duration(round(self._remaining.beside_start(0.0)))
         self.announced.correct(self._needed(0.0), f"starting and loading the servers takes {took}")
-        self._warn_of_small_data()
+        # Say now, not only in the report, that data to be beyond the page caches are not.
+        if any(step.test.beyond_pool for step in self.journal.steps):
+            for facts in self.journal.manifest.contenders:
+                if (small := small_data(facts)) is not None:
+                    self.view.warning(f"{facts.name}: {small}")
         self._due = sum(turn.action is schedule.Action.MEASURE for turn in start.turns)
 
     def begins(self, step: PlannedStep) -> bool:
@@ -172,7 +325,9 @@ class TimedSlices(Pass[OpenTest]):
         if not self.announced.allows(self._least(step)):
             return False
         rounds_after = max(0, self._planned - self._round)
-        turns = schedule.turns_left(self._due, self._unsettled(), rounds_after)
+        turns = schedule.turns_left(
+            self._due, sum(step.is_open for step in self.journal.steps), rounds_after
+        )
         self._share = self._budget.share(turns)
         self._due -= 1
         self._begun = self._looked = self._clock.monotonic()
@@ -198,7 +353,11 @@ class TimedSlices(Pass[OpenTest]):
             least = test.fewest_blocks(length) * test.expected_block(length)
             left = self._share - self._under_way
             self._remaining.needs(step.key, self._under_way + least)
-            self._correct(test)
+            why = f"{step.test.name} in start {self._round} of {max(self._round, self._planned)}"
+            if test.slowest_operation > LENGTHS[-1]:
+                takes = format_duration(test.slowest_operation)
+                why = f"{step.test.name}: an operation takes {takes} on {test.slowest}"
+            self.announced.correct(self._needed(self._under_way), why)
             if self.announced.allows(least):
                 keep = partial(self.journal.add, step)
                 enough = partial(self._enough, test, length)
@@ -232,7 +391,9 @@ class TimedSlices(Pass[OpenTest]):
         if not self.announced.allows(test.expected_block(length)):
             return True
         may_end = test.slowest_operation > length or blocks >= _BLOCKS_BEFORE_STOP
-        return may_end and (self._settled(test.step, status) or test.step.key in self._far)
+        others = {*self._others()}.difference(self._lacking(test.step))
+        settled = self._may_settle and all_settled(status.verdicts, others)
+        return may_end and (settled or test.step.key in self._far)
 
     @property
     def _planned(self) -> int:
@@ -262,9 +423,6 @@ class TimedSlices(Pass[OpenTest]):
         usual = self._shortest_turn(blocks)
         return max(usual, self._remaining.shortest_turn(step.key, usual))
 
-    def _unsettled(self) -> int:
-        return sum(step.is_open for step in self.journal.steps)
-
     def _warn_of_short_budget(self) -> None:
         turn = self._shortest_turn(MINIMUM_BLOCKS)
         lacking = [self._planned - step.turns_done for step in self.journal.steps if step.is_open]
@@ -282,13 +440,6 @@ class TimedSlices(Pass[OpenTest]):
         method = self.journal.manifest.method
         length = method.slice_s or max(method.slice_lengths.values(), default=USUAL)
         return contenders * self._pace.warmup + slices * (length + self._pace.discard)
-
-    def _warn_of_small_data(self) -> None:
-        """Say now, not only in the report, that data to be beyond the page caches are not."""
-        if any(step.test.beyond_pool for step in self.journal.steps):
-            for facts in self.journal.manifest.contenders:
-                if (small := small_data(facts)) is not None:
-                    self.view.warning(f"{facts.name}: {small}")
 
     def _judge_all(self) -> None:
         """Settle each test whose verdict holds now; measure again those that have lost theirs."""
@@ -338,36 +489,20 @@ class TimedSlices(Pass[OpenTest]):
         having = self.contenders.having(step.test)
         return [each.name for each in self.contenders.running() if each not in having]
 
-    def _settled(self, step: PlannedStep, status: Status) -> bool:
-        others = {*self._others()}.difference(self._lacking(step))
-        return self._may_settle and all_settled(status.verdicts, others)
-
-    def _correct(self, test: OpenTest) -> None:
-        """Announce the end anew where operations are not as fast as was thought."""
-        name = test.step.test.name
-        why = f"{name} in start {self._round} of {max(self._round, self._planned)}"
-        if test.slowest_operation > LENGTHS[-1]:
-            takes = format_duration(test.slowest_operation)
-            why = f"{name}: an operation takes {takes} on {test.slowest}"
-        self.announced.correct(self._needed(self._under_way), why)
-
     def _needed(self, under_way: Second) -> Second:
         """Return the wall time to come if it is granted, when the turn that runs has gone on for
         `under_way`.
         """
         wanting = [step for step in self.journal.steps if step.is_open]
-        to_come = [
-            TurnsToCome(
-                key=step.key,
-                turns=max(0, self._wanted_turns([step]) - step.turns_done),
-                decided=step.key in self._far,
-            )
-            for step in wanting
-        ]
+        to_come = {
+            step.key: max(0, self._wanted_turns([step]) - step.turns_done) for step in wanting
+        }
         starts_after = max(0, self._wanted_turns(wanting) - self._round)
         budget_left = max(0.0, self._budget.left - under_way)
         usual = self._shortest_turn(MINIMUM_BLOCKS)
-        left = self._remaining.left(budget_left, starts_after, under_way, to_come, usual)
+        left = self._remaining.left(
+            budget_left, starts_after, under_way, to_come, decided=self._far, usual=usual
+        )
         return left + self.announced.following.together
 
     def _wanted_turns(self, steps: Sequence[PlannedStep]) -> int:

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from slowdust.benchmarks.steps import Counted, LongStep, StepWork
+from slowdust.benchmarks.steps import Counted, StepWork
 from slowdust.experiment.clock import MACHINE, Clock
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.driver.process import STANDSTILL, Driver, OnProgress
 from slowdust.experiment.driver.protocol import Performed, Until
-from slowdust.experiment.engine.long_step import ContenderTurn
-from slowdust.experiment.record import Totals, slice_of
+from slowdust.experiment.engine.stepped import ContenderTurn
+from slowdust.experiment.journal import Totals, slice_of
 from slowdust.probes.probe import Window, WindowUse
 from slowdust.probes.sampler import Sampler
 from slowdust.store.latency import Histogram
@@ -104,14 +104,17 @@ class Measurement:
         since the last one.
         """
         started = time.time()
+        by_statements = self.turn.test.counted is Counted.STATEMENTS
         if not self.over:
             self.perform(until, on_progress)
+        main = self._main()
+        amount = (main.statements if by_statements else main.rows) or 0
         self._chunks.append(
             Chunk(
                 block=place.block,
                 slot=place.slot,
                 started=started,
-                amount=self._amount() - sum(chunk.amount for chunk in self._chunks),
+                amount=amount - sum(chunk.amount for chunk in self._chunks),
                 seconds=self.seconds - sum(chunk.seconds for chunk in self._chunks),
             )
         )
@@ -142,13 +145,8 @@ class Measurement:
         assert self._performed is not None
         return self._performed.roles.get(self.turn.test.main_role) or RoleUse()
 
-    def _amount(self) -> int:
-        if self._performed is None:
-            return 0
-        statements = self.turn.test.counted is Counted.STATEMENTS
-        return (self._main().statements if statements else self._main().rows) or 0
-
     def _totals(self, performed: Performed) -> Totals:
+        by_statements = self.turn.test.counted is Counted.STATEMENTS
         operations, qps = self._rate(performed)
         main = self._main()
         errors: Counter[str] = Counter()
@@ -163,7 +161,10 @@ class Measurement:
             qps=qps,
             unit=self.turn.test.unit,
             latency=main.latency or _NO_ANSWERS,
-            per_second=_per_second(self.turn.test, main),
+            per_second=[
+                PerSecond(second.statements if by_statements else second.rows, second.max_ns)
+                for second in main.per_second
+            ],
             errors=dict(errors),
             error_texts=error_texts,
             retries=sum(role.retries for role in performed.roles.values()),
@@ -181,11 +182,3 @@ class Measurement:
         if self._chunks:
             seconds = self.seconds
         return count, count / seconds if seconds else 0.0
-
-
-def _per_second(test: LongStep, main: RoleUse) -> list[PerSecond]:
-    statements = test.counted is Counted.STATEMENTS
-    return [
-        PerSecond(second.statements if statements else second.rows, second.max_ns)
-        for second in main.per_second
-    ]

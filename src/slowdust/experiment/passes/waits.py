@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from slowdust.dbms.stages import Query, T
-from slowdust.dbms.waits import SampledWaits, SessionSample, TotalledWaits
+from slowdust.dbms.stages import Query, SampledWaits, SessionSample, T, TotalledWaits
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.driver.process import Driver, TargetError
-from slowdust.experiment.driver.protocol import Ran, ResultSet, Stop
+from slowdust.experiment.driver.protocol import Ran, Stop
 from slowdust.experiment.engine.loop import OpenExperiment, Pass, Starts
 from slowdust.experiment.engine.open_test import OpenTest, RunAtRate
 from slowdust.experiment.engine.schedule import Start, turns_of
@@ -79,19 +78,14 @@ class Observer:
             TargetError: the server fails.
         """
         contender, sessions = window.contender, SessionSampler(window.serving)
-
-        def observed() -> Ran:
-            with sessions:
-                return run(Stop(seconds=window.seconds))
-
-        seen: list[SeenWaits] = []
-        for told in contender.family.waits(contender.server.site):
-            if isinstance(told, SampledWaits):
-                observed = self._sampled(window, told, observed, seen)
-            else:
-                observed = self._totalled(window, told, observed, seen)
+        told = contender.family.waits(contender.server.site)
         syncs = _sync_totals(contender)
-        ran = observed()
+        with ThreadPoolExecutor(1) as pool:
+            # The first is read last before the operations, and first after them.
+            readings = [self._begin(window, each, pool) for each in reversed(told)][::-1]
+            with sessions:
+                ran = run(Stop(seconds=window.seconds))
+            seen = known(read(ran) for read in readings)
         contender.refuse_fatal_errors(ran.errors, "operations that were observed")
         return WaitWindow(
             place=window.place,
@@ -106,61 +100,44 @@ class Observer:
             sessions=sessions.time() if window.serving else None,
         )
 
-    def _totalled(
-        self,
-        window: PlannedWindow,
-        told: TotalledWaits,
-        run: Callable[[], Ran],
-        seen: list[SeenWaits],
-    ) -> Callable[[], Ran]:
-        """Return `run` between two readings of the totals."""
+    def _begin(
+        self, window: PlannedWindow, told: SampledWaits | TotalledWaits, pool: ThreadPoolExecutor
+    ) -> Callable[[Ran], SeenWaits | None]:
+        """Read what a server tells before a window, or begin to sample; return what reads the rest.
 
-        def totals() -> list[Wait]:
-            return self._asked(window, told.totals)
-
-        def known_events() -> list[str]:
-            return [] if window.place.repeat else self._asked(window, told.events)
-
-        def observed() -> Ran:
-            before = self._if_told(window, totals)
-            ran = run()
-            after = self._if_told(window, totals)
-            if before is not None and after is not None:
-                waits = waits_between(before, after)
-                seen.append(SeenWaits(told.source, waits=waits, known=known_events()))
-            return ran
-
-        return observed
-
-    def _sampled(
-        self,
-        window: PlannedWindow,
-        told: SampledWaits,
-        run: Callable[[], Ran],
-        seen: list[SeenWaits],
-    ) -> Callable[[], Ran]:
-        """Return `run` with samples beside it."""
-
-        def sample() -> list[ResultSet]:
+        That returns None if the server does not know the question.
+        """
+        if isinstance(told, SampledWaits):
             target, length = window.contender.target, window.seconds + _CONNECTING
             (statement,) = told.sessions.statements
-            return self._sampling.sample(target, statement, _EVERY, length)
+            sampling = pool.submit(self._sampling.sample, target, statement, _EVERY, length)
+            time.sleep(_CONNECTING)
 
-        def observed() -> Ran:
-            with ThreadPoolExecutor(1) as pool:
-                sampling = pool.submit(sample)
-                time.sleep(_CONNECTING)
-                ran = run()
+            def samples(ran: Ran) -> SeenWaits | None:
                 results = self._if_told(window, sampling.result)
-            if results is None:
-                return ran
-            samples = [told.sessions.read([result.rows]) for result in results]
-            end = ran.started + ran.seconds
-            in_window = [[x for x in sample if ran.started <= x.at <= end] for sample in samples]
-            seen.append(seen_in_samples(told.source, in_window, window.serving, ran.seconds))
-            return ran
+                if results is None:
+                    return None
+                samples = [told.sessions.read([result.rows]) for result in results]
+                end = ran.started + ran.seconds
+                inside = [[x for x in sample if ran.started <= x.at <= end] for sample in samples]
+                return seen_in_samples(told.source, inside, window.serving, ran.seconds)
 
-        return observed
+            return samples
+
+        def read() -> list[Wait] | None:
+            return self._if_told(window, lambda: self._asked(window, told.totals))
+
+        before = read()
+
+        def totals(ran: Ran) -> SeenWaits | None:
+            del ran
+            after = read()
+            if before is None or after is None:
+                return None
+            events = [] if window.place.repeat else self._asked(window, told.events)
+            return SeenWaits(told.source, waits=waits_between(before, after), known=events)
+
+        return totals
 
     def _asked(self, window: PlannedWindow, query: Query[T]) -> T:
         answers = self._driver.sql(window.contender.target, query.statements)
@@ -304,8 +281,9 @@ class Waits(Pass[OpenTest]):
         if not self.announced.allows(self.announced.following.waits):
             return
         observed = with_lasting_sessions(self.journal.steps, "waits", self.contenders.warn)
+        names = {contender.name for contender in self.contenders.running()}
         for number in range(1, self._starts + 1):
-            due = [step.key for step in observed if self._is_missing(step, number)]
+            due = [step.key for step in observed if not names <= self._done(step, number)]
             if due:
                 self.contenders.for_each(self._prepare)
                 driver = self.contenders.driver
@@ -327,14 +305,14 @@ class Waits(Pass[OpenTest]):
         except SlowdustError as error:
             self.contenders.warn(f"The calls of fsync are not timed: {error}")
 
-    def _is_missing(self, step: PlannedStep, start: int) -> bool:
-        done = {
+    def _done(self, step: PlannedStep, start: int) -> set[str]:
+        """Return the contenders that have the last window of a step after a start."""
+        return {
             window.place.contender
             for window in self.journal.waits
             if (window.place.test, window.place.clients) == (step.test.name, step.clients)
             and (window.place.incarnation, window.place.repeat) == (start, self._repeats - 1)
         }
-        return not done.issuperset(each.name for each in self.contenders.running())
 
     def _window(
         self,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tomli_w
 from pydantic import (
+    BeforeValidator,
     Field,
     ValidationError,
     create_model,
@@ -16,23 +17,26 @@ from pydantic import (
 )
 
 from slowdust import benchmarks
+from slowdust.analysis.metrics import COMPARED
 from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Measuring, Test
-from slowdust.benchmarks.options import AsCount, AsShare, Duration, Table
+from slowdust.benchmarks.options import AsCount, AsNumber, AsShare, Duration, Table
 from slowdust.builds.revisions import check_repository
 from slowdust.dbms import dialects, family_if_known
 from slowdust.dbms.family import Family
+from slowdust.dbms.settings import host_memory_bytes
 from slowdust.errors import UsageError
-from slowdust.experiment.claims.cpus import parse_cpus
-from slowdust.experiment.counting.method import Wanted
-from slowdust.experiment.spec.checks import check_pool, check_running_servers
+from slowdust.experiment.count_method import Wanted
+from slowdust.experiment.cpus import parse_cpus
 from slowdust.experiment.spec.contenders import (
     ContenderTable,
+    Matrix,
     PlannedContender,
+    Settings,
     as_table,
     check_calibration,
     plan_contenders,
 )
-from slowdust.experiment.spec.errors import (
+from slowdust.located_errors import (
     AtKeysError,
     File,
     Keys,
@@ -43,14 +47,112 @@ from slowdust.experiment.spec.errors import (
     placed,
     read_toml,
 )
-from slowdust.experiment.spec.matrix import Matrix, Settings
-from slowdust.experiment.spec.values import Memory, Pool, RateTable, ShortDuration
-from slowdust.experiment.workload.benchmark import WorkloadKey, check_dialects
 from slowdust.places import named_path
 from slowdust.store.bounds import MOST_CONTENDERS, MOST_SLICES
 from slowdust.store.folder import NAME
-from slowdust.units import Second, format_duration
+from slowdust.units import Second, format_duration, parse_size
 from slowdust.wording import listing, no_such
+from slowdust.workloads.benchmark import OwnBenchmark, WorkloadKey
+
+_MB = 1 << 20
+_MOST_BYTES = 1 << 50
+_LEAST_MEMORY = 64 * _MB
+"""No server of today starts with less."""
+
+
+def _size(value: object) -> object:
+    size = parse_size(value) if isinstance(value, str) else value
+    if isinstance(size, int) and size < _LEAST_MEMORY:
+        raise ValueError(f"{value} is too little: write at least {_LEAST_MEMORY // _MB}MB")
+    return _bounded(value, size)
+
+
+def _whole_megabytes(value: object) -> object:
+    size = parse_size(value) if isinstance(value, str) else value
+    if isinstance(size, int) and (size < _MB or size % _MB):
+        raise ValueError(f"{value} is not a whole number of megabytes: write 1MB, 64MB or more")
+    return _bounded(value, size)
+
+
+def _bounded(value: object, size: object) -> object:
+    """Return a size as it is; refuse one, written as `value`, that no machine has."""
+    if isinstance(size, int) and size > _MOST_BYTES:
+        raise ValueError(f"{value} is too much: write at most {_MOST_BYTES >> 40}TB")
+    return size
+
+
+Memory = Annotated[int, BeforeValidator(_size)]
+"""Bytes."""
+Pool = Annotated[int, BeforeValidator(_whole_megabytes)]
+"""Bytes."""
+ShortDuration = Annotated[Duration, Field(le=3600)]
+"""Seconds, an hour at most."""
+
+
+class RateTable(Table):
+    """An open loop: operations per second over all clients, whatever the server answers."""
+
+    per_second: Annotated[float, Field(gt=0, le=10_000_000), AsNumber]
+    arrivals: Literal["poisson", "uniform"] = "poisson"
+
+
+def check_pool(pool: int | None, memory: int | None, contenders: int) -> None:
+    """Refuse page caches for which so many contenders, side by side, have not the memory.
+
+    Raises:
+        AtKeysError: one is larger than the `memory` of a contender, or all together than the
+            host's.
+    """
+    if pool is None:
+        return
+    host = host_memory_bytes()
+    with at("pool"):
+        if memory is not None and pool > memory:
+            raise UsageError(f"{_mb(pool)} are more than a contender's memory of {_mb(memory)}")
+        if pool * contenders > host:
+            each = f" for each of {contenders} contenders" if contenders > 1 else ""
+            raise UsageError(f"{_mb(pool)}{each} are more than the host's memory of {_mb(host)}")
+
+
+def _mb(size: int) -> str:
+    return f"{size / _MB:,.0f} MB"
+
+
+_KEYS_OF_OWN_SERVERS = ("memory", "pool", "profile", "set", "waits")
+
+
+def check_running_servers(planned: Sequence[PlannedContender], given: Iterable[str]) -> None:
+    """Refuse what cannot be had of servers that run already; `given` are the keys with a value.
+
+    Raises:
+        AtKeysError: a key or a setting of a contender that they cannot have.
+    """
+    running = [contender for contender in planned if contender.name.url is not None]
+    if not running:
+        if "keep" in given:
+            raise AtKeysError(
+                "no contender is a running server, whose tables can be kept", ("keep",)
+            )
+        return
+    assert running[0].name.url is not None
+    first = running[0].name.url.text
+    for key in _KEYS_OF_OWN_SERVERS:
+        if key in given:
+            raise AtKeysError(_refusal(first, key), (key,))
+    for contender in running:
+        assert contender.name.url is not None
+        for key, is_given in {"set": contender.set, "slowed": contender.slowed is not None}.items():
+            if is_given:
+                with at("contenders", contender.place):
+                    raise UsageError(_refusal(contender.name.url.text, key))
+
+
+def _refusal(server: str, key: str) -> str:
+    return (
+        f"{server} runs already and is taken as it is: leave out {key}, which is for servers that "
+        "Slowdust starts"
+    )
+
 
 _TABLES: dict[str, Any] = {
     name: (benchmark.options_type | None, None)
@@ -60,6 +162,7 @@ _TABLES: dict[str, Any] = {
 """Benchmark -> the type and the default of its own table of an experiment file."""
 
 
+Share = Annotated[float, Field(gt=0, lt=1), AsShare]
 _YEAR = 365 * 86400.0
 
 
@@ -80,6 +183,22 @@ def _check_used(benchmark: Benchmark, keys: Iterable[str]) -> None:
             raise AtKeysError(f"does not apply to the benchmark {benchmark.name}: {reason}", (key,))
 
 
+def _check_dialects(benchmark: OwnBenchmark, planned: Sequence[PlannedContender]) -> None:
+    """Refuse contenders of a DBMS in whose SQL the workload is not written.
+
+    Those that are directories are asked for their DBMS later, when they are looked at.
+
+    Raises:
+        AtKeysError: naming the contender, and what its DBMS lacks.
+    """
+    for contender in planned:
+        name = contender.name
+        dbms = name.url.dbms if name.url is not None else name.dbms
+        if dbms is not None:
+            with at("contenders", contender.place):
+                benchmark.workload.check_dialect(dbms, name.written)
+
+
 class Spec(Table):
     """One experiment. Field names are the keys of the TOML file; so are the names of `_TABLES`."""
 
@@ -98,7 +217,8 @@ class Spec(Table):
     slice: ShortDuration | None = None
     discard: ShortDuration = 0.01
     warmup: ShortDuration = 0.5
-    margin: Annotated[float, Field(gt=0, lt=1), AsShare] = 0.03
+    margin: Share = 0.03
+    margins: dict[str, Share] = Field(default_factory=dict)
     incarnations: Annotated[int, Field(ge=1, le=10_000), AsCount] | None = None
     trial: Annotated[int, Field(ge=1, le=10_000), AsCount] | None = None
     seed: Annotated[int, Field(ge=0, lt=2**53), AsCount] = 1
@@ -118,7 +238,6 @@ class Spec(Table):
 
     @property
     def has_running_servers(self) -> bool:
-        """Whether a contender is a server that runs already."""
         return any(contender.name.url for contender in self.planned_contenders())
 
     def planned_incarnations(self, usual: int) -> int:
@@ -216,6 +335,15 @@ class Spec(Table):
         return self
 
     @model_validator(mode="after")
+    def _margins_of_tests_and_metrics(self) -> Spec:
+        tests = self.configured_benchmark().tests
+        judged = [*(test.name for test in tests), *(each.key for each in COMPARED)]
+        for name in self.margins:
+            if name not in judged:
+                raise AtKeysError(no_such("test or metric", name, judged), ("margins", name))
+        return self
+
+    @model_validator(mode="after")
     def _can_be_run(self) -> Spec:
         benchmark = self.configured_benchmark()
         with at("suite"):
@@ -240,7 +368,7 @@ class Spec(Table):
         if len(planned) > MOST_CONTENDERS:
             raise ValueError(f"{len(planned):,} contenders: a report has at most {MOST_CONTENDERS}")
         if self.workload is not None:
-            check_dialects(self.workload, planned)
+            _check_dialects(self.workload, planned)
         self._check_bounds(benchmark, planned)
         given = {key for key in self.model_fields_set if getattr(self, key)}
         check_running_servers(planned, given)
@@ -374,8 +502,7 @@ class Spec(Table):
         unused = set(benchmark.unused_keys)
         if benchmark.measuring is Measuring.STEPS and self.budget_of_steps is None:
             unused.add("budget")
-        if not self.only:
-            unused.add("only")
+        unused.update(key for key in ("only", "margins") if not getattr(self, key))
         return tomli_w.dumps(self.model_dump(exclude_none=True, exclude=unused))
 
 

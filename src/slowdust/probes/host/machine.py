@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import psutil
 
-from slowdust.probes.host.storage import block_device_of, mount_of, queue_of
+from slowdust.probes.host.use import block_device_of, mount_of, queue_of
 from slowdust.probes.server.procfs import read_text
 from slowdust.units import Second
 
@@ -97,12 +97,11 @@ def read_machine(
     """Read the machine; watches the other processes for `watch_s` seconds.
 
     `ours` are main processes of our own servers: they and what is below them are not "others".
-
-    Raises:
-        OSError: no such directory.
+    Raises OSError if no such directory.
     """
     cpuinfo = read_text("/proc/cpuinfo") or ""
     memory, swap = psutil.virtual_memory(), psutil.swap_memory()
+    files = _CPUS.glob("cpu[0-9]*/cpufreq/scaling_governor")
     return Machine(
         cpu_model=_cpu_fact(cpuinfo, "model name"),
         microcode=_cpu_fact(cpuinfo, "microcode"),
@@ -110,7 +109,7 @@ def read_machine(
         cores=psutil.cpu_count(logical=False),
         usable_cpus=len(os.sched_getaffinity(0)),
         numa_nodes=len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or None,
-        governors=_governors(_CPUS),
+        governors=tuple(sorted({text for file in files if (text := read_text(str(file)))})),
         turbo=_turbo(_CPUS),
         smt=_flag(_CPUS / "smt/active"),
         memory_bytes=memory.total,
@@ -130,7 +129,6 @@ def read_machine(
 
 
 def identity() -> dict[str, str]:
-    """Return the facts by which this machine is known again: label -> value."""
     facts = {
         "CPU": _cpu_fact(read_text("/proc/cpuinfo") or "", "model name"),
         "CPUs": psutil.cpu_count(),
@@ -150,11 +148,6 @@ def chosen(choices: str | None) -> str | None:
 def _cpu_fact(cpuinfo: str, label: str) -> str | None:
     match = re.search(rf"^{label}\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
     return match[1].strip() if match else None
-
-
-def _governors(cpus: Path) -> tuple[str, ...]:
-    files = cpus.glob("cpu[0-9]*/cpufreq/scaling_governor")
-    return tuple(sorted({text for file in files if (text := read_text(str(file)))}))
 
 
 def _turbo(cpus: Path) -> bool | None:
@@ -200,7 +193,14 @@ def _busy_processes(ours: Collection[int], watch_s: Second) -> tuple[BusyProcess
 
     What started or ended meanwhile is missed: a state of the machine is looked for, not a blip.
     """
-    excluded = _with_descendants({os.getpid(), *ours})
+    pids = {os.getpid(), *ours}
+    processes = set(pids)
+    for pid in pids:
+        try:
+            processes |= {child.pid for child in psutil.Process(pid).children(recursive=True)}
+        except psutil.Error:
+            continue
+    excluded = processes
     before = _cpu_of_all(psutil.process_iter(), excluded)
     started = time.monotonic()
     time.sleep(watch_s)
@@ -227,16 +227,6 @@ def _cpu_of_all(
             continue
         cpu[watched] = times.user + times.system
     return cpu
-
-
-def _with_descendants(pids: Collection[int]) -> set[int]:
-    processes = set(pids)
-    for pid in pids:
-        try:
-            processes |= {child.pid for child in psutil.Process(pid).children(recursive=True)}
-        except psutil.Error:
-            continue
-    return processes
 
 
 def _name(watched: psutil.Process) -> str:
@@ -267,13 +257,16 @@ def _storage(directory: Path) -> Storage:
 
 def describe_machine(machine: Machine) -> dict[str, str]:
     """Return label -> value, ready to print, in their order; unknown facts are left out."""
+    shown = machine.busy[:SHOWN_PROCESSES]
+    storage = machine.storage
+    readahead, largest = storage.readahead_kib, storage.max_sectors_kib
     labelled = {
         "CPU": machine.cpu_model,
         "Cores": _cores(machine),
         "Memory": f"{_gib(machine.memory_bytes)}, {_gib(machine.available_bytes)} available",
         "Kernel": machine.kernel,
         "Microcode": machine.microcode,
-        "NUMA nodes": _text(machine.numa_nodes),
+        "NUMA nodes": (None if machine.numa_nodes is None else str(machine.numa_nodes)),
         "Frequency governor": ", ".join(machine.governors) or None,
         "Turbo": _ON_OFF[machine.turbo],
         "SMT": _ON_OFF[machine.smt],
@@ -281,16 +274,14 @@ def describe_machine(machine: Machine) -> dict[str, str]:
         "Swap": _swap(machine),
         "Operating system": machine.operating_system,
         "Virtual machine": _YES_NO[machine.virtualised],
-        "Steal since start": _percent(machine.steal_share),
+        "Steal since start": (
+            None if machine.steal_share is None else f"{machine.steal_share:.2%}"
+        ),
         "Load average": " ".join(f"{load:.2f}" for load in machine.load_average),
-        "Other busy processes": _busy(machine),
-    } | _storage_facts(machine.storage)
-    return {label: value for label, value in labelled.items() if value is not None}
-
-
-def _storage_facts(storage: Storage) -> dict[str, str | None]:
-    readahead, largest = storage.readahead_kib, storage.max_sectors_kib
-    return {
+        "Other busy processes": (
+            ", ".join(f"{process.name} {process.cores:.0%}" for process in shown) or "none"
+        ),
+    } | {
         "Filesystem": storage.filesystem,
         "Mounted": storage.mount_point and f"{storage.mount_point} ({_options(storage)})",
         "Device": storage.device,
@@ -299,6 +290,7 @@ def _storage_facts(storage: Storage) -> dict[str, str | None]:
         "Largest request": None if largest is None else f"{largest} KiB",
         "Free disk": f"{_gib(storage.free_bytes)} of {_gib(storage.total_bytes)}",
     }
+    return {label: value for label, value in labelled.items() if value is not None}
 
 
 def _options(storage: Storage) -> str:
@@ -329,18 +321,5 @@ def _swap(machine: Machine) -> str:
     return f"{_gib(machine.swap_used_bytes)} used of {_gib(machine.swap_bytes)}"
 
 
-def _busy(machine: Machine) -> str:
-    shown = machine.busy[:SHOWN_PROCESSES]
-    return ", ".join(f"{process.name} {process.cores:.0%}" for process in shown) or "none"
-
-
 def _gib(size: int) -> str:
     return f"{size / _GIB:.1f} GiB"
-
-
-def _percent(share: float | None) -> str | None:
-    return None if share is None else f"{share:.2%}"
-
-
-def _text(number: int | None) -> str | None:
-    return None if number is None else str(number)

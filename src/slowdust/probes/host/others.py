@@ -39,8 +39,7 @@ class ProcessStat(NamedTuple):
 def parse_process(content: bytes) -> ProcessStat:
     """Parse /proc/PID/stat, see proc_pid_stat(5).
 
-    Raises:
-        ValueError, IndexError: not such a file.
+    Raises ValueError or IndexError if not such a file.
     """
     fields = content[content.rindex(b")") + 2 :].split()
     return ProcessStat(int(fields[1]), bool(int(fields[6]) & _KERNEL_THREAD), int(fields[36]))
@@ -93,7 +92,9 @@ class OthersProbe:
                 if pid is None:
                     continue
                 cpu_ns = reading[pid] = self._clock(pid, CLOCK_SCHEDULER)
-                if cpu_ns != self._last.get(pid, 0) and self._ran_elsewhere(name):
+                if cpu_ns != self._last.get(pid, 0) and (
+                    self._cpus is not None and self._stat(name).cpu not in self._cpus
+                ):
                     elsewhere.add(pid)
             except (FileNotFoundError, ProcessLookupError):  # it has ended
                 continue
@@ -123,9 +124,6 @@ class OthersProbe:
         parent, kernel, _ = self._stat(name)
         is_below = parent != 0 and self._other(str(parent)) is None
         return None if kernel or is_below else pid
-
-    def _ran_elsewhere(self, name: str) -> bool:
-        return self._cpus is not None and self._stat(name).cpu not in self._cpus
 
     def _stat(self, name: str) -> ProcessStat:
         return parse_process(read_bytes(f"{self._proc}/{name}/stat"))

@@ -1,4 +1,4 @@
-"""The probe of the whole host: its totals so far, and the difference of two readings.
+"""The probe of the whole host, and the mount and the block device that hold a directory.
 
 Direct reads of two kernel files: psutil opens /proc/stat twice and walks all of /proc/diskstats
 for the same numbers, at ten times the cost.
@@ -6,15 +6,97 @@ for the same numbers, at ten times the cost.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from slowdust.probes.host.storage import block_device_of
 from slowdust.probes.probe import Subject
-from slowdust.probes.server.procfs import TICK_NS, number_after, read_bytes
+from slowdust.probes.server.procfs import TICK_NS, number_after, read_bytes, read_text
 from slowdust.store.measured import Use
 from slowdust.units import Second
+
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+class Mount(NamedTuple):
+    """One line of /proc/self/mountinfo, see proc_pid_mountinfo(5)."""
+
+    point: str
+    filesystem: str
+    source: str
+    options: tuple[str, ...]
+    """Options of the mount and of the filesystem, without repetition."""
+
+
+def parse_mounts(mountinfo: str) -> list[Mount]:
+    """Parse mountinfo; lines of another form are left out."""
+    mounts = []
+    for line in mountinfo.splitlines():
+        place, separator, origin = line.partition(" - ")
+        left, right = place.split(), origin.split()
+        if not separator or len(left) < 6 or len(right) < 2:
+            continue
+        options = [*left[5].split(","), *(right[2].split(",") if len(right) > 2 else ())]
+        mounts.append(
+            Mount(
+                point=_unescape(left[4]),
+                filesystem=right[0],
+                source=_unescape(right[1]),
+                options=tuple(dict.fromkeys(options)),
+            )
+        )
+    return mounts
+
+
+def mount_holding(directory: Path, mounts: list[Mount]) -> Mount | None:
+    """Return the mount of `directory`: the deepest, and of equals the last mounted."""
+    holding = [mount for mount in mounts if directory.resolve().is_relative_to(mount.point)]
+    return max(reversed(holding), key=lambda mount: len(mount.point), default=None)
+
+
+def mount_of(directory: Path) -> Mount | None:
+    """Return the mount on which `directory` lies; None where mounts cannot be read."""
+    return mount_holding(directory, parse_mounts(read_text("/proc/self/mountinfo") or ""))
+
+
+def block_device_of(directory: Path) -> Path | None:
+    """Return the folder in /sys of the disk, partition or volume that holds `directory`.
+
+    Filesystems without a device of their own are followed to the one below: the source of a btrfs
+    mount, the upper directory of an overlay. None where there is none (tmpfs, network) or where it
+    cannot be seen from here (in a container, often). Raises OSError if no such directory.
+    """
+    device = _sys_folder(directory.stat().st_dev)
+    if device is not None:
+        return device
+    mount = mount_of(directory)
+    if mount is None:
+        return None
+    source = Path(mount.source)
+    if source.is_absolute() and source.is_block_device():
+        return _sys_folder(source.stat().st_rdev)
+    upper = [option[9:] for option in mount.options if option.startswith("upperdir=")]
+    if upper and Path(upper[0]).is_dir():
+        return _sys_folder(Path(upper[0]).stat().st_dev)
+    return None
+
+
+def queue_of(device: Path) -> Path:
+    """Return the folder of the queue's settings: a partition uses its disk's."""
+    own = device / "queue"
+    return own if own.is_dir() else device.parent / "queue"
+
+
+def _sys_folder(number: int) -> Path | None:
+    folder = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
+    return folder.resolve() if folder.exists() else None
+
+
+def _unescape(field: str) -> str:
+    return _OCTAL.sub(lambda match: chr(int(match[1], 8)), field)
+
 
 _SECTOR_BYTES = 512
 """Unit of the kernel's block statistics, whatever the sectors of the device."""
@@ -44,8 +126,7 @@ class DiskReading(NamedTuple):
 def parse_host(content: bytes) -> HostReading:
     """Parse /proc/stat, see proc_stat(5). Guests' time is within user time already.
 
-    Raises:
-        ValueError: not such a file.
+    Raises ValueError if not such a file.
     """
     if not content.startswith(b"cpu "):
         raise ValueError("/proc/stat does not begin with the sum over all CPUs")
@@ -70,8 +151,7 @@ def parse_host(content: bytes) -> HostReading:
 def parse_disk(content: bytes) -> DiskReading:
     """Parse the stat file of a block device or partition (the kernel's admin-guide/iostats).
 
-    Raises:
-        ValueError: not such a file.
+    Raises ValueError if not such a file.
     """
     reads, _, read_sectors, _, writes, _, write_sectors = map(int, content.split()[:7])
     return DiskReading(reads, read_sectors * _SECTOR_BYTES, writes, write_sectors * _SECTOR_BYTES)
@@ -83,8 +163,7 @@ HostReadings = tuple[HostReading, DiskReading | None]
 class HostProbe:
     """Reads the host's counters and those of the block device below `data_directory`.
 
-    Raises:
-        OSError: no such directory.
+    Raises OSError if no such directory.
     """
 
     name = "host"
@@ -97,8 +176,7 @@ class HostProbe:
     def read(self) -> HostReadings:
         """Read both; without the disk where the directory's device cannot be found.
 
-        Raises:
-            OSError, ValueError: /proc/stat cannot be read, or not understood.
+        Raises OSError or ValueError if /proc/stat cannot be read, or not understood.
         """
         host = parse_host(read_bytes("/proc/stat"))
         return host, self._read_disk()
@@ -137,7 +215,6 @@ class HostProbe:
 
 
 def probe_of(subject: Subject) -> HostProbe:
-    """Return the probe of the host and the disk of a server's data."""
     return HostProbe(subject.data_directory)
 
 

@@ -6,24 +6,14 @@ It is made by hand for such contenders alone, so there is no `probe_of`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 from slowdust.store.measured import DELAY, Use
 
 _NANOSECONDS = 1_000_000_000
 
 
-class Totals(Protocol):
-    """Totals of the sends of a server to its clients."""
-
-    @property
-    def delay_ns(self) -> int: ...
-
-    @property
-    def sends(self) -> int: ...
-
-    @property
-    def waited_ns(self) -> int: ...
+Totals = tuple[int, int, int]
+"""The delay before each send now, in ns; the sends so far, and the time that all waited, in ns."""
 
 
 class DelayProbe:
@@ -43,8 +33,9 @@ class DelayProbe:
 
         A long reply is sent in several pieces, each of which waits.
         """
+        (_, first, waited), (delay_ns, last, waited_since) = before, after
         return {
-            "delay_us": after.delay_ns / 1000,
-            "sends": after.sends - before.sends,
-            "waited_s": (after.waited_ns - before.waited_ns) / _NANOSECONDS,
+            "delay_us": delay_ns / 1000,
+            "sends": last - first,
+            "waited_s": (waited_since - waited) / _NANOSECONDS,
         }

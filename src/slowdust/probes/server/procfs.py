@@ -16,10 +16,8 @@ _CHUNK = 1 << 16
 def read_bytes(path: str) -> bytes:
     """Return the whole of a kernel file.
 
-    Bare system calls: `Path.read_bytes` costs several times the kernel's own work.
-
-    Raises:
-        OSError: the file, or the process it is about, is not there or not ours to read.
+    Bare system calls: `Path.read_bytes` costs several times the kernel's own work. Raises OSError
+    if the file, or the process it is about, is not there or not ours to read.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -50,8 +48,7 @@ class ThreadFiles:
     def read(self, pid: int, name: str, thread: int | None = None) -> bytes:
         """Return the file `name` of a process, or of one of its threads.
 
-        Raises:
-            OSError: the process or thread has ended, or is not ours to read.
+        Raises OSError if the process or thread has ended, or is not ours to read.
         """
         if thread is not None:
             name = f"task/{thread}/{name}"
@@ -70,12 +67,10 @@ class ThreadFiles:
         return _read_again(files[name])
 
     def threads(self, pid: int) -> tuple[int, ...]:
-        """Return the threads of a process. Raises OSError if the process has ended."""
         with os.scandir(f"{self._proc}/{pid}/task") as entries:
             return tuple(int(entry.name) for entry in entries)
 
     def retain(self, threads: Collection[int]) -> None:
-        """Close the files of all other threads."""
         for ended in self._kept.keys() - threads:
             for name in list(self._kept[ended]):
                 self._close(self._kept[ended], name)
@@ -108,8 +103,7 @@ def read_text(path: str) -> str | None:
 def number_after(content: bytes, label: bytes) -> int | None:
     """Return the first number behind `label` on its line; None where the label is missing.
 
-    Raises:
-        ValueError: what follows the label is no number.
+    Raises ValueError if what follows the label is no number.
     """
     start = content.find(label)
     if start < 0:

@@ -72,7 +72,6 @@ class SessionSampler:
         )
 
     def _times(self) -> dict[str, tuple[int, int]]:
-        """Return (time on a CPU, time in the queue) in nanoseconds of each that has them."""
         times = {}
         for path in self._paths:
             try:

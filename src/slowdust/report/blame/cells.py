@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowdust.analysis.blame.groups import SINGLE, is_sure
-from slowdust.analysis.blame.model import LineBlame, Part, Ratio, RatioKind, Step
-from slowdust.analysis.model import Verdict
-from slowdust.ratios import ratio, speed, work_in_words, work_ratio
+from slowdust.analysis.blame import SINGLE, LineBlame, Part, RatioKind, Step, StepRatio, is_sure
+from slowdust.ratios import Verdict, ratio, speed, work_in_words, work_ratio
 from slowdust.report.history import CHAINED
 from slowdust.report.markdown.table import ABSENT
 
@@ -15,7 +13,7 @@ KINDS: tuple[RatioKind, ...] = ("time", "work")
 HEADS = {"time": "rqps", "work": "work"}
 """The head of a column of each kind."""
 SHORT_TITLES = {"range with aggregation": "aggregation", "write": "writes"}
-MARKS: dict[RatioKind, dict[Verdict | None, str]] = {
+MARKS: dict[RatioKind, dict[str | None, str]] = {
     "time": {"faster": "+", "slower": "-", "same": "=", "unsure": "?", None: " "},
     "work": {"faster": "-", "slower": "+", "same": "=", "unsure": "?", None: " "},
 }
@@ -50,18 +48,18 @@ def part_of(group: Part, step: Step) -> Part | None:
     return next((part for part in step.groups if (part.name, part.clients) == wanted), None)
 
 
-def ratio_at(group: Part, step: Step, kind: RatioKind) -> Ratio | None:
+def ratio_at(group: Part, step: Step, kind: RatioKind) -> StepRatio | None:
     """Return the ratio of a cell; None where there is none."""
     part = part_of(group, step)
     return None if part is None else part.by(kind)
 
 
-def value(cell: Ratio | None, kind: RatioKind) -> str:
+def value(cell: StepRatio | None, kind: RatioKind) -> str:
     """Return a ratio as a cell has it: '0.95 -', '1.024 +*'."""
     if cell is None:
         return ABSENT
-    number = ratio(cell.ratio) if kind == "time" else work_ratio(cell.ratio)
-    return f"{number} {MARKS[kind][cell.verdict]}{CHAINED if cell.chained else ''}".rstrip()
+    number = ratio(cell.ratio.value) if kind == "time" else work_ratio(cell.ratio.value)
+    return f"{number} {MARKS[kind][cell.ratio.verdict]}{CHAINED if cell.chained else ''}".rstrip()
 
 
 def is_chained(line: LineBlame) -> bool:
@@ -77,7 +75,7 @@ def is_chained(line: LineBlame) -> bool:
 def largest_title(line: LineBlame) -> str:
     """Return the title of the largest changes, which says which changes are among them."""
     verdicts = {
-        cell.verdict
+        cell.ratio.verdict
         for step in line.steps
         for test in step.tests
         for cell in [test.by(_deciding(test, line))]
@@ -101,8 +99,8 @@ def largest(step: Step, side: Verdict, line: LineBlame) -> str:
         cost, cell = test.cost(kind), test.by(kind)
         if cost is None or cell is None:
             continue
-        if is_sure(cell, sign * cost, side):
-            words = speed(cell.ratio) if kind == "time" else work_in_words(cell.ratio)
+        if is_sure(cell.ratio, sign * cost, side):
+            words = speed(cell.ratio.value) if kind == "time" else work_in_words(cell.ratio.value)
             found.append((sign * cost, f"{test.name}, {words}"))
     _, words = max(found, default=(0.0, ABSENT))
     return words

@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from markupsafe import Markup
 
-from slowdust.analysis.blame.model import Blame, GroupBlame, LineBlame, Part, RatioKind, Step
+from slowdust.analysis.blame import Blame, GroupBlame, LineBlame, Part, RatioKind, Step
 from slowdust.report.blame.cells import (
     CHAINED_LEGEND,
     HEADS,
@@ -99,7 +99,7 @@ def _view(line: LineBlame, place: int) -> LineView:
 
 def _cell(group: Part, step: Step, kind: RatioKind) -> tuple[str, str]:
     cell = ratio_at(group, step, kind)
-    verdict = "" if cell is None or cell.verdict is None else cell.verdict
+    verdict = (cell and cell.ratio.verdict) or ""
     return value(cell, kind), verdict
 
 

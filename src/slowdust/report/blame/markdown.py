@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slowdust.analysis.blame.model import Blame, LineBlame, StepFunctions
+from slowdust.analysis.blame import Blame, LineBlame, StepFunctions
 from slowdust.report.blame.cells import (
     CHAINED_LEGEND,
     HEADS,

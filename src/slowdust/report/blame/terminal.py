@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slowdust.analysis.blame.model import Blame, LineBlame, RatioKind
+from slowdust.analysis.blame import Blame, LineBlame, RatioKind
 from slowdust.report.blame.cells import (
     CHAINED_LEGEND,
     HEADS,
@@ -94,7 +94,7 @@ def _table(line: LineBlame, kinds: tuple[RatioKind, ...]) -> Table:
         cells = []
         for group, kind in chosen:
             cell = ratio_at(group, step, kind)
-            style = "" if cell is None else _STYLES.get(cell.verdict or "", "")
+            style = "" if cell is None else _STYLES.get(cell.ratio.verdict or "", "")
             cells.append(Text(value(cell, kind), style=style))
         table.add_row(step.label, *cells, end_section=step is line.steps[-1])
     return table

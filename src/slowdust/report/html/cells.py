@@ -10,8 +10,6 @@ from markupsafe import Markup, escape
 
 from slowdust import ratios, wording
 from slowdust.analysis.model import (
-    Amount,
-    MetricComparison,
     ResponseTime,
     Result,
     RoleReport,
@@ -21,6 +19,7 @@ from slowdust.analysis.model import (
 from slowdust.analysis.results.summary import CLEARLY_FASTER, CLEARLY_SLOWER
 from slowdust.analysis.sla import SHARE
 from slowdust.analysis.story.unsure import what_decides
+from slowdust.ratios import Amount, Ratio
 from slowdust.report import evidence
 from slowdust.report.html import numbers
 
@@ -42,10 +41,10 @@ def band(rqps: float | None) -> Band:
 
 def band_of(result: Result) -> Band:
     """Return the colour of a result: by its rate, or in an open loop by its response time."""
-    time = result.response_time
-    if result.judged_rqps is None and time is not None and time.relative:
-        return band(1 / time.relative)
-    return band(result.judged_rqps)
+    time = result.response_time and result.response_time.relative
+    if result.ratio is None and time and time.value:
+        return band(1 / time.value)
+    return band(result.ratio and result.ratio.value)
 
 
 def sureness(result: Result) -> str:
@@ -57,12 +56,10 @@ def rate_and_outlook(result: Result) -> str:
     rate = f"{measured(result.qps)} {result.unit}"
     if (typical := result.typical_beside) is not None:
         rate += f"; typical {ratios.ratio(typical)}"
-        if result.low is not None and result.high is not None:
-            rate += f" ({numbers.interval(result.low, result.high)})"
+        if result.typical is not None and result.typical.interval is not None:
+            rate += f" ({numbers.interval(*result.typical.interval)})"
     elif result.all_time is not None:
-        total = result.all_time
-        interval_of_total = numbers.interval(total.low, total.high)
-        rate += f"; all time {ratios.ratio(total.rqps)} ({interval_of_total})"
+        rate += f"; all time {ratios.ratio(result.all_time.value)} ({interval(result.all_time)})"
     return f"{rate}; unsure: {outlook}" if (outlook := what_decides(result)) else rate
 
 
@@ -89,15 +86,15 @@ def work_icon(work: Work) -> str:
 
 
 def work_interval(work: Work) -> str | Markup:
-    if work.low is None or work.high is None:
+    if work.ratio is None or work.ratio.interval is None:
         return ABSENT
-    return f"{ratios.work_ratio(work.low)}{numbers.TO}{ratios.work_ratio(work.high)}"
+    return numbers.TO.join(map(ratios.work_ratio, work.ratio.interval))
 
 
 def instructions_in_words(work: Work) -> str:
     parts = [f"{measured(work.instructions)} instructions per operation, by {work.source}"]
     if work.ratio is not None and work.bound is not None:
-        parts.append(ratios.with_bound(ratios.work_in_words(work.ratio), work.bound))
+        parts.append(ratios.with_bound(ratios.work_in_words(work.ratio.value), work.bound))
     parts += [
         f"{measured(amount)} {name.replace('_', ' ')}" for name, amount in work.events.items()
     ]
@@ -110,10 +107,10 @@ def relative_time(time: ResponseTime) -> Markup:
     """Return a mean response time relative to the base's, with its interval if there is one."""
     if time.relative is None:
         return ABSENT
-    multiple = Markup("\N{MULTIPLICATION SIGN}") + ratios.ratio(time.relative)
-    if time.low is None or time.high is None:
+    multiple = Markup("\N{MULTIPLICATION SIGN}") + ratios.ratio(time.relative.value)
+    if time.relative.interval is None:
         return multiple
-    return multiple + f" ({numbers.interval(time.low, time.high)})"
+    return multiple + f" ({interval(time.relative)})"
 
 
 def icon(rqps: float | None) -> str:
@@ -173,23 +170,27 @@ def with_relative(value: float | None, factor: float | None) -> str | Markup:
     return Markup(f"{cell}<small>\N{MULTIPLICATION SIGN}{ratios.ratio(factor)}</small>")
 
 
-def comparison(compared: MetricComparison | None) -> Markup:
+def comparison(compared: Ratio | None) -> Markup:
     """Return lines below a value: its ratio to the base's with the verdict, and the interval."""
     if compared is None:
         return Markup()
-    multiple = "\N{MULTIPLICATION SIGN}" + ratios.ratio(compared.ratio)
+    multiple = "\N{MULTIPLICATION SIGN}" + ratios.ratio(compared.value)
     lines = Markup("<small>{} {}</small>").format(multiple, compared.verdict)
-    if compared.low is None or compared.high is None:
+    if compared.interval is None:
         return lines
-    return lines + Markup("<small>{}</small>").format(numbers.interval(compared.low, compared.high))
+    return lines + Markup("<small>{}</small>").format(interval(compared))
 
 
 def judged_interval(result: Result) -> str | Markup:
-    return interval(*result.judged_interval)
+    return interval(result.ratio)
 
 
-def interval(low: float | None, high: float | None) -> str | Markup:
-    return ABSENT if low is None or high is None else numbers.interval(low, high)
+def value(ratio: Ratio | None) -> float | None:
+    return None if ratio is None else ratio.value
+
+
+def interval(ratio: Ratio | None) -> str | Markup:
+    return ABSENT if ratio is None or ratio.interval is None else numbers.interval(*ratio.interval)
 
 
 def response_time(value_us: float | None, unit: numbers.TimeUnit | None = None) -> str | Markup:

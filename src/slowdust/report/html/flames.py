@@ -15,10 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowdust.analysis.comparison.relative import Step
 from slowdust.analysis.functions.changes import profiles_by_step
 from slowdust.errors import SlowdustError
 from slowdust.report.evidence import cost_per_operation
+from slowdust.stats.blocks import Step
 from slowdust.store.profile import Profile
 
 BINARY = "slowdust-flamegraph"

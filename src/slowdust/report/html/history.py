@@ -100,7 +100,10 @@ def _panel(line: LineHistory, title: str, anchor: str, all_series: Sequence[Seri
             label=f"{label}, relative throughput by version",
             mark=marks[label],
             points=tuple(
-                RatioPoint(point.rqps, point.low, point.high, versions.index(point.version))
+                RatioPoint(
+                    *(point.ratio.value, point.ratio.low, point.ratio.high),
+                    versions.index(point.version),
+                )
                 for point in series.points
             ),
         )
@@ -140,8 +143,8 @@ def _cell(series: Series, version: str) -> View:
         return {"rqps": None}
     change = change_at(series, version)
     return {
-        "rqps": point.rqps,
-        "text": ratios.ratio(point.rqps) + (CHAINED if point.through else ""),
+        "rqps": point.ratio.value,
+        "text": ratios.ratio(point.ratio.value) + (CHAINED if point.through else ""),
         "mark": mark_of(change) if change else "",
         "unsure": bool(point.unsure),
         "title": "; ".join((*([change.words] if change else []), *_origin(point))),
@@ -152,13 +155,15 @@ def _cell(series: Series, version: str) -> View:
 def _work_of(point: Point) -> str:
     if point.work is None:
         return ""
-    return f"work {ratios.work_ratio(point.work.ratio)}{CHAINED if point.work.through else ''}"
+    return (
+        f"work {ratios.work_ratio(point.work.ratio.value)}{CHAINED if point.work.through else ''}"
+    )
 
 
 def _origin(point: Point) -> list[str]:
     origin = [f"from {', '.join(point.experiments)}"]
     if point.through:
         origin.insert(0, f"chained through {', '.join(point.through)}")
-    if point.low is not None and point.high is not None:
-        origin.insert(0, f"95% interval {numbers.interval(point.low, point.high)}")
+    if point.ratio.interval is not None:
+        origin.insert(0, f"95% interval {numbers.interval(*point.ratio.interval)}")
     return [*(["unsure"] if point.unsure else []), *origin]

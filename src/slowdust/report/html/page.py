@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from slowdust.analysis.comparison.relative import Step
-from slowdust.analysis.comparison.verdict import DIFFERENT
 from slowdust.analysis.metrics import (
     COMPARED,
     ESSENTIAL,
@@ -22,7 +20,7 @@ from slowdust.analysis.metrics import (
     Percentile,
     shown_metrics,
 )
-from slowdust.analysis.model import Amount, Report, Result, Verdict
+from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.latency import shown_times
 from slowdust.analysis.results.results import by_step
 from slowdust.analysis.story.bands import has_no_interval
@@ -30,12 +28,15 @@ from slowdust.analysis.work import WORK_MARGIN, has_work
 from slowdust.benchmarks import BENCHMARKS, measured_in_steps
 from slowdust.benchmarks.steps import StepBenchmark
 from slowdust.benchmarks.sysbench import SYSBENCH
+from slowdust.ratios import Amount, Verdict
 from slowdust.report.answer import Line, Passage, beginning, lines, passages
 from slowdust.report.html import cells
 from slowdust.report.html.cells import sla_failure
 from slowdust.report.html.charts.curves import as_json
 from slowdust.report.html.charts.marks import Mark, marks_of
 from slowdust.report.html.numbers import percent
+from slowdust.stats.blocks import Step
+from slowdust.stats.verdict import DIFFERENT
 from slowdust.store.manifest import StepFailure
 from slowdust.wording import (
     LONGEST_UNBROKEN,
@@ -225,7 +226,11 @@ def _works(row: Row) -> tuple[Shown | None, ...]:
     return tuple(
         None
         if work is None or work.ratio is None
-        else (str(cells.work_ratio(work.ratio)), str(cells.work_interval(work)), work.verdict or "")
+        else (
+            str(cells.work_ratio(work.ratio.value)),
+            str(cells.work_interval(work)),
+            work.verdict or "",
+        )
         for work in works
     )
 
@@ -235,7 +240,7 @@ def _comparisons(row: Row, key: str) -> tuple[Shown | None, ...]:
     return tuple(
         None
         if each is None
-        else (str(cells.ratio(each.ratio)), str(cells.interval(each.low, each.high)), each.verdict)
+        else (str(cells.ratio(each.value)), str(cells.interval(each)), each.verdict or "")
         for each in all_compared
     )
 
@@ -275,9 +280,7 @@ class Page:
     @cached_property
     def compared(self) -> tuple[str, ...]:
         """The contenders beside the base that have a relative rate somewhere."""
-        rated = {
-            result.contender for result in self.report.results if result.judged_rqps is not None
-        }
+        rated = {result.contender for result in self.report.results if result.ratio is not None}
         return tuple(name for name in self.others if name in rated)
 
     @cached_property
@@ -467,18 +470,17 @@ class Page:
     @cached_property
     def sizes(self) -> Mapping[str, Mapping[str, str]]:
         """Contender -> faster or slower -> how many are so beyond the margin, in words."""
-        margin = self.report.margin
         sizes: dict[str, dict[str, str]] = {name: {} for name in self.others}
         for name in self.others:
             for verdict in DIFFERENT:
                 changed = [
-                    result
+                    result.ratio
                     for result in self.report.results
-                    if result.contender == name and result.verdict == verdict
+                    if result.contender == name and result.ratio and result.verdict == verdict
                 ]
                 if changed:
-                    beyond = sum(result.lies_beyond(margin) for result in changed)
-                    sizes[name][verdict] = beyond_margin(beyond, len(changed), margin)
+                    beyond = sum(each.lies_beyond_margin for each in changed)
+                    sizes[name][verdict] = beyond_margin(beyond, len(changed), self.report.margin)
         return sizes
 
     @cached_property

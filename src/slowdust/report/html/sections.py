@@ -110,14 +110,14 @@ def _chart_by_clients(page: Page, rows: Sequence[Row], test: str) -> Markup:
             page.marks[name],
             tuple(
                 RatioPoint(
-                    cell.judged_rqps,
-                    *cell.judged_interval,
+                    *(cell.ratio.value, cell.ratio.low, cell.ratio.high),
                     at=row.step.clients,
                     unsure=cell.verdict == "unsure",
                 )
                 for row in rows
                 for cell in row.cells
-                if cell is not None and cell.contender == name and cell.judged_rqps
+                if cell is not None and cell.contender == name
+                if cell.ratio and cell.ratio.value
             ),
         )
         for name in page.others
@@ -221,11 +221,10 @@ def _forest_groups(page: Page, names: Sequence[str], point_of: PointOf) -> list[
 
 
 def _point_of_time(cell: Result, mark: Mark) -> ForestPoint | None:
-    if not cell.judged_rqps:
+    if cell.ratio is None or not cell.ratio.value:
         return None
     return ForestPoint(
-        cell.judged_rqps,
-        *cell.judged_interval,
+        *(cell.ratio.value, cell.ratio.low, cell.ratio.high),
         contender=cell.contender,
         mark=mark,
         verdict=cell.verdict or "not judged",
@@ -236,7 +235,7 @@ def _point_of_work(cell: Result, mark: Mark) -> ForestPoint | None:
     if cell.work is None or cell.work.ratio is None:
         return None
     return ForestPoint(
-        *(cell.work.ratio, cell.work.low, cell.work.high),
+        *(cell.work.ratio.value, cell.work.ratio.low, cell.work.ratio.high),
         contender=cell.contender,
         mark=mark,
         verdict=cell.work.verdict or "not judged",

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from slowdust.analysis.model import RoleReport, Stall, StepRun
 from slowdust.analysis.sla import paced_seconds
-from slowdust.benchmarks.roles import Role, in_order
+from slowdust.benchmarks.steps import Role, in_order
 from slowdust.report.html.cells import sla_failure
 from slowdust.report.html.charts.bars import Bar, RoleHistogram, bars_chart, histograms
 from slowdust.report.html.charts.marks import Mark

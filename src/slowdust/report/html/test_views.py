@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from slowdust.analysis.comparison.relative import Step, step_of
+from slowdust.analysis.comparison import step_of
+from slowdust.analysis.functions.model import FunctionChanges
 from slowdust.analysis.metrics import Metric
-from slowdust.analysis.model import ContenderWaits, FunctionChanges, PlanDifference
+from slowdust.analysis.model import ContenderWaits, PlanDifference
 from slowdust.analysis.results.latency import shown_times
 from slowdust.analysis.results.notes import ONE_RUN
 from slowdust.analysis.work import has_work
@@ -20,6 +21,7 @@ from slowdust.report.html.flames import FlameGraphs, flame_graphs
 from slowdust.report.html.numbers import TimeUnit, time_unit
 from slowdust.report.html.page import Page, Row
 from slowdust.report.html.steps import StepView, step_view
+from slowdust.stats.blocks import Step
 from slowdust.store.measured import Schedule
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
@@ -145,9 +147,9 @@ def _charts(page: Page, row: Row, slices: Sequence[Slice], origin: Second) -> Na
     marks = {name: mark for name, mark in page.marks.items() if name in present}
     plan = layout(slices)
     compared = {
-        cell.contender: Ratio(cell.judged_rqps, *cell.judged_interval)
+        cell.contender: Ratio(cell.ratio.value, cell.ratio.low, cell.ratio.high)
         for cell in row.cells
-        if cell is not None and cell.judged_rqps
+        if cell is not None and cell.ratio and cell.ratio.value
     }
     base, unit = page.report.base, row.results[0].unit
     margin = page.report.margin

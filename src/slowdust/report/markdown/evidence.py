@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from slowdust.analysis.model import (
-    ContenderWaits,
-    Difference,
-    FunctionChanges,
-    Report,
-)
+from slowdust.analysis.functions.model import FunctionChanges
+from slowdust.analysis.model import ContenderWaits, Difference, Report
 from slowdust.analysis.story.reasons import TITLES
 from slowdust.report.evidence import (
     COSTS,

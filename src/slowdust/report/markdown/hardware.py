@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from slowdust.analysis.metrics import HOST, METRICS
-from slowdust.analysis.model import Memory, MetricComparison, Report, Result
+from slowdust.analysis.model import Memory, Report, Result
 from slowdust.analysis.results.latency import shown_times
 from slowdust.analysis.results.results import by_step
 from slowdust.benchmarks import measured_in_steps
 from slowdust.benchmarks.sysbench import SYSBENCH
-from slowdust.ratios import change, interval, ratio
+from slowdust.ratios import Ratio, change, interval, ratio
 from slowdust.report.markdown.table import ABSENT, PALE, or_absent, pale, table
 from slowdust.units import known
 from slowdust.wording import TRANSACTION_RATES, listing, operation
@@ -105,8 +105,8 @@ def _relative(result: Result, key: str) -> str:
     return _comparison(compared)
 
 
-def _comparison(compared: MetricComparison) -> str:
-    value = f"{_multiple(compared.ratio)}{interval(compared.low, compared.high)}"
+def _comparison(compared: Ratio) -> str:
+    value = f"{_multiple(compared.value)}{interval(compared)}"
     return f"{pale(value) if compared.verdict == 'unsure' else value} {compared.verdict}"
 
 

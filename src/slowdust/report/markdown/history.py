@@ -126,7 +126,8 @@ def _cell(series: Series, version: str) -> str:
         return ABSENT
     change = change_at(series, version)
     mark = f"{mark_of(change)} " if change else ""
-    rqps = pale(ratio(point.rqps)) if point.unsure else ratio(point.rqps)
+    rqps = ratio(point.ratio.value)
+    rqps = pale(rqps) if point.unsure else rqps
     return f"{mark}{rqps}{CHAINED if point.through else ''}"
 
 
@@ -134,7 +135,7 @@ def _work_cell(series: Series, version: str) -> str:
     point = point_at(series, version)
     if point is None or point.work is None:
         return ABSENT
-    return f"{work_ratio(point.work.ratio)}{CHAINED if point.work.through else ''}"
+    return f"{work_ratio(point.work.ratio.value)}{CHAINED if point.work.through else ''}"
 
 
 def _legend(all_series: Sequence[Series]) -> list[str]:

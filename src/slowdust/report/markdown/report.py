@@ -262,14 +262,14 @@ def _tests(report: Report) -> list[str]:
 
 
 def _rate(result: Result | None, *, whole: bool) -> str:
-    if result is None or result.judged_rqps is None:
+    if result is None or result.ratio is None:
         return ABSENT
-    bounds = interval(*result.judged_interval) if whole else ""
-    return f"{ratio(result.judged_rqps)}{bounds}{_MARKS.get(result.verdict or '', '')}"
+    bounds = interval(result.ratio) if whole else ""
+    return f"{ratio(result.ratio.value)}{bounds}{_MARKS.get(result.verdict or '', '')}"
 
 
 def _work(result: Result | None) -> str:
     work = None if result is None else result.work
     if work is None or work.ratio is None:
         return ABSENT
-    return f"{work_ratio(work.ratio)}{_MARKS_OF_WORK.get(work.verdict or '', '')}"
+    return f"{work_ratio(work.ratio.value)}{_MARKS_OF_WORK.get(work.verdict or '', '')}"

@@ -102,7 +102,7 @@ def _relative_work(result: Result | None) -> str:
     work = None if result is None else result.work
     if work is None or work.ratio is None:
         return ABSENT
-    shown = judged(work.ratio, work.low, work.high, work.verdict, decimals=3)
+    shown = judged(work.ratio, decimals=3)
     return f"{shown} {work.verdict or ''}".rstrip()
 
 
@@ -148,9 +148,9 @@ def _rate(base: Result) -> str:
 def _relative(result: Result | None) -> str:
     if result is not None and missed_its_sla(result):
         return "SLA missed"
-    if result is None or result.judged_rqps is None:
+    if result is None or result.ratio is None:
         return ABSENT
-    rqps = judged(result.judged_rqps, *result.judged_interval, result.verdict)
+    rqps = judged(result.ratio)
     typical = result.typical_beside
     beside = "" if typical is None else f", typical {ratio(typical)}"
     return f"{rqps} {result.verdict or ''}".rstrip() + beside
@@ -184,7 +184,7 @@ def _response_time(result: Result | None, base: str) -> str:
         return ABSENT
     if result.contender == base:
         return f"{time.mean_us:,.0f} us"
-    return judged(time.relative, time.low, time.high)
+    return judged(time.relative)
 
 
 def concurrency(report: Report) -> list[str]:
@@ -260,8 +260,8 @@ def _at_equal_recall(comparison: SearchComparison) -> list[str]:
             curve.contender,
             f"{at.reached} of {at.starts}" if at.starts is not None else ABSENT,
             or_absent(at.qps, rate),
-            judged(at.rqps, at.low, at.high, at.verdict),
-            at.verdict or at.reason or "",
+            judged(at.ratio),
+            (at.ratio and at.ratio.verdict) or at.reason or "",
         ]
         for place in range(len(comparison.contenders[0].at))
         for curve in comparison.contenders
@@ -276,8 +276,8 @@ def _index(result: IndexResult) -> list[str]:
         result.index,
         result.contender,
         or_absent(result.build_s, "{:.3g}".format),
-        judged(result.relative, result.low, result.high, result.verdict),
-        result.verdict or "",
+        judged(result.relative),
+        (result.relative and result.relative.verdict) or "",
         or_absent(None if result.bytes is None else result.bytes / 1e6, "{:.1f}".format),
         or_absent(result.bytes_relative, ratio),
     ]
@@ -317,7 +317,7 @@ def _row(row: BesideRow) -> list[str]:
         row.work,
         or_absent(beside.alone_qps, rate),
         rate(result.qps),
-        judged(beside.relative, beside.low, beside.high),
+        judged(beside.relative),
         rate(beside.qps),
         or_absent(beside.p50_us, rate),
         or_absent(beside.p95_us, rate),

@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from slowdust.ratios import with_interval
+from slowdust.ratios import Ratio, with_interval
 
 ABSENT = "-"
 """A cell whose value was not measured, or must not be compared."""
@@ -50,18 +50,12 @@ def pale(cell: str) -> str:
     return f"({cell})"
 
 
-def judged(
-    value: float | None,
-    low: float | None,
-    high: float | None,
-    verdict: str | None = None,
-    decimals: int = 2,
-) -> str:
+def judged(ratio: Ratio | None, decimals: int = 2) -> str:
     """Return a ratio with its interval, in parentheses where it is unsure."""
-    if value is None:
+    if ratio is None:
         return ABSENT
-    cell = with_interval(value, low, high, decimals)
-    return pale(cell) if verdict == "unsure" else cell
+    cell = with_interval(ratio, decimals)
+    return pale(cell) if ratio.verdict == "unsure" else cell
 
 
 def _in_a_row(cell: str) -> str:

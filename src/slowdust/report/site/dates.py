@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from slowdust import ratios
-from slowdust.analysis.history.chaining import Ratio
 from slowdust.analysis.history.dates import DateSeries, Trend
+from slowdust.analysis.history.series import Chained
 from slowdust.report.html import numbers
 from slowdust.report.html.charts.marks import marks_of
 from slowdust.report.html.charts.ratio_lines import RatioLine, RatioPoint, history_chart
@@ -78,9 +77,10 @@ def _panel(
             label=f"{label}, relative throughput by date",
             mark=marks[label],
             points=tuple(
-                RatioPoint(math.exp(ratio.log), *_bounds(ratio), place)
-                for place, ratio in enumerate(own)
-                if ratio is not None
+                RatioPoint(ratio.value, ratio.low, ratio.high, place)
+                for place, each in enumerate(own)
+                if each is not None
+                for ratio in [each.ratio]
             ),
         )
         for label, own in zip(labels, shown, strict=True)
@@ -89,16 +89,10 @@ def _panel(
     return {"title": title, "chart": history_chart(dates, lines, [], words), "rows": rows}
 
 
-def _bounds(ratio: Ratio) -> tuple[float | None, float | None]:
-    if ratio.half_width is None:
-        return None, None
-    return math.exp(ratio.log - ratio.half_width), math.exp(ratio.log + ratio.half_width)
+def _ratio_text(chained: Chained) -> str:
+    return ratios.ratio(chained.ratio.value)
 
 
-def _ratio_text(ratio: Ratio) -> str:
-    return ratios.ratio(math.exp(ratio.log))
-
-
-def _interval_text(ratio: Ratio) -> str:
-    low, high = _bounds(ratio)
-    return "" if low is None or high is None else numbers.interval(low, high)
+def _interval_text(chained: Chained) -> str:
+    interval = chained.ratio.interval
+    return "" if interval is None else numbers.interval(*interval)

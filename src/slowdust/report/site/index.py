@@ -11,10 +11,10 @@ from urllib.parse import quote
 import msgspec
 from markupsafe import Markup
 
-from slowdust.analysis.history.circumstances import hosts_in_words
+from slowdust.analysis.history.lines import hosts_in_words
 from slowdust.analysis.stored import Stored
 from slowdust.report.html.environment import environment, shipped
-from slowdust.store.keeping.annotation import Annotation
+from slowdust.store.experiments import Annotation
 from slowdust.store.manifest import Manifest
 from slowdust.units import known
 

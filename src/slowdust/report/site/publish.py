@@ -12,8 +12,7 @@ from slowdust.errors import SlowdustError, UsageError
 from slowdust.places import stays_below
 from slowdust.report.site.index import Pairs
 from slowdust.report.site.site import KnownEntry, Site
-from slowdust.store.reading import FAULTS
-from slowdust.store.storage import replace_file
+from slowdust.store.storage import FAULTS, replace_file
 
 RECORD = ".slowdust-site.json"
 """What is in a site's directory because of Slowdust."""

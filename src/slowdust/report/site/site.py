@@ -21,10 +21,10 @@ from pathlib import Path
 import msgspec
 
 from slowdust import __version__
-from slowdust.analysis.diff.diff import diff_of
-from slowdust.analysis.history.chaining import Experiment
+from slowdust.analysis.diff import diff_of
 from slowdust.analysis.history.dates import trends_of
 from slowdust.analysis.history.history import Choice, deduplicate, history_of
+from slowdust.analysis.history.series import Experiment
 from slowdust.analysis.stored import Stored, read_stored
 from slowdust.analysis.story.bands import DEFAULT_BANDS
 from slowdust.errors import SlowdustError
@@ -32,9 +32,8 @@ from slowdust.report import diff, html
 from slowdust.report.html import history as history_html
 from slowdust.report.site import dates, index
 from slowdust.report.site.index import Entry, Link, Pairs, entry_of, framed, link_to, previous_of
+from slowdust.store.experiments import ANNOTATION_FILE, Annotation, is_name, read_annotation
 from slowdust.store.folder import LOGS, Folder, experiments
-from slowdust.store.keeping.annotation import ANNOTATION_FILE, Annotation, read_annotation
-from slowdust.store.keeping.experiments import is_name
 from slowdust.store.manifest import Manifest
 
 INDEX, DATES, VERSIONS = "index.html", "dates.html", "versions.html"

@@ -6,7 +6,7 @@ import msgspec
 
 from slowdust import __version__
 from slowdust.analysis.results.log_ratio import LogRatio
-from slowdust.ratios import interval, ratio, with_interval, work_ratio
+from slowdust.ratios import with_interval, work_ratio
 from slowdust.report.markdown.table import ABSENT, escaped, table
 from slowdust.studies.bisect.metrics import words_for
 from slowdust.studies.bisect.outcome import Change, Outcome
@@ -63,16 +63,15 @@ def _measured(change: Change) -> list[str]:
         return []
     cells = [change.before.name, change.candidate.name]
     lines = []
-    if result.judged_rqps is not None:
-        low, high = result.judged_interval
+    if result.ratio is not None:
         lines.append(
-            f"Throughput of {cells[1]} beside {cells[0]}: {ratio(result.judged_rqps)}"
-            f"{interval(low, high)}, {result.verdict}  "
+            f"Throughput of {cells[1]} beside {cells[0]}: {with_interval(result.ratio)}, "
+            f"{result.verdict}  "
         )
     if result.work is not None and result.work.ratio is not None:
         lines.append(
             f"Instructions per operation: {result.work.instructions:,.0f}, "
-            f"{work_ratio(result.work.ratio)} of those of {cells[0]}, {result.work.verdict}  "
+            f"{work_ratio(result.work.ratio.value)} of those of {cells[0]}, {result.work.verdict}  "
         )
     return lines
 
@@ -109,4 +108,4 @@ def _levels(outcome: Outcome) -> list[str]:
 
 
 def _cost(cost: LogRatio) -> str:
-    return with_interval(cost.ratio, cost.low, cost.high, decimals=3)
+    return with_interval(cost.ratio, decimals=3)

@@ -8,7 +8,8 @@ from dataclasses import astuple
 
 import msgspec
 
-from slowdust.analysis.model import FunctionChanges, Result
+from slowdust.analysis.functions.model import FunctionChanges
+from slowdust.analysis.model import Result
 from slowdust.analysis.results.log_ratio import LogRatio
 from slowdust.analysis.stored import Stored
 from slowdust.commands import command_line

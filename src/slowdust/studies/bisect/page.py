@@ -51,9 +51,9 @@ def _row(level: Level, changed: set[str]) -> ForestRow:
     candidate, cost = level.candidate, level.cost
     # As everywhere, what changed has a colour, and the rest the grey of a base.
     is_change = candidate.name in changed
-    verdict = ("slower" if cost.ratio > 1 else "faster") if is_change else "same"
+    verdict = ("slower" if cost.ratio.value > 1 else "faster") if is_change else "same"
     point = ForestPoint(
-        *(cost.ratio, cost.low, cost.high),
+        *(cost.ratio.value, cost.ratio.low, cost.ratio.high),
         contender=candidate.name,
         mark=Mark("k1" if is_change else "k0", "circle"),
         verdict=verdict,

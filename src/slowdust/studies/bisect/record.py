@@ -9,6 +9,7 @@ import msgspec
 
 from slowdust.studies.candidates import Candidates
 from slowdust.studies.engine import Asked
+from slowdust.units import Second
 
 SCHEMA = 1
 
@@ -37,6 +38,8 @@ class Step(msgspec.Struct, kw_only=True):
     """How often it is to be extended."""
     done: int = -1
     """How often it was; -1 before it was measured for the first time."""
+    budget_s: Second | None = None
+    """The budget of its experiment by then; None in records of earlier versions."""
 
 
 class Record(msgspec.Struct, kw_only=True):

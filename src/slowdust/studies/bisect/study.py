@@ -16,7 +16,7 @@ from slowdust.builds.model import Progress
 from slowdust.builds.revisions import diff_stat
 from slowdust.errors import UsageError
 from slowdust.experiment.experiment import Experiment, Lab
-from slowdust.experiment.run import counting_for, counting_of
+from slowdust.experiment.local_lab import counting_for, counting_of
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import Spec
 from slowdust.store.manifest import ContenderFacts
@@ -122,13 +122,16 @@ class Bisection(Study[Question, Record, Outcome]):
         if isinstance(wanted, DirectWanted):
             return Order(change_spec(record, wanted), wanted)
         spec = step_spec(record, f"step-{wanted.number + 1:02}", wanted.places)
+        step = record.steps[wanted.number]
+        extends = max(step.done, 0) < wanted.extensions
+        before = spec.budget * 2 ** max(0, wanted.extensions - 1)
         # A compiler next to it disturbs time, but not counted work.
         ahead = wanted.ahead if record.metric == WORK else ()
         return Order(
             spec,
             wanted,
-            # As long again as all before it.
-            extra=spec.budget * 2 ** (wanted.extensions - 1) if wanted.extensions else 0.0,
+            extra=before if extends else 0.0,  # as long again as all before it
+            extended=before if step.budget_s is None else step.budget_s,
             builds={n: step_spec(record, "build", [p]) for n, p in enumerate(wanted.places)},
             ahead=[record.candidates.listed[place].contender for place in ahead],
         )
@@ -140,6 +143,7 @@ class Bisection(Study[Question, Record, Outcome]):
             if isinstance(found, Experiment):
                 unfit = self._unfit(found, wanted.places)
                 found_ = unfit or self._evidence(found, wanted.places, self.record.metric)
+                self.record.steps[wanted.number].budget_s = found.spec.budget
             else:
                 found_ = found
             search.learn_step(wanted, found_)

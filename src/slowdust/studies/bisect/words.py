@@ -63,8 +63,8 @@ def in_words(change: Change, metric: str) -> str:
 
 def _with_interval(cost: LogRatio, metric: str) -> str:
     """Write a cost: '3.1% less work, 0.969 [0.968, 0.970]'."""
-    words = cost_in_words(cost.ratio, metric)
-    return f"{words}, {ratios.with_interval(cost.ratio, cost.low, cost.high, decimals=3)}"
+    words = cost_in_words(cost.ratio.value, metric)
+    return f"{words}, {ratios.with_interval(cost.ratio, decimals=3)}"
 
 
 def name_of(change: Change) -> str:
@@ -78,7 +78,7 @@ def contradiction(contradicted: Contradicted, metric: str) -> str:
         _with_interval(each, metric) for each in (contradicted.suggested, contradicted.measured)
     )
     measured_work = contradicted.work
-    work = f", with {ratios.work_in_words(measured_work.ratio)}" if measured_work else ""
+    work = f", with {ratios.work_in_words(measured_work.ratio.value)}" if measured_work else ""
     return (
         f"{place_in_words(contradicted.candidates)} is not reported as a change: the search "
         f"suggests {suggested}; measured directly beside {contradicted.before.name}: "

@@ -41,9 +41,9 @@ def _row(capacity: Capacity) -> list[str]:
         cells[1] = "none"
     if ratio is not None:
         cells[3:] = [
-            *map(ratios.ratio, (ratio.ratio,)),
-            f"{ratios.ratio(ratio.low)}-{ratios.ratio(ratio.high)}",
-            ratio.verdict,
+            ratios.ratio(ratio.value),
+            "-".join(map(ratios.ratio, ratio.interval or ())),
+            ratio.verdict or "",
         ]
     return cells
 

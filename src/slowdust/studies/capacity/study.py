@@ -11,7 +11,6 @@ from pathlib import Path
 
 import msgspec
 
-from slowdust.analysis.comparison.ratio import CONFIDENCE
 from slowdust.benchmarks.model import Measuring
 from slowdust.builds.model import Progress
 from slowdust.capacity import steps, trials
@@ -40,6 +39,7 @@ from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.report import json
+from slowdust.stats.relative import CONFIDENCE
 from slowdust.store.folder import Folder
 from slowdust.store.study_folder import StudyFolder
 from slowdust.studies.capacity import note, page

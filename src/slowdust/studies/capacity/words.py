@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from slowdust.analysis.results.failures import MOST_FAILING
-from slowdust.capacity.outcome import BUSY, OFFERED, Capacity, Closest, Outcome, Ratio
+from slowdust.capacity.outcome import BUSY, OFFERED, Capacity, Closest, Outcome
 from slowdust.capacity.search import PRECISION
 from slowdust.capacity.sla import KEPT_UP, SHARES, format_time
-from slowdust.ratios import change, with_interval
+from slowdust.ratios import Ratio, change, with_interval
 from slowdust.units import format_duration
 from slowdust.wording import counted, listing, share
 
@@ -58,8 +58,8 @@ def value_of(term: str, value: float | None) -> str:
 
 def relative(outcome: Outcome, ratio: Ratio) -> str:
     """Return a ratio in words: '1.12 [1.04, 1.21] of postgres@15.8's, faster (up 12%)'."""
-    exact = with_interval(ratio.ratio, ratio.low, ratio.high)
-    return f"{exact} of that of {outcome.base}, {ratio.verdict} ({change(ratio.ratio)})"
+    exact = with_interval(ratio)
+    return f"{exact} of that of {outcome.base}, {ratio.verdict} ({change(ratio.value)})"
 
 
 def number(rate: float) -> str:

@@ -18,14 +18,15 @@ from pathlib import Path
 
 import msgspec
 
+from slowdust.analysis.results.log_ratio import LogRatio
 from slowdust.errors import UsageError
+from slowdust.ratios import Ratio
 from slowdust.store.storage import read_versioned, write_versioned
 from slowdust.studies.candidates import Candidate
 from slowdust.studies.watch.series import Night
 
 ALARMS_FILE = "alarms.json"
 SCHEMA = 1
-_SIDES = 1.96
 
 Key = tuple[str, int, str]
 """Test, clients and metric of a series."""
@@ -90,14 +91,9 @@ class Change(msgspec.Struct, kw_only=True, omit_defaults=True):
         return self.fate in (Fate.OPEN, Fate.ACKNOWLEDGED)
 
     @property
-    def ratio(self) -> float:
+    def ratio(self) -> Ratio:
         """Cost after / cost before."""
-        return math.exp(self.log)
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The 95% interval of `ratio`."""
-        return tuple(math.exp(self.log + side * self.error) for side in (-_SIDES, _SIDES))  # type: ignore[return-value]
+        return LogRatio(self.log, self.error).ratio
 
 
 class Event(StrEnum):

@@ -23,9 +23,9 @@ from slowdust.builds.catalog import catalog_of, version_parts
 from slowdust.builds.revisions import check_repository
 from slowdust.errors import UsageError
 from slowdust.experiment.setup import refuse_by_name
-from slowdust.experiment.spec.contender_name import parse_contender
-from slowdust.experiment.spec.errors import AtKeysError, File, Keys, at, explain, placed
+from slowdust.experiment.spec.contenders import parse_contender
 from slowdust.experiment.spec.spec import Spec, parse_spec, read_spec_data
+from slowdust.located_errors import AtKeysError, File, Keys, at, explain, placed
 from slowdust.store.folder import NAME
 from slowdust.studies.candidates import parse_range
 from slowdust.studies.watch.webhook import Webhook, parse_webhook

@@ -6,7 +6,7 @@ import hashlib
 
 import msgspec
 
-from slowdust.analysis.history.circumstances import circumstances_of, host_of
+from slowdust.analysis.history.lines import circumstances_of, host_of
 from slowdust.analysis.results.failures import failed_wholly, sentences_about_failures
 from slowdust.analysis.results.log_ratio import WORK
 from slowdust.errors import UsageError

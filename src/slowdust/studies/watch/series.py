@@ -16,9 +16,8 @@ import msgspec
 from slowdust.analysis.results.log_ratio import LogRatio
 from slowdust.errors import UsageError
 from slowdust.places import within
-from slowdust.store.keeping.experiments import check_name, check_results
-from slowdust.store.reading import naming_damage
-from slowdust.store.storage import append_records, read_records, write_versioned
+from slowdust.store.experiments import check_name, check_results
+from slowdust.store.storage import append_records, naming_damage, read_records, write_versioned
 from slowdust.store.study_folder import StudyFolder
 from slowdust.studies.candidates import Candidate
 from slowdust.wording import nearest

@@ -9,7 +9,7 @@ from slowdust.builds.model import Progress
 from slowdust.builds.revisions import newest_commit
 from slowdust.commands import command_line
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.experiment.spec.contender_name import ContenderName, parse_contender
+from slowdust.experiment.spec.contenders import ContenderName, parse_contender
 from slowdust.experiment.spec.spec import Spec
 from slowdust.studies.candidates import Candidate, at_commit, committed, parse_range, released
 from slowdust.studies.watch.alarms import Change

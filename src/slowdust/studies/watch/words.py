@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from slowdust.analysis.results.log_ratio import TIME
-from slowdust.ratios import speed, with_interval, work_in_words
+from slowdust.ratios import PLAIN, speed, with_interval, work_in_words
 from slowdust.studies.watch.alarms import Change, Delivery, Event, Fate, State
 from slowdust.studies.watch.judging import Judgement, words_for
 from slowdust.studies.watch.series import Night
@@ -24,15 +24,18 @@ PAYLOAD_SCHEMA = 1
 
 def amount(change: Change) -> str:
     """Write the size of a change: '3% slower', '1.2% more work'."""
-    return speed(1 / change.ratio) if change.metric == TIME else work_in_words(change.ratio)
+    return (
+        speed(1 / change.ratio.value)
+        if change.metric == TIME
+        else work_in_words(change.ratio.value)
+    )
 
 
 def in_words(change: Change) -> str:
     """Return a change as a sentence, with the subjects between which it came."""
-    low, high = change.interval
     return (
         f"{words_for(change.key)}: {amount(change)}, "
-        f"{with_interval(change.ratio, low, high, decimals=3)}, "
+        f"{with_interval(change.ratio, decimals=3)}, "
         f"with {change.subject.title} after {change.before.name}"
     )
 
@@ -110,15 +113,12 @@ def payload(
 
 
 def _as_data(change: Change) -> Mapping[str, Any]:
-    low, high = change.interval
     return {
         "number": change.number,
         "test": change.test,
         "clients": change.clients,
         "metric": change.metric,
-        "ratio": change.ratio,
-        "low": low,
-        "high": high,
+        **PLAIN.named(change.ratio),
         "before": change.before.contender,
         "subject": change.subject.contender,
         "title": change.subject.title,

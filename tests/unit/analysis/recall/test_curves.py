@@ -12,6 +12,7 @@ from slowdust.analysis.results.gate import caught_by, parse_gate
 from slowdust.analysis.stored import analyse
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
+from tests.unit.ratios import interval_of, value_of
 from tests.unit.searches import BASE, OTHER, RATES, RECALLS, measured
 
 
@@ -19,6 +20,10 @@ def at_recall(report: Report, contender: str = OTHER) -> dict[float, AtRecall]:
     (comparison,) = report.searches
     (curve,) = (each for each in comparison.contenders if each.contender == contender)
     return {at.recall: at for at in curve.at}
+
+
+def verdict_of(at: AtRecall) -> str | None:
+    return at.ratio and at.ratio.verdict
 
 
 def test_points_of_a_curve_are_its_tests() -> None:
@@ -36,16 +41,15 @@ def test_the_same_curve_faster_has_one_ratio_everywhere() -> None:
     levels = at_recall(analyse(*measured({BASE: 1.0, OTHER: 1.2}, noise=0.01)))
     for level in (0.90, 0.95, 0.99):
         at = levels[level]
-        assert at.rqps == pytest.approx(1.2, rel=0.03)
-        assert at.low is not None
-        assert at.high is not None
-        assert at.low < 1.2 < at.high
-        assert at.verdict == "faster"
+        assert value_of(at.ratio) == pytest.approx(1.2, rel=0.03)
+        low, high = interval_of(at.ratio)
+        assert low < 1.2 < high
+        assert verdict_of(at) == "faster"
 
 
 def test_drift_from_test_to_test_cancels_where_both_need_the_same_effort() -> None:
     levels = at_recall(analyse(*measured({BASE: 1.0, OTHER: 1.2}, drift=0.5)))
-    assert levels[0.95].rqps == pytest.approx(1.2, rel=0.01)
+    assert value_of(levels[0.95].ratio) == pytest.approx(1.2, rel=0.01)
 
 
 def test_fewer_neighbours_at_the_same_qps_are_slower_at_equal_recall(
@@ -58,21 +62,21 @@ def test_fewer_neighbours_at_the_same_qps_are_slower_at_equal_recall(
         (math.log(2500) + math.log(1500 / 2500) * math.log(15 / 10) / math.log(15 / 7))
         - (math.log(4000) + math.log(2500 / 4000) * math.log(15 / 10) / math.log(15 / 7))
     )
-    assert levels[0.90].rqps == pytest.approx(expected, rel=0.02)
-    assert levels[0.90].verdict == "slower"
+    assert value_of(levels[0.90].ratio) == pytest.approx(expected, rel=0.02)
+    assert verdict_of(levels[0.90]) == "slower"
     assert levels[0.99].qps is None
     assert levels[0.99].reason == snapshot
     apart = [result for result in report.results if result.notes]
     assert len(apart) == 4
     assert [note for result in apart for note in result.notes] == snapshot
     assert report.tldr == snapshot
-    assert {(each.rqps, each.low, each.verdict, each.needed) for each in apart} == {(None,) * 4}
+    assert all((each.typical, each.ratio, each.needed) == (None,) * 3 for each in apart)
     assert caught_by(parse_gate("slower"), report) == ""
 
 
 def test_equal_recall_is_compared() -> None:
     report = analyse(*measured({BASE: 1.0, OTHER: 1.2}))
-    assert all(result.rqps is not None for result in report.results)
+    assert all(result.ratio is not None for result in report.results)
     assert [result.recall for result in report.results][:2] == [0.85, 0.85]
 
 
@@ -94,7 +98,7 @@ def test_a_recall_that_some_starts_do_not_reach_has_neither_qps_nor_verdict(
     snapshot: SnapshotAssertion,
 ) -> None:
     at = at_recall(analyse(*measured_with_recall(3, OTHER, "hnsw.ef80", 0.985)))[0.99]
-    assert (at.qps, at.rqps, at.low, at.verdict) == (None, None, None, None)
+    assert (at.qps, at.ratio) == (None, None)
     assert at.reason == snapshot
     assert (at.starts, at.reached) == (4, 3)
 
@@ -105,10 +109,10 @@ def test_a_recall_that_some_starts_of_the_base_do_not_reach_has_no_verdict(
     report = analyse(*measured_with_recall(3, BASE, "hnsw.ef80", 0.985))
     at = at_recall(report)[0.99]
     assert at.qps is not None
-    assert (at.rqps, at.verdict) == (None, None)
+    assert at.ratio is None
     assert at.reason == snapshot
     assert at_recall(report, BASE)[0.99].qps is None
-    assert at_recall(report)[0.95].verdict == "faster"
+    assert verdict_of(at_recall(report)[0.95]) == "faster"
     assert report.tldr == snapshot
 
 
@@ -117,13 +121,13 @@ def test_a_recall_below_the_least_effort_of_some_starts_has_no_verdict(
 ) -> None:
     at = at_recall(analyse(*measured_with_recall(2, OTHER, "hnsw.ef10", 0.91)))[0.90]
     assert at.reason == snapshot
-    assert at.verdict is None
+    assert at.ratio is None
 
 
 def test_a_gap_that_is_too_wide_in_some_starts_has_no_verdict(snapshot: SnapshotAssertion) -> None:
     at = at_recall(analyse(*measured_with_recall(2, OTHER, "hnsw.ef80", 1.0)))[0.99]
     assert at.reason == snapshot
-    assert at.verdict is None
+    assert at.ratio is None
 
 
 def test_a_gap_that_is_too_wide_everywhere_says_what_is_around_it(
@@ -139,30 +143,28 @@ def test_qps_of_two_contenders_have_the_ratio_that_is_told(seed: int) -> None:
     keys: dict[str, float] = {"noise": 0.03, "drift": 0.1, "spread": 0.1}
     report = analyse(*measured({BASE: 1.0, OTHER: 1.2}, seed=seed, **keys))  # type: ignore[arg-type]
     of_base, own = at_recall(report, BASE), at_recall(report)
-    compared = [level for level in own if own[level].rqps is not None]
+    compared = [level for level in own if own[level].ratio is not None]
     assert compared
     for level in compared:
         assert own[level].starts == own[level].reached == 4
         ratio = own[level].qps / of_base[level].qps  # type: ignore[operator]
-        assert own[level].rqps == pytest.approx(ratio)
+        assert value_of(own[level].ratio) == pytest.approx(ratio)
 
 
 def test_reading_between_other_efforts_widens_the_interval() -> None:
     recalls = {OTHER: (0.70, 0.85, 0.93, 0.97)}
     at = at_recall(analyse(*measured({BASE: 1.0, OTHER: 1.0}, recalls)))[0.90]
     same = at_recall(analyse(*measured({BASE: 1.0, OTHER: 1.0})))[0.90]
-    assert at.low is not None
-    assert at.high is not None
-    assert same.low is not None
-    assert same.high is not None
-    assert same.high / same.low < 1.01
-    assert at.high / at.low > 1.2
+    assert at.ratio is not None and at.ratio.half_width is not None
+    assert same.ratio is not None and same.ratio.half_width is not None
+    assert same.ratio.half_width < math.log(1.01) / 2
+    assert at.ratio.half_width > math.log(1.2) / 2
 
 
 def test_one_incarnation_has_no_ratio(snapshot: SnapshotAssertion) -> None:
     levels = at_recall(analyse(*measured({BASE: 1.0, OTHER: 1.2}, incarnations=1)))
     assert levels[0.95].qps is not None
-    assert levels[0.95].rqps is None
+    assert levels[0.95].ratio is None
     assert str(levels[0.95].reason) == snapshot
 
 
@@ -173,7 +175,7 @@ def test_incarnations_that_left_tests_out_do_not_count() -> None:
         record.qps *= 10
     kept = [s for s in slices if s.place.incarnation != 3 or s.place.test == "hnsw.ef80"]
     levels = at_recall(analyse(manifest, kept))
-    assert levels[0.99].rqps == pytest.approx(1.2, rel=0.01)
+    assert value_of(levels[0.99].ratio) == pytest.approx(1.2, rel=0.01)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -181,7 +183,7 @@ def test_a_contender_beside_itself_is_not_found_to_differ(seed: int) -> None:
     levels = at_recall(
         analyse(*measured({BASE: 1.0, OTHER: 1.0}, noise=0.01, drift=0.3, seed=seed))
     )
-    assert {at.verdict for at in levels.values()} <= {"same", "unsure"}
+    assert {verdict_of(at) for at in levels.values()} <= {"same", "unsure"}
 
 
 def test_sizes_of_indexes_are_relative_to_the_base_s() -> None:

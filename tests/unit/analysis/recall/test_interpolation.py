@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from slowdust.analysis.recall.starts import Lack, OutOfReachError, Point, read_at
+from slowdust.analysis.recall import Lack, OutOfReachError, Point, read_at
 
 CURVE = [Point(0.8, 1000), Point(0.9, 500), Point(0.97, 200), Point(0.97, 150)]
 

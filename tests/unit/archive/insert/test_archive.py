@@ -13,8 +13,9 @@ from slowdust.archive.insert.experiment import experiment_of
 from slowdust.archive.insert.kind import scan
 from slowdust.archive.insert.reading import read_archive
 from slowdust.exchange import Mode
+from slowdust.ratios import Ratio
 from slowdust.store.manifest import Fate, Manifest
-from slowdust.store.printed import PrintedRole
+from slowdust.store.measured import PrintedRole
 from slowdust.store.slice import Slice
 from slowdust.store.step import RoleUse
 from tests.unit.archive.insert_files import (
@@ -104,8 +105,8 @@ def test_a_missed_sla_is_not_compared(tmp_path: Path) -> None:
     }
     missed, met = (actual[test, "postgres@17.4:c1+o2"] for test in ("qr1000", "qp1000"))
     assert missed.writers is not None
-    assert (missed.writers.sla_met, missed.writers.deletes, missed.rqps) == (False, None, None)
-    assert (met.rqps, met.low, met.verdict) == (1.0, None, None)
+    assert (missed.writers.sla_met, missed.writers.deletes, missed.ratio) == (False, None, None)
+    assert met.ratio == Ratio(1.0)
 
 
 def test_published_sizes_of_nothing_are_left_out_unless_compatible(tmp_path: Path) -> None:

@@ -7,12 +7,12 @@ from typing import cast
 
 import pytest
 
-from slowdust.experiment.counting import sliced
-from slowdust.experiment.counting.session import REPEATS
-from slowdust.experiment.counting.sliced import SlicesUnderCallgrind, operations_of
-from slowdust.experiment.counting.starts import LEAST, STARTS, CountBudget, advised, usual_budget
 from slowdust.experiment.engine.loop import OpenExperiment
 from slowdust.experiment.live import PlainView
+from slowdust.experiment.passes import callgrind_slices
+from slowdust.experiment.passes.callgrind_counts import REPEATS
+from slowdust.experiment.passes.callgrind_slices import SliceCounts, operations_of
+from slowdust.experiment.passes.work_counts import LEAST, STARTS, CountBudget, advised, usual_budget
 from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.spec.spec import parse_spec
 from tests.unit.synthetic import synthetic_slice
@@ -36,7 +36,7 @@ class Clock:
 
 def procedure_of(
     monkeypatch: pytest.MonkeyPatch, cpu_s: dict[str, dict[str, float]]
-) -> SlicesUnderCallgrind:
+) -> SliceCounts:
     """Return the procedure of tests whose operations took such CPU time: test -> contender."""
     steps = plan(SPEC)
     for step in steps:
@@ -51,12 +51,13 @@ def procedure_of(
         contenders=SimpleNamespace(running=lambda: NAMES),
         journal=SimpleNamespace(steps=steps, counts=[], manifest=manifest),
         view=PlainView(),
+        announced=None,
     )
-    monkeypatch.setattr(sliced, "usable_cpus", lambda: [0, 1])
-    return SlicesUnderCallgrind(cast("OpenExperiment", experiment))
+    monkeypatch.setattr(callgrind_slices, "usable_cpus", lambda: [0, 1])
+    return SliceCounts(cast("OpenExperiment", experiment))
 
 
-def step_of(procedure: SlicesUnderCallgrind, name: str) -> PlannedStep:
+def step_of(procedure: SliceCounts, name: str) -> PlannedStep:
     return next(step for step in procedure.steps if step.test.name == name)
 
 
@@ -84,7 +85,7 @@ def test_one_operation_is_counted_if_that_is_what_fits(
 ) -> None:
     cpu_s = {name: dict(zip(NAMES, (50e-6, slow), strict=True)) for name in TESTS}
     procedure = procedure_of(monkeypatch, cpu_s)
-    procedure.plan(procedure.steps, seconds)
+    procedure.plan(seconds)
     step = step_of(procedure, "scan")
     windows = procedure.windows_of(step)
     assert (windows.operations, windows.repeats) == (operations, repeats)

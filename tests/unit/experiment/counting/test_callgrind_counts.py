@@ -14,14 +14,13 @@ from syrupy.assertion import SnapshotAssertion
 from slowdust.errors import SlowdustError
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.counting.sliced import SlicesUnderCallgrind
-from slowdust.experiment.counting.starts import MOST_STARTS, STARTS, counted_steps
 from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.engine.loop import measure
 from slowdust.experiment.live import PlainView
-from slowdust.experiment.passes.callgrind_counts import CallgrindCounts
+from slowdust.experiment.passes.callgrind_slices import SliceCounts
 from slowdust.experiment.passes.slices import method_of_slices
+from slowdust.experiment.passes.work_counts import MOST_STARTS, STARTS, counted_steps
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.instances.programs import InstanceError
 from slowdust.store.folder import Folder
@@ -64,7 +63,7 @@ def count(
         journal = experiment.journal
         journal.manifest.counting = Counting(source="valgrind")
         experiment.contenders.on_failure(lambda each: pytest.fail(f"{each.name} has failed"))
-        measure(experiment, [CallgrindCounts(experiment, SlicesUnderCallgrind(experiment))])
+        measure(experiment, [SliceCounts(experiment)])
         assert all(each.failed is None for each in experiment.contenders.all)
     counted: dict[str, list[tuple[str, int]]] = {name: [] for name in NAMES}
     for record in Folder(tmp_path / "x").read_counts():

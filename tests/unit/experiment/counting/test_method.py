@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.errors import SlowdustError
-from slowdust.experiment.counting.method import (
+from slowdust.experiment.count_method import (
     ALLOW_PERF,
     INSTALL_PERF,
     INSTALL_VALGRIND,

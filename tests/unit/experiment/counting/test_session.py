@@ -12,7 +12,9 @@ import pytest
 
 from slowdust.benchmarks import benchmark
 from slowdust.errors import UsageError
-from slowdust.experiment.counting.session import (
+from slowdust.experiment.driver.process import Data
+from slowdust.experiment.local_lab import counting_of
+from slowdust.experiment.passes.callgrind_counts import (
     REPEATS,
     CountedSession,
     Repeat,
@@ -20,9 +22,7 @@ from slowdust.experiment.counting.session import (
     events_of,
     trend_of,
 )
-from slowdust.experiment.driver.process import Data
 from slowdust.experiment.plan import PlannedStep
-from slowdust.experiment.run import counting_of
 from slowdust.experiment.spec.spec import parse_spec
 from tests.unit.synthetic_contenders import ran
 
@@ -145,7 +145,7 @@ def test_a_server_that_never_becomes_level_is_warmed_up_while_there_is_time(
 ) -> None:
     moments = itertools.count()  # each warm-up with its windows takes a second
     clock = SimpleNamespace(monotonic=lambda: float(next(moments)))
-    monkeypatch.setattr("slowdust.experiment.counting.session.time", clock)
+    monkeypatch.setattr("slowdust.experiment.passes.callgrind_counts.time", clock)
     restless, done = count_windows("point-query", warm_after=60_000.0, most=3.0)
     assert len(restless) == REPEATS
     assert 4_000 < done < 8_000, "a warm-up of 8 windows, and one of 32"

@@ -10,19 +10,17 @@ from typing import Any, cast
 
 import pytest
 
-from slowdust.benchmarks.insert.workload import InsertWorkload
+from slowdust.benchmarks.insert import InsertWorkload
 from slowdust.benchmarks.steps import CountedWork, Server, StepBenchmark
 from slowdust.errors import SlowdustError
 from slowdust.experiment.clock import MACHINE
-from slowdust.experiment.counting.servers import CountedServer, CountedTest
-from slowdust.experiment.counting.session import REPEATS, Repeat
-from slowdust.experiment.counting.stepped import WINDOWS, StepsUnderCallgrind
-from slowdust.experiment.driver.patience import Patience
-from slowdust.experiment.driver.process import TargetError
+from slowdust.experiment.driver.process import Patience, TargetError
 from slowdust.experiment.driver.protocol import Failed, Prepare, UntilOperations
 from slowdust.experiment.engine.loop import Go, Pass, Starts, Tests, measure
 from slowdust.experiment.engine.schedule import Start
-from slowdust.experiment.run import counting_of
+from slowdust.experiment.local_lab import counting_of
+from slowdust.experiment.passes.callgrind_counts import REPEATS, CountedServer, CountedTest, Repeat
+from slowdust.experiment.passes.callgrind_steps import WINDOWS, StepCounts
 from slowdust.experiment.spec.spec import Spec, parse_spec
 
 TABLE: dict[str, object] = {"rows": [4000, 1000, 200], "rates": [100], "seconds": 2}
@@ -107,16 +105,18 @@ class PretendedCallgrind:
 
 @pytest.fixture(autouse=True)
 def _no_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("slowdust.experiment.counting.stepped.TO_THE_READ", 0.0)
+    monkeypatch.setattr("slowdust.experiment.passes.callgrind_steps.TO_THE_READ", 0.0)
 
 
-def procedure_and_server(driver: PretendedDriver) -> tuple[StepsUnderCallgrind, CountedServer]:
+def procedure_and_server(driver: PretendedDriver) -> tuple[StepCounts, CountedServer]:
     spec = spec_of()
     benchmark = spec.configured_benchmark()
     assert isinstance(benchmark, StepBenchmark)
     workload = benchmark.workload([Server(200, 1 << 30)])
     contenders = SimpleNamespace(maintain=lambda *of: None)
-    experiment = SimpleNamespace(spec=spec, contenders=contenders)
+    experiment = SimpleNamespace(
+        spec=spec, contenders=contenders, journal=None, view=None, announced=None
+    )
     nothing = SimpleNamespace(
         after_load=lambda *of: [], after_writes=lambda *of: [], after_step=lambda *of: []
     )
@@ -127,7 +127,7 @@ def procedure_and_server(driver: PretendedDriver) -> tuple[StepsUnderCallgrind, 
         server=SimpleNamespace(site=None),
         refuse_fatal_errors=lambda errors, of_what: None,
     )
-    procedure = StepsUnderCallgrind(cast("Any", experiment), workload)
+    procedure = StepCounts(cast("Any", experiment), workload)
     server = CountedServer(
         cast("Any", contender), cast("Any", driver), cast("Any", PretendedCallgrind(driver)), 1
     )
@@ -137,7 +137,7 @@ def procedure_and_server(driver: PretendedDriver) -> tuple[StepsUnderCallgrind, 
 class OneServer(Tests[CountedTest]):
     """The lane of one server that runs."""
 
-    def __init__(self, procedure: StepsUnderCallgrind, server: CountedServer) -> None:
+    def __init__(self, procedure: StepCounts, server: CountedServer) -> None:
         self._procedure = procedure
         self._server = server
 

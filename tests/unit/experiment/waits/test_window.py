@@ -6,7 +6,7 @@ from typing import Any, Literal
 import pytest
 
 from slowdust.dbms.mysqld.waits import WAITS
-from slowdust.dbms.waits import SessionSample
+from slowdust.dbms.stages import SessionSample
 from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.passes.waits import (

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from slowdust.analysis.model import MetricComparison, Work
+from slowdust.analysis.model import Work
 from slowdust.analysis.results.log_ratio import log_ratio_of
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.experiment import Experiment
 from slowdust.experiment.setup import RefusedError
-from slowdust.experiment.spec.errors import AtKeysError
+from slowdust.located_errors import AtKeysError
+from slowdust.ratios import Ratio
 from slowdust.store.slice import Slice
 from slowdust.studies.bisect.outcome import Outcome
-from slowdust.studies.bisect.record import Question
+from slowdust.studies.bisect.record import Question, Record
 from slowdust.studies.bisect.search import DirectWanted
 from slowdust.studies.bisect.study import Bisection, change_spec, step_spec
 from slowdust.studies.candidates import released
@@ -45,14 +47,11 @@ def test_work_and_metrics_are_costs_as_they_are() -> None:
         source="valgrind",
         clients=1,
         instructions=1000,
-        ratio=1.1,
-        low=1.09,
-        high=1.11,
-        verdict="more",
+        ratio=Ratio(1.1, low=1.09, high=1.11, verdict="more"),
         repeats=4,
         incarnations=2,
     )
-    p99 = MetricComparison(ratio=1.3, low=1.2, high=1.4, verdict="more")
+    p99 = Ratio(1.3, low=1.2, high=1.4, verdict="more")
     both = msgspec.structs.replace(a_result("b", rqps=1.0), work=work, compared={"p99": p99})
     assert log_of(both, "work")[0] == pytest.approx(math.log(1.1))
     assert log_of(both, "p99")[0] == pytest.approx(math.log(1.3))
@@ -62,7 +61,7 @@ def test_what_was_not_measured_is_no_evidence() -> None:
     bare = a_result("b", rqps=1.0)
     assert log_ratio_of(bare, "work") is None
     assert log_ratio_of(bare, "p99") is None
-    assert log_ratio_of(msgspec.structs.replace(bare, low=None, high=None), "time") is None
+    assert log_ratio_of(msgspec.structs.replace(bare, ratio=Ratio(1.0)), "time") is None
 
 
 @pytest.mark.parametrize(
@@ -108,7 +107,7 @@ def test_a_change_among_releases_is_found_and_shown(tmp_path: Path) -> None:
     lab = SimulatedLab(CHANGED)
     [change] = run(tmp_path / "x", lab).changes
     assert change.candidate.contender == CANDIDATES[CHANGE]
-    assert change.cost.ratio == pytest.approx(1 / 0.8, rel=0.05)
+    assert change.cost.ratio.value == pytest.approx(1 / 0.8, rel=0.05)
     assert change.result is not None and change.result.verdict == "slower"
     assert lab.measured[-1].name == change.experiment
     assert (tmp_path / "x" / "steps" / str(change.experiment) / "report.html").is_file()
@@ -140,6 +139,19 @@ def test_a_killed_search_measures_nothing_twice_and_finds_the_same(tmp_path: Pat
     assert [each.candidate for each in outcome.changes] == [
         each.candidate for each in expected.changes
     ]
+
+
+@pytest.mark.parametrize("overrun", [1.0, 1.5])
+def test_each_extension_is_measured_also_where_budgets_are_exceeded(
+    tmp_path: Path, overrun: float
+) -> None:
+    lab = SimulatedLab(dict.fromkeys(CANDIDATES[CHANGE:], 0.97), overrun=overrun)
+    run(tmp_path, lab)
+    record = msgspec.json.decode((tmp_path / "bisection.json").read_bytes(), type=Record)
+    measured = Counter(spec.name for spec in lab.measured)
+    for number, step in enumerate(record.steps, start=1):
+        assert measured[f"step-{number:02}"] == 1 + step.extensions
+    assert max(step.extensions for step in record.steps) > 1
 
 
 def refuses(experiment: Experiment, *, by_option: bool) -> None:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.ratios import with_interval
+from slowdust.ratios import Ratio, with_interval
 from slowdust.studies.bisect import note as markdown
 from slowdust.studies.bisect import page as html
 from slowdust.studies.bisect.direct import Direct
@@ -46,8 +46,8 @@ def test_no_change_is_an_answer() -> None:
 def test_costs_add_up_from_the_first() -> None:
     levels = outcome_of_test().levels
     assert [level.place for level in levels] == [0, 4, 5, 7, 8]
-    assert abs(levels[2].cost.ratio - 1.1) < 1e-3
-    assert levels[3].cost.high - levels[3].cost.low > levels[2].cost.high - levels[2].cost.low
+    assert abs(levels[2].cost.ratio.value - 1.1) < 1e-3
+    assert (levels[3].cost.ratio.half_width or 0) > (levels[2].cost.ratio.half_width or 0)
 
 
 def test_note_and_page_escape_what_others_wrote() -> None:
@@ -95,4 +95,4 @@ def test_a_contradicted_change_is_told_apart_from_the_changes() -> None:
     ("ratio", "words"), [(1.0312, "1.031"), (2000.4, "2,000"), (0.000512, "0.000512")]
 )
 def test_ratios_have_the_digits_that_tell(ratio: float, words: str) -> None:
-    assert with_interval(ratio, ratio, ratio, decimals=3) == f"{words} [{words}, {words}]"
+    assert with_interval(Ratio(ratio, ratio, ratio), decimals=3) == f"{words} [{words}, {words}]"

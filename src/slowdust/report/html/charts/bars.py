@@ -11,7 +11,7 @@ from operator import add
 from markupsafe import Markup
 
 from slowdust.analysis.model import BUCKETS_US, StepRun
-from slowdust.benchmarks.roles import Role
+from slowdust.benchmarks.steps import Role
 from slowdust.report.html import numbers
 from slowdust.report.html.charts import svg
 from slowdust.report.html.charts.marks import Mark

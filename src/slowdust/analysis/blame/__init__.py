@@ -1,1 +1,0 @@
-"""What each release cost, from the histories of stored experiments."""

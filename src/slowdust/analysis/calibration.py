@@ -1,0 +1,361 @@
+"""The calibration of a host: what its trials show, and how long a difference takes to be found.
+
+The truth of a slowed contender comes from its own slices. In a slice of length T with C clients,
+each of which waits for a server process of its own, the processes waited W in all before their
+replies. Without the delay the same operations would have taken T C - W of the clients' time, so
+
+    rqps = (1 - W / (T C)) of the contender / the same of the base,
+
+whose library reads the clock as often and waits next to nothing. Nothing is assumed of how fast
+the base is, but that clients and servers need no CPU that another wants. Where more clients than
+CPUs are at work, one client's wait is another's turn; and where other programs take the CPUs, a
+server that waits by spinning uses up its turns sooner, and loses more than it waited. There the
+truth of a slowed contender is not known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from slowdust.analysis.comparison import judge, step_of
+from slowdust.analysis.model import CalibratedTest, Calibration, NeededTime, Resolution, Tally
+from slowdust.ratios import Basis, Verdict
+from slowdust.stats.blocks import Step
+from slowdust.stats.relative import Interval
+from slowdust.stats.verdict import FEWEST_INCARNATIONS, MINIMUM_BLOCKS
+from slowdust.store.manifest import Manifest
+from slowdust.store.measured import DELAY, Measured
+from slowdust.store.slice import Slice
+from slowdust.units import Second, known
+
+_LEVEL = 0.95
+DIFFERENCES = (0.01, 0.02, 0.03, 0.05)
+"""The differences for which a calibration says how long they take."""
+_FURTHEST = 20
+"""The multiple of a trial's time up to which times are foretold."""
+_RESOLVED = "2%"
+"""The difference that the sentence about a host speaks of."""
+_TO_BE_FOUND = 1 + 1.2816 / 1.9600
+"""A difference is found nine times out of ten if it is as large as so many half-widths: 1.96
+standard errors from 1, and 1.28 more for what chance takes away."""
+
+
+def calibration_of(manifest: Manifest, slices: Sequence[Slice]) -> Calibration | None:
+    """Return what an experiment shows as a calibration; None if it is none, or has no slices."""
+    facts = {contender.name: contender for contender in manifest.contenders}
+    base = facts[manifest.base]
+    trials = trials_of(manifest, slices) if base.slowed == 0 else []
+    if not trials:
+        return None
+    groups = groups_of_incarnations(manifest, slices)
+    by_cell: dict[tuple[Step, float], list[Trial]] = defaultdict(list)
+    for trial in trials:
+        by_cell[trial.step, trial.slowed].append(trial)
+    margin = manifest.method.margin
+    tests = [_tested(step, share, found, margin) for (step, share), found in by_cell.items()]
+    tests.sort(key=lambda test: (manifest.tests.index(test.test), test.clients, test.slowed))
+    taken = known(trial.taken for trial in trials)
+    return Calibration(
+        contender=base.name,
+        dbms=base.dbms,
+        engine=base.engine,
+        trials=len(groups),
+        incarnations=len({record.place.incarnation for record in groups[0]}),
+        seconds=median(trial.measured for trial in trials),
+        taken=median(taken) if taken else None,
+        tests=tests,
+        needed=_needed(manifest, slices, trials, len(groups)),
+        tallies=tallies_of(tests),
+    )
+
+
+def tallies_of(tests: Iterable[CalibratedTest]) -> list[Tally]:
+    """Return the counts over tests of one or several calibrations, by the share that was taken."""
+    by_share: dict[float, list[CalibratedTest]] = defaultdict(list)
+    for test in tests:
+        by_share[test.slowed].append(test)
+    return [
+        Tally(
+            slowed=share,
+            results=sum(test.trials for test in alike),
+            known=sum(test.known for test in alike),
+            false=sum(test.false for test in alike),
+            found=None if share == 0 else sum(test.found or 0 for test in alike),
+            intervals=sum(test.intervals for test in alike),
+            covered=sum(test.covered for test in alike),
+        )
+        for share, alike in sorted(by_share.items())
+    ]
+
+
+def upper_bound(count: int, of: int) -> float:
+    """Return the upper bound at 95% of a share of which `count` of `of` independent ones were seen.
+
+    Clopper and Pearson 1934, Biometrika 26, one-sided.
+    """
+    from scipy.special import betaincinv
+
+    return 1.0 if count >= of else float(betaincinv(count + 1, of - count, _LEVEL))
+
+
+def seconds_to_find(difference: float, half_width: float, seconds: Second) -> Second:
+    """Return how long a difference takes, if `seconds` of measuring gave that half-width.
+
+    An estimate: half-widths shrink with the root of the time, as long as restarts become more
+    with it.
+    """
+    wanted = -math.log(1 - difference) / _TO_BE_FOUND
+    return seconds * (half_width / wanted) ** 2
+
+
+def resolution(needed: Sequence[NeededTime]) -> Resolution | None:
+    """Return what a host resolves in the tests with the fewest clients; None if there are none."""
+    fewest = min((need.clients for need in needed), default=0)
+    times = [
+        (need.test, need.to_find[_RESOLVED], need.furthest)
+        for need in needed
+        if need.clients == fewest
+    ]
+    return Resolution(_RESOLVED, sorted(times, key=lambda time: time[1])) if times else None
+
+
+def _tested(step: Step, share: float, trials: Sequence[Trial], margin: float) -> CalibratedTest:
+    covers = known(trial.covers_truth for trial in trials)
+    truths = known(trial.truth for trial in trials)
+    false = known(trial.is_false(margin) for trial in trials)
+    ratios = known(trial.ratio for trial in trials)
+    half_widths = known(trial.half_width for trial in trials)
+    return CalibratedTest(
+        test=step.test,
+        clients=step.clients,
+        slowed=share,
+        trials=len(trials),
+        known=len(truths),
+        false=sum(false),
+        found=None if share == 0 else sum(trial.verdict == "slower" for trial in trials),
+        intervals=len(covers),
+        covered=sum(covers),
+        truth=median(truths) if truths else None,
+        ratio=median(ratios) if ratios else None,
+        half_width=median(half_widths) if half_widths else None,
+    )
+
+
+def _needed(
+    manifest: Manifest, slices: Sequence[Slice], trials: Sequence[Trial], count: int
+) -> list[NeededTime]:
+    half_widths: dict[Step, list[float]] = defaultdict(list)
+    for trial in trials:
+        if trial.half_width is not None:
+            half_widths[trial.step].append(trial.half_width)
+    of_step: dict[Step, list[Slice]] = defaultdict(list)
+    for record in slices:
+        of_step[step_of(record)].append(record)
+    needed = [
+        _needed_time(manifest, step, median(widths), of_step[step], count)
+        for step, widths in half_widths.items()
+    ]
+    return sorted(needed, key=lambda n: (manifest.tests.index(n.test), n.clients))
+
+
+def _needed_time(
+    manifest: Manifest, step: Step, half_width: float, slices: Sequence[Slice], trials: int
+) -> NeededTime:
+    turns: dict[int, list[Slice]] = defaultdict(list)
+    for record in slices:
+        turns[record.place.incarnation].append(record)
+    share = 2 / len(manifest.contenders)
+    warmup = 2 * (manifest.method.warmup_s or 0.0)
+    spans = [_span(turn, manifest.method.discard_s or 0.0) * share for turn in turns.values()]
+    blocks = sum(len({record.place.block for record in turn}) for turn in turns.values())
+    seconds = (sum(spans) + len(spans) * warmup) / trials
+    shortest = FEWEST_INCARNATIONS * (warmup + MINIMUM_BLOCKS * sum(spans) / blocks)
+    furthest = _FURTHEST * seconds
+    return NeededTime(
+        test=step.test,
+        clients=step.clients,
+        half_width=half_width,
+        seconds=seconds,
+        shortest=shortest,
+        furthest=furthest,
+        to_find={
+            difference_label(d): min(
+                furthest, max(shortest, seconds_to_find(d, half_width, seconds))
+            )
+            for d in DIFFERENCES
+        },
+    )
+
+
+def difference_label(difference: float) -> str:
+    """Return the key of a difference in `NeededTime.to_find`: '1%'."""
+    return f"{difference:.0%}"
+
+
+def _span(turn: Sequence[Slice], discard: Second) -> Second:
+    """Return the wall clock from the first slice of a turn to the end of its last one."""
+    begins = [record.measured.started or 0.0 for record in turn]
+    ends = [
+        begin + (record.measured.probe_seconds or record.measured.seconds or 0.0)
+        for begin, record in zip(begins, turn, strict=True)
+    ]
+    return max(ends) - min(begins) + discard
+
+
+MOST_TAKEN = 0.05
+"""The most of the clients' time that others may take from them and their servers. The truth is
+off by about that share of the delay's: 0.5% of throughput where it takes 10%."""
+
+_MORE_THAN_ALL = 0.01
+"""The share of the clients' time by which clocks may be wrong: servers that use so much more than
+all of it are at work on other CPUs, too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One step of one contender beside the base, in a few incarnations that are judged alone."""
+
+    step: Step
+    slowed: float
+    verdict: Verdict
+    ratio: float | None
+    interval: Interval | None
+    truth: float | None
+    """The true ratio; None where it is not known."""
+    measured: Second
+    """Seconds that the contender was measured."""
+    taken: float | None = None
+    """Largest share of the clients' time that others may have taken; None if it is not known."""
+
+    @property
+    def half_width(self) -> float | None:
+        """Half of the interval, in ln rqps."""
+        return self.interval.half_width if self.interval else None
+
+    @property
+    def covers_truth(self) -> bool | None:
+        if self.interval is None or self.truth is None:
+            return None
+        return self.interval.low <= self.truth <= self.interval.high
+
+    def is_false(self, margin: float) -> bool | None:
+        if self.truth is None:
+            return None
+        if self.slowed == 0:
+            return self.verdict in ("faster", "slower")
+        if self.verdict == "same":
+            return self.truth * (1 + margin) < 1
+        return self.verdict == "faster"
+
+
+def trials_of(manifest: Manifest, slices: Sequence[Slice]) -> list[Trial]:
+    """Return all trials of an experiment, each judged as if it were one of two contenders."""
+    shares = {facts.name: facts.slowed for facts in manifest.contenders}
+    return [
+        trial
+        for together in groups_of_incarnations(manifest, slices)
+        for contender, share in shares.items()
+        if contender != manifest.base and share is not None
+        for trial in _judged(manifest, together, contender, share)
+    ]
+
+
+def groups_of_incarnations(manifest: Manifest, slices: Sequence[Slice]) -> list[list[Slice]]:
+    """Return the slices of each trial, as many incarnations as the method says.
+
+    What is left over is part of the last. Without a word of the method a trial is what the shortest
+    experiment is that has a verdict.
+    """
+    trial = manifest.method.trial or FEWEST_INCARNATIONS
+    numbers = sorted({record.place.incarnation for record in slices})
+    groups = max(1, len(numbers) // trial)
+    group_of = {number: min(place // trial, groups - 1) for place, number in enumerate(numbers)}
+    result: list[list[Slice]] = [[] for _ in range(groups)]
+    for record in slices:
+        result[group_of[record.place.incarnation]].append(record)
+    return result
+
+
+def true_ratio(
+    slices: Sequence[Slice], base_slices: Sequence[Slice], basis: Basis = "typical"
+) -> float | None:
+    """Return the throughput beside the base that the contender's waits alone would leave it.
+
+    What the typical ratio tells is the median over slices, what the ratio of totals tells their
+    mean; None without slices that have their waits.
+    """
+    own, base = known(map(_share_at_work, slices)), known(map(_share_at_work, base_slices))
+    middle = median if basis == "typical" else fmean
+    return middle(own) / middle(base) if own and base else None
+
+
+def _share_at_work(record: Slice) -> float | None:
+    """Return the share of a slice's time in which no process waited."""
+    waited, seconds = record.measured.used(DELAY, "waited_s"), record.measured.seconds
+    if waited is None or not seconds:
+        return None
+    return 1 - waited / (seconds * record.place.clients)
+
+
+def taken_share(slices: Iterable[Slice], at_work: int) -> float | None:
+    """Return the largest share of the clients' time in which others may have had their CPUs.
+
+    `at_work` clients at a time, each with its server process, have a CPU each. The time in which
+    these used none was taken, or they waited for something else than a CPU. What the whole host ran
+    beside them, and what its hypervisor took, may have been on their CPUs or on others. Each bounds
+    what was taken from above, so the smaller one counts. CPUs that are idle are in neither. The
+    first holds only while servers do little on CPUs of no client: where they used more time than
+    the clients' CPUs have, the second counts alone. None where that was not measured.
+    """
+    unused = beside = whole = 0.0
+    for record in slices:
+        measured = record.measured
+        ours = _cpu_of_pairs(measured)
+        ran = measured.used("host", "cpu_user_s", "cpu_system_s", "cpu_steal_s")
+        if ours is None or ran is None or not measured.seconds:
+            return None
+        whole += measured.seconds * at_work
+        unused += measured.seconds * at_work - ours
+        beside += ran - ours
+    if not whole:
+        return None
+    at_most = beside if unused < -_MORE_THAN_ALL * whole else min(unused, beside)
+    return max(0.0, at_most / whole)
+
+
+def _cpu_of_pairs(measured: Measured) -> Second | None:
+    server = measured.used("server", "cpu_s")
+    client = measured.used("client", "cpu_user_s", "cpu_system_s")
+    return None if server is None or client is None else server + client
+
+
+def _judged(
+    manifest: Manifest, slices: Sequence[Slice], contender: str, share: float
+) -> Iterator[Trial]:
+    pair = [manifest.base, contender]
+    ours = [record for record in slices if record.place.contender in pair]
+    cpus = len(manifest.cpus)
+    for judgement in judge(ours, pair, manifest.method.margins):
+        estimate = judgement.estimate
+        step = estimate.step
+        of_step = [record for record in ours if step_of(record) == step]
+        own = [record for record in of_step if record.place.contender == contender]
+        base = [record for record in of_step if record.place.contender == manifest.base]
+        taken = taken_share(of_step, step.clients) if step.clients <= cpus else None
+        undisturbed = taken is not None and taken <= MOST_TAKEN
+        truth = true_ratio(own, base, judgement.basis) if undisturbed else None
+        relative = judgement.relative
+        yield Trial(
+            step=step,
+            slowed=share,
+            verdict=judgement.verdict,
+            ratio=relative.ratio,
+            interval=relative.interval,
+            truth=1.0 if share == 0 else truth,
+            measured=sum(known(record.measured.seconds for record in own)),
+            taken=taken,
+        )

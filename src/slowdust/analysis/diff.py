@@ -1,0 +1,619 @@
+"""What changed from one experiment to another: verdicts, ratios and conditions, and in words.
+
+`Diff` is what `slowdust diff --json` writes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, cast
+
+import msgspec
+
+from slowdust.analysis.comparison import hosts_of, judge
+from slowdust.analysis.history.lines import hosts_in_words, normalised_fact
+from slowdust.analysis.model import Report, Result
+from slowdust.analysis.results.contenders import describe_method
+from slowdust.analysis.stored import Stored
+from slowdust.analysis.work import WORK_MARGIN, counts_by_step, judge_work, place_of
+from slowdust.errors import UsageError
+from slowdust.ratios import (
+    Amount,
+    Keys,
+    Margins,
+    Ratio,
+    Rounding,
+    Verdict,
+    distance,
+    ratio,
+    with_bound,
+    work_in_words,
+)
+from slowdust.stats.blocks import Step
+from slowdust.stats.relative import Estimate, Interval, Relative
+from slowdust.stats.verdict import Judgement, judge_estimates, stalls, tail_beyond, verdict_of
+from slowdust.store.manifest import ContenderFacts, Manifest
+from slowdust.wording import counted, listing, shortened, step_label
+
+SCHEMA = 1
+
+
+class Side(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One of the two experiments."""
+
+    experiment: str
+    started: str | None = None
+    """Start in ISO 8601, UTC."""
+    finished: bool
+    """Whether it was measured to its end."""
+    contenders: list[str]
+    """The contenders, the base first."""
+    tests: list[str]
+    """The tests."""
+
+
+class Condition(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A fact of the experiments that is not the same in both."""
+
+    subject: str
+    """What it is a fact of: 'method', 'host', or a contender's name."""
+    label: str
+    before: str | None = None
+    """The value; absent where the experiment has none."""
+    after: str | None = None
+
+
+class WorkDifference(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Instructions per operation relative to the base's, in both experiments."""
+
+    before: float
+    after: float
+    """Ratios of the contender to the base."""
+    ratio: Annotated[Ratio, Keys("ratio", "low", "high", "verdict", Amount)]
+    """`after` / `before`: `more` or `less` than before beyond doubt, `same` (margin 1%), else
+    `unsure`."""
+
+
+class TestDifference(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One test of one contender that both experiments have."""
+
+    __test__ = False  # pytest takes classes called Test... for tests
+
+    benchmark: str
+    test: str
+    group: str
+    clients: int
+    contender: str
+    before: Ratio | None = None
+    after: Ratio | None = None
+    """The ratio to the base there; absent where that experiment has no verdict on it."""
+    ratio: Annotated[Ratio | None, Keys("ratio", "low", "high", "verdict")] = None
+    """Ratio of ratios, after / before; absent where one of the two has no verdict. `slower` or
+    `faster` than before beyond doubt, relative to the base; `same` if the change is less than the
+    margin; else `unsure`."""
+    work: WorkDifference | None = None
+    """The change of work; absent where it was not counted in both."""
+
+    @property
+    def verdict(self) -> Verdict | None:
+        return None if self.ratio is None else cast("Verdict | None", self.ratio.verdict)
+
+    @property
+    def verdict_changed(self) -> bool:
+        if self.before is None or self.after is None:
+            return False
+        return self.before.verdict != self.after.verdict
+
+
+class Diff(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What changed from one experiment to another."""
+
+    schema: int = SCHEMA
+    before: Side
+    after: Side
+    base: str | None = None
+    """The contender to which all others are relative, the same in both; absent if there is none."""
+    margin: float
+    """Largest change of a ratio that counts as none: the larger margin of the two."""
+    summary: list[str]
+    """Sentences on what changed, the most important first."""
+    notes: list[str] = []
+    """Sentences on what cannot be compared, and why."""
+    conditions: list[Condition] = []
+    """What is not the same in both, beside the results."""
+    tests: list[TestDifference] = []
+    """The tests that both have, in the report's order."""
+
+
+_Results = Mapping[tuple[Step, str], Result]
+Judgements = Mapping[tuple[Step, str], Judgement]
+"""Step and contender -> how the contender was judged beside the base."""
+_RESULTS_OF_MEASURING = ("slice",)
+"""Facts of the method that an experiment finds out by itself, unless they were given."""
+_NEVER_TWICE = ("Load average", "Free disk", "Steal since start")
+"""Facts of the host that are of one moment, and never twice the same."""
+
+
+def diff_of(before: Stored, after: Stored) -> Diff:
+    """Return what changed from `before` to `after`.
+
+    Contenders are compared by name, relative to a base that both experiments have: that of `after`,
+    else that of `before`, else the first contender of `after` that both have. A test is compared if
+    both have it with as many clients. Without a common base the difference has the conditions
+    alone.
+
+    Raises:
+        UsageError: both are the same experiment, or one was joined of the other.
+    """
+    if before.name == after.name:
+        raise UsageError(f"'{before.name}' is compared with itself: name two experiments")
+    if common := before.manifest.sources & after.manifest.sources:
+        raise UsageError(
+            f"'{before.name}' and '{after.name}' both have the slices of "
+            f"{shortened(sorted(common))}: `slowdust report` has hosts beside each other"
+        )
+    base = _common_base(before.manifest, after.manifest)
+    margins = _larger(*(each.manifest.method.margins for each in (before, after)))
+    diff = Diff(
+        before=_side(before.manifest),
+        after=_side(after.manifest),
+        base=base,
+        margin=margins.usual,
+        summary=[],
+        conditions=changed_conditions(before.manifest, after.manifest),
+    )
+    if base is not None:
+        diff.tests = _differences(before, after, base, margins)
+    diff.notes = notes_about(diff)
+    diff.summary = summary_of(diff)
+    return diff
+
+
+def _larger(before: Margins, after: Margins) -> Margins:
+    own = {name: max(before.of(name), after.of(name)) for name in {**before.own, **after.own}}
+    return Margins(max(before.usual, after.usual), own)
+
+
+def _side(manifest: Manifest) -> Side:
+    return Side(
+        experiment=manifest.experiment,
+        started=manifest.started,
+        finished=manifest.finished is not None or manifest.imported is not None,
+        contenders=_names(manifest),
+        tests=manifest.tests,
+    )
+
+
+def _names(manifest: Manifest) -> list[str]:
+    names = [facts.name for facts in manifest.contenders]
+    return [manifest.base, *(name for name in names if name != manifest.base)]
+
+
+def _common_base(before: Manifest, after: Manifest) -> str | None:
+    common = [name for name in _names(after) if name in _names(before)]
+    if before.base in common and after.base not in common:
+        return before.base
+    return common[0] if common else None
+
+
+def _differences(
+    before: Stored, after: Stored, base: str, margins: Margins
+) -> list[TestDifference]:
+    reports = before.report(base), after.report(base)
+    earlier, later = map(_results, reports)
+    changes = judge_changes(
+        _judgements(before, reports[0]), _judgements(after, reports[1]), margins
+    )
+    work = _work_differences(before, after, *reports)
+    return [
+        _difference(earlier[place], result, changes, work.get(place))
+        for place, result in later.items()
+        if place in earlier and result.contender != base
+    ]
+
+
+def _results(report: Report) -> _Results:
+    return {(Step.of(result), result.contender): result for result in report.results}
+
+
+def _judgements(stored: Stored, report: Report) -> Judgements:
+    """Return the judgements that the report has a verdict of: others were not to be compared."""
+    hosts, margins = hosts_of(stored.manifest), stored.manifest.method.margins
+    judged = judge(stored.slices, report.contenders, margins, report.base, hosts)
+    with_verdict = {place for place, result in _results(report).items() if result.verdict}
+    places = [((each.estimate.step, each.estimate.contender), each) for each in judged]
+    return {place: judgement for place, judgement in places if place in with_verdict}
+
+
+def _difference(
+    before: Result, after: Result, changes: Judgements, work: WorkDifference | None
+) -> TestDifference:
+    difference = TestDifference(
+        benchmark=after.benchmark,
+        test=after.test,
+        group=after.group,
+        clients=after.clients,
+        contender=after.contender,
+        before=before.ratio if before.verdict else None,
+        after=after.ratio if after.verdict else None,
+        work=work,
+    )
+    if (change := changes.get((Step.of(after), after.contender))) is not None:
+        difference.ratio = change.ratio
+    return difference
+
+
+def _work_differences(
+    before: Stored, after: Stored, earlier: Report, later: Report
+) -> dict[tuple[Step, str], WorkDifference]:
+    of_both = [dict(_judged_work(*each)) for each in ((before, earlier), (after, later))]
+    same_source = {
+        place
+        for place, result in _results(later).items()
+        if _source(result) is not None and _source(result) == _source(_results(earlier).get(place))
+    }
+    first, second = (
+        {place: judgement for place, judgement in judged.items() if place in same_source}
+        for judged in of_both
+    )
+    differences = {}
+    for place, change in judge_changes(first, second, WORK_MARGIN).items():
+        ratio = change.ratio_of_amounts
+        earlier_ratio, later_ratio = (each[place].estimate.ratio for each in (first, second))
+        if ratio is not None and earlier_ratio is not None and later_ratio is not None:
+            differences[place] = WorkDifference(
+                before=earlier_ratio,
+                after=later_ratio,
+                ratio=ratio,
+            )
+    return differences
+
+
+def _source(result: Result | None) -> str | None:
+    return None if result is None or result.work is None else result.work.source
+
+
+def _judged_work(stored: Stored, report: Report) -> Iterator[tuple[tuple[Step, str], Judgement]]:
+    timed: Sequence[Step] = [Step.of(result) for result in report.results]
+    for judgement in judge_work(
+        counts_by_step(stored.counts),
+        report.contenders,
+        stored.manifest.workload,
+        hosts_of(stored.manifest),
+    ):
+        place = place_of(judgement.estimate.step, timed)
+        if place is not None:
+            yield (place, judgement.estimate.contender), judgement
+
+
+def judge_changes(before: Judgements, after: Judgements, margins: Margins | float) -> Judgements:
+    """Judge how ratios to the base changed from one experiment to another, all together.
+
+    The ratio of a judgement is that of the ratios, after / before. Steps and contenders that only
+    one has, or for which one has no ratio, are left out.
+    """
+    estimates = []
+    for place, earlier in before.items():
+        later = after.get(place)
+        relative = None if later is None else _change(earlier, later)
+        if later is not None and relative is not None:
+            estimates.append(_estimate(place, relative, earlier, later))
+    judgements = {each.estimate.place: each for each in judge_estimates(estimates, margins)}
+    return {
+        place: _doubted(judgement, before[place], after[place])
+        for place, judgement in judgements.items()
+    }
+
+
+def ratio_of(before: Relative, after: Relative) -> Relative | None:
+    """Return `after` / `before` of two independent ratios; None where one has no ratio."""
+    if before.ratio is None or after.ratio is None:
+        return None
+    center = math.log(after.ratio / before.ratio)
+    relative = Relative(
+        ratio=math.exp(center),
+        interval=_joined(center, before.interval, after.interval),
+        equivalence_interval=_joined(
+            center, before.equivalence_interval, after.equivalence_interval
+        ),
+        sameness_interval=_joined(center, before.sameness_interval, after.sameness_interval),
+        difference_interval=_joined(center, before.difference_interval, after.difference_interval),
+    )
+    if relative.interval is None:
+        return relative
+    return replace(relative, p_value=tail_beyond(relative, abs(center)))
+
+
+def _joined(center: float, before: Interval | None, after: Interval | None) -> Interval | None:
+    if before is None or after is None:
+        return None
+    reach = math.hypot(before.half_width, after.half_width)
+    return Interval(math.exp(center - reach), math.exp(center + reach))
+
+
+def _change(before: Judgement, after: Judgement) -> Relative | None:
+    """Return the ratio of ratios; where the verdicts are about different ones, that of totals."""
+    if before.basis == after.basis:
+        return ratio_of(before.relative, after.relative)
+    return _change_of_totals(before, after)
+
+
+def _change_of_totals(before: Judgement, after: Judgement) -> Relative | None:
+    earlier, later = before.estimate.all_time, after.estimate.all_time
+    return None if earlier is None or later is None else ratio_of(earlier, later)
+
+
+def _estimate(
+    place: tuple[Step, str], relative: Relative, before: Judgement, after: Judgement
+) -> Estimate:
+    step, contender = place
+    both: Sequence[Estimate] = (before.estimate, after.estimate)
+    return Estimate(
+        **vars(relative),
+        step=step,
+        contender=contender,
+        blocks=min(each.blocks for each in both),
+        incarnations=min(each.incarnations for each in both),
+        incomplete=sum(each.incomplete for each in both),
+        with_zero=sum(each.with_zero for each in both),
+    )
+
+
+def _doubted(change: Judgement, before: Judgement, after: Judgement) -> Judgement:
+    """Return the judgement, unsure where one experiment may have stalls and totals disagree."""
+    totals = _change_of_totals(before, after)
+    may_stall = any(
+        each.estimate.all_time is not None and stalls(each.estimate.all_time, change.margin)
+        for each in (before, after)
+    )
+    if totals is None or not may_stall or change.verdict == "unsure":
+        return change
+    of_totals = verdict_of(totals.interval, totals.equivalence_interval, change.margin)
+    return change if of_totals == change.verdict else replace(change, verdict="unsure")
+
+
+def changed_conditions(before: Manifest, after: Manifest) -> list[Condition]:
+    return [
+        *_changed("method", _method(before), _method(after)),
+        *_changed("host", _host(before), _host(after)),
+        *_changed_contenders(before, after),
+    ]
+
+
+def _method(manifest: Manifest) -> dict[str, str]:
+    found_out = _RESULTS_OF_MEASURING if manifest.method.slice_s is None else ()
+    facts = describe_method(manifest)
+    return {
+        **{label: value for label, value in facts.items() if label not in found_out},
+        **({"CPUs to measure on": ", ".join(map(str, manifest.cpus))} if manifest.cpus else {}),
+    }
+
+
+def _host(manifest: Manifest) -> dict[str, str]:
+    hosts = {"Hosts": hosts_in_words(manifest)} if manifest.hosts else {}
+    return hosts | {
+        label: normalised_fact(label, value)
+        for label, value in manifest.host.items()
+        if label not in _NEVER_TWICE
+    }
+
+
+def _changed_contenders(before: Manifest, after: Manifest) -> Iterator[Condition]:
+    later = {facts.name: facts for facts in after.contenders}
+    for facts in before.contenders:
+        if facts.name in later:
+            other = later[facts.name]
+            yield from _changed(facts.name, _contender(facts), _contender(other))
+            yield from _changed(facts.name, *_in_force(facts, other))
+
+
+def _in_force(before: ContenderFacts, after: ContenderFacts) -> list[dict[str, str]]:
+    """Return what both servers answered, of settings that both were given alike."""
+    asked = before.settings_in_force.keys() & after.settings_in_force.keys()
+    alike = [
+        name for name in sorted(asked) if before.settings.get(name) == after.settings.get(name)
+    ]
+    return [
+        {f"{name}, in force": facts.settings_in_force[name] for name in alike}
+        for facts in (before, after)
+    ]
+
+
+def _contender(facts: ContenderFacts) -> dict[str, str]:
+    """Return label -> value of all that makes a contender what it is, as it was given."""
+    build = facts.build
+    compiled = build.compiled
+    named = {
+        "version": build.version,
+        "source": build.source,
+        "sha256": build.sha256,
+        "commit": compiled and compiled.commit,
+        "compiler": compiled and compiled.compiler,
+        "engine": facts.engine,
+        "config": facts.config,
+        "environment": " ".join(facts.environment),
+        "allocator": facts.allocator,
+        "failed": facts.failed,
+        **facts.settings,
+    }
+    return {label: value for label, value in named.items() if value}
+
+
+def _changed(
+    subject: str, before: Mapping[str, str], after: Mapping[str, str]
+) -> Iterator[Condition]:
+    for label in dict.fromkeys((*before, *after)):
+        earlier, later = before.get(label), after.get(label)
+        if earlier != later:
+            yield Condition(subject=subject, label=label, before=earlier, after=later)
+
+
+_MOST_NAMED = 8
+"""The most changed tests that have a sentence of their own."""
+
+
+def summary_of(diff: Diff) -> list[str]:
+    compared = [test for test in diff.tests if test.verdict is not None]
+    if not compared:
+        return [
+            "No test of the one experiment can be compared with one of the other.",
+            *_changed_conditions(diff.conditions),
+        ]
+    return [
+        _tally(diff, compared),
+        *_changed_tests(diff, compared),
+        *_rest(compared),
+        *_changed_verdicts(diff, compared),
+        *_changed_work(diff),
+        *_changed_conditions(diff.conditions),
+    ]
+
+
+def notes_about(diff: Diff) -> list[str]:
+    before, after = diff.before, diff.after
+    notes = [
+        f"{side.experiment} is not finished: what it has is compared."
+        for side in (before, after)
+        if not side.finished
+    ]
+    if before.started is not None and before.started == after.started:
+        notes.append("Both began at the same time: one may be a copy of the other.")
+    for side, other in ((before, after), (after, before)):
+        lone = [name for name in side.contenders if name not in other.contenders]
+        if lone:
+            notes.append(f"Only {side.experiment} has {shortened(lone)}.")
+        lone = [test for test in side.tests if test not in other.tests]
+        if lone and len(lone) < len(side.tests):
+            what = "test" if len(lone) == 1 else "tests"
+            notes.append(f"Only {side.experiment} has the {what} {shortened(lone)}.")
+    if diff.base is None:
+        notes.append(
+            "The two have no contender of one name, so that no ratio of the one is comparable with "
+            "one of the other: rates of two experiments never are."
+        )
+    elif {before.contenders[0], after.contenders[0]} != {diff.base}:
+        notes.append(f"Both are taken relative to {diff.base}, which is not the base of both.")
+    notes += _notes_about_tests(diff)
+    return notes
+
+
+def label_of(diff: Diff, test: TestDifference) -> str:
+    levels = {each.clients for each in diff.tests}
+    label = step_label(test.test, test.clients, levels)
+    several = len({each.contender for each in diff.tests}) > 1
+    return f"{label} of {test.contender}" if several else label
+
+
+def _notes_about_tests(diff: Diff) -> list[str]:
+    without = [label_of(diff, test) for test in diff.tests if test.verdict is None]
+    if not without:
+        return []
+    return [f"Without a verdict in one of the two, and so not compared: {shortened(without)}."]
+
+
+def _tally(diff: Diff, compared: Sequence[TestDifference]) -> str:
+    counts = Counter(test.verdict for test in compared)
+    words: dict[Verdict, str] = {
+        "slower": "slower than before",
+        "faster": "faster than before",
+        "same": "the same as before",
+        "unsure": "unsure",
+    }
+    parts = [f"{counts[verdict] or 'none'} {text}" for verdict, text in words.items()]
+    contenders = list(dict.fromkeys(test.contender for test in compared))
+    subject = contenders[0] if len(contenders) == 1 else counted(len(contenders), "contender")
+    return (
+        f"{subject} against {diff.base}, from {diff.before.experiment} to {diff.after.experiment}: "
+        f"{listing(parts)} of {counted(len(compared), 'result')}."
+    )
+
+
+def _changed_tests(diff: Diff, compared: Sequence[TestDifference]) -> list[str]:
+    changed = [test for test in compared if test.verdict in ("slower", "faster")]
+    changed.sort(key=_rank)
+    sentences = [_sentence(diff, test) for test in changed[:_MOST_NAMED]]
+    if len(changed) > _MOST_NAMED:
+        others = [label_of(diff, test) for test in changed[_MOST_NAMED:]]
+        sentences.append(f"Changed by less: {shortened(others)}.")
+    return sentences
+
+
+def _rank(test: TestDifference) -> tuple[bool, float]:
+    """Return a sort key: slower tests before faster ones, the surest change first."""
+    bound = test.ratio and test.ratio.bound
+    return test.verdict != "slower", -abs((bound or 1.0) - 1)
+
+
+def _sentence(diff: Diff, test: TestDifference) -> str:
+    """Write 'scan has lost 8% against postgres@15.8, at least 4.8%: rqps 0.99, then 0.91'.
+
+    Not 'is slower': the base may have become faster.
+    """
+    assert test.ratio is not None
+    verb = "lost" if test.ratio.value < 1 else "gained"
+    words = f"has {verb} {distance(test.ratio.value)} against {diff.base}"
+    change = with_bound(words, test.ratio.bound)
+    return f"{label_of(diff, test)} {change}: {_ratios(test)}."
+
+
+def _ratios(test: TestDifference) -> str:
+    """Write 'rqps 0.99, then 0.92'."""
+    assert test.before is not None
+    assert test.after is not None
+    return f"rqps {ratio(test.before.value)}, then {ratio(test.after.value)}"
+
+
+def _rest(compared: Sequence[TestDifference]) -> list[str]:
+    rest = [test for test in compared if test.verdict in ("same", "unsure")]
+    bounds = [test.ratio.low for test in rest if test.ratio and test.ratio.low is not None]
+    if not bounds or len(bounds) < len(rest) or min(bounds) >= 1:
+        return []
+    others = "Nothing else" if len(rest) < len(compared) else "Nothing"
+    return [f"{others} can have lost more than {distance(min(bounds), Rounding.UP)}."]
+
+
+def _changed_verdicts(diff: Diff, compared: Sequence[TestDifference]) -> list[str]:
+    only_words = [
+        f"{label_of(diff, test)} ({test.before.verdict}, then {test.after.verdict})"
+        for test in compared
+        if test.verdict in ("same", "unsure")
+        and test.verdict_changed
+        and test.before is not None
+        and test.after is not None
+    ]
+    if not only_words:
+        return []
+    return [
+        f"Another verdict without a sure change of the ratio, as noise alone gives now and then: "
+        f"{shortened(only_words)}."
+    ]
+
+
+def _changed_work(diff: Diff) -> list[str]:
+    with_work = [(test, test.work) for test in diff.tests if test.work is not None]
+    changed = [(test, work) for test, work in with_work if work.ratio.verdict in ("more", "less")]
+    if not with_work:
+        return []
+    if not changed:
+        return [f"Work: no change is sure in {counted(len(with_work), 'counted result')}."]
+    parts = [f"{label_of(diff, test)} {_work(work)}" for test, work in changed]
+    return [
+        f"Work beside the base changed in {len(changed)} of {len(with_work)}: {shortened(parts)}."
+    ]
+
+
+def _work(work: WorkDifference) -> str:
+    return f"({with_bound(work_in_words(work.ratio.value), work.ratio.bound)})"
+
+
+def _changed_conditions(conditions: Sequence[Condition]) -> list[str]:
+    if not conditions:
+        return ["The conditions on record are the same: method, host, builds and settings."]
+    by_subject: dict[str, list[str]] = {}
+    for condition in conditions:
+        by_subject.setdefault(condition.subject, []).append(condition.label)
+    parts = [f"{subject}: {shortened(labels)}" for subject, labels in by_subject.items()]
+    return [f"These conditions are not the same ({'; '.join(parts)}), and may be the cause."]

@@ -1,0 +1,514 @@
+"""The Insert Benchmark: load, index, replace rows, and query beside writes at a rate.
+
+Its table `[insert]` of an experiment file chooses the steps and the size of the data.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from slowdust.benchmarks.model import DEFAULT_SUITE, Group, Phase, Test
+from slowdust.benchmarks.options import AsCount, Duration, Option, Table
+from slowdust.benchmarks.steps import (
+    Counted,
+    CountedWork,
+    LongStep,
+    Maintenance,
+    Server,
+    StepBenchmark,
+    StepTable,
+    StepWork,
+    Workload,
+)
+from slowdust.errors import UsageError
+from slowdust.store.manifest import Method, StepsMethod
+from slowdust.store.step import name_with_hold, split_hold
+from slowdust.units import Second
+from slowdust.wording import no_such
+
+NAME = "insert"
+_QUERY_STEP = re.compile(r"q(?P<kind>[rp])(?P<rate>[1-9]\d*)")
+_OLD_QUERY_STEP = re.compile(r"q(?P<rate>[1-9]\d*)\.\d+")
+"""The names of steps in archived runs before there were point queries: rate, and number."""
+
+
+class Kind(Enum):
+    """The kind of work in a step."""
+
+    LOAD = "load"
+    INDEX = "index"
+    REPLACE = "replace"
+    RANGE_QUERY = "range queries"
+    POINT_QUERY = "point queries"
+
+
+_QUERIES = {"r": Kind.RANGE_QUERY, "p": Kind.POINT_QUERY}
+_INSERTS: dict[str, Any] = {
+    "group": Group.WRITE,
+    "main_role": "insert",
+    "counted": Counted.ROWS,
+    "unit": "inserts/s",
+}
+_QUERY: dict[str, Any] = {"main_role": "query", "counted": Counted.STATEMENTS}
+_TRAITS: dict[Kind, dict[str, Any]] = {
+    Kind.LOAD: {**_INSERTS, "maintenance": Maintenance.AFTER_STEP, "makes_tables": True},
+    Kind.INDEX: {
+        "group": Group.INDEX,
+        "main_role": "index",
+        "counted": Counted.TABLE_ROWS,
+        "unit": "indexed rows/s",
+        "maintenance": Maintenance.AFTER_LOAD,
+        "makes_tables": True,
+    },
+    Kind.REPLACE: {**_INSERTS, "maintenance": Maintenance.AFTER_WRITES},
+    Kind.RANGE_QUERY: {**_QUERY, "group": Group.RANGE, "unit": "range queries/s"},
+    Kind.POINT_QUERY: {**_QUERY, "group": Group.POINT, "unit": "point queries/s"},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class InsertStep(LongStep):
+    """One step of the Insert Benchmark."""
+
+    kind: Kind
+
+
+def _step(name: str, kind: Kind, rate: int | None = None) -> InsertStep:
+    return InsertStep(
+        benchmark=NAME, name=name, phase=Phase.WRITE, kind=kind, rate=rate, **_TRAITS[kind]
+    )
+
+
+WRITE_STEPS = (
+    _step("l.i0", Kind.LOAD),
+    _step("l.x", Kind.INDEX),
+    _step("l.i1", Kind.REPLACE),
+    _step("l.i2", Kind.REPLACE),
+)
+
+
+def steps_at_rates(rates: Sequence[int], holds: Sequence[Second]) -> tuple[InsertStep, ...]:
+    """Return all steps in their order, with range and point queries at each of the rates.
+
+    All of them come once for each hold.
+    """
+    queries = (
+        _step(f"q{letter}{rate}", _QUERIES[letter], rate) for rate in rates for letter in "rp"
+    )
+    sequence = (*WRITE_STEPS, *queries)
+    return tuple(_with_hold(step, hold) for hold in holds for step in sequence)
+
+
+def _with_hold(step: InsertStep, hold: Second) -> InsertStep:
+    return replace(step, name=name_with_hold(step.name, hold), hold=hold)
+
+
+def step_called(name: str) -> InsertStep | None:
+    """Return the step of that name, also at an unusual rate or hold; None where there is none."""
+    plain, hold = split_hold(name)
+    if match := _QUERY_STEP.fullmatch(plain):
+        step = _step(plain, _QUERIES[match["kind"]], int(match["rate"]))
+    elif match := _OLD_QUERY_STEP.fullmatch(plain):
+        step = _step(plain, Kind.RANGE_QUERY, int(match["rate"]))
+    elif plain in {each.name for each in WRITE_STEPS}:
+        step = next(each for each in WRITE_STEPS if each.name == plain)
+    else:
+        return None
+    return _with_hold(step, hold)
+
+
+WORKLOADS = ("quick", "cached", "less-io-bound", "more-io-bound")
+"""Sizes of the data; the first is the default."""
+RATES = (100, 500, 1000)
+"""Rows per second of each client that are inserted, and deleted, beside the queries."""
+_FEWEST_ROWS = 100
+"""Rows among which queries can look for ten."""
+
+Positive = Annotated[int, Field(ge=1), AsCount]
+WritesPerSecond = Annotated[int, Field(ge=1, le=10_000_000), AsCount]
+RowsPerCommit = Annotated[int, Field(ge=1, le=1000), AsCount]
+"""A number of rows that fits into one statement of every DBMS."""
+
+
+def _as_list(value: object) -> object:
+    return [value] if isinstance(value, int | str) and not isinstance(value, bool) else value
+
+
+class InsertTable(StepTable):
+    """The keys of the table; those that are left out have the workload's values."""
+
+    workload: str = WORKLOADS[0]
+    rows: Annotated[list[Positive], BeforeValidator(_as_list)] | None = Field(
+        default=None, min_length=1, max_length=3
+    )
+    """Rows that each client inserts in l.i0, l.i1 and l.i2; those left out follow from l.i0's."""
+    seconds: Duration | None = None
+    rates: list[WritesPerSecond] = Field(default=list(RATES), min_length=1)
+    rows_per_commit: list[RowsPerCommit] = Field(
+        default=[100, 50, 5, 50], min_length=4, max_length=4
+    )
+    """Rows per commit of l.i0, l.i1, l.i2 and the steps with queries."""
+
+    @field_validator("workload")
+    @classmethod
+    def _known_workload(cls, value: str) -> str:
+        if value not in WORKLOADS:
+            raise ValueError(no_such("workload", value, WORKLOADS))
+        return value
+
+    @field_validator("rows")
+    @classmethod
+    def _enough_to_query(cls, value: list[int] | None) -> list[int] | None:
+        if value is not None and value[0] < _FEWEST_ROWS:
+            raise ValueError(f"l.i0 needs at least {_FEWEST_ROWS} rows")
+        return value
+
+    @field_validator("rates")
+    @classmethod
+    def _distinct_rates(cls, value: list[int]) -> list[int]:
+        if len(set(value)) < len(value):
+            raise ValueError("the same rate is given twice")
+        return sorted(value)
+
+
+_WORKLOADS = ", ".join(WORKLOADS)
+_COMMITTING = "l.i0, l.i1, l.i2 and beside queries"
+OPTIONS = (
+    Option("--rows", "LIST", "rows that each client inserts in l.i0, or in l.i0, l.i1 and l.i2."),
+    Option("--workload", "NAME", f"size of the data, {_WORKLOADS}.  [quick]"),
+    Option("--seconds", "TIME", "length of each step with queries."),
+    Option("--rates", "LIST", "rows/s written beside queries.  [100,500,1000]"),
+    Option("--rows-per-commit", "LIST", f"rows per commit in {_COMMITTING}.  [100,50,5,50]"),
+    Option("--shared-table", None, "one table for all clients.", sets=("table", "shared")),
+    Option("--partitions", "INTEGER", "partitions of each table, by primary-key ranges.  [none]"),
+    Option("--hold", "TIMES", "all steps once for each, beside transactions open so long.  [0]"),
+    Option(
+        "--whole-steps",
+        None,
+        "each contender runs a step to its end before the next one begins it.",
+        sets=("turns", "whole-steps"),
+    ),
+    Option("--statements", "[prepared|text]", "plan statements once, or each time.  [prepared]"),
+)
+
+
+__all__ = ["INSERT", "InsertStep", "Kind"]
+
+_ALWAYS_RUN = {step.name for step in WRITE_STEPS if step.makes_tables}
+_NOT_SLICED = "the steps of insert are not sliced"
+_GUIDE = """
+The Insert Benchmark has long steps that follow from each other instead of slices: load (l.i0),
+index (l.x), replace rows by large and by small commits (l.i1, l.i2), then range and point
+queries (qr, qp) beside writers at a rate. `quick` ends in minutes; the other workloads are
+relative to the servers' buffer pools and run for hours. --rows says how many rows each
+client inserts in l.i0, l.i1 and l.i2.
+
+\b
+slowdust compare postgres@15.8 postgres@17.6 --benchmark insert
+slowdust compare mysql@9.7.4 --benchmark insert --set sync_binlog=0 --set sync_binlog=1
+slowdust compare postgres@17.6 ./pg-patched --benchmark insert --workload cached --seconds 10m
+"""
+
+
+INDEXES = 3
+"""Secondary indexes of a table, each created by a statement of its own."""
+_INSERTING_STEPS = ("l.i0", "l.i1", "l.i2")
+_BESIDE_THE_TABLES = 1.0
+"""Files of the sorts that make indexes, and rows that are deleted and still there: so many times
+the size of the tables."""
+_LOG = 2.0
+"""The logs of changes: so many times the size of the tables, up to `_MOST_LOG`."""
+_MOST_LOG = 10 << 30
+_GB = 1 << 30
+_MOST_ROWS = 40_000
+"""Rows of the table, at most: valgrind runs a server at a fiftieth of its speed."""
+_WINDOWS_OF_TABLE = 40
+"""Windows of inserts that the table's rows would fill."""
+_QUERIES_OF_WINDOW = 500
+_LONGEST: Second = 86_400.0
+"""Time that ends a step with queries, whose windows have ended long before."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A workload: rows of l.i0 over all clients, those of l.i1 and l.i2 relative to them."""
+
+    size_by_pool: float | None
+    """Size of the tables with their indexes / buffer pool; None: `rows`, whatever the pool."""
+    rows: int
+    first: float
+    second: float
+    seconds: Second
+    chunk: Second
+    incarnations: int
+
+
+# Chunks are short beside the machine's slow and fast seconds and long beside the change of turns,
+# which takes some milliseconds. Where pages are written all the time, the kernel goes on to write
+# those of a server that stands still: there chunks are long beside that.
+# What l.i1 and l.i2 insert relative to l.i0, and the seconds, are those of the published runs:
+# cached 20M, 40M, 10M; less IO-bound 64M, 4M, 1M; more IO-bound 200M, 4M, 1M.
+PRESETS = {
+    "quick": Preset(None, 400_000, 3 / 8, 1 / 10, 4.0, 0.1, 3),
+    "cached": Preset(0.5, 0, 2.0, 0.5, 1800.0, 0.5, 2),
+    "less-io-bound": Preset(3.0, 0, 1 / 16, 1 / 64, 1800.0, 2.0, 2),
+    "more-io-bound": Preset(10.0, 0, 1 / 50, 1 / 200, 1800.0, 2.0, 2),
+}
+
+
+@dataclass(frozen=True)
+class InsertWorkload(Workload):
+    """The Insert Benchmark of one experiment, in rows."""
+
+    settings: InsertTable
+    servers: Sequence[Server]
+    preset: Preset
+
+    def rows(self, clients: int) -> dict[str, int]:
+        """Return step -> rows that each of so many clients inserts.
+
+        Raises UsageError if the workload is relative to buffer pools, and the contenders have none.
+        """
+        given = self.settings.rows or [max(100, self._rows_of_preset() // clients)]
+        loaded = given[0]
+        usual = [loaded, round(loaded * self.preset.first), round(loaded * self.preset.second)]
+        rows = [*given, *(max(1, number) for number in usual[len(given) :])]
+        return dict(zip(_INSERTING_STEPS, rows, strict=True))
+
+    def work(self, step: str, clients: int) -> StepWork:
+        known = step_called(step)
+        assert known is not None
+        rows = self._inserted(known, clients)
+        match known.kind:
+            case Kind.INDEX:
+                return StepWork({"kind": "index"}, 0, 0, operations=INDEXES)
+            case Kind.LOAD | Kind.REPLACE:
+                rows_per_commit = self._rows_per_commit[known.plain_name]
+                command = {"rows": rows, "rows_per_commit": rows_per_commit}
+                deleted = rows if known.kind is Kind.REPLACE else 0
+                commits = -(-rows // rows_per_commit)
+                return StepWork({"kind": known.kind.value, **command}, rows, deleted, commits)
+            case Kind.RANGE_QUERY | Kind.POINT_QUERY:
+                query = {
+                    "kind": "query",
+                    "query": "range" if known.kind is Kind.RANGE_QUERY else "point",
+                    "seconds": self.seconds,
+                    "writes_per_second": float(known.rate or 0),
+                    "rows_per_commit": self._rows_per_commit["q"],
+                }
+                return StepWork(query, rows, rows, operations=None)
+
+    def counted_rows(self, levels: Sequence[int]) -> int | None:
+        return fewer_rows(max(self.rows(clients)["l.i0"] for clients in levels))
+
+    def counted(self, step: str, windows: int) -> CountedWork:
+        known = step_called(step)
+        assert known is not None
+        table = ScaledTable(self.rows(1)["l.i0"], windows)
+        return table.work(known, self.work(step, 1), self._rows_per_commit)
+
+    def add_to(self, method: Method, levels: Sequence[int]) -> None:
+        method.steps = StepsMethod(
+            workload=self.settings.workload,
+            rows={
+                f"{step}@{clients}": rows
+                for clients in levels
+                for step, rows in self.rows(clients).items()
+            },
+            rows_per_commit=self._rows_per_commit,
+            seconds=self.seconds,
+            shared_table=self.settings.shares_table,
+            partitions=self.settings.partitions,
+            holds_s=[] if self.settings.hold == [0.0] else list(self.settings.hold),
+            statements=self.settings.statements,
+            turns=self.settings.turns,
+        )
+        method.tables = self.settings.tables(max(levels))
+        method.rows = max(method.steps.rows.values())
+
+    def check_room(self, levels: Sequence[int], free_bytes: int) -> None:
+        """Refuse what would fill the disk, by an estimate without a margin.
+
+        The logs of changes count as often as the tables, up to 10 GB each; a binlog that grows
+        beyond that, error logs, results and what other programs write meanwhile do not count. Nor
+        do servers whose disk is out of sight.
+        """
+        rows = max(self._most_rows(clients) * clients for clients in levels)
+        here = [server for server in self.servers if not server.is_remote]
+        needed = sum(_bytes_of_server(rows * server.bytes_per_row) for server in here)
+        if needed > free_bytes:
+            raise UsageError(
+                f"{rows:,} rows take about {needed / _GB:,.1f} GB with indexes, logs and what is "
+                f"deleted, for {len(here)} contender(s), and {free_bytes / _GB:,.1f} GB "
+                f"are free: choose fewer --rows, a smaller --workload or buffer pool, or another "
+                f"disk (SLOWDUST_DATA)"
+            )
+
+    def _most_rows(self, clients: int) -> int:
+        """Return the rows of a client that its table has room for at once.
+
+        Beside a transaction that is held open no deleted row is removed until the step's end.
+        """
+        rows = self.rows(clients)
+        kept = max(rows["l.i1"], rows["l.i2"]) if any(self.settings.hold) else 0
+        return rows["l.i0"] + kept
+
+    @property
+    def _rows_per_commit(self) -> dict[str, int]:
+        names = (*_INSERTING_STEPS, "q")
+        return dict(zip(names, self.settings.rows_per_commit, strict=True))
+
+    def _inserted(self, step: InsertStep, clients: int) -> int:
+        """Return the rows that each client inserts, if it can; at a rate, in whole commits."""
+        if step.rate is not None:
+            rows = self._rows_per_commit["q"]
+            return math.ceil(step.rate * self.seconds / rows) * rows
+        return 0 if step.kind is Kind.INDEX else self.rows(clients)[step.plain_name]
+
+    def _rows_of_preset(self) -> int:
+        if self.preset.size_by_pool is None:
+            return self.preset.rows
+        pools = [pool for server in self.servers if (pool := server.buffer_pool_bytes) is not None]
+        if not pools:
+            raise UsageError(
+                f"the workload {self.settings.workload} is relative to the servers' buffer pools, "
+                f"and these contenders have none: say how many --rows"
+            )
+        largest_row = max(server.bytes_per_row for server in self.servers)
+        return round(self.preset.size_by_pool * min(pools) / largest_row)
+
+
+def _bytes_of_server(tables: int) -> float:
+    return tables * (1 + _BESIDE_THE_TABLES) + min(tables * _LOG, _MOST_LOG)
+
+
+def fewer_rows(timed: int) -> int | None:
+    return _MOST_ROWS if timed > _MOST_ROWS else None
+
+
+@dataclass(frozen=True)
+class ScaledTable:
+    """The one table in which instructions are counted, for one client."""
+
+    timed: int
+    windows: int
+    """Windows of which a step that inserts consists, at least, for each role that is counted."""
+
+    def work(
+        self, step: InsertStep, timed: StepWork, rows_per_commit: dict[str, int]
+    ) -> CountedWork:
+        """Return the work of a step, in place of that which is timed.
+
+        Rows that are replaced beside queries are replaced before them, so that queries meet as
+        large a share of fresh rows, and the same ones on every server.
+        """
+        match step.kind:
+            case Kind.INDEX:
+                assert timed.operations is not None
+                return CountedWork(timed, ("index",), timed.operations, None)
+            case Kind.LOAD:
+                return self._inserts(step.kind, ("insert",), rows_per_commit[step.plain_name])
+            case Kind.REPLACE:
+                return self._inserts(
+                    step.kind, ("insert", "delete"), rows_per_commit[step.plain_name]
+                )
+            case Kind.RANGE_QUERY | Kind.POINT_QUERY:
+                command = {**timed.command, "seconds": _LONGEST, "writes_per_second": 0.0}
+                queries = StepWork(command, 0, 0, None)
+                replaced = timed.inserted * self._rows // self.timed
+                commits = -(-replaced // rows_per_commit["q"])
+                before = _writes(Kind.REPLACE, commits, rows_per_commit["q"])
+                return CountedWork(
+                    queries, ("query",), _QUERIES_OF_WINDOW, _QUERIES_OF_WINDOW, before
+                )
+
+    @property
+    def _rows(self) -> int:
+        return min(self.timed, _MOST_ROWS)
+
+    def _inserts(self, kind: Kind, roles: tuple[str, ...], rows_per_commit: int) -> CountedWork:
+        window = -(-self._rows // (_WINDOWS_OF_TABLE * rows_per_commit))
+        commits = window * self.windows * len(roles)
+        if kind is Kind.LOAD:
+            commits = max(commits, self._rows // rows_per_commit)
+        work = _writes(kind, commits, rows_per_commit)
+        return CountedWork(work, roles, window, window * rows_per_commit)
+
+
+def _writes(kind: Kind, commits: int, rows_per_commit: int) -> StepWork:
+    """Return work that inserts rows, and deletes as many unless it loads them."""
+    rows = commits * rows_per_commit
+    command = {"kind": kind.value, "rows": rows, "rows_per_commit": rows_per_commit}
+    return StepWork(command, rows, rows if kind is Kind.REPLACE else 0, commits)
+
+
+@dataclass(frozen=True)
+class InsertBenchmark(StepBenchmark):
+    """The Insert Benchmark, with the steps and the size that its table asks for."""
+
+    settings: InsertTable = field(default_factory=InsertTable)
+
+    def configured(self, table: Table) -> InsertBenchmark:
+        assert isinstance(table, InsertTable)
+        steps = steps_at_rates(table.rates, table.hold)
+        suites = {DEFAULT_SUITE: tuple(step.name for step in steps)}
+        return replace(self, tests=steps, suites=suites, settings=table)
+
+    def workload(self, servers: Sequence[Server]) -> InsertWorkload:
+        preset = PRESETS[self.settings.workload]
+        seconds = self.settings.seconds or preset.seconds
+        return InsertWorkload(
+            settings=self.settings,
+            incarnations=preset.incarnations,
+            seconds=seconds,
+            chunk=preset.chunk,
+            servers=servers,
+            preset=preset,
+        )
+
+    def test(self, name: str) -> InsertStep | None:
+        return step_called(name)
+
+    def matching(self, patterns: Iterable[str]) -> list[Test]:
+        """Return the steps that match, and those without which no other of their hold can run."""
+        matching = super().matching(patterns)
+        holds = {test.hold for test in matching if isinstance(test, InsertStep)}
+        needed = {name_with_hold(name, hold) for name in _ALWAYS_RUN for hold in holds}
+        return self._in_order({test.name for test in matching} | needed)
+
+
+INSERT = InsertBenchmark(
+    name=NAME,
+    tests=(),
+    suites={},
+    config=NAME,
+    driver_benchmark=NAME,
+    table="purchases",
+    connections=4,  # inserts, deletes, queries, and a long transaction
+    options_type=InsertTable,
+    options=OPTIONS,
+    unused_keys={
+        "rows": "write it into [insert]",
+        "tables": "each client has its own, or all share one ([insert] table)",
+        "slice": _NOT_SLICED,
+        "discard": _NOT_SLICED,
+        "warmup": "the steps of insert begin with no warm-up",
+        "profile": "only the benchmarks of slices are sampled",
+        "waits": "only the waits of benchmarks of slices are observed",
+        "rate": "the rates of insert are those of its writers ([insert] rates)",
+    },
+    guide=_GUIDE,
+    title="the Insert Benchmark",
+    counted_briefly="rows inserted, rows indexed, or queries, per second",
+    counted_by_step="rows inserted (l.i0, l.i1, l.i2), rows in the tables / seconds to index them "
+    "(l.x), queries (qr, qp)",
+    about_steps="Steps with queries (qr, qp: range and point queries) have writers beside them "
+    "that keep to the rate in their name, for each client.",
+).configured(InsertTable())

@@ -1,1 +1,0 @@
-"""What the family of MongoDB's server mongod is made of."""

@@ -1,1 +1,0 @@
-"""Questions to a running server of PostgreSQL, and the readers of its answers."""

@@ -1,1 +1,0 @@
-"""Claims of a host's CPUs and disk: one experiment at a time measures on each."""

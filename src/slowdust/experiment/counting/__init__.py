@@ -1,1 +1,0 @@
-"""Counting of the work that a server does per operation, apart from all timing."""

@@ -1,0 +1,487 @@
+"""Profiles by samples and counts of events, by perf in windows.
+
+perf opens its counters before a window and leaves them switched off; orders to switch them on and
+off go through a pipe, and perf acknowledges each of them (`--control`, perf-stat(1)).
+
+Samples are taken in a start of their own, after the timed ones: each step for a while on one
+contender after the other, with the step's own clients. perf samples all that runs on the
+experiment's CPUs, and processes other than the server's are dropped: a clock that belongs to
+threads is set anew whenever one of them wakes up, which doubled the time of a point query on a
+virtual machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import subprocess
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import psutil
+
+from slowdust.accounts import BASE_ENVIRONMENT
+from slowdust.errors import SlowdustError
+from slowdust.experiment.contender import RunningContender
+from slowdust.experiment.count_method import Missing, check_sampling
+from slowdust.experiment.cpus import usable_cpus
+from slowdust.experiment.driver.protocol import Stop
+from slowdust.experiment.engine.loop import OpenExperiment, Pass, Starts
+from slowdust.experiment.engine.open_test import OpenTest, RunAtRate
+from slowdust.experiment.engine.schedule import Start, turns_of
+from slowdust.experiment.engine.sliced import SlicedTests
+from slowdust.experiment.journal import counts_of
+from slowdust.experiment.passes.work_counts import WorkCounts, counted_steps
+from slowdust.experiment.plan import PlannedStep, with_lasting_sessions
+from slowdust.formats.perf_script import FIELDS, read_profile
+from slowdust.formats.perf_stat import SEPARATOR, read_events
+from slowdust.store.count import SYSTEM_CALLS, CountedRun, Events
+from slowdust.units import Second
+
+_ACKNOWLEDGED = b"ack\n"
+_UNTIL_THE_END = ("--", "cat")
+"""The command that perf runs beside what it observes. It ends when its input closes, also where
+Slowdust was killed, and perf ends with it."""
+_ANSWER_LIMIT: Second = 30.0
+_END_LIMIT: Second = 60.0
+
+
+class PerfError(SlowdustError):
+    """A failure of perf: what it said."""
+
+
+def processes_of(pid: int) -> list[psutil.Process]:
+    """Return a process and all below it.
+
+    Raises:
+        PerfError: there is no such process.
+    """
+    try:
+        main = psutil.Process(pid)
+        return [main, *main.children(recursive=True)]
+    except psutil.Error as error:
+        raise PerfError(f"the server cannot be observed: {error}") from None
+
+
+def threads_of(pid: int) -> list[int]:
+    """Return the threads of a process and of all below it; raise PerfError if it has ended."""
+    threads: list[int] = []
+    for process in processes_of(pid):
+        with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+            threads += [thread.id for thread in process.threads()]
+    return threads
+
+
+class PerfWindow:
+    """A process of perf with all that it counts switched off; use as a context manager."""
+
+    def __init__(self, tool: Sequence[str]) -> None:
+        orders, self._orders = os.pipe()
+        self._answers, answers = os.pipe()
+        self._process = subprocess.Popen(
+            ["perf", *tool, "-D", "-1", "--control", f"fd:{orders},{answers}", *_UNTIL_THE_END],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **BASE_ENVIRONMENT, "PATH": os.environ.get("PATH", os.defpath)},
+            pass_fds=(orders, answers),
+            # Ctrl-C in the terminal is meant for Slowdust, which then ends perf.
+            start_new_session=True,
+        )
+        os.close(orders)
+        os.close(answers)
+
+    def __enter__(self) -> PerfWindow:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        assert self._process.stdin is not None
+        assert self._process.stderr is not None
+        self._process.stdin.close()
+        self._process.stderr.close()
+        os.close(self._orders)
+        os.close(self._answers)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def open(self) -> None:
+        """Begin to count; all counters run when this returns.
+
+        Raises:
+            PerfError: perf cannot observe that, or does not answer.
+        """
+        self._order(b"enable\n")
+
+    def close(self) -> None:
+        """Stop counting; no counter runs when this returns.
+
+        Raises:
+            PerfError: perf has ended, or does not answer.
+        """
+        self._order(b"disable\n")
+
+    def end(self) -> str:
+        """Let perf write its results; return the text that it printed.
+
+        Raises:
+            PerfError: it does not end.
+        """
+        try:
+            _, printed = self._process.communicate(timeout=_END_LIMIT)  # closes the input
+        except subprocess.TimeoutExpired:
+            raise PerfError("perf does not end") from None
+        return str(printed.decode(errors="replace"))
+
+    def _order(self, order: bytes) -> None:
+        try:
+            os.write(self._orders, order)
+        except BrokenPipeError:
+            raise self._ended() from None
+        answer = b""
+        deadline = time.monotonic() + _ANSWER_LIMIT
+        while _ACKNOWLEDGED not in answer:
+            ready, _, _ = select.select(
+                [self._answers], [], [], max(0, deadline - time.monotonic())
+            )
+            if not ready:
+                raise PerfError("perf does not answer")
+            part = os.read(self._answers, 64)
+            if not part:
+                raise self._ended()
+            answer += part
+
+    def _ended(self) -> PerfError:
+        _, printed = self._process.communicate()
+        text = " ".join(printed.decode(errors="replace").split())
+        return PerfError(f"perf has ended: {text or f'exit code {self._process.returncode}'}")
+
+
+@contextlib.contextmanager
+def counting(*windows: PerfWindow) -> Iterator[None]:
+    """Let all windows count while the body runs, and not a moment longer."""
+    for window in windows:
+        window.open()
+    yield
+    for window in windows:
+        window.close()
+
+
+_SECONDS: Second = 3.0
+"""Time that is sampled of each step on each contender."""
+_PERIOD_NS = 500_000
+"""Time of a CPU between two samples."""
+_STACK_BYTES = 32_768
+"""Bytes of the stack that each sample keeps: with 16 KiB one stack in ten of MySQL had no root."""
+_SCRIPT_LIMIT: Second = 300.0
+
+
+class PerfSamples(Pass[OpenTest]):
+    """Takes the profiles of all steps, unless all are there."""
+
+    subject = "sampling the functions"
+
+    def __init__(self, experiment: OpenExperiment) -> None:
+        super().__init__(experiment)
+        self.tests = SlicedTests(experiment)
+
+    def missing(self) -> Starts:
+        """Yield one start for all steps if any lacks a profile; where perf cannot, warn."""
+        if not self.announced.allows(self.announced.following.profile):
+            return
+        missing = check_sampling()
+        if isinstance(missing, Missing):
+            self.contenders.warn(f"There are no sampled profiles. {missing}")
+            return
+        steps = with_lasting_sessions(self.journal.steps, "profiles", self.contenders.warn)
+        names = [contender.name for contender in self.contenders.running()]
+        wanted = {(step.test.name, step.clients, name) for step in steps for name in names}
+        if not wanted <= self.journal.profiled("perf"):
+            yield Start.of(self.journal.last_incarnation + 1, steps)
+
+    def observe(self, test: OpenTest) -> None:
+        self.view.phase(f"sampling {test.step.test.name}")
+        seconds = test.window(_SECONDS)
+        if seconds > 0:
+            test.each(partial(self._sample, test.step, seconds))
+
+    def _sample(
+        self,
+        step: PlannedStep,
+        seconds: Second,
+        contender: RunningContender,
+        run: RunAtRate,
+    ) -> None:
+        """Run a contender under perf, and keep its profile; a failure of perf is a warning."""
+        samples = contender.instance.directory / "perf.data"
+        cpus = ",".join(map(str, usable_cpus()))
+        event = ["-e", "cpu-clock", "-c", str(_PERIOD_NS), "--call-graph", f"dwarf,{_STACK_BYTES}"]
+        # Without copies of the binaries for later use: -B -N.
+        record = ["record", "-a", "-C", cpus, "-B", "-N", *event, "-o", str(samples)]
+        try:
+            processes = _process_ids(contender)
+            with PerfWindow(record) as window:
+                with counting(window):
+                    ran = run(Stop(seconds=seconds))
+                processes |= _process_ids(contender)
+                window.end()
+            text = _printed(samples, processes)
+        except PerfError as error:
+            self.contenders.warn(f"{contender.name}: {step.key} has no sampled profile: {error}")
+            return
+        finally:
+            samples.unlink(missing_ok=True)
+        if text and ran.operations:
+            profile = read_profile(
+                text,
+                benchmark=step.test.benchmark,
+                test=step.test.name,
+                clients=step.clients,
+                contender=contender.name,
+                operations=ran.operations,
+            )
+            self.journal.keep_profile(profile)
+
+
+def _process_ids(contender: RunningContender) -> set[int]:
+    return {process.pid for process in processes_of(contender.instance.pid)}
+
+
+def _printed(path: Path, processes: Collection[int]) -> str:
+    """Return the samples of some processes in a file as text.
+
+    Raises:
+        PerfError: perf cannot read it.
+    """
+    listed = ",".join(map(str, processes))
+    command = ["perf", "script", "--no-inline", "--pid", listed, "-F", FIELDS, "-i", str(path)]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_SCRIPT_LIMIT, check=False)
+    except subprocess.TimeoutExpired:
+        raise PerfError("perf script does not end") from None
+    if done.returncode != 0:
+        raise PerfError(f"perf script failed: {done.stderr.decode(errors='replace')[-300:]}")
+    return done.stdout.decode(errors="replace")
+
+
+GROUPS: tuple[tuple[str, ...], ...] = (
+    ("instructions:u", "instructions:k", "cycles:u", "cycles:k", "task-clock"),
+    ("branches:u", "branch-misses:u", "branches:k", "branch-misses:k"),
+    *(
+        tuple(f"{event}:{mode}" for event in events)
+        for events in (
+            (
+                "cache-references",
+                "cache-misses",
+                "stalled-cycles-frontend",
+                "stalled-cycles-backend",
+            ),
+            ("L1-dcache-loads", "L1-dcache-load-misses", "L1-dcache-stores", "LLC-prefetches"),
+            ("dTLB-loads", "dTLB-load-misses", "dTLB-stores", "dTLB-store-misses"),
+            ("iTLB-loads", "iTLB-load-misses", "L1-icache-loads", "L1-icache-load-misses"),
+            ("LLC-loads", "LLC-load-misses", "LLC-stores", "LLC-store-misses"),
+        )
+        for mode in ("u", "k")
+    ),
+    (
+        "raw_syscalls:sys_enter",
+        "context-switches",
+        "cpu-migrations",
+        "major-faults",
+        "minor-faults",
+        "alignment-faults",
+    ),
+)
+"""Events that are counted together, at most four by the hardware: most processors have so many
+counters for one thread beside the fixed ones."""
+TASK_CLOCK = "task_clock_ns"
+"""Event: CPU time of the threads in nanoseconds; cycles of user mode and kernel over it are the
+clock rate."""
+_NAMES = {"raw_syscalls:sys_enter": SYSTEM_CALLS, "task-clock": TASK_CLOCK}
+_NS_PER_MS = 1_000_000
+_PROBE_LIMIT_S = 30.0
+
+
+def usable_groups(groups: Iterable[Sequence[str]] = GROUPS) -> list[tuple[str, ...]]:
+    """Return the groups with the events that can be counted here; groups without any are gone.
+
+    An event that the processor lacks, that the kernel does not know, or that this account may not
+    count is left out.
+    """
+    usable = (tuple(event for event in group if _can_count(event)) for group in groups)
+    return [group for group in usable if group]
+
+
+def event_name(event: str) -> str:
+    """Return the name in the records of an event of perf: `cycles:k` is `kernel_cycles`."""
+    if event in _NAMES:
+        return _NAMES[event]
+    name, _, mode = event.lower().replace("-", "_").partition(":")
+    return f"kernel_{name}" if mode == "k" else name
+
+
+class PmuCounter:
+    """Counts what a server does, group by group."""
+
+    def __init__(self, groups: Sequence[Sequence[str]]) -> None:
+        self._groups = groups
+
+    def count(
+        self, server: int, session: Collection[int], operations: int, run: Callable[[], object]
+    ) -> CountedRun:
+        """Count what the server's tree of processes does in `run`, which is called once a group.
+
+        `run` carries out so many `operations` on a server that is at rest before and after it.
+        `session` are the server's threads, or processes, that serve its clients: what they and
+        those that they start do is the run's own. All other threads of the tree, and what they
+        start, are the background; without a known session all is the run's own.
+
+        Raises:
+            PerfError: perf cannot observe the server.
+        """
+        own: Events = {}
+        background: Events = {}
+        for group in self._groups:
+            others = set(threads_of(server)) - set(session)
+            parts = [(own, set(session)), (background, others)] if session else [(own, others)]
+            with contextlib.ExitStack() as stack:
+                windows = [
+                    stack.enter_context(
+                        PerfWindow([*_stat(group), "-t", ",".join(map(str, sorted(threads)))])
+                    )
+                    for _, threads in parts
+                ]
+                with counting(*windows):
+                    run()
+                for (events, _), window in zip(parts, windows, strict=True):
+                    events.update(read_counts(window.end(), group))
+        return CountedRun(operations=operations, own=own, background=background)
+
+
+def read_counts(text: str, group: Iterable[str]) -> Events:
+    """Return the events of a group by their names in the records; clocks in nanoseconds."""
+    counted = read_events(text)
+    return {
+        event_name(event): round(counted[event] * (_NS_PER_MS if event == "task-clock" else 1))
+        for event in group
+        if event in counted
+    }
+
+
+def _stat(group: Sequence[str]) -> list[str]:
+    return ["stat", f"-x{SEPARATOR}", "-e", ",".join(group)]
+
+
+def _can_count(event: str) -> bool:
+    try:
+        done = subprocess.run(
+            ["perf", *_stat([event]), "--", "true"],
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            env={**os.environ, "LC_ALL": "C"},
+            timeout=_PROBE_LIMIT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0 and event in read_events(done.stderr)
+
+
+REPEATS = 3
+_WINDOW: Second = 0.1
+"""The length of a window on the slowest contender, about."""
+_FEWEST = 1
+
+
+class PmuCounts(WorkCounts[OpenTest]):
+    """Counts what the processor's own counters can, with one client on all contenders."""
+
+    def __init__(
+        self, experiment: OpenExperiment, groups: Sequence[tuple[str, ...]] | None = None
+    ) -> None:
+        """`groups` are the events of each run; None: all that can be counted here."""
+        super().__init__(experiment)
+        self.tests = SlicedTests(experiment)
+        self.steps = counted_steps(experiment.spec)
+        groups = usable_groups() if groups is None else groups
+        self._counters = [PmuCounter(groups), *[PmuCounter(groups[:1])] * (REPEATS - 1)]
+        """The counter of each repeat: what decides is counted in all of them, the rest in one."""
+        self._windows = len(groups) + REPEATS - 1
+        self._expected: dict[str, Second] = {}
+        """Step -> what one start of it takes, once its speed is known."""
+
+    def repeats(self, step: PlannedStep) -> int:
+        del step
+        return REPEATS
+
+    def expected(self, step: PlannedStep) -> Second:
+        """Return how long the windows take; 0 before the warm-up tells how fast it is."""
+        return self._expected.get(step.key, 0.0)
+
+    def start(self, number: int, lacking: Mapping[str, Sequence[PlannedStep]]) -> Start:
+        due = {step.key for steps in lacking.values() for step in steps}
+        return Start(number, turns_of(self.steps, due))
+
+    def observe(self, test: OpenTest) -> None:
+        """Count a step on one contender after the other; where perf cannot, warn."""
+        step, per_second = test.step, test.per_second
+        self.view.phase(f"counting {step.test.name}")
+        test.age(test.positions)  # from here on all contenders do the same operations
+        operations = self._operations(test)
+        left = test.operations_left
+        if left is not None and left < self._windows * operations:
+            self.contenders.warn(f"{step.test.name} was not counted: it has used up its rows")
+            return
+        contenders = len(self.contenders.running())
+        expected = contenders * self._windows * operations / per_second if per_second else 0.0
+        self._expected[step.key] = expected
+        if not self.budget.allows(expected):
+            return
+        (position,) = test.positions
+        test.each(partial(self._count, test, position, operations))
+
+    def _operations(self, test: OpenTest) -> int:
+        for count in self.journal.counts:
+            if count.place.test == test.step.test.name:
+                return count.run.operations
+        operations = round(test.per_second * _WINDOW)
+        if (left := test.operations_left) is not None:
+            operations = min(operations, left // (2 * self._windows))
+        return max(_FEWEST, operations)
+
+    def _count(
+        self,
+        test: OpenTest,
+        position: int,
+        operations: int,
+        contender: RunningContender,
+        run: RunAtRate,
+    ) -> None:
+        """Count a contender's work from a position on, in windows of so many operations."""
+        if not self.countable(contender.name, test.step):
+            return
+
+        def advance() -> None:
+            nonlocal position
+            position += operations
+            ran = run(Stop(positions=[position]))
+            contender.refuse_fatal_errors(ran.errors, "operations that were counted")
+
+        server, serving = contender.instance.pid, test.serving(contender)
+        try:
+            runs = [
+                counter.count(server, serving, operations, advance) for counter in self._counters
+            ]
+        except PerfError as error:
+            self.contenders.warn(f"the work of {contender.name} was not counted: {error}")
+            return
+        for count in counts_of(test.step, contender.name, test.start, "pmu", runs):
+            self.journal.add_count(count)

@@ -1,0 +1,116 @@
+"""What a workload is, in the lines that `slowdust workloads check` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from slowdust.wording import counted, listing
+from slowdust.workloads.benchmark import OwnBenchmark
+from slowdust.workloads.checks import Columns
+from slowdust.workloads.file import ColumnTable, EntryTable, TableTable
+from slowdust.workloads.workload import Transaction, Workload
+
+_OF_ROW = 28
+"""Bytes of a row beside its values: Postgres' header and pointer, about what InnoDB has too."""
+_OF_ENTRY = 16
+"""Bytes of an index entry beside its key."""
+_FILLED = 0.9
+"""The usual share of a page that a load fills."""
+_MB = 1 << 20
+
+Lines = Sequence[tuple[str, ...]]
+"""A table of text: the head first."""
+
+
+def summary(workload: Workload) -> str:
+    file = workload.file
+    parts = [
+        counted(len(file.tables), "table"),
+        counted(len(file.statements), "statement"),
+        counted(len(file.tests), "test"),
+    ]
+    return f"{workload.name}: {listing(parts)}, for {listing(workload.dialects)}"
+
+
+def tables(workload: Workload) -> Lines:
+    """Return the tables with their rows and about how large they are with their indexes."""
+    lines: list[tuple[str, ...]] = [("TABLE", "ROWS", "ABOUT", "INDEXES")]
+    for name, table in workload.file.tables.items():
+        key = table.primary_key
+        indexes = [f"primary key ({', '.join(key)})"] if key else []
+        for index in table.indexes:
+            kind = "unique " if index.unique else ""
+            indexes.append(f"{kind}({', '.join(index.columns)})" if index.columns else "by sql")
+        size = _bytes_of(workload.columns, table) / _MB
+        lines.append((name, f"{table.rows:,}", f"{size:,.1f} MB", ", ".join(indexes)))
+    return lines
+
+
+def tests(benchmark: OwnBenchmark) -> Lines:
+    """Return the tests, with their transactions, the share of each, and its statements."""
+    workload = benchmark.workload
+    lines: list[tuple[str, ...]] = [("TEST", "GROUP", "SHARE", "STATEMENTS")]
+    for test in benchmark.tests:
+        transactions = workload.transactions(test.name)
+        whole = sum(each.weight for each in transactions)
+        head = (test.name, test.group.value)
+        for transaction in transactions:
+            share = f"{100 * transaction.weight / whole:.3g}%"
+            lines.append((*head, share, _statements(workload, transaction)))
+            head = ("", "")
+    return lines
+
+
+def _statements(workload: Workload, transaction: Transaction) -> str:
+    entries = ", ".join(_entry(workload, entry) for entry in transaction.entries)
+    alone = len(transaction.entries) == 1 and transaction.entries[0].statement == transaction.name
+    return entries if alone else f"{transaction.name}: {entries}"
+
+
+def _entry(workload: Workload, entry: EntryTable) -> str:
+    text = entry.statement if entry.repeat == 1 else f"{entry.repeat} x {entry.statement}"
+    statement = workload.file.statements.get(entry.statement)
+    if statement is None or statement.result is None:
+        return text
+    if statement.result.rows is not None:
+        return f"{text} (returns {counted(statement.result.rows, 'row')})"
+    assert statement.result.affected is not None
+    return f"{text} (changes {counted(statement.result.affected, 'row')})"
+
+
+def _bytes_of(columns: Columns, table: TableTable) -> float:
+    lengths = {name: _length(columns, draw) for name, draw in table.columns.items()}
+    row = _OF_ROW + sum(lengths.values())
+    keys: list[Sequence[str]] = [table.primary_key] if table.primary_key else []
+    keys += [index.columns for index in table.indexes if index.columns]
+    entries = sum(_OF_ENTRY + sum(lengths[name] for name in key) for key in keys)
+    return table.rows * (row + entries) / _FILLED
+
+
+def _length(columns: Columns, draw: ColumnTable) -> float:
+    """Return about how many bytes a value of a column has."""
+    if draw.type.bytes is not None:
+        return draw.type.bytes
+    if draw.length is not None:
+        return sum(draw.length) / 2 + 1
+    if draw.values is not None:
+        weights = draw.weights or [1.0] * len(draw.values)
+        together = sum(
+            weight * len(str(value)) for weight, value in zip(weights, draw.values, strict=True)
+        )
+        return together / sum(weights) + 1
+    return len(str(columns.range_of(draw).high)) + 1
+
+
+def lines_of(benchmark: OwnBenchmark) -> Iterator[str]:
+    yield summary(benchmark.workload)
+    for table in (tables(benchmark.workload), tests(benchmark)):
+        yield ""
+        yield from aligned(table)
+
+
+def aligned(table: Lines) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for line in table:
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        yield "  ".join(cells).rstrip()

@@ -1,0 +1,267 @@
+"""The tables of a running server, as its catalog has them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from slowdust.dbms import sql_of
+from slowdust.remote.url import ServerUrl
+from slowdust.workloads.file import IDENTIFIER, read_type
+
+WHOLE = ("int", "bigint")
+FRACTIONS = ("numeric", "decimal", "double", "double precision", "real")
+_PLAIN_TYPES = {
+    **dict.fromkeys(("integer", "smallint", "int", "tinyint", "mediumint"), "int"),
+    **{"bigint": "bigint", "real": "real", "float": "real"},
+    **dict.fromkeys(("datetime", "timestamp", "timestamp without time zone"), "timestamp"),
+    **dict.fromkeys(("text", "tinytext", "mediumtext", "longtext", "character varying"), "text"),
+}
+_LENGTH = re.compile(r"(character varying|varchar|character|char)\((\d+)\)")
+_IN_PARENTHESES = re.compile(r"\([^)]*\)")
+TEXTS = ("varchar", "char", "text", "tsvector")
+BYTES = ("bytea", "binary", "varbinary", "blob", "tinyblob", "mediumblob", "longblob")
+_DATES = ["2025-01-15", "2025-04-15", "2025-07-15", "2025-10-15"]
+_OTHERS: Mapping[str, Sequence[str]] = {
+    "date": _DATES,
+    "timestamp with time zone": [f"{date} 12:00:00+00" for date in _DATES],
+    **dict.fromkeys(("time", "time without time zone"), ("08:00:00", "16:00:00")),
+    "time with time zone": ["08:00:00+00", "16:00:00+00"],
+    "interval": ["1 hour", "1 day", "7 days", "30 days"],
+    "year": ["2023", "2024", "2025"],
+    "boolean": ["t", "f"],
+    **dict.fromkeys(("json", "jsonb"), ("{}",)),
+    "xml": ["<a/>"],
+    "uuid": ["00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002"],
+    **dict.fromkeys(("inet", "cidr", "inet4"), ("192.0.2.1", "192.0.2.2")),
+    "inet6": ["2001:db8::1", "2001:db8::2"],
+    "macaddr": ["00:00:5e:00:53:01", "00:00:5e:00:53:02"],
+    "macaddr8": ["00:00:5e:ff:fe:00:53:01", "00:00:5e:ff:fe:00:53:02"],
+    "money": ["1.00", "10.00", "100.00"],
+    "bit varying": ["1"],
+    "point": ["(1,2)", "(3,4)"],
+    "box": ["(1,1),(0,0)"],
+    "circle": ["<(0,0),1>"],
+    "int4range": ["[1,10)"],
+    "int8range": ["[1,10)"],
+    "numrange": ["[1,10)"],
+    "daterange": ["[2025-01-01,2025-02-01)"],
+    "tsrange": ["[2025-01-01,2025-02-01)"],
+    "tstzrange": ["[2025-01-01,2025-02-01)"],
+}
+"""Type -> values of it, where nothing is known of those of the column."""
+_FEWEST_ROWS = 1
+_STATEMENT = "CREATE "
+"""The beginning of the definition of an index that is the statement which makes it."""
+_PLAIN = re.compile(r"btree \(([^()]*)\)(.*)")
+"""The columns of an index of Postgres without expressions, and what follows them."""
+
+
+def kind_of(name: str) -> str:
+    """Return the type of a workload for that of a server."""
+    plain = name.lower().removesuffix(" zerofill")
+    if plain.startswith("int") and plain.endswith(" unsigned"):
+        return "bigint"  # whose numbers are all of them
+    plain = plain.removesuffix(" unsigned")
+    if length := _LENGTH.fullmatch(plain):
+        kind = "varchar" if length[1] in ("varchar", "character varying") else "char"
+        plain = f"{kind}({length[2]})"
+    if plain.startswith(("enum", "set(")):
+        return "varchar(64)"
+    found = _PLAIN_TYPES.get(plain) or _PLAIN_TYPES.get(word_of(plain)) or plain
+    try:
+        read_type(found)
+    except ValueError:
+        return "text"
+    return found
+
+
+def word_of(kind: str) -> str:
+    return " ".join(_IN_PARENTHESES.sub("", kind).split())
+
+
+def values_of(kind: str) -> Sequence[str] | None:
+    """Return values of a type that are neither numbers nor any text; None where none is known."""
+    if kind.endswith("[]"):
+        return ["{}"] if is_known(kind_of(kind.removesuffix("[]"))) else None
+    word = word_of(kind)
+    if word == "bit":
+        return ["0" * int(kind.rpartition("(")[2].rstrip(")") if "(" in kind else 1)]
+    return _OTHERS.get(word)
+
+
+def is_known(kind: str) -> bool:
+    return has_next(kind) or word_of(kind) == "tsvector" or values_of(kind) is not None
+
+
+def has_next(kind: str) -> bool:
+    """Return whether a type has numbers, or texts that are numbers, one after the other."""
+    usual = (*WHOLE, *FRACTIONS, "timestamp", "varchar", "char", "text", *BYTES)
+    return word_of(kind) in usual
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What the server knows of a column's values."""
+
+    width: int | None = None
+    common: Sequence[str] = ()
+    frequencies: Sequence[float] = ()
+    bounds: Sequence[str] = ()
+    distinct: float = 0.0
+
+
+@dataclass(frozen=True)
+class CatalogIndex:
+    """A secondary index of the server."""
+
+    name: str
+    columns: Sequence[str]
+    """The columns that it is ordered by; none where an expression is among them."""
+    unique: bool = False
+    statement: str | None = None
+    """The statement that makes it, as one that is not unique, where columns do not say it."""
+
+
+@dataclass
+class CatalogTable:
+    """A table of the server."""
+
+    name: str
+    rows: int
+    columns: dict[str, str] = field(default_factory=dict)
+    """Name -> the server's name of its type."""
+    nullable: set[str] = field(default_factory=set)
+    statistics: dict[str, Statistics] = field(default_factory=dict)
+    primary_key: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    """Columns whose names want quotation marks, which a workload has not."""
+    indexes: list[CatalogIndex] = field(default_factory=list)
+    lost: dict[str, str] = field(default_factory=dict)
+    """Index that cannot be in a workload -> why."""
+    has_whole_key: bool = True
+    """Whether the primary key is of whole columns, and not of their beginnings."""
+    ends: tuple[int, int] | None = None
+    """The lowest and the highest of a primary key of one whole number."""
+
+    def kind(self, column: str) -> str:
+        return kind_of(self.columns[column])
+
+    @property
+    def serial(self) -> str | None:
+        """The column of the primary key that tells the rows apart; None where there is none."""
+        columns = [name for name in self.primary_key if has_next(self.kind(name))]
+        numbers = [name for name in columns if self.kind(name) in WHOLE]
+        return next(iter(numbers or columns), None)
+
+
+class Answer(Protocol):
+    """The rows that a statement returned, as text."""
+
+    @property
+    def columns(self) -> Sequence[str]: ...
+
+    @property
+    def rows(self) -> Sequence[Sequence[str | None]]: ...
+
+
+Ask = Callable[[ServerUrl, Sequence[str]], Sequence[Answer]]
+"""Executes statements on a running server; raises SlowdustError where it does not answer."""
+
+
+def read_catalog(ask: Ask, url: ServerUrl, wanted: set[str]) -> list[CatalogTable]:
+    """Read the tables of a database that are among `wanted`, names in small letters."""
+    sql = sql_of(url.dbms)
+    assert sql.catalog is not None, "it was asked before"
+    columns, indexes, statistics = ask(url, sql.catalog)
+
+    def own_name(column: str) -> str:
+        return column.lower() if sql.ignores_case_of_columns else column
+
+    tables: dict[str, CatalogTable] = {}
+    for name, column, kind, rows, nullable in columns.rows:
+        if name is None or column is None or name.lower() not in wanted:
+            continue
+        count = max(_FEWEST_ROWS, int(float(rows or 0)))
+        table = tables.setdefault(name, CatalogTable(name, count))
+        own = own_name(column)
+        if not re.fullmatch(IDENTIFIER, own) or own in sql.reserved:
+            table.left_out.append(own)
+            continue
+        table.columns[own] = str(kind)
+        if nullable == "1":
+            table.nullable.add(own)
+    for name, is_primary, is_unique, names, index, definition in indexes.rows:
+        if name in tables and index is not None:
+            within = [own_name(key) for key in (names or "").split(",")]
+            found = _index(tables[name], index, within, definition)
+            if found is None:
+                continue
+            if is_primary == "1":
+                tables[name].primary_key = list(found.columns)
+                whole = found.statement is None or str(definition).startswith(_STATEMENT)
+                tables[name].has_whole_key = whole
+            else:
+                tables[name].indexes.append(replace(found, unique=is_unique == "1"))
+    for name, column, *known in statistics.rows:
+        if name in tables and column is not None:
+            tables[name].statistics[own_name(column)] = _statistics(known)
+    for table in tables.values():
+        table.ends = _ends(ask, url, table)
+    return list(tables.values())
+
+
+def _index(
+    table: CatalogTable, name: str, columns: list[str], definition: str | None
+) -> CatalogIndex | None:
+    """Return an index; None where a workload cannot have it.
+
+    `columns` are all that are in it, `definition` Postgres' statement, or MySQL's kind of index and
+    list of columns, with a colon between them.
+    """
+    if definition is None:
+        table.lost[name] = "it has expressions"
+        return None
+    if not all(column in table.columns for column in columns if column):
+        table.lost[name] = "a column of it is left out"
+        return None
+    if not definition.startswith(_STATEMENT):
+        kind, _, listed = definition.partition(":")
+        word = "FULLTEXT INDEX" if kind == "FULLTEXT" else "INDEX"
+        plain = word == "INDEX" and listed.lower() == ", ".join(columns)
+        statement = f"CREATE {word} {name} ON {table.name} ({listed})"
+        return CatalogIndex(name, columns, statement=None if plain else statement)
+    using = definition.partition(" USING ")[2]
+    match = _PLAIN.match(using)
+    parts = match[1].split(", ") if match else []
+    ordered = [part.split()[0] for part in parts]
+    if match and not match[2] and parts == ordered:
+        return CatalogIndex(name, ordered)
+    statement = f"CREATE INDEX {name} ON {table.name} USING {using}"
+    return CatalogIndex(name, ordered, statement=statement)
+
+
+def _statistics(known: Sequence[str | None]) -> Statistics:
+    width, common, frequencies, bounds, distinct = known
+    return Statistics(
+        width=None if width is None else int(width),
+        common=json.loads(common) if common else (),
+        frequencies=json.loads(frequencies) if frequencies else (),
+        bounds=json.loads(bounds) if bounds else (),
+        distinct=float(distinct or 0),
+    )
+
+
+def _ends(ask: Ask, url: ServerUrl, table: CatalogTable) -> tuple[int, int] | None:
+    """Ask an index for the lowest and the highest key, which is quick in any table."""
+    column = table.serial
+    if len(table.primary_key) != 1 or column is None or table.kind(column) not in WHOLE:
+        return None
+    mark = sql_of(url.dbms).quotation_mark
+    key, name = (f"{mark}{each.replace(mark, 2 * mark)}{mark}" for each in (column, table.name))
+    statement = f"SELECT min({key}) AS slowdust_low, max({key}) AS slowdust_high FROM {name}"
+    ((low, high),) = ask(url, [statement])[0].rows
+    return None if low is None or high is None else (int(low), int(high))

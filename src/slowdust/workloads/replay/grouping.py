@@ -1,0 +1,329 @@
+"""Executions of statements become statements with parameters, weights and sampled values."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import Token, TokenType
+
+from slowdust.dbms import sql_of
+from slowdust.formats.statements import Execution, Seen
+from slowdust.workloads.sql import check_single, verb_of
+
+MOST_SAMPLES = 200
+"""Executions of a statement whose values are kept, by chance."""
+_SEED = 1
+_LISTED = "..."
+_LIST = re.compile(r"\( ITEM(?: , ITEM)* \)".replace("ITEM", r"(?:(?:- )?\?|null|\.\.\.)"))
+"""A list of values, however long: `IN (?, ?)`, and as the Performance Schema has it `IN (...)`."""
+_VERBS = ("SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "MERGE", "VALUES", "TABLE")
+_ON_ROWS = re.compile(rf"\b({'|'.join(_VERBS[:-1])})\b", re.IGNORECASE)
+"""A verb in a statement that cannot be read."""
+
+Literal = str | int | float | None
+_TYPED = {"DATE", "TIME", "TIMESTAMP", "TIMESTAMPTZ", "INTERVAL"}
+_UNKNOWN = "\0"
+"""The value of a place whose value is not known."""
+
+
+@dataclass(frozen=True)
+class _Form:
+    """A statement without its values."""
+
+    parts: tuple[str, ...]
+    """The text between the values: one part more than there are values."""
+    spelling: str
+    """The words, and `?` for each value, whatever the blanks and capitals."""
+    key: str
+    """The same, with lists of values that are as long as any other."""
+    verb: str
+
+
+@dataclass
+class Replayed:
+    """A statement of the log."""
+
+    parts: tuple[str, ...]
+    verb: str
+    key: str
+    executions: int = 0
+    """Executions in logs, of which `samples` are some."""
+    calls: float = 0.0
+    samples: list[tuple[Literal, ...]] = field(default_factory=list)
+
+    @property
+    def constants(self) -> list[Literal | None]:
+        """The value of each place that never has another one; None for those that vary."""
+        if len(self.samples) < 2:
+            return [None] * (len(self.parts) - 1)
+        columns = list(zip(*self.samples, strict=True))
+        return [column[0] if len(set(column)) == 1 else None for column in columns]
+
+    @property
+    def shown(self) -> str:
+        """The statement with `?` for its values."""
+        return "?".join(self.parts)
+
+
+@dataclass
+class Grouped:
+    """The statements of one or more files."""
+
+    dialect: str
+    statements: list[Replayed]
+    """The statements that can be replayed, the most frequent first."""
+    without_values: list[tuple[str, float]]
+    """Statements of which no execution is known, and their calls."""
+    others: dict[str, int]
+    """What is no statement on rows -> how often it was executed."""
+    unread: list[tuple[str, float, str]]
+    """Statements on rows that cannot be read, their calls, and why they cannot."""
+
+
+@dataclass
+class _Left:
+    """What is left out, and how often it was executed."""
+
+    others: dict[str, int] = field(default_factory=dict)
+    unknown: dict[str, int] = field(default_factory=dict)
+    unread: dict[tuple[str, str], int] = field(default_factory=dict)
+
+
+def grouped(seen: Sequence[Seen]) -> Grouped:
+    """Group what files tell by statement.
+
+    Calls are those of statistics where there are any; logs then only have the values.
+    """
+    dialect = seen[0].dialect
+    found: dict[str, Replayed] = {}
+    left = _Left()
+    rng = random.Random(_SEED)
+    digests = [digest for each in seen for digest in each.digests]
+    for execution in _executions(seen):
+        _add(found, left, execution, dialect=dialect, rng=rng)
+    if digests:
+        left.unread.clear()  # the statistics count them
+        calls: dict[str, float] = {}
+        texts: dict[str, str] = {}
+        for digest in digests:
+            formed = _on_rows(digest.text, (), dialect, left, digest.calls)
+            if formed is None:
+                continue
+            form = formed[0]
+            calls[form.key] = calls.get(form.key, 0) + digest.calls
+            texts.setdefault(form.key, digest.text)
+            if len(form.parts) == 1 and _LISTED not in form.key:
+                # It has no values, so that its text is an execution.
+                found.setdefault(form.spelling, _replayed(form))
+        _weigh(found.values(), calls)
+        known = {each.key for each in found.values()}
+        without = [(texts[key], count) for key, count in calls.items() if key not in known]
+    else:
+        for each in found.values():
+            each.calls = each.executions
+        without = [(text, float(count)) for text, count in left.unknown.items()]
+    statements = [each for each in found.values() if each.calls]
+    statements.sort(key=lambda each: -each.calls)
+    unread = [(text, count, why) for (text, why), count in left.unread.items()]
+    return Grouped(
+        dialect,
+        statements,
+        sorted(without, key=lambda pair: -pair[1]),
+        left.others,
+        sorted(unread, key=lambda each: -each[1]),
+    )
+
+
+def _executions(seen: Sequence[Seen]) -> Iterable[Execution]:
+    for each in seen:
+        yield from each.executions
+        for digest in each.digests:
+            if digest.example is not None:
+                yield Execution(digest.example)
+
+
+def _weigh(found: Iterable[Replayed], calls: dict[str, float]) -> None:
+    """Share the calls of each statement among its spellings, as often as each was seen."""
+    by_key: dict[str, list[Replayed]] = {}
+    for each in found:
+        by_key.setdefault(each.key, []).append(each)
+    for key, spellings in by_key.items():
+        together = sum(max(1, each.executions) for each in spellings)
+        for each in spellings:
+            each.calls = calls.get(key, 0.0) * max(1, each.executions) / together
+
+
+def _add(
+    found: dict[str, Replayed],
+    left: _Left,
+    execution: Execution,
+    *,
+    dialect: str,
+    rng: random.Random,
+) -> None:
+    formed = _on_rows(execution.text, execution.parameters, dialect, left, 1)
+    if formed is None:
+        return
+    form, values = formed
+    if any(value is _UNKNOWN for value in values):
+        shown = "?".join(form.parts)
+        left.unknown[shown] = left.unknown.get(shown, 0) + 1
+        return
+    statement = found.setdefault(form.spelling, _replayed(form))
+    statement.executions += 1
+    if len(statement.samples) < MOST_SAMPLES:
+        statement.samples.append(values)
+    elif (place := rng.randrange(statement.executions)) < MOST_SAMPLES:
+        statement.samples[place] = values
+
+
+def _on_rows(
+    text: str, parameters: Sequence[str | None], dialect: str, left: _Left, calls: int
+) -> tuple[_Form, tuple[Literal, ...]] | None:
+    """Return a statement on rows without its values, and these; None where it is left out."""
+    word = next(iter(text.split()), "").upper()
+    try:
+        formed = _formed(text, parameters, dialect)
+    except ValueError as error:
+        if word != "CREATE" and _ON_ROWS.search(text):
+            why = " ".join(str(error).split())
+            left.unread[text, why] = left.unread.get((text, why), 0) + calls
+        else:
+            left.others[word] = left.others.get(word, 0) + calls
+        return None
+    if formed[0].verb not in _VERBS:
+        left.others[word] = left.others.get(word, 0) + calls
+        return None
+    return formed
+
+
+def _formed(
+    text: str, parameters: Sequence[str | None], dialect: str
+) -> tuple[_Form, tuple[Literal, ...]]:
+    """Return a statement without its values, and these.
+
+    Raises:
+        ValueError: it is empty or several, or not SQL.
+    """
+    tokens = check_single(text, dialect)
+    parts: list[str] = []
+    values: list[Literal] = []
+    words: list[str] = []
+    begun, place = tokens[0].start, 0
+    fixed = _fixed_places(tokens, dialect)
+    closing = ""
+    while place < len(tokens):
+        lifted = None if place in fixed else _value(tokens, place, parameters, dialect)
+        if lifted is not None:
+            parts.append(closing + text[begun : tokens[place].start] + lifted.opening)
+            values.append(lifted.value)
+            closing = lifted.closing
+            begun = tokens[place + lifted.tokens - 1].end + 1
+            words.append("?")
+        else:
+            words.append(tokens[place].text.lower())
+        place += 1 if lifted is None else lifted.tokens
+    parts.append(closing + text[begun : tokens[-1].end + 1])
+    spelling = " ".join(words).replace(". . .", _LISTED)
+    key = _LIST.sub(f"( {_LISTED} )", spelling)
+    return _Form(tuple(parts), spelling, key, verb_of(tokens)), tuple(values)
+
+
+def _fixed_places(tokens: Sequence[Token], dialect: str) -> set[int]:
+    """Return the places of literals for which no parameter can stand.
+
+    They are the numbers of columns in GROUP BY and ORDER BY, the texts of DATE '2026-01-01', the
+    lengths of types, names in quotation marks, and paths of MySQL's JSON.
+    """
+    paths = sql_of(dialect).has_literal_paths
+    fixed = {place for first in range(2, len(tokens)) for place in _lengths(tokens, first)}
+    for place, token in enumerate(tokens):
+        if not place:
+            continue
+        before = tokens[place - 1]
+        begins = before.token_type in (TokenType.GROUP_BY, TokenType.ORDER_BY)
+        follows = before.token_type is TokenType.COMMA and _is_column(tokens, place - 1, fixed)
+        is_column = token.token_type is TokenType.NUMBER and (begins or follows)
+        behind = before.text.upper() in _TYPED or before.token_type is TokenType.ALIAS
+        is_path = paths and before.token_type in (TokenType.ARROW, TokenType.DARROW)
+        is_typed = token.token_type is TokenType.STRING and (behind or is_path)
+        if is_column or is_typed:
+            fixed.add(place)
+    return fixed
+
+
+def _lengths(tokens: Sequence[Token], opening: int) -> Sequence[int]:
+    """Return the places of the numbers of `AS DECIMAL(10, 2)` or `::varchar(5)`, if these are."""
+    cast = tokens[opening - 2].token_type in (TokenType.ALIAS, TokenType.DCOLON)
+    if not cast or tokens[opening].token_type is not TokenType.L_PAREN:
+        return ()
+    end = opening + 1
+    while end < len(tokens) and tokens[end].token_type in (TokenType.NUMBER, TokenType.COMMA):
+        end += 1
+    closed = end < len(tokens) and tokens[end].token_type is TokenType.R_PAREN
+    return range(opening + 1, end) if closed else ()
+
+
+def _is_column(tokens: Sequence[Token], comma: int, fixed: set[int]) -> bool:
+    """Return whether the number of a column stands before a comma, or before its direction."""
+    directions = (TokenType.ASC, TokenType.DESC)
+    last = comma - 2 if tokens[comma - 1].token_type in directions else comma - 1
+    return last in fixed and tokens[last].token_type is TokenType.NUMBER
+
+
+def _replayed(form: _Form) -> Replayed:
+    return Replayed(form.parts, form.verb, form.key)
+
+
+@dataclass(frozen=True)
+class _Lifted:
+    """A value of a statement."""
+
+    value: Literal
+    tokens: int = 1
+    opening: str = ""
+    """What the statement has before its parameter, and behind it."""
+    closing: str = ""
+
+
+def _value(
+    tokens: Sequence[Token], place: int, parameters: Sequence[str | None], dialect: str
+) -> _Lifted | None:
+    """Return the value that a token begins; None for other tokens."""
+    token = tokens[place]
+    kind = token.token_type
+    following = tokens[place + 1] if place + 1 < len(tokens) else None
+    if kind in (TokenType.STRING, TokenType.NATIONAL_STRING):
+        return _Lifted(token.text)
+    if kind is TokenType.INTRODUCER and following and following.token_type is TokenType.STRING:
+        return _Lifted(following.text, 2)
+    if kind is TokenType.NUMBER:
+        return _Lifted(_number(token.text))
+    if kind is TokenType.HEX_STRING:
+        return _hexadecimal(token.text, dialect)
+    if kind is TokenType.PLACEHOLDER and token.text == "?":
+        return _Lifted(_UNKNOWN)
+    if kind is TokenType.PARAMETER and token.text[1:].isdecimal():
+        number = int(token.text[1:])
+        known = 1 <= number <= len(parameters)
+        return _Lifted(parameters[number - 1] if known else _UNKNOWN)
+    return None
+
+
+def _hexadecimal(digits: str, dialect: str) -> _Lifted | None:
+    """Return the bytes of 0x4142, which are sent as their digits; Postgres' are texts of bits."""
+    if not sql_of(dialect).has_hexadecimal_bytes:
+        return None
+    return _Lifted(digits.zfill(len(digits) + len(digits) % 2), 1, "UNHEX(", ")")
+
+
+def _number(text: str) -> Literal:
+    try:
+        number = int(text)
+    except ValueError:
+        return text if "." in text or math.isinf(float(text)) else float(text)
+    return number if abs(number) < 2**63 else text
