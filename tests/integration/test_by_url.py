@@ -12,11 +12,11 @@ import psutil
 import pytest
 
 from slowdust.dbms.access import Access, Auth, Listen, Target
+from slowdust.dbms.server_url import parse_url
 from slowdust.errors import SlowdustError
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.remote_server import RemoteServer
 from slowdust.instances.instance import Instance
-from slowdust.remote.url import parse_url
 from tests.integration.conftest import GetBuildOf
 from tests.integration.running_servers import Certificates, Running
 from tests.integration.servers import new_instance
@@ -102,7 +102,7 @@ def test_running_servers_and_a_build_take_turns(
     names = {parse_url(url).text for url in urls} | {BUILD}
     tests = ("point-query", "update-index")
     contenders = (*urls, BUILD)
-    fields = {"budget": "4s", "incarnations": 1}
+    fields = {"budget": "2s", "incarnations": 1}
     process = workplace.start(
         "run", workplace.write_experiment("three", contenders, *tests, **fields)
     )

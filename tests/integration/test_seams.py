@@ -52,7 +52,7 @@ METRIC = '''
 """All metrics.'''
 EXPLANATION = """
 from slowdust.analysis.model import Result
-from slowdust.analysis.story.explain import explain
+from slowdust.analysis.story.reasons import explain
 from slowdust.ratios import Ratio
 from slowdust.store.latency import LatencyUs
 

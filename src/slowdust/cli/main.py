@@ -19,7 +19,7 @@ from slowdust import __version__
 from slowdust.addresses import without_secrets_of
 from slowdust.cli.commands import Commands, load
 from slowdust.errors import SlowdustError
-from slowdust.formats.text import visible
+from slowdust.text import visible
 
 _LONGEST_COMPLAINT = 2000
 """Characters of an error."""

@@ -18,8 +18,7 @@ from slowdust.analysis.history.lines import Configs
 from slowdust.analysis.history.series import Experiment
 from slowdust.analysis.results.gate import Gate
 from slowdust.analysis.stored import of_group, read_stored
-from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
-from slowdust.analysis.story.changes import changes_beside_tldr
+from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands, changes_beside_tldr
 from slowdust.cli.conduct import exit_code_of
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.exchange import write_classic
@@ -137,7 +136,7 @@ def explain(
     stored = read_stored(kept_experiment(results, name))
     explained = explain_results(stored, test, contender, base, clients)
     if form is None:
-        explanation.show(explained)
+        console.show(explanation.document(explained))
     else:
         sys.stdout.write(render_as(form, EXPLANATIONS, explained))
 

@@ -13,7 +13,6 @@ from slowdust.analysis.results.contenders import describe_work
 from slowdust.analysis.stored import read_stored
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.exchange import Mode, import_results
-from slowdust.formats.text import visible
 from slowdust.merge.merge import Design
 from slowdust.merge.merge import merge as merge_sources
 from slowdust.merge.sources import Source
@@ -37,6 +36,7 @@ from slowdust.store.experiments import (
 from slowdust.store.folder import Folder, experiments
 from slowdust.store.manifest import Manifest
 from slowdust.temporary import temporary_folder
+from slowdust.text import visible
 from slowdust.wording import counted, guess, short_hashes, shortened
 
 

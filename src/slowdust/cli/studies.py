@@ -31,7 +31,6 @@ from slowdust.experiment.local_lab import LocalLab
 from slowdust.experiment.spec.options import calibration_specs
 from slowdust.fleet.lab import FleetLab
 from slowdust.fleet.queue import Asked, Unfit
-from slowdust.formats.text import visible
 from slowdust.places import named_path, within
 from slowdust.report import console, json
 from slowdust.report.blame import document as blame_document
@@ -60,6 +59,7 @@ from slowdust.studies.watch.file import Watch, read_watch
 from slowdust.studies.watch.series import begun_folder, folder_of, read_nights, watch_in
 from slowdust.studies.watch.study import Outcome, WatchStudy
 from slowdust.studies.watch.subjects import base_of
+from slowdust.text import visible
 from slowdust.versions import version_order
 from slowdust.wording import guess, no_such
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import textwrap
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from slowdust.report.document import (
     Block,
     Cell,
+    Chart,
     Code,
     Document,
     Facts,
@@ -28,7 +30,6 @@ from slowdust.report.document import (
     Text,
     Titled,
     plain_lines,
-    text,
 )
 from slowdust.units import known
 
@@ -44,6 +45,8 @@ WIDEST = 110
 WITHOUT_TERMINAL = 100
 LABELS = 10
 """Width of labels before facts."""
+_GOES_ON = " \\"
+_SHELL_WORD = re.compile(r"(?:'[^']*'|[^\s'])+")
 _STYLES = {"faster": "green", "slower": "red", "unsure": "dim"}
 
 
@@ -66,7 +69,7 @@ def print_on(console: Console, blocks: Iterable[Block]) -> None:
     """Print blocks on a console, with an empty line between two, but none after a title."""
     before: Block | str = ""
     for part in _parts(blocks):
-        if not isinstance(before, str):
+        if not isinstance(before, str) and not (isinstance(part, Block) and part.is_close):
             console.print()
         _print(console, part)
         before = part
@@ -82,15 +85,14 @@ def _parts(blocks: Iterable[Block]) -> Iterable[Block | str]:
                 yield from _parts(block.blocks)
             case Panels():
                 yield block.table
-            case SideBySide():
-                for name, code in block.parts.items():
-                    yield from (text(name), code)
             case Section():
                 inner = [*_parts(block.blocks)]
                 yield from [block.title, *inner] if inner and block.title else inner
             case Table() if not block.shown(Medium.TERMINAL).rows:
                 continue
-            case Text() | Items() | Facts() | Code() | Table():
+            case Text() | Items() | Facts() | Code() | SideBySide() | Table():
+                yield block
+            case Chart() if block.in_text is not None:
                 yield block
             case _:
                 continue
@@ -103,16 +105,46 @@ def _print(console: Console, part: Block | str) -> None:
         case Text():
             print_lines(console, [_line(line) for line in part.lines])
         case Items():
-            for item, command in zip_longest(part.items, part.commands, fillvalue=""):
-                print_lines(console, [*_item(item), *([f"    {command}"] if command else [])])
+            _print_items(console, part)
         case Facts():
-            print_facts(console, part.facts.items())
+            print_facts(console, part.facts)
         case Code():
-            for line in plain_lines(part):
-                console.print(f"    {line}".rstrip(), soft_wrap=True)
+            _print_code(console, part)
+        case SideBySide():
+            for name, code in part.parts.items():
+                console.print(f"  {name}", soft_wrap=True)
+                _print_code(console, code)
+        case Chart() if part.in_text is not None:
+            for line in part.in_text(console.width, console.encoding.lower().startswith("utf")):
+                console.print(line, soft_wrap=True)
         case Table():
             for drawn in _fitted(part, console):
                 console.print(drawn)
+
+
+def _print_items(console: Console, block: Items) -> None:
+    for item, command in zip_longest(block.items, block.commands, fillvalue=""):
+        print_lines(console, _item(item))
+        if command:
+            _print_command(console, str(command))
+
+
+def _print_code(console: Console, code: Code) -> None:
+    for line in plain_lines(code):
+        console.print(f"    {line}", soft_wrap=True)
+
+
+def _print_command(console: Console, command: str) -> None:
+    """Print a command, where it is too wide in lines that a shell reads as one."""
+    from rich.text import Text
+
+    lines: list[str] = []
+    for word in _SHELL_WORD.findall(command):
+        if lines and len(f"{lines[-1]} {word}{_GOES_ON}") <= console.width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(f"{'      ' if lines else '    '}{word}")
+    console.print(Text(f"{_GOES_ON}\n".join(lines)), soft_wrap=True)
 
 
 def _item(item: Line | Titled) -> list[str]:
@@ -219,7 +251,7 @@ def _fitted(block: Table, console: Console) -> list[RichTable]:
     places = [*range(len(block.columns))]
     for short in range(min(least, len(with_intervals)), len(with_intervals) + 1):
         table = _table(block, places, with_intervals[:short])
-        if width_of(table, console).maximum <= console.width:
+        if width_of(table, console).maximum - _breakable(block) <= console.width:
             return [table]
     while block.fits and len(places) > 1 and width_of(table, console).maximum > console.width:
         places.pop()
@@ -229,10 +261,22 @@ def _fitted(block: Table, console: Console) -> list[RichTable]:
     return [_table(block, own, with_intervals) for own in split] or [table]
 
 
+def _breakable(block: Table) -> int:
+    """Return how many columns are not needed where words are broken into lines."""
+    spare = 0
+    for place, column in enumerate(block.columns):
+        if column.least is not None:
+            cells = (row.cells[place] for row in block.rows)
+            widest = max((len(_cell(cell, with_interval=True)) for cell in cells), default=0)
+            spare += max(0, widest - column.least)
+    return spare
+
+
 def _table(block: Table, places: Sequence[int], short: Sequence[int]) -> RichTable:
     """Return the columns at some places; those that are `short` are without intervals."""
     columns = [block.columns[place] for place in places]
-    heads = ("\n".join(filter(None, (column.title, column.unit))) for column in columns)
+    titles = ((each.short if short and each.short else each.title, each.unit) for each in columns)
+    heads = ("\n".join(filter(None, title)) for title in titles)
     table = plain_table(*heads, left=sum(column.is_left for column in columns))
     for column, drawn in zip(columns, table.columns, strict=True):
         if column.is_name:

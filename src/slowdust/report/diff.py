@@ -157,7 +157,7 @@ def _points(diff: Diff, test: TestDifference) -> tuple[ForestPoint, ...]:
     )
     return tuple(
         ForestPoint(
-            *(relation.value, relation.low, relation.high),
+            relation,
             contender=experiment,
             mark=mark,
             verdict=relation.verdict or "",

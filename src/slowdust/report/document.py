@@ -64,6 +64,8 @@ class Block:
 
     media: Medium = Medium.ALL
     """The media that show it."""
+    is_close: bool = False
+    """Whether a terminal has no empty line before it."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,9 @@ class Text(Block):
     precede all results, 'remark' for one of them, 'strong' for what precedes everything."""
 
 
-def text(*lines: Line, role: str = "", media: Medium = Medium.ALL) -> Text:
+def text(*lines: Line, role: str = "", media: Medium = Medium.ALL, is_close: bool = False) -> Text:
     """Return sentences as a block."""
-    return Text(lines, role, media=media)
+    return Text(lines, role, media=media, is_close=is_close)
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ class Items(Block):
 class Facts(Block):
     """Labels with what is known of each: a glossary, or the facts of a host."""
 
-    facts: Mapping[str, str]
+    facts: Sequence[tuple[str, str]]
     is_glossary: bool = False
 
 
@@ -144,7 +146,7 @@ def plain_lines(code: Code) -> list[str]:
 
 @dataclass(frozen=True)
 class Chart(Block):
-    """A chart, which a page draws; nothing stands for it elsewhere but what a table says, too."""
+    """A chart, which a page draws; in texts a table says the same."""
 
     draw: Callable[[], Markup]
     """A function of `html.charts` with its data."""
@@ -153,6 +155,8 @@ class Chart(Block):
     """The class of a mark and what it stands for."""
     is_wide: bool = False
     """Whether it may be wider than a narrow window."""
+    in_text: Callable[[int, bool], Sequence[str]] | None = None
+    """Function that draws it in a terminal of so many columns, with or without Unicode."""
 
 
 @dataclass(frozen=True)
@@ -204,9 +208,17 @@ class Column:
     """Whether it is words, which are aligned left; numbers are aligned right."""
     contender: str = ""
     """The contender that it is about."""
+    step: tuple[str, int] | None = None
+    """The test and its number of clients, to whose part of the page it leads."""
+    page: str = ""
+    """The page that it leads to."""
     is_name: bool = False
     """Whether a page aligns its cells left, since they are names."""
     hint: str = ""
+    short: str = ""
+    """The title where a terminal has little room."""
+    least: int | None = None
+    """The columns of a terminal that are enough, since its words may be broken into lines."""
     media: Medium = Medium.ALL
     is_brief: bool = False
     """Whether a terminal has it without intervals."""
@@ -293,8 +305,9 @@ class Panel:
     anchor: str
     group: str
     before: Sequence[Block] = ()
-    after: Sequence[Block] = ()
     is_open: bool = True
+    marks: Mapping[str, str] = field(default_factory=dict)
+    """What is drawn -> the class of its mark, which its row has, too."""
 
 
 @dataclass(frozen=True)
@@ -361,7 +374,9 @@ class Document:
 def glossary(words: Mapping[str, str]) -> Section:
     """Return the last section of a page: its terms, and what they mean."""
     title = "How to read this page"
-    return Section(title, [Facts(words, is_glossary=True)], "reading", title, media=Medium.HTML)
+    return Section(
+        title, [Facts([*words.items()], is_glossary=True)], "reading", title, media=Medium.HTML
+    )
 
 
 def named(contender: str) -> Cell:

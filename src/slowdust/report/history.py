@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from slowdust.analysis.history.change_points import BY_SIZE_ALONE
 from slowdust.analysis.history.model import ChangePoint, History, LineHistory, Point, Series
 from slowdust.ratios import distance, interval, ratio, work_ratio
 from slowdust.report.answer import titled
-from slowdust.report.charts.marks import Mark, marks_of
+from slowdust.report.charts.marks import marks_of
 from slowdust.report.charts.ratio_lines import RatioLine, RatioPoint, Sign, history_chart
 from slowdust.report.document import (
     Block,
@@ -18,6 +19,7 @@ from slowdust.report.document import (
     Chart,
     Column,
     Document,
+    Heads,
     Items,
     Medium,
     Panel,
@@ -97,13 +99,10 @@ def _groups(line: LineHistory, anchor: str) -> list[Block]:
     mean = (
         f"Throughput relative to {line.base}: geometric mean of the tests that all versions have."
     )
-    title = "Groups of tests"
+    panel = _panel(line, "Groups of tests", f"{anchor}-groups", line.groups)
     return [
         text(mean),
-        Panels(
-            _table(line, {title: line.groups}, "group", _cell),
-            [_panel(line, title, f"{anchor}-groups", line.groups)],
-        ),
+        Panels(_table(line, line.groups, [panel], "group", _cell), [panel]),
         *_legend(line.groups),
         *_work(line, line.groups, "group"),
     ]
@@ -128,7 +127,7 @@ def _tests(line: LineHistory, anchor: str) -> Section:
         "Tests",
         [
             text(f"Throughput relative to {line.base}."),
-            Panels(_table(line, by_group, "test", _cell), panels),
+            Panels(_table(line, line.tests, panels, "test", _cell), panels),
             *_legend(line.tests),
             *_work(line, line.tests, "test"),
             *([Items(changes)] if changes else []),
@@ -137,50 +136,53 @@ def _tests(line: LineHistory, anchor: str) -> Section:
     )
 
 
+@dataclass(frozen=True)
+class Course:
+    """A line of a chart: what it is of, its points, and the places where it changes."""
+
+    label: str
+    points: tuple[RatioPoint, ...]
+    signs: tuple[tuple[int, bool, str], ...] = ()
+    """Place, whether it is better from there on, and the sign of it."""
+
+
+def panel_of(
+    title: str, anchor: str, places: Sequence[str], courses: Sequence[Course], words: str
+) -> Panel:
+    """Return the chart of courses over places, which their rows follow; `words` describe it."""
+    marks = marks_of(["", *(course.label for course in courses)], "")
+    lines = [RatioLine(course.label, marks[course.label], course.points) for course in courses]
+    signs = [Sign(*sign, marks[course.label]) for course in courses for sign in course.signs]
+    shown = {course.label: marks[course.label].css_class for course in courses}
+    chart = Chart(
+        partial(history_chart, places, lines, signs, words),
+        legend=[(mark, label) for label, mark in shown.items()],
+        is_wide=True,
+    )
+    return Panel(title, anchor, title, [chart], marks=shown)
+
+
 def _panel(line: LineHistory, group: str, anchor: str, all_series: Sequence[Series]) -> Panel:
-    """Return the chart of the groups, or of the tests of one, which their rows follow."""
-    marks = _marks(line, all_series)
-    labels = [_label(line, series) for series in all_series]
+    """Return the panel of the groups, or of the tests of one."""
     versions = [version.label for version in line.versions]
-    lines = [
-        RatioLine(
-            label=f"{label}, relative throughput by version",
-            mark=marks[label],
-            points=tuple(
-                RatioPoint(
-                    *(point.ratio.value, point.ratio.low, point.ratio.high),
-                    versions.index(point.version),
-                )
-                for point in series.points
+    courses = [
+        Course(
+            _label(line, series),
+            tuple(
+                RatioPoint(point.ratio, versions.index(point.version)) for point in series.points
+            ),
+            tuple(
+                (versions.index(change.version), change.ratio > 1, _sign(change))
+                for change in series.change_points
             ),
         )
-        for series, label in zip(all_series, labels, strict=True)
-    ]
-    signs = [
-        Sign(versions.index(change.version), change.ratio > 1, _sign(change), marks[label])
-        for series, label in zip(all_series, labels, strict=True)
-        for change in series.change_points
+        for series in all_series
     ]
     title = GROUP_TITLES.get(group, group)
     words = f"{title} of {line.line}: throughput relative to {line.base}, by version"
     few = len({series.group for series in line.tests}) <= MOST_UNFOLDED
-    return Panel(
-        title,
-        anchor,
-        group,
-        before=[
-            Chart(
-                partial(history_chart, versions, lines, signs, words),
-                legend=[(marks[label].css_class, label) for label in labels],
-                is_wide=True,
-            )
-        ],
-        is_open=few or anchor.endswith("-groups"),
-    )
-
-
-def _marks(line: LineHistory, all_series: Sequence[Series]) -> dict[str, Mark]:
-    return marks_of(["", *(_label(line, series) for series in all_series)], "")
+    panel = panel_of(title, anchor, versions, courses, words)
+    return replace(panel, is_open=few or anchor.endswith("-groups"))
 
 
 def _label(line: LineHistory, series: Series) -> str:
@@ -202,30 +204,26 @@ def _several_clients(line: LineHistory) -> bool:
 
 def _table(
     line: LineHistory,
-    panels: Mapping[str, Sequence[Series]],
+    all_series: Sequence[Series],
+    panels: Sequence[Panel],
     kind: str,
     cell_of: Callable[[Series, str], Cell],
 ) -> Table:
     """Return a row for each series, those of each panel in the colours of its chart."""
     several = _several_clients(line)
-    labels = [version.label for version in line.versions]
     versions = [Column(each.label, hint=", ".join(each.experiments)) for each in line.versions]
-    rows: dict[int, Row] = {}
-    for group, all_series in panels.items():
-        marks = _marks(line, all_series)
-        for series in all_series:
-            cells: Cells = [
-                Cell(label_of(series), mark=marks[_label(line, series)].css_class),
-                *([str(series.clients)] if several else []),
-                *(cell_of(series, label) for label in labels),
-            ]
-            rows[id(series)] = Row(cells, group)
-    order = [series for each in panels.values() for series in each]
-    if kind == "test":
-        order = [*line.tests]
-    heads: list[str | Column] = [kind, *(["clients"] if several else []), *versions]
-    shown = [rows[id(series)] for series in order if id(series) in rows]
-    return Table(columns(*heads, left=1), shown, f"{kind}s by version")
+    rows = []
+    for series in all_series:
+        label = _label(line, series)
+        panel = next((each for each in panels if label in each.marks), None)
+        cells: Cells = [
+            Cell(label_of(series), mark=panel.marks[label] if panel else ""),
+            *([str(series.clients)] if several else []),
+            *(cell_of(series, version.title) for version in versions),
+        ]
+        rows.append(Row(cells, panel.group if panel else ""))
+    heads: Heads = [kind, *(["clients"] if several else []), *versions]
+    return Table(columns(*heads, left=1), rows, f"{kind}s by version")
 
 
 def _point_at(series: Series, version: str) -> Point | None:
@@ -283,7 +281,7 @@ def _work(line: LineHistory, all_series: Sequence[Series], kind: str) -> list[Bl
         return []
     return [
         text(f"Work: instructions per operation relative to {line.base}."),
-        _table(line, {"": counted_series}, kind, _work_cell),
+        _table(line, counted_series, [], kind, _work_cell),
     ]
 
 

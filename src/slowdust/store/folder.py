@@ -26,7 +26,6 @@ from pathlib import Path
 import msgspec
 
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.formats.text import DamagedError, read_bounded, visible_in_json
 from slowdust.places import usual_results, within
 from slowdust.store.bounds import MOST_CONTENDERS, MOST_SLICES
 from slowdust.store.count import Count, latest_counts
@@ -53,6 +52,7 @@ from slowdust.store.storage import (
 )
 from slowdust.store.trial import Trial
 from slowdust.store.waits import WaitWindow
+from slowdust.text import DamagedError, read_bounded, visible_in_json
 from slowdust.wording import shortened
 
 FLEET_SUFFIX = ".fleet"

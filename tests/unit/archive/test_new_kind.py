@@ -15,7 +15,14 @@ from slowdust.analysis.model import Report
 from slowdust.archive.files import walk
 from slowdust.archive.runs import facts_of
 from slowdust.cli import commands
-from slowdust.exchange import MARGIN, ForeignKind, ImportedExperiment, Mode, Problem
+from slowdust.exchange import (
+    MARGIN,
+    Candidate,
+    Files,
+    ForeignKind,
+    ImportedExperiment,
+    Mode,
+)
 from slowdust.store.manifest import Imported, Manifest, Method
 from slowdust.store.measured import Printed
 from slowdust.store.slice import SCHEMA, Place, Slice
@@ -30,12 +37,6 @@ class Rates:
 
     path: Path
     clients: int
-    by_products: Mapping[str, int]
-    problems: tuple[Problem, ...] = ()
-
-    @property
-    def title(self) -> str:
-        return self.path.stem
 
     def experiment(self, name: str) -> ImportedExperiment:
         rates = dict(line.split() for line in self.path.read_text().splitlines())
@@ -74,14 +75,15 @@ class RatesKind:
 
     def find(
         self, roots: Sequence[Path], mode: Mode, options: Mapping[str, Any], foreign: ForeignKind
-    ) -> list[Rates]:
-        return [
-            Rates(folder.path / name, options["clients"] or 1, {})
+    ) -> list[Candidate]:
+        rates = [
+            Rates(folder.path / name, options["clients"] or 1)
             for root in roots
             for folder in walk(root)
             for name in folder.names
             if self.owns(name)
         ]
+        return [Candidate(each.path.stem, each.experiment, Files()) for each in rates]
 
     def writes(self, slices: Sequence[Slice]) -> bool:
         return False

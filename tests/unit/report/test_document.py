@@ -44,7 +44,7 @@ def fact(word: str) -> Section:
             Items(
                 [f"{word}-item", Titled(f"{word}-list", [f"{word}-clause"])], [f"{word}-command"]
             ),
-            Facts({f"{word}-label": f"{word}-known"}),
+            Facts([(f"{word}-label", f"{word}-known")]),
             Code([f"{word}-line", "other"], frozenset([0])),
             SideBySide({f"{word}-contender": Code([f"{word}-plan"])}),
             table([f"{word}-head", "rqps"], rows, left=1),

@@ -15,6 +15,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.history.history import history_of
 from slowdust.analysis.history.model import History
+from slowdust.ratios import Ratio
 from slowdust.report import json as data
 from slowdust.report.charts.marks import marks_of
 from slowdust.report.charts.ratio_lines import (
@@ -215,7 +216,7 @@ def test_change_points_by_size_alone_have_marks_and_a_list_of_their_own(
 def chart_of(changes: int) -> Markup:
     """Two versions, as many lines, which all get slower."""
     marks = marks_of(["", *map(str, range(changes))], "")
-    points = (RatioPoint(1.0, None, None, 0), RatioPoint(0.5, None, None, 1))
+    points = (RatioPoint(Ratio(1.0), 0), RatioPoint(Ratio(0.5), 1))
     courses = [RatioLine(str(index), marks[str(index)], points) for index in range(changes)]
     signs = [Sign(1, faster=False, sign="▼", mark=course.mark) for course in courses]
     return history_chart(["1.0", "1.1"], courses, signs, "chart")
@@ -246,7 +247,7 @@ def test_many_changes_of_one_version_are_counted() -> None:
 
 def test_long_labels_of_versions_have_room_and_are_told_apart() -> None:
     labels = [f"17.6 /home/someone/builds/postgres-patched {sha256}" for sha256 in ("3f9a", "c04e")]
-    points = (RatioPoint(1.0, None, None, 0), RatioPoint(0.5, None, None, 1))
+    points = (RatioPoint(Ratio(1.0), 0), RatioPoint(Ratio(0.5), 1))
     mark = marks_of(["", "scan"], "")["scan"]
 
     chart = history_chart(labels, [RatioLine("scan", mark, points)], [], "chart")

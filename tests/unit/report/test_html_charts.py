@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from slowdust.ratios import Ratio
 from slowdust.report.charts import svg
 from slowdust.report.charts.blocks import (
     layout,
@@ -16,7 +17,6 @@ from slowdust.report.charts.blocks import (
 )
 from slowdust.report.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
 from slowdust.report.charts.marks import marks_of
-from slowdust.report.charts.scale import Ratio
 from slowdust.report.charts.seconds import MOST_SPANS, seconds_chart, spans
 from slowdust.store.measured import PerSecond
 from slowdust.store.slice import Slice
@@ -37,7 +37,7 @@ def _dots(chart: str, css_class: str) -> int:
 
 
 def _point(rqps: float, low: float | None, high: float | None) -> ForestPoint:
-    return ForestPoint(rqps, low, high, "b", MARKS["b"], "slower")
+    return ForestPoint(Ratio(rqps, low, high), "b", MARKS["b"], "slower")
 
 
 def test_twenty_contenders_all_look_different() -> None:

@@ -170,7 +170,7 @@ def test_trends_by_date_have_each_night(results: Path, tmp_path: Path) -> None:
     page = (tmp_path / "site/dates.html").read_text()
     assert "mysql@8.0.40 against mysql@8.0.28" in page
     for day in ("2026-11-01", "2026-11-02", "2026-11-03"):
-        assert f">{day}</a></th>" in page
+        assert f">{day}</abbr></a></th>" in page
     assert page.count(">0.90<small>") == 6
 
 

@@ -32,11 +32,11 @@ from slowdust.builds.revisions import DIRECTORY, GIT, is_source
 from slowdust.builds.sources import amalgamation
 from slowdust.dbms import engine_names
 from slowdust.dbms.environment import ALLOCATORS, Environment, parse_environment
+from slowdust.dbms.server_url import ServerUrl, is_url, parse_url
 from slowdust.dbms.settings import setting_name
 from slowdust.errors import UsageError
 from slowdust.located_errors import at
 from slowdust.places import named_path
-from slowdust.remote.url import ServerUrl, is_url, parse_url
 
 _CONFIG = r"(?::(?P<config>[A-Za-z0-9._/-]+))?"
 _NAMED = re.compile(

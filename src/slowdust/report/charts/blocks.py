@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
+from slowdust.ratios import Ratio
 from slowdust.report import numbers
 from slowdust.report.charts import svg
 from slowdust.report.charts.curves import Curve, Level, RoundDots, ValueAxis
@@ -19,7 +20,6 @@ from slowdust.report.charts.scale import (
     LEAST,
     Linear,
     Logarithmic,
-    Ratio,
     linear_ticks,
     ratio_ticks,
 )
@@ -224,13 +224,13 @@ def _ratio_frame(
         drawn.append(svg.path(f"{plan.dot} {marks[name].css_class}", svg.dots(inside)))
         drawn.append(svg.path(f"stray {marks[name].css_class}", _strays(points, y)))
         if name in compared and len(others) <= MOST_BRACKETS:
-            level = svg.dashes([(0, svg.WIDTH, y(compared[name].rqps))])
+            level = svg.dashes([(0, svg.WIDTH, y(compared[name].value))])
             drawn.append(svg.path(f"level {marks[name].css_class}", level))
             brackets.append(_bracket(compared[name], marks[name], y, 10 + 9 * len(brackets)))
     labelled = [(tick, f"{tick:g}") for tick in ratio_ticks(y.low, y.high, 5)]
     ticks = [(y(tick), label) for tick, label in labelled]
     levels = tuple(
-        Level(marks[name].css_class, ratio.rqps, ratio.low, ratio.high)
+        Level(marks[name].css_class, ratio.value, ratio.low, ratio.high)
         for name, ratio in compared.items()
         if own[name] and len(others) <= MOST_BRACKETS
     )
@@ -281,7 +281,7 @@ def _bracket(ratio: Ratio, mark: Mark, y: Logarithmic, x: float) -> Markup:
     data = ""
     if ratio.low is not None and ratio.high is not None:
         data = f"M{x} {svg.brief(y.inside(ratio.high))}V{svg.brief(y.inside(ratio.low))}"
-    point = svg.dots([(x, y.inside(ratio.rqps))])
+    point = svg.dots([(x, y.inside(ratio.value))])
     return Markup('<svg x="100%" class="marks {}">{}{}</svg>').format(
         mark.css_class, svg.path("whisker", data), svg.path("dot", point)
     )

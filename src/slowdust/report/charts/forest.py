@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from slowdust import ratios
+from slowdust.ratios import Ratio
 from slowdust.report import numbers
 from slowdust.report.charts import svg
 from slowdust.report.charts.marks import Mark
-from slowdust.report.charts.scale import Logarithmic, Ratio, ratio_domain, ratio_ticks
+from slowdust.report.charts.scale import Logarithmic, ratio_domain, ratio_ticks
 
 ROW = 17.0
 GROUP = 30.0
@@ -25,9 +26,10 @@ LONGEST_LABEL = 30
 
 
 @dataclass(frozen=True)
-class ForestPoint(Ratio):
+class ForestPoint:
     """One comparison of a contender with the base."""
 
+    ratio: Ratio
     contender: str
     mark: Mark
     verdict: str
@@ -58,7 +60,7 @@ def forest(groups: Sequence[ForestGroup], margin: float, title: str) -> Markup:
     points = [point for group in groups for row in group.rows for point in row.points]
     if not points:
         return Markup()
-    low, high = ratio_domain(points, margin, WIDEST_STRAY)
+    low, high = ratio_domain([point.ratio for point in points], margin, WIDEST_STRAY)
     scale = Logarithmic(low, high, 0, svg.WIDTH)
     stripes: list[Markup] = []
     labels: list[Markup] = []
@@ -110,11 +112,11 @@ def _row_label(row: ForestRow, y: float) -> Markup:
 
 
 def _interval(point: ForestPoint, scale: Logarithmic, y: float) -> Markup:
-    centre = scale(point.rqps)
+    centre = scale(point.ratio.value)
     data = ""
-    if point.low is not None and point.high is not None:
-        left = scale(point.low) if point.low > 0 else 0.0
-        right = scale(point.high)
+    if point.ratio.low is not None and point.ratio.high is not None:
+        left = scale(point.ratio.low) if point.ratio.low > 0 else 0.0
+        right = scale(point.ratio.high)
         data = svg.dashes([(max(0.0, left), min(svg.WIDTH, right), y)])
         if left < 0:
             data += f"M7 {svg.brief(y - 4)}L0 {svg.brief(y)}L7 {svg.brief(y + 4)}"
@@ -131,7 +133,7 @@ def _interval(point: ForestPoint, scale: Logarithmic, y: float) -> Markup:
 
 
 def _in_words(point: ForestPoint) -> str:
-    value = ratios.ratio(point.rqps)
-    if point.low is None or point.high is None:
+    value = ratios.ratio(point.ratio.value)
+    if point.ratio.interval is None:
         return value
-    return f"{value} ({numbers.interval(point.low, point.high)})"
+    return f"{value} ({numbers.interval(*point.ratio.interval)})"

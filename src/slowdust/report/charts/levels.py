@@ -41,7 +41,7 @@ def levels_chart(
             mark,
             tuple(
                 RatioPoint(
-                    *(cell.ratio.value, cell.ratio.low, cell.ratio.high),
+                    cell.ratio,
                     at=level,
                     unsure=cell.verdict == "unsure",
                 )

@@ -11,9 +11,10 @@ from markupsafe import Markup
 
 from slowdust import ratios
 from slowdust.analysis.results.summary import CLEARLY_FASTER
+from slowdust.ratios import Ratio
 from slowdust.report.charts import svg
 from slowdust.report.charts.marks import Mark
-from slowdust.report.charts.scale import Linear, Logarithmic, Ratio, ratio_domain, ratio_ticks
+from slowdust.report.charts.scale import Linear, Logarithmic, ratio_domain, ratio_ticks
 from slowdust.units import known
 
 EDGE = 40.0
@@ -29,9 +30,10 @@ _MOST_TICKS = 7
 
 
 @dataclass(frozen=True)
-class RatioPoint(Ratio):
+class RatioPoint:
     """Relative throughput at one place of the axis."""
 
+    ratio: Ratio
     at: float
     """A number of clients, or the place of a version."""
     unsure: bool = False
@@ -67,11 +69,13 @@ def axis_of_ratios(
 ) -> Logarithmic:
     """Return a logarithmic axis from `bottom` (pixels) up to `top` that holds all lines."""
     points = [point for line in lines for point in line.points]
-    return Logarithmic(*ratio_domain(points, margin, WIDEST_STRAY), bottom, top)
+    return Logarithmic(
+        *ratio_domain([point.ratio for point in points], margin, WIDEST_STRAY), bottom, top
+    )
 
 
 def with_whiskers(lines: Sequence[RatioLine]) -> bool:
-    known = any(point.low is not None for line in lines for point in line.points)
+    known = any(point.ratio.low is not None for line in lines for point in line.points)
     return known and len(lines) <= MOST_WITH_WHISKERS
 
 
@@ -115,8 +119,10 @@ def _line(
     whiskers: bool,
 ) -> Markup:
     x, y = axes.x, axes.y
-    placed = [(x(point.at) + aside, y(point.rqps)) for point in line.points]
-    words = "; ".join(f"{name_of(point.at)}: {ratios.ratio(point.rqps)}" for point in line.points)
+    placed = [(x(point.at) + aside, y(point.ratio.value)) for point in line.points]
+    words = "; ".join(
+        f"{name_of(point.at)}: {ratios.ratio(point.ratio.value)}" for point in line.points
+    )
     sure = [point for point in line.points if not point.unsure]
     pale = [point for point in line.points if point.unsure]
     return Markup('<g class="{}"><title>{}</title>{}{}{}</g>').format(
@@ -133,11 +139,12 @@ def _line(
 def _marks(points: Sequence[RatioPoint], axes: Axes, aside: float, *, whiskers: bool) -> Markup:
     x, y = axes.x, axes.y
     intervals = svg.lines(
-        (x(point.at) + aside, y.inside(point.low), x(point.at) + aside, y.inside(point.high))
+        (x(point.at) + aside, y.inside(low), x(point.at) + aside, y.inside(high))
         for point in points
-        if whiskers and point.low is not None and point.high is not None
+        if whiskers and point.ratio.interval is not None
+        for low, high in [point.ratio.interval]
     )
-    dots = svg.dots([(x(point.at) + aside, y(point.rqps)) for point in points])
+    dots = svg.dots([(x(point.at) + aside, y(point.ratio.value)) for point in points])
     return svg.path("whisker", intervals) + svg.path("dot big", dots)
 
 
@@ -243,6 +250,6 @@ def _drawn(signs: Sequence[Sign], lines: Sequence[RatioLine], axes: Axes) -> Ite
 
 def _heights(lines: Sequence[RatioLine], place: int, axes: Axes) -> list[float]:
     points = [point for line in lines for point in line.points if point.at == place]
-    ends = known(end for point in points for end in (point.low, point.high))
+    ends = known(end for point in points for end in (point.ratio.low, point.ratio.high))
     whiskers = ends if with_whiskers(lines) else []
-    return [axes.y.inside(value) for value in (*(point.rqps for point in points), *whiskers)]
+    return [axes.y.inside(value) for value in (*(point.ratio.value for point in points), *whiskers)]

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
+from slowdust.ratios import Ratio
+
 _CLOCK_STEPS = (1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0)
 
 _FREE = 0.05
@@ -149,15 +151,6 @@ def zero_based(highest: float, most_ticks: int = 5) -> tuple[float, list[float]]
     return steps * step, [round(index * step, 12) for index in range(steps + 1)]
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """A relative rate, above 0, and its interval; None where there is none."""
-
-    rqps: float
-    low: float | None
-    high: float | None
-
-
 def ratio_domain(
     points: Sequence[Ratio], margin: float, widest_stray: float
 ) -> tuple[float, float]:
@@ -165,8 +158,8 @@ def ratio_domain(
 
     Intervals are held as far as `widest_stray` times beyond the outermost point.
     """
-    lowest = min(max(1 - 2 * margin, LEAST), *(point.rqps for point in points))
-    highest = max(1 + 2 * margin, *(point.rqps for point in points))
+    lowest = min(max(1 - 2 * margin, LEAST), *(point.value for point in points))
+    highest = max(1 + 2 * margin, *(point.value for point in points))
     lows = [point.low for point in points if point.low is not None and point.low > 0]
     highs = [point.high for point in points if point.high is not None]
     low = max(min([lowest, *lows]), lowest / widest_stray)

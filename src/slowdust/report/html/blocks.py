@@ -82,7 +82,7 @@ def render(document: Document) -> str:
         .get_template("document.html")
         .render(
             document=document,
-            subject=_line(document.subject),
+            subject=Markup(_line(document.subject)),
             links=links,
             content=content,
             style=shipped("page.css", "site.css", "charts.css", *document.styles),
@@ -187,7 +187,7 @@ def _text(block: Text) -> str:
 def _facts(block: Facts) -> str:
     facts = (
         f"<div><dt>{escape(label)}</dt><dd>{escape(words)}</dd></div>"
-        for label, words in block.facts.items()
+        for label, words in block.facts
     )
     if block.is_glossary:
         return _joined('<dl class="glossary">', facts, "</dl>")
@@ -215,7 +215,9 @@ def _chart(block: Chart) -> str:
     legend = f'<p class="legend">{marks}</p>\n' if marks else ""
     caption = f"<figcaption>{escape(block.caption)}</figcaption>\n" if block.caption else ""
     css = ' class="scroll" tabindex="0"' if block.is_wide else ""
-    return f"{legend}<figure{css}>{caption}{chart}</figure>"
+    # A wide one is below the buttons that save it.
+    drawing = f'<div style="clear: both">{chart}</div>' if block.is_wide else chart
+    return f"{legend}<figure{css}>{caption}{drawing}</figure>"
 
 
 def _panels(block: Panels, look: Look, level: int) -> str:
@@ -223,7 +225,7 @@ def _panels(block: Panels, look: Look, level: int) -> str:
     for panel in block.panels:
         rows = [row for row in block.table.rows if row.group == panel.group]
         shown = Table(block.table.columns, rows, f"{panel.title}, {block.table.name}")
-        body = drawn([*panel.before, shown, *panel.after], look, level + 1)
+        body = drawn([*panel.before, shown], look, level + 1)
         heading = f"<summary><h{level}>{escape(panel.title)}</h{level}></summary>"
         state = " open" if panel.is_open else ""
         parts.append(
@@ -275,6 +277,10 @@ def _head(column: Column, look: Look) -> str:
     title: str = look.contender(column.contender) if column.contender else escape(column.title)
     if column.hint:
         title = f'<abbr title="{escape(column.hint)}">{title}</abbr>'
+    if column.page:
+        title = f'<a href="{escape(column.page)}">{title}</a>'
+    if column.step is not None and (anchor := look.anchors.get(column.step)):
+        title = f'<a href="#{anchor}">{title}</a>'
     unit = f"<small>{escape(column.unit)}</small>" if column.unit else ""
     css = "" if column.is_left or column.is_name else ' class="number"'
     return f'<th scope="col"{css}>{title}{unit}</th>'

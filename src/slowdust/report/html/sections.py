@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from slowdust.analysis.model import Result
-from slowdust.analysis.results.summary import Summary, summary_tables, titles_of
+from slowdust.report import document
 from slowdust.report.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
 from slowdust.report.charts.marks import Mark
 from slowdust.report.html.blocks import drawn
-from slowdust.report.html.cells import sla_failure
-from slowdust.report.html.page import MOST_IN_ONE_FOREST, Page, Row
+from slowdust.report.html.page import MOST_IN_ONE_FOREST, Page
 from slowdust.report.html.test_views import test_views
-from slowdust.report.report import SECTIONS, OfReport, OfTests, calibrated
+from slowdust.report.report import SECTIONS, OfTests, calibrated
+from slowdust.report.sections.steps import summaries
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 from slowdust.units import known
@@ -72,7 +72,7 @@ def _point_of_time(cell: Result, mark: Mark) -> ForestPoint | None:
     if cell.ratio is None or not cell.ratio.value:
         return None
     return ForestPoint(
-        *(cell.ratio.value, cell.ratio.low, cell.ratio.high),
+        cell.ratio,
         contender=cell.contender,
         mark=mark,
         verdict=cell.verdict or "not judged",
@@ -83,38 +83,11 @@ def _point_of_work(cell: Result, mark: Mark) -> ForestPoint | None:
     if cell.work is None or cell.work.ratio is None:
         return None
     return ForestPoint(
-        *(cell.work.ratio.value, cell.work.ratio.low, cell.work.ratio.high),
+        cell.work.ratio,
         contender=cell.contender,
         mark=mark,
         verdict=cell.work.verdict or "not judged",
     )
-
-
-@dataclass(frozen=True)
-class SummaryView:
-    """The tables for each number of clients and hold, and the row of each long step."""
-
-    summaries: tuple[tuple[str, Summary], ...]
-    """Title of the tables, empty where nothing has to tell them from others, and the tables."""
-    rows: Mapping[tuple[str, int], Row]
-    """Test and clients -> row."""
-
-    def anchor_of(self, test: str, clients: int) -> str:
-        return self.rows[test, clients].anchor
-
-    def sla_failure_of(self, test: str, clients: int, contender: str) -> str:
-        """Return how the writers of a step failed: '612 of 1,000 inserts/s'."""
-        results = self.rows[test, clients].results
-        return next(sla_failure(each.writers) for each in results if each.contender == contender)
-
-
-def summary_view(page: Page) -> SummaryView | None:
-    """Return the view; None without long steps."""
-    rows = {(row.step.test, row.step.clients): row for row in page.rows if row.long}
-    if not rows:
-        return None
-    summaries = summary_tables(page.report)
-    return SummaryView(tuple(zip(titles_of(summaries), summaries, strict=True)), rows)
 
 
 @dataclass(frozen=True)
@@ -140,8 +113,11 @@ def sections_of(
     That of the tests is where the first section stands that has a part below each test.
     """
     sections = [
-        Section("summary", "Summary", summary_view(page)),
-        *_described(page, calibrated),
+        *(
+            shown
+            for section in (*summaries(page.report), calibrated(page.report))
+            for shown in _drawn(page, section)
+        ),
         Section("results", "Results", page),
         Section("intervals", page.heading_of_intervals, forests(page) or None),
     ]
@@ -153,14 +129,13 @@ def sections_of(
                 views = test_views(page, slices, profiles, of_tests)
                 sections.append(Section("tests", "Tests", views))
         else:
-            sections += _described(page, each)
+            sections += _drawn(page, each(page.report))
     sections.append(Section("reading", "How to read this page", page))
     return [section for section in sections if section.view is not None]
 
 
-def _described(page: Page, describe: OfReport) -> list[Section]:
+def _drawn(page: Page, section: document.Section | None) -> list[Section]:
     """Return a section of the report as a section of the page."""
-    section = describe(page.report)
     if section is None or not (shown := drawn([section], page.look)):
         return []
     return [Section(section.anchor, section.link, shown)]

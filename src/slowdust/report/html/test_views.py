@@ -12,7 +12,6 @@ from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.notes import ONE_RUN
 from slowdust.analysis.work import has_work
 from slowdust.report.charts.blocks import layout, rate_chart, ratio_chart, static_ratio_chart
-from slowdust.report.charts.scale import Ratio
 from slowdust.report.charts.seconds import seconds_chart
 from slowdust.report.document import Section
 from slowdust.report.html.blocks import drawn
@@ -125,7 +124,7 @@ def _charts(page: Page, row: Row, slices: Sequence[Slice], origin: Second) -> Na
     marks = {name: mark for name, mark in page.marks.items() if name in present}
     plan = layout(slices)
     compared = {
-        cell.contender: Ratio(cell.ratio.value, cell.ratio.low, cell.ratio.high)
+        cell.contender: cell.ratio
         for cell in row.cells
         if cell is not None and cell.ratio and cell.ratio.value
     }

@@ -73,7 +73,7 @@ class _Markdown:
             case Items():
                 return ["\n".join(_items(block))]
             case Facts():
-                rows = [[label, value] for label, value in block.facts.items()]
+                rows = [[label, value] for label, value in block.facts]
                 return ["\n".join(table(["", ""], rows, left=2))]
             case Code():
                 return [_code(block)]

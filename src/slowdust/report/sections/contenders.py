@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from slowdust.analysis.model import ContenderInfo, Report
 from slowdust.analysis.results.contenders import unknown_settings
-from slowdust.analysis.story.changes import changes_beside_tldr
+from slowdust.analysis.story.bands import changes_beside_tldr
 from slowdust.report import answer
 from slowdust.report.document import (
     ABSENT,
@@ -135,7 +135,7 @@ def _settings_table(infos: Sequence[ContenderInfo], names: Sequence[str], name: 
 
 
 def _setting(info: ContenderInfo, name: str) -> Cell:
-    shade = "unsure" if name in info.differing else ""
+    shade = "differs" if name in info.differing else ""
     if name in info.settings:
         return Cell(info.settings[name], is_code=True, shade=shade)
     return Cell(info.differing.get(name, ABSENT), shade=shade)
@@ -171,9 +171,11 @@ def group_changes(report: Report) -> Section | None:
 
 def method(report: Report) -> Section | None:
     """Return how it was measured."""
-    return Section("Method", [Facts(report.method)], "method", "Method") if report.method else None
+    facts = Facts([*report.method.items()])
+    return Section("Method", [facts], "method", "Method") if report.method else None
 
 
 def host(report: Report) -> Section | None:
     """Return the host that it was measured on."""
-    return Section("Host", [Facts(report.host)], "hardware", "Hardware") if report.host else None
+    facts = Facts([*report.host.items()])
+    return Section("Host", [facts], "hardware", "Hardware") if report.host else None

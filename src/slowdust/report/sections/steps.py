@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from statistics import median
 
 import numpy as np
@@ -355,29 +356,59 @@ def _named(key: _Key) -> Cells:
     return [test, str(count), named(contender)]
 
 
+_SHADES = {
+    Shade.BEST: "faster",
+    Shade.FASTER: "faster",
+    Shade.WORST: "slower",
+    Shade.SLOWER: "slower",
+    Shade.UNSURE: "unsure",
+}
+
+
 def summaries(report: Report) -> list[Section]:
     """Return the contenders by steps."""
     all_summaries = summary_tables(report)
-    return [
-        _summary(summary_table, f", {title}" if title else "")
+    sections = [
+        _summary(
+            *(report, shown, summary.clients, f", {title}" if title else ""),
+            # What missed its target here is the rate itself.
+            missed="slower" if shown is summary.insert_rate else "missed-sla",
+        )
         for summary, title in zip(all_summaries, titles_of(all_summaries), strict=True)
-        for summary_table in summary.tables
+        for shown in summary.tables
+    ]
+    return [
+        replace(section, anchor="" if place else "summary", link="" if place else "Summary")
+        for place, section in enumerate(sections)
     ]
 
 
-def _summary(summary: SummaryTable, at: str) -> Section:
-    heads: Heads = ["contender", *(column.test for column in summary.columns)]
-    relative = any(column.unit.startswith("x ") for column in summary.columns)
-    show = ratio if relative else rate
-    rows: list[Cells] = [
-        [row.name, *(_cell(cell, show) for cell in row.cells)] for row in summary.rows
+def _summary(
+    report: Report, summary: SummaryTable, levels: int, at: str, *, missed: str
+) -> Section:
+    failed = {(step.test, step.clients, step.contender) for step in report.failed_steps}
+    heads: Heads = [
+        "contender",
+        *(Column(column.test, step=(column.test, levels)) for column in summary.columns),
     ]
+    show = ratio if any(column.unit.startswith("x ") for column in summary.columns) else rate
+    rows: list[Cells] = []
+    for row in summary.rows:
+        name = named(row.name) if row.name in report.contenders else row.name
+        cells = [_cell(cell, show) for cell in row.cells]
+        for place, column in enumerate(summary.columns):
+            if row.cells[place].shade is Shade.SLA_MISSED:
+                cells[place] = replace(cells[place], shade=missed)
+            if (column.test, levels, row.name) in failed and cells[place].text == ABSENT:
+                cells[place] = replace(cells[place], note="failed", is_bad=True)
+        rows.append([name, *cells])
     marks = [f"{_MARKS[shade]} {words}" for shade, words in summary.legend]
     about = [
         f"{summary.caption} {_units(summary)}",
         *([f"Marks: {'; '.join(marks)}."] if marks else []),
     ]
-    return Section(f"{summary.title}{at}", [text(*about), table(heads, rows, left=1)])
+    title = f"{summary.title}{at}"
+    return Section(title, [text(*about, role="lead"), table(heads, rows, left=1, name=title)])
 
 
 def _units(summary: SummaryTable) -> str:
@@ -389,6 +420,10 @@ def _units(summary: SummaryTable) -> str:
     return "; ".join(f"{listing(names)}: {unit}" for unit, names in tests.items()) + "."
 
 
-def _cell(cell: SummaryCell, show: Callable[[float], str]) -> str:
+def _cell(cell: SummaryCell, show: Callable[[float], str]) -> Cell:
     mark = _MARKS[cell.shade] + ("*" if cell.missed_sla and cell.shade is Shade.WORST else "")
-    return f"{or_absent(cell.value, show)}{mark}"
+    return Cell(
+        f"{or_absent(cell.value, show)}{mark}",
+        shade="unsure" if cell.unsure else _SHADES.get(cell.shade, ""),
+        note="SLA failed" if cell.missed_sla else "",
+    )

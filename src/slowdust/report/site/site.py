@@ -76,7 +76,7 @@ class Site:
         listed = [entries[name] for name in sorted(self._folders, key=self._started, reverse=True)]
         readable = [entry.name for entry in listed if entry.can_be_read]
         runs = [Experiment.read(self._folders[name]) for name in readable]
-        yield DATES, framed(dates.render(trends_of(runs)), _links(DATES))
+        yield DATES, framed(blocks.render(dates.document(trends_of(runs))), _links(DATES))
         yield VERSIONS, framed(_versions(runs), _links(VERSIONS))
         paths = {name: link_to(path_of(name), "", INDEX).href for name in readable}
         yield INDEX, index.render(listed, paths, self._pairs)

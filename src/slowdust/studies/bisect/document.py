@@ -30,8 +30,8 @@ from slowdust.report.document import (
     table,
     text,
 )
-from slowdust.studies.bisect.metrics import words_for
 from slowdust.studies.bisect.outcome import Change, Outcome
+from slowdust.studies.bisect.record import words_for
 from slowdust.studies.bisect.words import certainty, summary
 from slowdust.studies.engine import STEPS
 from slowdust.wording import share, signed_amount
@@ -173,7 +173,7 @@ def _drawn(outcome: Outcome, changed: Collection[str]) -> ForestGroup:
         is_change = name in changed
         verdict = ("slower" if cost.value > 1 else "faster") if is_change else "same"
         point = ForestPoint(
-            *(cost.value, cost.low, cost.high),
+            cost,
             contender=name,
             mark=Mark("k1" if is_change else "k0", "circle"),
             verdict=verdict,

@@ -14,6 +14,7 @@ from sqlglot import expressions as exp
 
 from slowdust import benchmarks
 from slowdust.dbms import family, sql_of
+from slowdust.dbms.server_url import ServerUrl, is_url, parse_url
 from slowdust.errors import UsageError
 from slowdust.formats.statements import CellError, Seen, read_export, read_log, seen_in
 from slowdust.located_errors import (
@@ -26,7 +27,6 @@ from slowdust.located_errors import (
     read_toml,
 )
 from slowdust.places import check_regular, named_path
-from slowdust.remote.url import ServerUrl, is_url, parse_url
 from slowdust.wording import counted
 from slowdust.workloads.file import WorkloadFile
 from slowdust.workloads.replay.catalog import Ask, CatalogTable, read_catalog
