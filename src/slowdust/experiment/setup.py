@@ -18,7 +18,6 @@ from slowdust.builds.catalog import catalog_of
 from slowdust.dbms import engine_names, family
 from slowdust.dbms.access import Listen
 from slowdust.dbms.by_url import PREFIX
-from slowdust.dbms.server_url import ServerUrl
 from slowdust.dbms.settings import Settings, UnknownSettingError
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.contender import NOT_ASKED, ResolvedContender, RunningContender
