@@ -30,8 +30,8 @@ from slowdust.report.document import (
     table,
     text,
 )
-from slowdust.studies.bisect.metrics import words_for
 from slowdust.studies.bisect.outcome import Change, Outcome
+from slowdust.studies.bisect.record import words_for
 from slowdust.studies.bisect.words import certainty, summary
 from slowdust.studies.engine import STEPS
 from slowdust.wording import share, signed_amount

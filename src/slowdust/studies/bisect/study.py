@@ -21,12 +21,10 @@ from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import Spec
 from slowdust.report.document import Document
 from slowdust.store.manifest import ContenderFacts
-from slowdust.studies.bisect.direct import Direct
 from slowdust.studies.bisect.document import document
-from slowdust.studies.bisect.metrics import AUTO, metric_called
 from slowdust.studies.bisect.outcome import Outcome, outcome_of
-from slowdust.studies.bisect.posterior import MeasuredRatio, sums
-from slowdust.studies.bisect.record import Question, Record
+from slowdust.studies.bisect.posterior import Direct, MeasuredRatio, sums
+from slowdust.studies.bisect.record import AUTO, Question, Record, metric_called
 from slowdust.studies.bisect.search import DirectWanted, Search, StepWanted
 from slowdust.studies.candidates import committed, released
 from slowdust.studies.engine import Order, Study, Unfit

@@ -10,9 +10,9 @@ from syrupy.assertion import SnapshotAssertion
 
 from slowdust.ratios import Ratio, with_interval
 from slowdust.report.html import blocks
-from slowdust.studies.bisect.direct import Direct
 from slowdust.studies.bisect.document import document
 from slowdust.studies.bisect.outcome import Outcome, outcome_of
+from slowdust.studies.bisect.posterior import Direct
 from slowdust.studies.bisect.words import certainty, summary
 from tests.unit.report.media import in_markdown
 from tests.unit.synthetic_search import BELIEFS, COSTS, outcome_of_test, record_of
