@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from statistics import mean
 
+from slowdust.studies.bisect.posterior import SURE
 from slowdust.studies.bisect.search import Search
-from slowdust.studies.bisect.strategy import SURE
 from tests.unit.synthetic_search import SimulatedLaboratory, costs_with, record_of, run_search
 
 _SIDES = 1.96

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from slowdust.capacity.search import Plan
 from slowdust.stats.relative import CONFIDENCE
+from slowdust.studies.capacity.search import Plan
 from tests.unit.synthetic_capacity import Machine, SimulatedServers, searched
 
 SMALLEST = ("--searches", "1", "--budgets", "20")

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
 from slowdust.analysis.model import Report
 from slowdust.errors import UsageError
-from slowdust.formats.text import readable
 from slowdust.places import stays_below
 from slowdust.store.bounds import MOST_CONTENDERS
 from slowdust.store.experiments import aside, check_name, put_in_place
 from slowdust.store.folder import Folder, too_many_contenders, writing
-from slowdust.store.manifest import Fate, Imported, Manifest
+from slowdust.store.manifest import Fate, Manifest
 from slowdust.store.slice import Slice
 from slowdust.store.storage import replace_file
+from slowdust.text import readable
 from slowdust.wording import shortened
 
 MARGIN = 0.03
@@ -42,25 +43,32 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True)
-class Option:
-    """An option of the import of one kind."""
-
-    flag: str
-    """The option as it is typed: `--device`."""
-    help: str
-    values: tuple[str, ...] = ()
-    """The possible values; empty where any text or number is possible."""
-    least: int | None = None
-    """The smallest possible value of an option that is a number."""
-
-
-@dataclass(frozen=True)
 class Problem:
     """A file, and what is wrong with it."""
 
     path: Path
     reason: str
     fate: Fate = Fate.SKIPPED
+
+
+@dataclass(kw_only=True)
+class Files:
+    """What became of the files of a directory."""
+
+    used: int = 0
+    """Number of files that something was read from."""
+    by_products: Counter[str] = field(default_factory=Counter)
+    """Kind -> number of files that are known and of no use here."""
+    problems: list[Problem] = field(default_factory=list)
+
+    def use(self, path: Path, damage: Sequence[str] = ()) -> None:
+        """Note a file of which something is used, but not the parts that `damage` names."""
+        self.used += 1
+        if damage:
+            self.problems.append(Problem(path, "; ".join(damage), Fate.PARTLY))
+
+    def skip(self, path: Path, reason: str, fate: Fate = Fate.SKIPPED) -> None:
+        self.problems.append(Problem(path, reason, fate))
 
 
 @dataclass
@@ -73,23 +81,16 @@ class ImportedExperiment:
     """Sentences about tests whose files are not all there."""
 
 
-class Candidate(Protocol):
+@dataclass(frozen=True)
+class Candidate:
     """A directory, and the files in and below it that may be an experiment."""
 
-    @property
-    def title(self) -> str | None:
-        """The directory's name for an experiment; None where there is nothing to make one of."""
-
-    @property
-    def problems(self) -> Sequence[Problem]:
-        """Problems of its files."""
-
-    @property
-    def by_products(self) -> Mapping[str, int]:
-        """Number of files that are known and not needed, by kind."""
-
-    def experiment(self, name: str) -> ImportedExperiment | None:
-        """Make the experiment; return None where no file has a result."""
+    title: str | None
+    """The directory's name for an experiment; None where there is nothing to make one of."""
+    experiment: Callable[[str], ImportedExperiment | None]
+    """Makes the experiment with a name; returns None where no file has a result."""
+    files: Files
+    """The files, if they become no experiment."""
 
 
 class Kind(Protocol):
@@ -97,11 +98,6 @@ class Kind(Protocol):
 
     name: str
     """The kind's name on the command line and in manifests."""
-    summary: str
-    """One line of help."""
-    help: str
-    options: Sequence[Option]
-    """Options of its import that other kinds do not have."""
 
     def owns(self, file: str) -> bool:
         """Return whether a file of that name is of this kind."""
@@ -130,14 +126,10 @@ class Kind(Protocol):
 
 
 @dataclass
-class Import:
-    """The experiments of an import, and the files outside of them."""
+class Import(Files):
+    """The experiments of an import, and the files outside of them or of one without results."""
 
     experiments: list[ImportedExperiment] = field(default_factory=list)
-    by_products: Counter[str] = field(default_factory=Counter)
-    """Number of known files outside of all experiments, by kind."""
-    problems: list[Problem] = field(default_factory=list)
-    """Files outside of all experiments, or of one that has no result."""
 
 
 def import_results(
@@ -173,33 +165,25 @@ def import_results(
     outcome = Import()
     experiments: dict[str, ImportedExperiment] = {}
     candidates = kind.find(roots, mode, options, foreign)
-    titles = _titles([each.title for each in candidates if each.title is not None], name)
+    several = sum(each.title is not None for each in candidates) > 1
     for candidate in candidates:
         experiment = None
-        if candidate.title is not None:
-            title = _unique(next(titles), experiments)
+        if (place := candidate.title) is not None:
+            own = re.sub(r"[^A-Za-z0-9._@+-]+", "-", readable(place)).lstrip("._@+-") or "archive"
+            wanted = own if name is None else f"{name}-{own}" if several else name
+            wanted = title = wanted[:_LONGEST_TITLE]
+            copies = count(2)
+            while title in experiments:
+                title = f"{wanted}-{next(copies)}"
             experiment = candidate.experiment(title)
         if experiment is not None:
             experiments[title] = experiment
         else:
-            outcome.problems += candidate.problems
-            outcome.by_products.update(candidate.by_products)
+            outcome.problems += candidate.files.problems
+            outcome.by_products += candidate.files.by_products
     _store(experiments, results)
     outcome.experiments = list(experiments.values())
     return outcome
-
-
-def _unique(title: str, taken: Collection[str]) -> str:
-    copies = [title, *(f"{title}-{copy}" for copy in range(2, len(taken) + 2))]
-    return next(copy for copy in copies if copy not in taken)
-
-
-def _titles(places: Sequence[str], name: str | None) -> Iterator[str]:
-    """Name the experiments of directories called `places`; `name` is given by the user."""
-    for place in places:
-        title = re.sub(r"[^A-Za-z0-9._@+-]+", "-", readable(place)).lstrip("._@+-") or "archive"
-        whole = title if name is None else name if len(places) == 1 else f"{name}-{title}"
-        yield whole[:_LONGEST_TITLE]
 
 
 def _store(experiments: Mapping[str, ImportedExperiment], results: Path) -> None:
@@ -211,14 +195,13 @@ def _store(experiments: Mapping[str, ImportedExperiment], results: Path) -> None
         SlowdustError: they cannot be written.
     """
     for title, experiment in experiments.items():
-        if (count := len(experiment.manifest.contenders)) > MOST_CONTENDERS:
+        if (number := len(experiment.manifest.contenders)) > MOST_CONTENDERS:
             raise UsageError(
-                f"{too_many_contenders(title, count)}: import its run directories in parts"
+                f"{too_many_contenders(title, number)}: import its run directories in parts"
             )
         folder = Folder.of(results, title)
         if folder.path.exists():
-            _refuse_other(folder, experiment.manifest.imported)
-            _refuse_larger(folder, experiment)
+            _refuse_other(folder, experiment.manifest)
     with aside(results) as place:
         for title, experiment in experiments.items():
             with writing(Folder.of(place, title)) as writer:
@@ -228,35 +211,36 @@ def _store(experiments: Mapping[str, ImportedExperiment], results: Path) -> None
             put_in_place(Folder.of(place, title), results)
 
 
-def _refuse_other(folder: Folder, new: Imported | None) -> None:
+def _refuse_other(folder: Folder, manifest: Manifest) -> None:
+    """Keep what is no import of the same kind and directory.
+
+    Keep also one that has contenders or tests which some runs of its directory have not.
+    """
+    new = manifest.imported
     assert new is not None
-    there = folder.read_manifest().imported if folder.is_imported() else None
-    if there is None:
+    earlier = folder.read_manifest() if folder.is_imported() else None
+    there = earlier.imported if earlier else None
+    if earlier is None or there is None:
         what = "not an import"
     elif (there.kind, there.path or new.path) != (new.kind, new.path):
         what = f"the import of {there.path or there.source} as {there.kind}"
-    else:
+    elif new.whole:
         return
+    else:
+        runs = {contender.run for contender in manifest.contenders}
+        lost = [each.name for each in earlier.contenders if each.run not in runs]
+        lost += [test for test in earlier.tests if test not in manifest.tests]
+        if not lost:
+            return
+        raise UsageError(
+            f"'{folder.name}' in {folder.path.parent} is not replaced by an import of only a part "
+            f"of its directory, which has no {shortened(lost)}: choose another --name, or import "
+            f"all of {there.path}"
+        )
     raise UsageError(
         f"'{folder.name}' in {folder.path.parent} is {what}, and is not replaced by that of "
         f"{new.path} as {new.kind}: choose another --name"
     )
-
-
-def _refuse_larger(folder: Folder, new: ImportedExperiment) -> None:
-    """Keep an import that has contenders or tests which some runs of its directory have not."""
-    if new.manifest.imported is None or new.manifest.imported.whole:
-        return
-    there = folder.read_manifest()
-    runs = {contender.run for contender in new.manifest.contenders}
-    lost = [contender.name for contender in there.contenders if contender.run not in runs]
-    lost += [test for test in there.tests if test not in new.manifest.tests]
-    if lost:
-        raise UsageError(
-            f"'{folder.name}' in {folder.path.parent} is not replaced by an import of only a part "
-            f"of its directory, which has no {shortened(lost)}: choose another --name, or import "
-            f"all of {there.imported.path if there.imported else ''}"
-        )
 
 
 def write_classic(
@@ -272,8 +256,17 @@ def write_classic(
         UsageError: the experiment was imported from there, a file is there with other content, or
             a run's name leads elsewhere; then none is written.
     """
-    _refuse_source(manifest, directory)
     imported = manifest.imported
+    if imported is not None and imported.path is not None:
+        # Classic files stay out of the directory that they were imported from, and of its runs.
+        wanted, source = Path(readable(str(directory.resolve()))), Path(imported.path)
+        runs = [source / facts.run for facts in manifest.contenders if facts.run]
+        for path in [source] if imported.whole or wanted == source else runs:
+            if wanted.is_relative_to(path):
+                where = "was" if wanted == source else f"is in {path}, which was"
+                raise UsageError(
+                    f"{directory} {where} imported from: classic files go into another directory"
+                )
     fitting = (
         kind for kind in kinds if (kind.name == imported.kind if imported else kind.writes(slices))
     )
@@ -286,36 +279,17 @@ def write_classic(
                 "below the directory: import the runs under other names"
             )
     for path, text in files.items():
-        _refuse_content(directory / path, text)
+        there = directory / path
+        above = next((parent for parent in there.parents if parent.exists()), there)
+        if not there.exists():
+            if above.is_file():
+                raise UsageError(f"{above} is a file: choose another directory")
+        elif not there.is_file() or there.read_bytes() != text.encode():
+            raise UsageError(f"{there} is there with other content: choose another directory")
     for path, text in files.items():
         (directory / path).parent.mkdir(parents=True, exist_ok=True)
         replace_file(directory / path, text.encode())
     return [directory / path for path in files]
-
-
-def _refuse_source(manifest: Manifest, directory: Path) -> None:
-    """Keep classic files out of the directory that they were imported from, and of its runs."""
-    if manifest.imported is None or manifest.imported.path is None:
-        return
-    wanted, source = Path(readable(str(directory.resolve()))), Path(manifest.imported.path)
-    runs = [source / facts.run for facts in manifest.contenders if facts.run]
-    whole = manifest.imported.whole or wanted == source
-    for path in [source] if whole else runs:
-        if wanted.is_relative_to(path):
-            where = "was" if wanted == source else f"is in {path}, which was"
-            raise UsageError(
-                f"{directory} {where} imported from: classic files go into another directory"
-            )
-
-
-def _refuse_content(path: Path, text: str) -> None:
-    if not path.exists():
-        above = next((parent for parent in path.parents if parent.exists()), path)
-        if above.is_file():
-            raise UsageError(f"{above} is a file: choose another directory")
-        return
-    if not path.is_file() or path.read_bytes() != text.encode():
-        raise UsageError(f"{path} is there with other content: choose another directory")
 
 
 def name_of(directory: Path, root: Path) -> str:

@@ -1,9 +1,8 @@
 """The kinds of results of other programs that are imported, and whose files are written."""
 
-from __future__ import annotations
-
-from slowdust.archive import KINDS as ARCHIVES
+from slowdust.archive.insert.experiment import InsertKind
+from slowdust.archive.sysbench.experiment import SysbenchKind
 from slowdust.exchange import Kind
 
-KINDS: tuple[Kind, ...] = ARCHIVES
+KINDS: tuple[Kind, ...] = (SysbenchKind(), InsertKind())
 """All kinds; a file that two own is of the first."""

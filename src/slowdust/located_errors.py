@@ -10,10 +10,10 @@ import inspect
 import re
 import tomllib
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, Protocol, get_args, get_origin
+from typing import Any, NoReturn, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -73,49 +73,37 @@ def at(*keys: str | int) -> Iterator[None]:
         raise AtKeysError(str(error), keys) from error
 
 
-class Origin(Protocol):
-    """The source of a specification, which knows how to name a place in it."""
-
-    def name(self, keys: Keys) -> str:
-        """Return the place of a value, to stand before ': '; empty where there is none."""
+Origin = Callable[[Keys], str]
+"""Returns the place of a value, to stand before ': '; empty where there is none."""
 
 
-class File:
-    """An experiment file: its errors begin with its path and the line, then the key."""
+def in_file(path: Path, text: str) -> Origin:
+    """Return places such as 'FILE:LINE: KEY'; a key that is missing has no line."""
 
-    def __init__(self, path: Path, text: str) -> None:
-        self._path = path
-        self._text = text
+    def place(keys: Keys) -> str:
+        line = line_of(text, keys)
+        file = f"{path}:{line}" if line is not None else str(path)
+        return f"{file}: {key}" if (key := in_data(keys)) else file
 
-    def name(self, keys: Keys) -> str:
-        """Return 'FILE:LINE: KEY'; a key that is missing has no line."""
-        line = line_of(self._text, keys)
-        place = f"{self._path}:{line}" if line is not None else str(self._path)
-        key = ".".join(part for part in keys if isinstance(part, str))
-        return f"{place}: {key}" if key else place
+    return place
 
 
-class Names:
-    """Plain data: its errors begin with the key."""
-
-    def name(self, keys: Keys) -> str:
-        """Return the key."""
-        return ".".join(key for key in keys if isinstance(key, str))
+def in_data(keys: Keys) -> str:
+    """Return the key of plain data."""
+    return ".".join(key for key in keys if isinstance(key, str))
 
 
-class Options:
-    """The options of a command: errors begin with the option that sets the key."""
+_OTHER_OPTIONS = {"set": "--set", "matrix": "--set", "contenders": ""}
 
-    _OTHERS: ClassVar[Mapping[str, str]] = {"set": "--set", "matrix": "--set", "contenders": ""}
 
-    def name(self, keys: Keys) -> str:
-        """Return the option; empty for contenders, whose errors name them."""
-        key = str(keys[0]) if keys else ""
-        if key == "rate" and keys[-1] == "arrivals":
-            return "--arrivals"
-        own = len(keys) > 1 and isinstance(keys[1], str) and key not in ("set", "matrix", "rate")
-        name = str(keys[1]) if own and key != "contenders" else key
-        return self._OTHERS.get(key, f"--{name.replace('_', '-')}" if name else "")
+def in_options(keys: Keys) -> str:
+    """Return the option of a command that sets a key; empty for contenders, which errors name."""
+    key = str(keys[0]) if keys else ""
+    if key == "rate" and keys[-1] == "arrivals":
+        return "--arrivals"
+    own = len(keys) > 1 and isinstance(keys[1], str) and key not in ("set", "matrix", "rate")
+    name = str(keys[1]) if own and key != "contenders" else key
+    return _OTHER_OPTIONS.get(key, f"--{name.replace('_', '-')}" if name else "")
 
 
 @contextmanager
@@ -158,7 +146,7 @@ def explain(
 
 
 def _line(origin: Origin, keys: Keys, text: str) -> str:
-    place = origin.name(keys)
+    place = origin(keys)
     return f"{place}: {text}" if place else text
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 Second = float
@@ -28,10 +28,19 @@ _PERCENTAGE = re.compile(r"(\d+(?:\.\d+)?)\s*(%?)")
 
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 
 def known(values: Iterable[T | None]) -> list[T]:
     return [value for value in values if value is not None]
+
+
+def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Return key -> its items; both in the order of `items`."""
+    groups: dict[K, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 def present(**values: float | None) -> dict[str, float]:

@@ -12,7 +12,8 @@ from selenium.webdriver.chrome.service import Service
 
 from slowdust.analysis.history.history import history_of
 from slowdust.report import html
-from slowdust.report.html import history
+from slowdust.report.history import document
+from slowdust.report.html import blocks
 from tests.tiers.selection import require
 from tests.unit.report.sample import (
     counted_experiment,
@@ -135,7 +136,7 @@ def long_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 def history_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     levels = {f"8.0.{patch}": 1 - patch / 100 for patch in range(20)}
     versions = history_of(experiments(measured("all", levels, noise=Noise())), choice())
-    return _written(tmp_path_factory.mktemp("history"), history.render(versions))
+    return _written(tmp_path_factory.mktemp("history"), blocks.render(document(versions)))
 
 
 def _written(folder: Path, page: str) -> str:

@@ -20,7 +20,7 @@ from selenium.webdriver import Chrome
 
 from slowdust.analysis.stored import Stored, read_stored
 from slowdust.report import html, terminal
-from slowdust.report.site.publish import publish
+from slowdust.report.site.site import publish
 from slowdust.store.folder import Folder, experiments
 from tests.browser.conftest import headless_chromium
 

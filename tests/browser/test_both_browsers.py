@@ -13,7 +13,7 @@ from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-from slowdust.report.site.publish import publish
+from slowdust.report.site.site import publish
 from tests.browser.windows import ChromiumWindow, Window, firefox_window
 from tests.tiers.selection import full, require
 from tests.unit.synthetic_history import keep, measured

@@ -9,8 +9,9 @@ import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 
-from slowdust.report.site.publish import publish
+from slowdust.report.site.index import Pairs
 from slowdust.report.site.server import Server
+from slowdust.report.site.site import Site, publish
 from slowdust.store.experiments import Annotation, write_annotation
 from slowdust.store.folder import Folder
 from tests.browser.colours import COLOURS, contrast, prefer
@@ -76,7 +77,9 @@ def test_two_experiments_lead_to_their_difference(chrome: Chrome, site: Path) ->
 
 
 def test_a_served_site_leads_to_the_difference_of_any_two(chrome: Chrome, site: Path) -> None:
-    with Server(site.with_name("results"), 0) as server:
+    results, served = site.with_name("results"), site.with_name("served")
+    publish(results, served, Pairs.ANY)
+    with Server(Site(results, Pairs.ANY), served, 0) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:

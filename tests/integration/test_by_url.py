@@ -12,11 +12,11 @@ import psutil
 import pytest
 
 from slowdust.dbms.access import Access, Auth, Listen, Target
+from slowdust.dbms.server_url import parse_url
 from slowdust.errors import SlowdustError
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.remote_server import RemoteServer
 from slowdust.instances.instance import Instance
-from slowdust.remote.url import parse_url
 from tests.integration.conftest import GetBuildOf
 from tests.integration.running_servers import Certificates, Running
 from tests.integration.servers import new_instance

@@ -7,7 +7,8 @@ import signal
 
 import pytest
 
-from slowdust.capacity.record import TRIALS_FILE
+from slowdust.store.folder import TRIALS_FILE
+from slowdust.studies.capacity.record import SERVERS
 from tests.integration.slowdust_command import Workplace
 from tests.tiers.selection import full
 from tests.waiting import wait_until
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.builds(LITE)
 
 
 def trial_lines(workplace: Workplace, name: str) -> list[str]:
-    file = workplace.folder / "results" / name / TRIALS_FILE
+    file = workplace.folder / "results" / name / SERVERS / TRIALS_FILE
     return file.read_text().splitlines() if file.exists() else []
 
 

@@ -9,19 +9,19 @@ import msgspec
 import pytest
 
 from slowdust.benchmarks import described
-from slowdust.benchmarks.described import Call, Column, SqlType, Transaction, Value
+from slowdust.benchmarks.described import Call, Column, Transaction, Type, Value
 from tests.integration.driver_process import Driver, Target
 from tests.integration.servers import POSTGRES, SharedServers
 
 ROWS = 2500
 SERVERS = [POSTGRES, "mariadb@10.11.18/innodb", "sqlite@3.50.2"]
-INT = described.Int()
+INT = described.INT
 KEY = described.Value(type=INT, draw=described.Uniform(low=1, high=ROWS))
-MONEY = SqlType(name="NUMERIC(9, 2)")
+MONEY = Type(kind="sql", name="NUMERIC(9, 2)")
 DAY: dict[str, described.Type] = {
-    "postgres": SqlType(name="DATE"),
-    "mariadb": SqlType(name="DATE"),
-    "sqlite": SqlType(name="TEXT"),
+    "postgres": Type(kind="sql", name="DATE"),
+    "mariadb": Type(kind="sql", name="DATE"),
+    "sqlite": Type(kind="sql", name="TEXT"),
 }
 AWKWARD: list[described.Fixed] = ["it's", "back\\slash", "tab\tnew\nline", "plain?", None]
 
@@ -55,16 +55,20 @@ def _plain(described: object) -> object:
 def _table(dbms: str) -> described.Table:
     columns: list[tuple[str, described.Type, described.Draw]] = [
         ("id", INT, described.Serial(start=1)),
-        ("big", described.Bigint(), described.Serial(start=1 << 40)),
-        ("half", described.Real(), described.Uniform(low=0, high=99, scale=1)),
-        ("at", described.Timestamp(), described.Serial(start=0, step=86_400)),
-        ("word", described.Varchar(length=20), described.Letters(shortest=3, longest=20)),
+        ("big", described.BIGINT, described.Serial(start=1 << 40)),
+        ("half", described.REAL, described.Uniform(low=0, high=99, scale=1)),
+        ("at", described.TIMESTAMP, described.Serial(start=0, step=86_400)),
+        (
+            "word",
+            described.Type(kind="varchar", length=20),
+            described.Letters(shortest=3, longest=20),
+        ),
         (
             "code",
-            described.Char(length=4),
+            described.Type(kind="char", length=4),
             described.Letters(shortest=4, longest=4, alphabet="digits"),
         ),
-        ("note", described.Text(), described.Choice(values=AWKWARD)),
+        ("note", described.TEXT, described.Choice(values=AWKWARD)),
         ("price", MONEY, described.Uniform(low=100, high=999, scale=2)),
         ("day", DAY[dbms], described.Choice(values=["2026-01-31", "2026-02-01"])),
         ("ten", INT, described.Cycle(start=0, each=1, count=10)),
@@ -112,9 +116,9 @@ def test_every_value_finds_the_row_that_it_is_of(
     target: Target, driver: Driver, form: Literal["prepared", "text"]
 ) -> None:
     columns: list[tuple[str, described.Type, list[described.Fixed]]] = [
-        ("big", described.Bigint(), [1 << 40]),
-        ("at", described.Timestamp(), [86_400]),
-        ("note", described.Text(), ["it's", "back\\slash", "tab\tnew\nline"]),
+        ("big", described.BIGINT, [1 << 40]),
+        ("at", described.TIMESTAMP, [86_400]),
+        ("note", described.TEXT, ["it's", "back\\slash", "tab\tnew\nline"]),
         ("day", DAY[target["dbms"]], ["2026-01-31"]),
         ("ten", INT, [3]),
     ]
@@ -130,7 +134,7 @@ def test_every_value_finds_the_row_that_it_is_of(
 def test_clients_write_without_conflicts(target: Target, driver: Driver) -> None:
     own = Value(type=INT, draw=described.Own(low=1, high=ROWS))
     money = Value(type=MONEY, draw=described.Uniform(low=100, high=999, scale=2))
-    note = Value(type=described.Text(), draw=described.Choice(values=AWKWARD))
+    note = Value(type=described.TEXT, draw=described.Choice(values=AWKWARD))
     update = "UPDATE things SET price = ?, note = ? WHERE id = ?"
     inlist = Value(type=INT, draw=described.Distinct(low=1, high=ROWS, count=3))
     span = Value(type=INT, draw=described.Span(low=1, high=ROWS, count=100))

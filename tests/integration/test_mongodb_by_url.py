@@ -16,10 +16,10 @@ import pytest
 from slowdust.builds import Build
 from slowdust.dbms.access import Access, Auth, Listen, Target
 from slowdust.dbms.environment import Environment
+from slowdust.dbms.server_url import parse_url
 from slowdust.errors import SlowdustError
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.remote_server import RemoteServer
-from slowdust.remote.url import parse_url
 from tests.integration.conftest import GetBuildOf
 from tests.integration.running_servers import Certificates
 from tests.integration.servers import new_instance

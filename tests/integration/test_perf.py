@@ -23,8 +23,8 @@ from slowdust.experiment.passes.perf import (
     REPEATS,
     PerfError,
     PerfWindow,
-    PmuCounter,
     PmuCounts,
+    count_events,
     counting,
     threads_of,
     usable_groups,
@@ -72,8 +72,8 @@ def test_a_window_has_the_operations_of_one_session(
 
         run()
         serving = opened.server_processes
-        counted = PmuCounter(SOFTWARE).count(instance.pid, serving, OPERATIONS, run)
-        nothing = PmuCounter(SOFTWARE).count(instance.pid, serving, 1, lambda: None)
+        counted = count_events(SOFTWARE, instance.pid, serving, OPERATIONS, run)
+        nothing = count_events(SOFTWARE, instance.pid, serving, 1, lambda: None)
     assert position == 3 * OPERATIONS, "each group has a run of its own"
     # The client and its server share a CPU: for each operation one waits for the other.
     assert 0.9 * OPERATIONS < counted.own["context_switches"] < 1.5 * OPERATIONS

@@ -57,7 +57,7 @@ def work_of(
 
 
 def test_a_statement_that_reads_n_rows_tells_n(target: Target, driver: Driver) -> None:
-    span = Value(type=described.Int(), draw=described.Span(low=1, high=ROWS, count=SPAN))
+    span = Value(type=described.INT, draw=described.Span(low=1, high=ROWS, count=SPAN))
     of_range = Call(sql="SELECT c FROM sbtest1 WHERE id BETWEEN ? AND ?", values=[span])
     of_all = Call(sql="SELECT COUNT(*) FROM sbtest1 WHERE LENGTH(pad) < 0", form="text")
 
@@ -82,8 +82,8 @@ def test_a_statement_that_reads_n_rows_tells_n(target: Target, driver: Driver) -
 def test_a_write_is_counted_and_leaves_the_table_as_it_was(
     target: Target, driver: Driver, form: Literal["prepared", "text"]
 ) -> None:
-    span = Value(type=described.Int(), draw=described.Span(low=1, high=ROWS, count=SPAN))
-    key = Value(type=described.Int(), draw=described.Serial(start=ROWS + 1))
+    span = Value(type=described.INT, draw=described.Span(low=1, high=ROWS, count=SPAN))
+    key = Value(type=described.INT, draw=described.Serial(start=ROWS + 1))
     contents = "SELECT COUNT(*), SUM(k), MAX(id) FROM sbtest1"
     before = driver.sql(target, contents)
 

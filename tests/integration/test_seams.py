@@ -52,7 +52,7 @@ METRIC = '''
 """All metrics.'''
 EXPLANATION = """
 from slowdust.analysis.model import Result
-from slowdust.analysis.story.explain import explain
+from slowdust.analysis.story.reasons import explain
 from slowdust.ratios import Ratio
 from slowdust.store.latency import LatencyUs
 
@@ -192,7 +192,7 @@ BENCHMARK = '''
 from dataclasses import dataclass, field, replace
 
 from slowdust.benchmarks.model import DEFAULT_SUITE, Group, Phase
-from slowdust.benchmarks.options import Option
+from slowdust.benchmarks.options import own_options, unused_keys
 from slowdust.benchmarks.steps import (
     Counted, LongStep, Maintenance, StepBenchmark, StepTable, StepWork, Workload,
 )
@@ -250,11 +250,16 @@ BULK = Bulk(
     driver_benchmark="insert",
     table="purchases",
     options_type=BulkTable,
-    options=(Option("--bulk-rows", "INTEGER", "rows of each client.  [500]"),),
-    unused_keys={"budget": "it ends by itself"},
-    guide="The bulk benchmark fills a table.",
+    options=own_options("bulk"),
+    unused_keys=unused_keys("bulk"),
 )
 '''
+
+
+BENCHMARK_OPTIONS = (
+    "bulk\tbulk-rows\tINTEGER\t-\trows of each client.  [500]\n"
+    "bulk\tbudget\tunused\t-\tit ends by itself\n"
+)
 
 
 def test_a_benchmark_with_its_options_is_a_module_and_a_line(
@@ -267,11 +272,12 @@ def test_a_benchmark_with_its_options_is_a_module_and_a_line(
         lists, "import INSERT\n", "import INSERT\nfrom slowdust.benchmarks.bulk import BULK\n"
     )
     copy.replace(lists, "in (MICRO, INSERT,", "in (BULK, MICRO, INSERT,")
+    with (copy.folder / "src/slowdust/benchmarks/options.tsv").open("a") as table:
+        table.write(BENCHMARK_OPTIONS)
 
     text = " ".join(copy.slowdust("compare", "--help").split())
     assert "bulk: rows of each client. [500]" in text
     assert "Does not apply to bulk: it ends by itself." in text
-    assert "The bulk benchmark fills a table." in text
     copy.slowdust(
         *("compare", *contenders, "--benchmark", "bulk", "--bulk-rows", "700"),
         *("--name", "bulk", "--clients", "2"),

@@ -36,8 +36,16 @@ class Intended:
 
     files: str
     """The pattern of their paths."""
-    pattern: re.Pattern[str]
-    replacement: str
+    pattern: re.Pattern[str] | None
+    """None where the whole file may differ."""
+    replacement: str = ""
+
+    def made_to(self, old: str, new: str) -> tuple[str, bool]:
+        """Return the old output with the change, and whether it is in there."""
+        if self.pattern is None:
+            return new, old != new
+        changed, times = self.pattern.subn(self.replacement, old)
+        return changed, bool(times)
 
 
 @dataclass(frozen=True)
@@ -77,8 +85,8 @@ def compare(old: Path, new: Path, intended: Sequence[Intended] = ()) -> Comparis
             continue
         for change in intended:
             if before != after and fnmatchcase(str(name), change.files):
-                before, times = change.pattern.subn(change.replacement, before)
-                if times and change in comparison.unused:
+                before, is_there = change.made_to(before, after)
+                if is_there and change in comparison.unused:
                     comparison.unused.remove(change)
         if before != after:
             lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
@@ -90,7 +98,10 @@ def read_intended(path: Path) -> list[Intended]:
     """Read the changes that are intended."""
     lines = path.read_text(encoding="utf-8").splitlines()
     columns = [line.split("\t") for line in lines if line and not line.startswith("#")]
-    return [Intended(files, re.compile(pattern), text) for files, pattern, text in columns]
+    return [
+        Intended(files, *((re.compile(rest[0]), rest[1]) if rest else (None,)))
+        for files, *rest in columns
+    ]
 
 
 def main() -> int:
@@ -111,7 +122,8 @@ def main() -> int:
     for name, lines in comparison.differing.items():
         print(f"{name} differs", *(line[:_MOST_CHARACTERS] for line in lines), sep="\n  ")
     for change in comparison.unused:
-        print(f"intended, but in no file: {change.pattern.pattern} in {change.files}")
+        pattern = "any" if change.pattern is None else change.pattern.pattern
+        print(f"intended, but in no file: {pattern} in {change.files}")
     for folder, times in Counter(name.parent for name in comparison.new).items():
         print(f"{revision} cannot print {times} files of {folder}")
     if not ARCHIVE.is_dir():

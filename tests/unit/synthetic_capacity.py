@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from slowdust.capacity.curve import SHARE
-from slowdust.capacity.outcome import Outcome, outcome_of
-from slowdust.capacity.record import Question, Record, Trial
-from slowdust.capacity.search import BUDGET, Plan, Search
-from slowdust.capacity.sla import KEPT_UP, Sla, parse_sla
+from slowdust.store.trial import Trial
+from slowdust.studies.capacity.curve import SHARE
+from slowdust.studies.capacity.outcome import Outcome, outcome_of
+from slowdust.studies.capacity.record import Question, Record
+from slowdust.studies.capacity.search import BUDGET, Plan, Search
+from slowdust.studies.capacity.sla import KEPT_UP, Sla, parse_sla
 from slowdust.units import Second
 from tests.unit.synthetic import synthetic_manifest
 
@@ -112,12 +113,25 @@ class SimulatedServers:
 
 def searched(servers: SimulatedServers, names: list[str], plan: Plan) -> tuple[Search, str]:
     """Search to the end; return the search, and why it ended."""
-    search = Search(names, SLA, plan, lambda _: None)
-    ended: str | None = None
-    while ended is None and search.wants_start:
+    search = Search(names, SLA, plan)
+    while search.wants_start:
         servers.start()
-        ended = search.run_start(servers.start_number, servers)
-    return search, ended or BUDGET
+        run_start(search, servers)
+    return search, search.ended or BUDGET
+
+
+def run_start(search: Search, servers: SimulatedServers) -> list[list[Trial]]:
+    """Have the turns of a start that the servers are in; return the trials of each."""
+    decided = search.turns(servers.start_number, servers.peaks, servers.lowest)
+    had: list[list[Trial]] = []
+    wanted = next(decided, None)
+    while wanted is not None:
+        had.append(servers.turn(*wanted))
+        try:
+            wanted = decided.send(had[-1])
+        except StopIteration:
+            wanted = None
+    return had
 
 
 def question_of(
@@ -151,8 +165,8 @@ def outcome_of_test(
     if trials is None:
         search, _ = searched(servers, names, plan)
     else:
-        search = Search(names, SLA, plan, lambda _: None, trials)
-    record = Record(question=question_of(names), contenders=names, length=0.5, ended=BUDGET)
+        search = Search(names, SLA, plan, trials)
+    record = Record(question=question_of(names), ended=BUDGET)
     return outcome_of(
         "search",
         record,

@@ -6,9 +6,8 @@ import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from slowdust.studies.bisect.direct import Direct
 from slowdust.studies.bisect.outcome import Outcome, outcome_of
-from slowdust.studies.bisect.posterior import Belief, MeasuredRatio, Sum
+from slowdust.studies.bisect.posterior import Belief, Direct, MeasuredRatio, Sum
 from slowdust.studies.bisect.record import Question, Record
 from slowdust.studies.bisect.search import Search, StepWanted, Wanted
 from slowdust.studies.candidates import Candidate, Candidates

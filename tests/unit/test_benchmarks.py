@@ -5,7 +5,7 @@ from slowdust.benchmarks import BENCHMARKS, benchmark, known_group
 from slowdust.benchmarks.micro import MICRO
 from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Group, Headline, Phase
 from slowdust.benchmarks.slap import SLAP
-from slowdust.cli.tests import command
+from slowdust.cli.commands import command
 from slowdust.errors import UsageError
 from slowdust.experiment.passes.work_counts import is_counted
 from slowdust.experiment.plan import PlannedStep, with_lasting_sessions
@@ -94,8 +94,8 @@ def test_groups_are_found_by_benchmark_and_test() -> None:
 
 
 def test_the_command_lists_the_tests_of_one_benchmark() -> None:
-    plain = CliRunner().invoke(command, []).output.splitlines()
+    plain = CliRunner().invoke(command("tests"), []).output.splitlines()
     assert plain[0].split()[0] == "point-query.pre"
-    slap = CliRunner().invoke(command, ["--benchmark", "slap"]).output.splitlines()
+    slap = CliRunner().invoke(command("tests"), ["--benchmark", "slap"]).output.splitlines()
     assert [line.split()[0] for line in slap] == [test.name for test in SLAP.tests]
     assert "default, quick" in slap[0]

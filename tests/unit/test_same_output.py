@@ -85,7 +85,13 @@ def test_an_intended_change_is_made_in_its_files_alone(tmp_path: Path, old: Path
     rules = write(tmp_path / "rules", {"x": "# words\n\n*.md\tfew (?=b)\t\n*\tmany\tfew\n"})
     comparison = compare(old, new, read_intended(rules / "x"))
     assert names(comparison) == ({"page.html"}, set())
-    assert [change.pattern.pattern for change in comparison.unused] == ["many"]
+    assert [change.replacement for change in comparison.unused] == ["few"]
+
+
+def test_files_may_differ_as_a_whole(tmp_path: Path, old: Path) -> None:
+    new = write(tmp_path / "new", {"report.md": "other\n", "page.html": "other\n"})
+    rules = write(tmp_path / "rules", {"x": "*.html\n"})
+    assert names(compare(old, new, read_intended(rules / "x"))) == ({"report.md"}, set())
 
 
 def test_what_the_earlier_revision_cannot_print_is_new_and_what_is_lost_differs(

@@ -207,16 +207,15 @@ def blame_of(stored: Sequence[Stored], choice: Choice) -> Blame:
         )
     with_errors = [each for each in stored if any(r.measured.errors for r in each.slices)]
     failures = [text for each in with_errors for text in sentences_about_failures(each.report())]
-    return Blame(unfinished=_unfinished(stored), lines=lines, notes=[*failures, *first.notes])
-
-
-def _unfinished(stored: Sequence[Stored]) -> list[str]:
-    """Return what is said of experiments that are not finished; of several with their names."""
-    return [
-        f"{each.name}: {text}" if len(stored) > 1 else text
-        for each in stored
-        if (text := unfinished(each.manifest, each.slices)) is not None
-    ]
+    return Blame(
+        unfinished=[
+            f"{each.name}: {text}" if len(stored) > 1 else text
+            for each in stored
+            if (text := unfinished(each.manifest, each.slices)) is not None
+        ],
+        lines=lines,
+        notes=[*failures, *first.notes],
+    )
 
 
 def _same(history: History, line: LineHistory) -> LineHistory | None:

@@ -23,14 +23,13 @@ from statistics import fmean, median
 
 from slowdust.analysis.comparison import judge, step_of
 from slowdust.analysis.model import CalibratedTest, Calibration, NeededTime, Resolution, Tally
-from slowdust.ratios import Basis, Verdict
+from slowdust.ratios import Basis, Ratio
 from slowdust.stats.blocks import Step
-from slowdust.stats.relative import Interval
 from slowdust.stats.verdict import FEWEST_INCARNATIONS, MINIMUM_BLOCKS
 from slowdust.store.manifest import Manifest
 from slowdust.store.measured import DELAY, Measured
 from slowdust.store.slice import Slice
-from slowdust.units import Second, known
+from slowdust.units import Second, grouped, known
 
 _LEVEL = 0.95
 DIFFERENCES = (0.01, 0.02, 0.03, 0.05)
@@ -52,11 +51,8 @@ def calibration_of(manifest: Manifest, slices: Sequence[Slice]) -> Calibration |
     if not trials:
         return None
     groups = groups_of_incarnations(manifest, slices)
-    by_cell: dict[tuple[Step, float], list[Trial]] = defaultdict(list)
-    for trial in trials:
-        by_cell[trial.step, trial.slowed].append(trial)
-    margin = manifest.method.margin
-    tests = [_tested(step, share, found, margin) for (step, share), found in by_cell.items()]
+    by_cell = grouped(trials, lambda trial: (trial.step, trial.slowed))
+    tests = [_tested(step, share, found) for (step, share), found in by_cell.items()]
     tests.sort(key=lambda test: (manifest.tests.index(test.test), test.clients, test.slowed))
     taken = known(trial.taken for trial in trials)
     return Calibration(
@@ -75,9 +71,7 @@ def calibration_of(manifest: Manifest, slices: Sequence[Slice]) -> Calibration |
 
 def tallies_of(tests: Iterable[CalibratedTest]) -> list[Tally]:
     """Return the counts over tests of one or several calibrations, by the share that was taken."""
-    by_share: dict[float, list[CalibratedTest]] = defaultdict(list)
-    for test in tests:
-        by_share[test.slowed].append(test)
+    by_share = grouped(tests, lambda test: test.slowed)
     return [
         Tally(
             slowed=share,
@@ -123,12 +117,12 @@ def resolution(needed: Sequence[NeededTime]) -> Resolution | None:
     return Resolution(_RESOLVED, sorted(times, key=lambda time: time[1])) if times else None
 
 
-def _tested(step: Step, share: float, trials: Sequence[Trial], margin: float) -> CalibratedTest:
+def _tested(step: Step, share: float, trials: Sequence[Trial]) -> CalibratedTest:
     covers = known(trial.covers_truth for trial in trials)
     truths = known(trial.truth for trial in trials)
-    false = known(trial.is_false(margin) for trial in trials)
+    false = known(trial.is_false for trial in trials)
     ratios = known(trial.ratio for trial in trials)
-    half_widths = known(trial.half_width for trial in trials)
+    half_widths = known(ratio.half_width for ratio in ratios)
     return CalibratedTest(
         test=step.test,
         clients=step.clients,
@@ -136,11 +130,11 @@ def _tested(step: Step, share: float, trials: Sequence[Trial], margin: float) ->
         trials=len(trials),
         known=len(truths),
         false=sum(false),
-        found=None if share == 0 else sum(trial.verdict == "slower" for trial in trials),
+        found=None if share == 0 else sum(ratio.verdict == "slower" for ratio in ratios),
         intervals=len(covers),
         covered=sum(covers),
         truth=median(truths) if truths else None,
-        ratio=median(ratios) if ratios else None,
+        ratio=median(ratio.value for ratio in ratios) if ratios else None,
         half_width=median(half_widths) if half_widths else None,
     )
 
@@ -150,11 +144,9 @@ def _needed(
 ) -> list[NeededTime]:
     half_widths: dict[Step, list[float]] = defaultdict(list)
     for trial in trials:
-        if trial.half_width is not None:
-            half_widths[trial.step].append(trial.half_width)
-    of_step: dict[Step, list[Slice]] = defaultdict(list)
-    for record in slices:
-        of_step[step_of(record)].append(record)
+        if trial.ratio is not None and trial.ratio.half_width is not None:
+            half_widths[trial.step].append(trial.ratio.half_width)
+    of_step = grouped(slices, step_of)
     needed = [
         _needed_time(manifest, step, median(widths), of_step[step], count)
         for step, widths in half_widths.items()
@@ -165,9 +157,7 @@ def _needed(
 def _needed_time(
     manifest: Manifest, step: Step, half_width: float, slices: Sequence[Slice], trials: int
 ) -> NeededTime:
-    turns: dict[int, list[Slice]] = defaultdict(list)
-    for record in slices:
-        turns[record.place.incarnation].append(record)
+    turns = grouped(slices, lambda record: record.place.incarnation)
     share = 2 / len(manifest.contenders)
     warmup = 2 * (manifest.method.warmup_s or 0.0)
     spans = [_span(turn, manifest.method.discard_s or 0.0) * share for turn in turns.values()]
@@ -221,9 +211,8 @@ class Trial:
 
     step: Step
     slowed: float
-    verdict: Verdict
-    ratio: float | None
-    interval: Interval | None
+    ratio: Ratio | None
+    """None if no block could be paired."""
     truth: float | None
     """The true ratio; None where it is not known."""
     measured: Second
@@ -232,24 +221,24 @@ class Trial:
     """Largest share of the clients' time that others may have taken; None if it is not known."""
 
     @property
-    def half_width(self) -> float | None:
-        """Half of the interval, in ln rqps."""
-        return self.interval.half_width if self.interval else None
+    def covers_truth(self) -> bool | None:
+        if self.ratio is None or self.ratio.interval is None or self.truth is None:
+            return None
+        low, high = self.ratio.interval
+        return low <= self.truth <= high
 
     @property
-    def covers_truth(self) -> bool | None:
-        if self.interval is None or self.truth is None:
-            return None
-        return self.interval.low <= self.truth <= self.interval.high
-
-    def is_false(self, margin: float) -> bool | None:
+    def is_false(self) -> bool | None:
+        """Whether the verdict is not that of the truth; None where that is not known."""
         if self.truth is None:
             return None
+        if self.ratio is None:
+            return False
         if self.slowed == 0:
-            return self.verdict in ("faster", "slower")
-        if self.verdict == "same":
-            return self.truth * (1 + margin) < 1
-        return self.verdict == "faster"
+            return self.ratio.verdict in ("faster", "slower")
+        if self.ratio.verdict == "same":
+            return self.truth * (1 + (self.ratio.margin or 0.0)) < 1
+        return self.ratio.verdict == "faster"
 
 
 def trials_of(manifest: Manifest, slices: Sequence[Slice]) -> list[Trial]:
@@ -348,13 +337,10 @@ def _judged(
         taken = taken_share(of_step, step.clients) if step.clients <= cpus else None
         undisturbed = taken is not None and taken <= MOST_TAKEN
         truth = true_ratio(own, base, judgement.basis) if undisturbed else None
-        relative = judgement.relative
         yield Trial(
             step=step,
             slowed=share,
-            verdict=judgement.verdict,
-            ratio=relative.ratio,
-            interval=relative.interval,
+            ratio=judgement.ratio,
             truth=1.0 if share == 0 else truth,
             measured=sum(known(record.measured.seconds for record in own)),
             taken=taken,

@@ -5,7 +5,6 @@ The floors are from loads and writes of one build beside itself (docs/method.md)
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -15,7 +14,7 @@ from slowdust.analysis.model import EvidenceKind, Result
 from slowdust.benchmarks.model import leaves_rows
 from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.store.preparation import SERVER, Preparation, ServerCounters
-from slowdust.units import known
+from slowdust.units import grouped, known
 from slowdust.wording import counted
 
 ALIKE = 0.01
@@ -366,24 +365,29 @@ def add_notes_about_starts(
     """
     facts = _ordered(manifest, contenders)
     warnings: list[str] = []
-    for records in _by_moment(manifest.preparations):
+    for records in grouped(manifest.preparations, lambda record: record.moment).values():
         apart = differences(records, facts)
         steps = {record.contender: record.steps for record in records}
         first = records[0]
-        for contender, of_contender in _by_contender(apart).items():
+        for contender, of_contender in grouped(apart, lambda each: each.contender).items():
+            largest, *others = of_contender
+            more = f"; {counted(len(others), 'more difference')}" if others else ""
             text = (
-                f"{_summary(of_contender)} (incarnation {first.incarnation}, after {first.after})"
+                f"{largest.sentence()}{more} (incarnation {first.incarnation}, after {first.after})"
             )
-            what = _beginning(of_contender)
+            differs = any(each.beside is not None for each in of_contender)
+            what = "different start" if differs else "unfinished preparation"
             warnings.append(f"{what}: {contender}: {text}")
             for result in results:
                 if result.contender == contender and _key(result) in steps[contender]:
                     result.notes.append(f"{what}: {text}")
         for record in records:
-            if not record.facts and len(records) > 1:
-                for result in results:
-                    if result.contender == record.contender and _key(result) in record.steps:
-                        _add_once(result, UNKNOWN_START)
+            if record.facts or len(records) == 1:
+                continue
+            for result in results:
+                is_of_start = _key(result) in record.steps and UNKNOWN_START not in result.notes
+                if result.contender == record.contender and is_of_start:
+                    result.notes.append(UNKNOWN_START)
         if first.repeated and not apart:
             warnings.append(
                 f"the tables of incarnation {first.incarnation} were prepared again "
@@ -418,39 +422,9 @@ def add_notes_about_work(
                 )
 
 
-def _add_once(result: Result, note: str) -> None:
-    if note not in result.notes:
-        result.notes.append(note)
-
-
 def _ordered(manifest: Manifest, contenders: Sequence[str]) -> list[ContenderFacts]:
     facts = {contender.name: contender for contender in manifest.contenders}
     return [facts[name] for name in contenders]
-
-
-def _by_moment(records: Sequence[Preparation]) -> list[list[Preparation]]:
-    moments: dict[int, list[Preparation]] = defaultdict(list)
-    for record in records:
-        moments[record.moment].append(record)
-    return list(moments.values())
-
-
-def _by_contender(apart: Sequence[Difference]) -> dict[str, list[Difference]]:
-    contenders: dict[str, list[Difference]] = defaultdict(list)
-    for difference in apart:
-        contenders[difference.contender].append(difference)
-    return contenders
-
-
-def _beginning(apart: Sequence[Difference]) -> str:
-    differs = any(difference.beside is not None for difference in apart)
-    return "different start" if differs else "unfinished preparation"
-
-
-def _summary(apart: Sequence[Difference]) -> str:
-    largest, *others = apart
-    more = f"; {counted(len(others), 'more difference')}" if others else ""
-    return largest.sentence() + more
 
 
 def _key(result: Result) -> str:

@@ -30,8 +30,7 @@ from slowdust.analysis.results.results import results_of, summarise
 from slowdust.analysis.results.steps import step_runs_of
 from slowdust.analysis.results.storage import add_storage
 from slowdust.analysis.story.answer import answer_of, unfinished
-from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
-from slowdust.analysis.story.changes import changes_of_report
+from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands, changes_of_report
 from slowdust.analysis.story.concurrency import courses_of
 from slowdust.analysis.story.notes import notes_about_report, sentences_about_hosts
 from slowdust.analysis.story.reasons import add_reasons

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from slowdust.benchmarks.model import DEFAULT_CONFIG
 from slowdust.errors import UsageError
 from slowdust.store.manifest import ContenderFacts
+from slowdust.units import grouped
 from slowdust.versions import version_order
 from slowdust.wording import guess, short_names
 
@@ -149,9 +150,7 @@ def labels_of(releases: Sequence[Release]) -> dict[Release, str]:
 
     If several have one title, the first digits of their binaries' sha256 follow it.
     """
-    titled: dict[str, list[Release]] = {}
-    for release in releases:
-        titled.setdefault(release.title, []).append(release)
+    titled = grouped(releases, lambda release: release.title)
     return {release: _label(release, titled[release.title]) for release in releases}
 
 

@@ -152,17 +152,21 @@ def _beside(
     return difference(*({m: value(w) for m, w in windows.items()} for windows in (base, own)))
 
 
-def _event_costs(own: _Windows, base: _Windows | None) -> list[WaitCost]:
-    """Return the costs of all events of both but the client's, by the larger of the two times."""
-    kinds: dict[str, WaitKind] = {
+def _kinds_of_events(own: _Windows, base: _Windows | None) -> dict[str, WaitKind]:
+    """Return event -> kind of all waits of both but the client's."""
+    return {
         wait.event: wait.kind
         for windows in (base or {}, own)
         for window in windows.values()
         for wait in window.waits
         if wait.kind != "client"
     }
+
+
+def _event_costs(own: _Windows, base: _Windows | None) -> list[WaitCost]:
+    """Return the costs of all events of both but the client's, by the larger of the two times."""
     costs = []
-    for event, kind in kinds.items():
+    for event, kind in _kinds_of_events(own, base).items():
 
         def us(window: WaitWindow, event: str = event) -> float:
             return sum(w.us for w in window.waits if w.event == event) / window.operations
@@ -207,29 +211,16 @@ def _times(own: _Windows, event: str) -> float | None:
 def _kinds(
     own: _Windows, base: _Windows | None
 ) -> tuple[dict[WaitKind, Microsecond], dict[WaitKind, Difference]]:
-    kinds = {
-        wait.kind
-        for windows in (base or {}, own)
-        for window in windows.values()
-        for wait in window.waits
-        if wait.kind != "client"
-    }
+    events = _kinds_of_events(own, base)
     times: dict[WaitKind, Microsecond] = {}
     beside: dict[WaitKind, Difference] = {}
-    for kind in sorted(kinds):
+    for kind in sorted(set(events.values())):
 
         def us(window: WaitWindow, kind: WaitKind = kind) -> float:
             return sum(w.us for w in window.waits if w.kind == kind) / window.operations
 
         times[kind] = _typical(own, us)
-        events = {
-            wait.event
-            for windows in (base or {}, own)
-            for window in windows.values()
-            for wait in window.waits
-            if wait.kind == kind
-        }
-        if not all(_both_know(own, base, event) for event in events):
+        if not all(_both_know(own, base, event) for event, each in events.items() if each == kind):
             continue
         if (compared := _beside(own, base, us)) is not None:
             beside[kind] = compared

@@ -32,7 +32,7 @@ from slowdust.stats.relative import Estimate
 from slowdust.stats.verdict import Judgement, judge_cells
 from slowdust.store.count import INSTRUCTIONS, Count, Events, Source
 from slowdust.store.manifest import Counting, WorkloadFacts
-from slowdust.units import format_duration
+from slowdust.units import format_duration, grouped
 from slowdust.wording import clients, listing, short_duration, shortened
 
 WORK_MARGIN = 0.01
@@ -122,7 +122,10 @@ def differing_events(base: Sequence[Count], counts: Sequence[Count]) -> list[str
     wider than the range of their starts; with fewer than three starts, far wider than the range of
     all counts, which an exact number such as one fsync per commit is.
     """
-    starts = [_by_start(counts_of) for counts_of in (base, counts)]
+    starts = [
+        list(grouped(counts_of, lambda count: count.place.incarnation).values())
+        for counts_of in (base, counts)
+    ]
     if min(map(len, starts)) < 3:
         starts = [[[count] for count in counts_of] for counts_of in (base, counts)]
         clear = _CLEAR_WITHIN_STARTS
@@ -131,13 +134,6 @@ def differing_events(base: Sequence[Count], counts: Sequence[Count]) -> list[str
     of_base, own = ([events_per_operation(start) for start in side] for side in starts)
     names = dict.fromkeys(name for events in own for name in events if name != INSTRUCTIONS)
     return [name for name in names if _stand_clear(_range(name, of_base), _range(name, own), clear)]
-
-
-def _by_start(counts: Sequence[Count]) -> list[list[Count]]:
-    starts: dict[int, list[Count]] = {}
-    for count in counts:
-        starts.setdefault(count.place.incarnation, []).append(count)
-    return list(starts.values())
 
 
 def _range(name: str, counts: Iterable[Mapping[str, float]]) -> tuple[float, float] | None:

@@ -2,12 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
+from slowdust.text import number_of
+
+
+@dataclass(frozen=True)
+class Row:
+    """Numbers of one run in one test or step, as printed."""
+
+    run: str
+    columns: Sequence[str]
+    cells: tuple[str, ...]
+
+    def __getitem__(self, column: str) -> str:
+        return self.cells[self.columns.index(column)]
+
+    def number(self, column: str) -> float | None:
+        return number_of(self[column])
+
+
+def relative_cells(row: Row, base: Row, absent: str) -> dict[str, str]:
+    """Return each column's number / the base's, as the classic scripts print it.
+
+    Where either is empty or `absent`, so is the ratio.
+    """
+
+    def ratio(cell: str, other: str) -> str:
+        if {cell, other} & {"", absent}:
+            return absent
+        if float(other):
+            return f"{float(cell) / float(other):.2f}"
+        return "inf" if float(cell) else "1"
+
+    ratios = map(ratio, row.cells, base.cells)
+    return dict(zip(row.columns, ratios, strict=True))
 
 
 class Classic(msgspec.Struct, kw_only=True, omit_defaults=True):

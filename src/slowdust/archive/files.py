@@ -16,14 +16,13 @@ from typing import TypeVar
 
 from slowdust.errors import SlowdustError
 from slowdust.exchange import Problem
-from slowdust.formats.text import beginning, is_number, readable, unreadable
 from slowdust.store.manifest import Fate, SkippedFile
+from slowdust.text import beginning, is_number, readable, unreadable
 from slowdust.unpacking import MAX_UNPACKED_BYTES, Tree
 
 TWICE = "twice, plain and compressed: the plain one is used"
 _MOST_CELLS = 3
 """Differing cells of a file that are shown; of more their number."""
-_NOTHING = "nothing"
 Cell = tuple[str, str, str]
 """A cell's place, its content, and what its source gives."""
 
@@ -52,7 +51,7 @@ def differing(path: Path, cells: Iterable[Cell], source: str) -> Iterator[Proble
         return there == expected or (numbers and float(there) == float(expected))
 
     differences = [
-        f"{what}, {there or _NOTHING} there, {expected or _NOTHING} from {source}"
+        f"{what}, {there or 'nothing'} there, {expected or 'nothing'} from {source}"
         for what, there, expected in cells
         if not same(there, expected)
     ]
@@ -60,12 +59,7 @@ def differing(path: Path, cells: Iterable[Cell], source: str) -> Iterator[Proble
         yield Problem(path, beginning(differences, _MOST_CELLS, "; ", "; and"), Fate.DIFFERS)
 
 
-UNREADABLE_NAME = "its name is not UTF-8, or has control characters"
-NOT_FOLLOWED = "a link to a directory, which is not followed"
-TOO_DEEP = "too many directories in each other: those below are not read"
 _DEEPEST = 50
-NO_FILE = "no regular file"
-"""A pipe, a socket, a device, a link to nothing: reading it could wait for ever."""
 
 
 @dataclass(frozen=True)
@@ -106,16 +100,19 @@ def walk(root: Path) -> Iterator[Visited]:
         folders.sort()
         if folder.count(os.sep) - str(root).count(os.sep) >= _DEEPEST and folders:
             folders.clear()
-            yield Visited(path, [], [Problem(path, TOO_DEEP)])
+            reason = "too many directories in each other: those below are not read"
+            yield Visited(path, [], [Problem(path, reason)])
         # The name of `root` is the user's own.
         below = "" if path == root else str(path.relative_to(root))
         wrong = {}
         for name in sorted(names):
             if not f"{below}{name}".isprintable():
-                wrong[name] = UNREADABLE_NAME
+                wrong[name] = "its name is not UTF-8, or has control characters"
             elif not os.path.isfile(f"{folder}{os.sep}{name}"):  # noqa: PTH113 - thousands of files
-                wrong[name] = NO_FILE
-        wrong |= {name: NOT_FOLLOWED for name in folders if path.joinpath(name).is_symlink()}
+                # A pipe, a socket, a device, a link to nothing: reading it could wait for ever.
+                wrong[name] = "no regular file"
+        links = [name for name in folders if path.joinpath(name).is_symlink()]
+        wrong |= dict.fromkeys(links, "a link to a directory, which is not followed")
         readable_names = [name for name in sorted(names) if name not in wrong]
         problems = [Problem(path / name, reason) for name, reason in wrong.items()]
         yield Visited(path, readable_names, problems)
@@ -125,8 +122,6 @@ def walk(root: Path) -> Iterator[Visited]:
 
 
 _PACKED = re.compile(r"(?P<run>x\..+)\.(?:tar(?:\.(?:gz|xz|bz2))?|tgz)")
-_BESIDE = "packed, and also there as a directory, which is used"
-_EMPTY = "packed, and there is no file in it"
 
 
 @dataclass
@@ -148,7 +143,8 @@ class Packed:
             visited.names.remove(name)
             path = visited.path / name
             if (visited.path / match["run"]).is_dir():
-                visited.problems.append(Problem(path, _BESIDE))
+                reason = "packed, and also there as a directory, which is used"
+                visited.problems.append(Problem(path, reason))
                 continue
             folder = self.place / str(len(list(self.place.iterdir()))) / match["run"]
             tree = Tree(folder, most=self.left)
@@ -162,7 +158,7 @@ class Packed:
             self.left = tree.left
             directories = [below for below in walk(folder) if below.names]
             if not directories:
-                visited.problems.append(Problem(path, _EMPTY))
+                visited.problems.append(Problem(path, "packed, and there is no file in it"))
             yield from directories
 
 

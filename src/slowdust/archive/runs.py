@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from slowdust.formats.text import beginning
 from slowdust.store.manifest import BuildFacts, ContenderFacts
+from slowdust.text import beginning
 from slowdust.versions import VersionOrder, version_order
 
 UNKNOWN = "unknown"
@@ -112,9 +112,7 @@ def facts_of(run: str, title: str) -> ContenderFacts:
 def undecoded(contenders: Sequence[ContenderFacts]) -> list[str]:
     """Return a line on the contenders without a known version; none where all have one."""
     names = [contender.name for contender in contenders if contender.build.version == UNKNOWN]
-    if not names:
-        return []
-    return [f"version not decoded: {beginning(names, _MOST_LISTED)}"]
+    return [f"version not decoded: {beginning(names, _MOST_LISTED)}"] if names else []
 
 
 def order_of_runs(run: str) -> tuple[bool, str, VersionOrder, str]:
@@ -148,7 +146,10 @@ def by_version(runs: Iterable[str]) -> list[str]:
 
 def parse_run(name: str) -> RunName | None:
     """Parse the name; return None for a directory that is no run's, or of an unknown DBMS."""
-    head, _, config = _without_ends(name).partition(".")
+    start = match.end() if (match := _PREFIX.match(name)) else 0
+    end = len(name) - len(".pk1")
+    inner = name[start:end] if _KEY.fullmatch(name[end:]) else name[start:]
+    head, _, config = inner.partition(".")
     if config and not _CONFIG.fullmatch(config):
         return None
     if match := _ORIOLEDB.fullmatch(head):
@@ -164,37 +165,27 @@ def parse_run(name: str) -> RunName | None:
     return _run(_DBMS[match["letters"]], version, match["build"], config)
 
 
-def _without_ends(name: str) -> str:
-    start = match.end() if (match := _PREFIX.match(name)) else 0
-    end = len(name) - len(".pk1")
-    return name[start:end] if _KEY.fullmatch(name[end:]) else name[start:]
-
-
 def _run(dbms: str, version: str | None, build: str | None, config: str) -> RunName:
-    compiled, revision = _parse_build(build or "")
+    """Split the build into flags and source: `rel_end_241023_ba97` -> rel_end, 20241023, ...
+
+    Numbers right after a date or a hash belong to it. What comes after them, such as the names of
+    patches, belongs to the flags.
+    """
+    match = _REVISION.search(build or "")
+    if version and build and match:
+        date = f"20{match['short']}" if match["short"] else match["long"]
+        revision = [date, match["dated"] or match["hash"], *match["numbers"].split("_")]
+        version = "-".join([version, *filter(None, revision)])
+        compiled = [build[: match.start()], build[match.end() :].lstrip("_")]
+        build = "_".join(filter(None, compiled))
     flagged = _FLAG.fullmatch(config)
     return RunName(
         dbms,
-        "-".join([version, *revision]) if version else None,
-        compiled if version else build,
+        version or None,
+        build or None,
         (flagged["config"] if flagged else config) or None,
         flagged["flag"] if flagged else None,
     )
-
-
-def _parse_build(build: str) -> tuple[str | None, list[str]]:
-    """Split a build into its flags and its source: `rel_end_241023_ba97` -> rel_end, 20241023, ...
-
-    Numbers right behind a date or a hash belong to it. What stands behind them, as the names of
-    patches do, is of the first part.
-    """
-    match = _REVISION.search(build)
-    if match is None:
-        return build or None, []
-    date = f"20{match['short']}" if match["short"] else match["long"]
-    revision = [date, match["dated"] or match["hash"], *match["numbers"].split("_")]
-    compiled = [build[: match.start()], build[match.end() :].lstrip("_")]
-    return "_".join(filter(None, compiled)) or None, [part for part in revision if part]
 
 
 def parse_version(letters: str, digits: str) -> str | None:

@@ -27,51 +27,24 @@ class _Part(msgspec.Struct, kw_only=True, omit_defaults=True):
     pass
 
 
-class Int(_Part, tag_field="kind", tag="int"):
-    """A whole number of 32 bits."""
+class Type(_Part):
+    """The type of a column or of a value; the server converts those of any other type from texts.
+
+    Whole numbers have 32 bits or 64, `real` numbers 32. A `timestamp` has no time zone; numbers are
+    seconds since 1970.
+    """
+
+    kind: Literal["int", "bigint", "real", "timestamp", "varchar", "char", "text", "vector", "sql"]
+    length: int | None = None
+    """Characters of a `char`; the most of a `varchar`."""
+    dimensions: int | None = None
+    """Numbers of a `vector`, of 32 bits each."""
+    name: str | None = None
+    """The server's name of another type, `sql`."""
 
 
-class Bigint(_Part, tag_field="kind", tag="bigint"):
-    """A whole number of 64 bits."""
-
-
-class Real(_Part, tag_field="kind", tag="real"):
-    """A floating-point number of 32 bits."""
-
-
-class Timestamp(_Part, tag_field="kind", tag="timestamp"):
-    """A date and a time of day without a time zone; numbers are seconds since 1970."""
-
-
-class Varchar(_Part, tag_field="kind", tag="varchar"):
-    """A text of at most so many characters."""
-
-    length: int
-
-
-class Char(_Part, tag_field="kind", tag="char"):
-    """A text of so many characters."""
-
-    length: int
-
-
-class Text(_Part, tag_field="kind", tag="text"):
-    """A text of any length."""
-
-
-class Vector(_Part, tag_field="kind", tag="vector"):
-    """A vector of so many 32-bit numbers."""
-
-    dimensions: int
-
-
-class SqlType(_Part, tag_field="kind", tag="sql"):
-    """Any other type by its name; the server converts its values from texts."""
-
-    name: str
-
-
-Type = Int | Bigint | Real | Timestamp | Varchar | Char | Text | Vector | SqlType
+INT, BIGINT, REAL = Type(kind="int"), Type(kind="bigint"), Type(kind="real")
+TIMESTAMP, TEXT = Type(kind="timestamp"), Type(kind="text")
 
 
 class Serial(_Part, tag_field="by", tag="serial"):

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, field_validator
 
 from slowdust.benchmarks.model import DEFAULT_SUITE, Group, Phase, Test
-from slowdust.benchmarks.options import AsCount, Duration, Option, Table
+from slowdust.benchmarks.options import AsCount, Duration, Table, own_options, unused_keys
 from slowdust.benchmarks.steps import (
     Counted,
     CountedWork,
@@ -178,44 +178,9 @@ class InsertTable(StepTable):
         return sorted(value)
 
 
-_WORKLOADS = ", ".join(WORKLOADS)
-_COMMITTING = "l.i0, l.i1, l.i2 and beside queries"
-OPTIONS = (
-    Option("--rows", "LIST", "rows that each client inserts in l.i0, or in l.i0, l.i1 and l.i2."),
-    Option("--workload", "NAME", f"size of the data, {_WORKLOADS}.  [quick]"),
-    Option("--seconds", "TIME", "length of each step with queries."),
-    Option("--rates", "LIST", "rows/s written beside queries.  [100,500,1000]"),
-    Option("--rows-per-commit", "LIST", f"rows per commit in {_COMMITTING}.  [100,50,5,50]"),
-    Option("--shared-table", None, "one table for all clients.", sets=("table", "shared")),
-    Option("--partitions", "INTEGER", "partitions of each table, by primary-key ranges.  [none]"),
-    Option("--hold", "TIMES", "all steps once for each, beside transactions open so long.  [0]"),
-    Option(
-        "--whole-steps",
-        None,
-        "each contender runs a step to its end before the next one begins it.",
-        sets=("turns", "whole-steps"),
-    ),
-    Option("--statements", "[prepared|text]", "plan statements once, or each time.  [prepared]"),
-)
-
-
 __all__ = ["INSERT", "InsertStep", "Kind"]
 
 _ALWAYS_RUN = {step.name for step in WRITE_STEPS if step.makes_tables}
-_NOT_SLICED = "the steps of insert are not sliced"
-_GUIDE = """
-The Insert Benchmark has long steps that follow from each other instead of slices: load (l.i0),
-index (l.x), replace rows by large and by small commits (l.i1, l.i2), then range and point
-queries (qr, qp) beside writers at a rate. `quick` ends in minutes; the other workloads are
-relative to the servers' buffer pools and run for hours. --rows says how many rows each
-client inserts in l.i0, l.i1 and l.i2.
-
-\b
-slowdust compare postgres@15.8 postgres@17.6 --benchmark insert
-slowdust compare mysql@9.7.4 --benchmark insert --set sync_binlog=0 --set sync_binlog=1
-slowdust compare postgres@17.6 ./pg-patched --benchmark insert --workload cached --seconds 10m
-"""
-
 
 INDEXES = 3
 """Secondary indexes of a table, each created by a statement of its own."""
@@ -306,7 +271,8 @@ class InsertWorkload(Workload):
                 return StepWork(query, rows, rows, operations=None)
 
     def counted_rows(self, levels: Sequence[int]) -> int | None:
-        return fewer_rows(max(self.rows(clients)["l.i0"] for clients in levels))
+        timed = max(self.rows(clients)["l.i0"] for clients in levels)
+        return _MOST_ROWS if timed > _MOST_ROWS else None
 
     def counted(self, step: str, windows: int) -> CountedWork:
         known = step_called(step)
@@ -387,10 +353,6 @@ class InsertWorkload(Workload):
 
 def _bytes_of_server(tables: int) -> float:
     return tables * (1 + _BESIDE_THE_TABLES) + min(tables * _LOG, _MOST_LOG)
-
-
-def fewer_rows(timed: int) -> int | None:
-    return _MOST_ROWS if timed > _MOST_ROWS else None
 
 
 @dataclass(frozen=True)
@@ -493,18 +455,8 @@ INSERT = InsertBenchmark(
     table="purchases",
     connections=4,  # inserts, deletes, queries, and a long transaction
     options_type=InsertTable,
-    options=OPTIONS,
-    unused_keys={
-        "rows": "write it into [insert]",
-        "tables": "each client has its own, or all share one ([insert] table)",
-        "slice": _NOT_SLICED,
-        "discard": _NOT_SLICED,
-        "warmup": "the steps of insert begin with no warm-up",
-        "profile": "only the benchmarks of slices are sampled",
-        "waits": "only the waits of benchmarks of slices are observed",
-        "rate": "the rates of insert are those of its writers ([insert] rates)",
-    },
-    guide=_GUIDE,
+    options=own_options(NAME),
+    unused_keys=unused_keys(NAME),
     title="the Insert Benchmark",
     counted_briefly="rows inserted, rows indexed, or queries, per second",
     counted_by_step="rows inserted (l.i0, l.i1, l.i2), rows in the tables / seconds to index them "

@@ -40,12 +40,4 @@ IO = _IoBenchmark(
     tests=_TESTS,
     suites={DEFAULT_SUITE: tuple(test.name for test in _TESTS)},
     driver_benchmark="wide",
-    guide="""
-    The benchmark io reads and updates random rows of data beyond the page caches of the servers,
-    whose size --pool gives: of what the disk gives to direct reads, how much does a server get,
-    how much does it read for a row, and how much does it write for an update?
-
-    \b
-    slowdust compare postgres@15.8 postgres@17.6 --benchmark io --pool 64MB --rows 300k
-    """,
 )

@@ -172,11 +172,6 @@ class Test:
         """The test's name in the driver: without `.pre`, since only the data are younger."""
         return self.name.removesuffix(f".{Phase.PRE}")
 
-    @property
-    def is_younger(self) -> bool:
-        """Whether it is a test on younger data than one of the same name without `.pre`."""
-        return self.name.endswith(f".{Phase.PRE}")
-
     def matches(self, pattern: str) -> bool:
         return fnmatchcase(self.name, pattern)
 
@@ -244,8 +239,6 @@ class Benchmark:
     """Incarnations that unchanged tables serve: where rows lie is chance, which is drawn again."""
     most_rows: int | None = None
     """Rows that a table can have; None where there is no limit."""
-    guide: str = ""
-    """The paragraphs about it in the help of `slowdust compare`, in click's markup."""
 
     @property
     def option(self) -> str:
@@ -342,7 +335,7 @@ class Benchmark:
         for pattern in patterns:
             matches = [test for test in self.tests if test.matches(pattern)]
             if str(Phase.PRE) not in pattern:
-                matches = [test for test in matches if not test.is_younger]
+                matches = [test for test in matches if not test.name.endswith(f".{Phase.PRE}")]
             if not matches:
                 guess = nearest(pattern, [test.name for test in self.tests])
                 hint = f"did you mean {guess}? " if guess else ""

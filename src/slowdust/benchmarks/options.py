@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from slowdust.errors import UsageError
+from slowdust.shipped_tables import read_table
 from slowdust.units import Second, parse_count, parse_duration, parse_number, parse_percentage
+
+_UNUSED = "unused"
+"""The value of a row about a key that means nothing to a benchmark."""
 
 
 class Table(BaseModel):
@@ -89,3 +94,28 @@ def read_number(option: str, text: str) -> int:
         return parse_count(text)
     except ValueError as error:
         raise UsageError(f"{option}: {error}") from None
+
+
+def own_options(benchmark: str) -> tuple[Option, ...]:
+    """Return the options of `slowdust compare` that set keys of a benchmark's table."""
+    return tuple(
+        Option(f"--{name}", None if value == "-" else value, text, _pair(sets))
+        for name, value, sets, text in _rows(benchmark)
+        if value != _UNUSED
+    )
+
+
+def unused_keys(benchmark: str) -> dict[str, str]:
+    """Return key of an experiment file that means nothing to a benchmark -> why."""
+    rows = _rows(benchmark)
+    return {name.replace("-", "_"): text for name, value, _, text in rows if value == _UNUSED}
+
+
+def _rows(benchmark: str) -> Iterator[list[str]]:
+    rows = read_table("benchmarks/options.tsv")
+    return (fields for name, *fields in rows if name == benchmark)
+
+
+def _pair(sets: str) -> tuple[str, str] | None:
+    key, equals, value = sets.partition("=")
+    return (key, value) if equals else None

@@ -25,7 +25,6 @@ _SHORTEST_HOLD: Second = 0.001
 """The names of steps have holds to the millisecond."""
 _LONGEST_HOLD: Second = 86_400.0
 
-
 Hold = Annotated[
     Second,
     Field(ge=0, le=_LONGEST_HOLD),

@@ -91,11 +91,7 @@ def remove(name: str) -> None:
 
     Raises UsageError for a name that is not in `NAMES`, SlowdustError when it is not there.
     """
-    folder = _folder(_known(name))
-    with cache.lock(folder):
-        if not folder.exists():
-            raise SlowdustError(f"{KIND}@{name} is not in the cache {cache_root()}")
-        cache.delete(folder)
+    cache.remove_folder(_folder(_known(name)), f"{KIND}@{name}")
 
 
 def _known(name: str) -> str:

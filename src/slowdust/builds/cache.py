@@ -211,11 +211,19 @@ def obtain(catalog: Catalog, entry: Entry, progress: Progress) -> Build:
 
 
 def remove(dbms: str, version: str) -> None:
-    """Delete a build from the cache; raise SlowdustError when it is not there."""
-    folder = fetched_folder(dbms, version)
+    remove_folder(fetched_folder(dbms, version), f"{dbms}@{version}")
+
+
+def remove_compiled(folder: Path) -> None:
+    with lock(folder):
+        delete(folder)
+
+
+def remove_folder(folder: Path, name: str) -> None:
+    """Delete what the cache has under a name; raise SlowdustError when it is not there."""
     with lock(folder):
         if not folder.exists():
-            raise SlowdustError(f"{dbms}@{version} is not in the cache {cache_root()}")
+            raise SlowdustError(f"{name} is not in the cache {cache_root()}")
         delete(folder)
 
 
@@ -253,11 +261,6 @@ def fill_compiled(
         _write(_kept(catalog, version, make(staged), staged), staged)
 
     fill(folder, compiled)
-
-
-def remove_compiled(folder: Path) -> None:
-    with lock(folder):
-        delete(folder)
 
 
 def _fetch(catalog: Catalog, entry: Entry, progress: Progress) -> Record:

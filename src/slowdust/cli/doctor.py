@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 import click
 import msgspec
 
-from slowdust.cli.options import options
 from slowdust.errors import SlowdustError
 from slowdust.experiment.doctor import examine
 from slowdust.experiment.doctor.host import read_host
@@ -24,29 +23,7 @@ _LONGEST = 100
 """Columns of the text at most, for lines that are easily read."""
 
 
-@click.command(
-    "doctor",
-    params=options("doctor", "json"),
-)
-@click.pass_context
-def command(context: click.Context, as_json: bool) -> None:  # noqa: FBT001 - click's flag
-    """Check this host, and say what to mend before measuring.
-
-    Each finding has a severity: with a problem, results of time cannot be trusted or an experiment
-    may fail; a warning makes them noisier or biased; a note is to be known when results are read,
-    or names a feature that is not available. What cannot be read on this host is listed as
-    unknown. Each bad state comes with the command that mends it; none is run.
-
-    Takes a second or two: other programs are watched for half a second, and the disk of the data
-    directory (SLOWDUST_DATA) writes for half a second. Every experiment keeps the findings of its
-    start; its report has them.
-
-    \b
-    slowdust doctor
-    slowdust doctor --json
-
-    Exit code: 0 if there is no problem, 3 if there is one, 1 if the host cannot be examined.
-    """
+def doctor(as_json: bool) -> int:  # noqa: FBT001 - click's flag
     if DATA_VARIABLE in os.environ and not data_root().is_dir():
         raise SlowdustError(f"{DATA_VARIABLE}: there is no directory {data_root()}")
     make_enterable(data_root(), DATA_VARIABLE)
@@ -56,8 +33,8 @@ def command(context: click.Context, as_json: bool) -> None:  # noqa: FBT001 - cl
     else:
         width = min(shutil.get_terminal_size().columns, _LONGEST)
         click.echo("\n".join(_lines(findings, width)))
-    if any(finding.severity == Severity.PROBLEM for finding in findings):
-        context.exit(_PROBLEMS_EXIST)
+    has_problem = any(finding.severity == Severity.PROBLEM for finding in findings)
+    return _PROBLEMS_EXIST if has_problem else 0
 
 
 def _lines(findings: Sequence[Finding], width: int) -> Iterator[str]:

@@ -1,60 +1,57 @@
-"""`slowdust fleet`: the hosts of a Ray cluster."""
+"""`slowdust fleet`, and the run of an experiment on a fleet."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 import click
 
-from slowdust.fleet import DEFAULT_ADDRESS, hosts
+from slowdust.analysis.results.gate import Gate
+from slowdust.cli.conduct import conclude
+from slowdust.errors import UsageError
+from slowdust.experiment.experiment import Experiment
+from slowdust.experiment.journal import StartMode
+from slowdust.experiment.setup import refuse_by_name
+from slowdust.experiment.spec.spec import Spec, read_spec
+from slowdust.fleet import hosts, shards
 from slowdust.fleet.cluster import Ask, HostFacts, HostLost
-from slowdust.fleet.ray import connected
+from slowdust.fleet.lab import FleetLab
+from slowdust.fleet.queue import (
+    Asked,
+    Builds,
+    State,
+    Unfit,
+    Wanted,
+    has_record,
+    read_record,
+)
+from slowdust.fleet.ray import connected, is_open
+from slowdust.located_errors import in_file, placed
+from slowdust.places import named_path
+from slowdust.store.experiments import is_name
 from slowdust.store.finding import Severity
+from slowdust.store.folder import FLEET_SPEC_FILE, FLEET_SUFFIX, Folder, fleet_folder
 from slowdust.units import Second
+from slowdust.user_text import read_user_text
 from slowdust.wording import counted
 
 _FAILED = 1
 _PROBLEMS_EXIST = 3
 _ANSWERS_WITHIN: Second = 60.0
-
-_address = click.argument("address", default=DEFAULT_ADDRESS, metavar="[ADDRESS]")
-
-
-@click.group(
-    "fleet",
-)
-def command() -> None:
-    """Look at, check and calibrate the hosts of a Ray cluster.
-
-    ADDRESS is that of its head, 127.0.0.1:6379 unless it is given. A host is a node that was
-    started with --resources '{"slowdust_host": 1}'. `slowdust run FILE --fleet ADDRESS` measures
-    on them.
-    """
+_REMEDY = "start the cluster with RAY_AUTH_MODE=token (docs/fleet.md)"
 
 
-@command.command("status", short_help="List the hosts, and what each does.")
-@_address
 def status(address: str) -> int:
-    """List the hosts, and what each does; nothing that is measured is disturbed.
-
-    \b
-    slowdust fleet status
-    slowdust fleet status 10.0.0.5:6379
-    """
     with connected(address) as cluster:
         answers = cluster.ask(hosts.plain_facts, when=Ask.NOW, within=_ANSWERS_WITHIN)
     click.echo("\n".join(_table(answers)))
     return 0
 
 
-@command.command("doctor", short_help="Check the hosts, as `slowdust doctor` checks one.")
-@_address
 def doctor(address: str) -> int:
-    """Check the hosts, as `slowdust doctor` checks one, and list what is not good.
-
-    A host is checked when nothing is measured there; one that is busy for a minute is named.
-    Exit code: 3 if a host has a problem, 1 if one did not answer.
-    """
     with connected(address) as cluster:
         answers = cluster.ask(hosts.host_facts, when=Ask.WHEN_IDLE, within=_ANSWERS_WITHIN)
     code = 0
@@ -74,23 +71,7 @@ def doctor(address: str) -> int:
     return code
 
 
-@command.command("calibrate", short_help="Measure the smallest difference each host can detect.")
-@_address
-@click.argument("contenders", nargs=-1, metavar="[CONTENDER]...")
-@click.option("--tests", metavar="LIST", help="Names or patterns of tests, instead of a suite.")
-@click.option("--rows", metavar="INTEGER", help="Rows of each table.  [100000]")
-@click.option("--budget", metavar="TIME", help="Wall clock for the measuring of a host.  [5m]")
-@click.option("--slowed", metavar="LIST", help="Percentages that delays take, or none.  [3,5,10]")
-@click.option("--trial", metavar="TIME", help="Budget for a contender in a test.  [60s]")
 def calibrate(address: str, contenders: tuple[str, ...], **options: str | None) -> int:
-    """Measure the smallest difference that each host can detect, on all of them at once.
-
-    Each keeps the result for the reports of later experiments there. Exit code: 1 if a host
-    could not be calibrated.
-
-    \b
-    slowdust fleet calibrate 127.0.0.1:6379 postgres@17.6 --budget 1h
-    """
     arguments = [*contenders]
     for name, value in options.items():
         if value is not None:
@@ -122,3 +103,111 @@ def _table(answers: Mapping[str, HostFacts | HostLost]) -> list[str]:
             lines.append(f"  calibrated {answer.calibrated}")
     groups = {a.cpu for a in answers.values() if not isinstance(a, HostLost)}
     return [*lines, f"{counted(len(answers), 'host')}, {counted(len(groups), 'CPU model')}"]
+
+
+@contextmanager
+def open_fleet(address: str, asked: Asked) -> Iterator[FleetLab]:
+    """Connect to the cluster at an address, as a lab.
+
+    Raises:
+        UsageError: Ray is not installed, or this is no address.
+        SlowdustError: no cluster answers there.
+    """
+    if is_open(address):
+        click.echo(f"warning: others can run programs on {address}: {_REMEDY}", err=True)
+    with connected(address) as cluster:
+        yield FleetLab(cluster, asked)
+
+
+def run_on_fleet(
+    file: str,
+    results: Path,
+    mode: StartMode,
+    *,
+    address: str,
+    asked: Asked,
+    gates: Sequence[Gate],
+) -> int:
+    """Run the experiment of a file on a fleet, write its report, print it; return the exit code.
+
+    Raises:
+        UsageError: the specification or the address makes no sense.
+        SlowdustError: no cluster or host can be used.
+    """
+    path = named_path(file)
+    begun = _begun(file, results) if mode is StartMode.RESUME else None
+    if begun is not None:
+        path, results = begun / FLEET_SPEC_FILE, begun.parent
+    spec = read_spec(path)
+    if begun is not None:
+        spec = spec.model_copy(update={"name": begun.name.removesuffix(FLEET_SUFFIX)})
+    with placed(in_file(path, read_user_text(path))):
+        shards.refuse(spec)
+        refuse_by_name(spec)
+        folder = fleet_folder(results, spec.name)
+        if mode is StartMode.RESUME and not has_record(folder):
+            raise UsageError(_nothing_to_resume(results, spec.name))
+        if mode is StartMode.FRESH and has_record(folder) and read_record(folder).placements:
+            raise UsageError(
+                f"a fleet measured '{spec.name}' already: choose another name, or go on with it by "
+                "--resume"
+            )
+        experiment = Experiment(Folder.of(results, spec.name), spec, mode)
+        try:
+            with open_fleet(address, asked) as lab:
+                experiment.run(lab)
+        except UsageError:
+            raise
+        except BaseException:
+            if has_record(folder) and (record := read_record(folder)).placements:
+                again = _command_to_resume(spec, results, address, record.wanted, gates)
+                click.echo(f"what was received is kept; continue with: {again}", err=True)
+            raise
+    code, record = conclude(experiment, gates), read_record(folder)
+    for shard, reason in record.given_up.items():
+        copies = sum(each.state is State.FINISHED for each in record.of(shard))
+        how = f"measured on {counted(copies, 'host')} only" if copies else "not measured"
+        click.echo(f"{how}: {record.shard(shard).what}: {reason}", err=True)
+    return 1 if record.given_up else code
+
+
+def _begun(file: str, results: Path) -> Path | None:
+    """Return the folder of a fleet's record that a user means; None for another specification.
+
+    `file` is the experiment's name in `results`, or the path of its folder, of that of the record
+    or of the specification in it.
+
+    Raises:
+        UsageError: it is no file, and no fleet has measured it.
+    """
+    path = named_path(file).absolute()
+    if path.is_file():
+        is_kept = path.name == FLEET_SPEC_FILE and has_record(path.parent)
+        return path.parent if is_kept else None
+    folder = results / file if is_name(file) else path
+    if not folder.name.endswith(FLEET_SUFFIX):
+        folder = fleet_folder(folder.parent, folder.name)
+    if not (has_record(folder) and (folder / FLEET_SPEC_FILE).is_file()):
+        raise UsageError(_nothing_to_resume(folder.parent, folder.name.removesuffix(FLEET_SUFFIX)))
+    return folder
+
+
+def _nothing_to_resume(results: Path, name: str) -> str:
+    return f"there is nothing to resume: no fleet has measured '{name}' in {results}"
+
+
+def _command_to_resume(
+    spec: Spec, results: Path, address: str, wanted: Wanted, gates: Sequence[Gate]
+) -> str:
+    words = ["slowdust", "run", spec.name, "--resume", "--fleet", address]
+    if wanted.hosts is not None:
+        words += ["--hosts", str(wanted.hosts)]
+    if wanted.replicate > 1:
+        words += ["--replicate", str(wanted.replicate)]
+    if wanted.builds is not Builds.PUSH:
+        words += ["--builds", wanted.builds.value]
+    if wanted.unfit is Unfit.USE:
+        words.append("--unfit")
+    for gate in gates:
+        words += ["--fail-on", str(gate)]
+    return shlex.join([*words, "--results", str(results)])

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import codecs
 import errno
-import importlib
 import io
 import os
 import re
 import signal
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -19,41 +17,10 @@ import click
 
 from slowdust import __version__
 from slowdust.addresses import without_secrets_of
-from slowdust.cli.groups import LazyGroup
+from slowdust.cli.commands import Commands, load
 from slowdust.errors import SlowdustError
-from slowdust.formats.text import visible
+from slowdust.text import visible
 
-_COMMANDS: Mapping[str, tuple[str, str]] = {
-    "compare": ("compare", "Measure contenders side by side and say what got slower."),
-    "run": ("run", "Run the experiment of a file, or continue it."),
-    "more": ("more", "Go on with an experiment until more is decided."),
-    "bisect": ("bisect", "Find the release or commit that changed a test."),
-    "blame": ("blame", "Show what each release cost."),
-    "watch": ("watch", "Measure what is new, once a night."),
-    "ack": ("ack", "Acknowledge the alarms of a watch."),
-    "capacity": ("capacity", "Find the highest rate that meets an SLA."),
-    "calibrate": ("calibrate", "Find out what this host can tell."),
-    "fleet": ("fleet", "Look at, check and calibrate the hosts of a Ray cluster."),
-    "import": ("import_", "Bring archived runs and bundles into the store."),
-    "report": ("report", "Report on an experiment, by default the newest."),
-    "explain": ("explain", "Explain one test of an experiment."),
-    "history": ("history", "Show throughput from version to version."),
-    "list": ("list", "List the stored experiments, newest first."),
-    "show": ("show", "Show the contenders, settings, tests and host."),
-    "tests": ("tests", "List a benchmark's tests, their groups and suites."),
-    "workloads": ("workloads", "Check workloads of your own, and make them of logs."),
-    "builds": ("builds", "Manage server binaries and memory allocators."),
-    "doctor": ("doctor", "Check this host, and say what to mend before measuring."),
-    "diff": ("keeping.diff", "Show what changed from one experiment to another."),
-    "merge": ("keeping.merge", "Join experiments of several hosts into one."),
-    "site": ("keeping.site", "Write all experiments as static pages."),
-    "serve": ("keeping.serve", "Show all experiments in a browser."),
-    "note": ("keeping.note", "Write a note or tags beside an experiment."),
-    "rename": ("keeping.rename", "Give an experiment another name."),
-    "remove": ("keeping.remove", "Remove experiments with all their files."),
-    "bundle": ("keeping.bundle", "Write an experiment into one file."),
-}
-"""Command -> its module in `slowdust.cli`, and what `--help` says of it."""
 _LONGEST_COMPLAINT = 2000
 """Characters of an error."""
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
@@ -66,29 +33,8 @@ _COMPLETING = "_SLOWDUST_COMPLETE"
 """The variable by which a shell asks for completions."""
 
 
-class _Commands(LazyGroup):
-    """The commands, whose modules are loaded when they are called, so that `--help` stays quick."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        del ctx
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        del ctx
-        if cmd_name not in _COMMANDS:
-            return None
-        command = importlib.import_module(f"slowdust.cli.{_COMMANDS[cmd_name][0]}").command
-        assert isinstance(command, click.Command)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
-
-
 @click.group(
-    cls=_Commands,
+    cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Start with: slowdust compare postgres@15.8 postgres@17.6",
 )
@@ -153,9 +99,7 @@ def _printable(error: UnicodeError) -> tuple[str | bytes, int]:
 
 def _run() -> int:
     if _COMPLETING in os.environ:
-        from slowdust.cli.completion import support_shells
-
-        support_shells()
+        load("completion:support_shells")()
     try:
         code = cli.main(standalone_mode=False)
     except click.ClickException as error:

@@ -1,4 +1,4 @@
-"""`slowdust workloads`: workloads of the user's own."""
+"""`slowdust tests` and `slowdust workloads`: the tests of benchmarks, and own workloads."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from textwrap import shorten
 
 import click
 
-from slowdust.cli import completion
-from slowdust.cli.options import NamedPath, options
+from slowdust.benchmarks import benchmark as named_benchmark
 from slowdust.errors import UsageError
 from slowdust.experiment.local_lab import LocalLab
 from slowdust.experiment.passes.workload_trial import LONGEST, OPERATIONS, trial_spec, try_out
@@ -26,45 +25,20 @@ _MOST_SHOWN = 6
 """Statements of a kind that are named as left out."""
 
 
-@click.group(
-    "workloads",
-)
-def command() -> None:
-    """Check workloads of your own, and make them of what a server has logged.
+def list_tests(name: str, workload: Path | None) -> None:
+    chosen = named_benchmark(name)
+    if workload is not None:
+        chosen = read_benchmark(named_path(str(workload)))
+    names, groups = (
+        max(len(text) for text in texts) + 2
+        for texts in zip(*((test.name, test.group.value) for test in chosen.tests), strict=True)
+    )
+    for test in chosen.tests:
+        suites = [suite for suite, tests in chosen.suites.items() if test.name in tests]
+        click.echo(f"{test.name:<{names}}{test.group.value:<{groups}}{', '.join(suites)}")
 
-    A workload is a TOML file with tables, statements and tests: docs/workloads.md. It is measured
-    as the built-in benchmarks are, by `slowdust compare A B --workload FILE`.
-    """
 
-
-@command.command(
-    "check",
-    short_help="Check a workload without measuring it.",
-    params=[
-        *options("workloads-check", "dbms"),
-        click.Option(
-            ["--on", "contender"],
-            metavar="CONTENDER",
-            shell_complete=completion.builds,
-            help="Load it on this server too, and execute each transaction a hundred times.",
-        ),
-    ],
-)
-@click.argument("file", type=NamedPath())
 def check(file: Path, dbms: str | None, contender: str | None) -> int:
-    """Check the workload in FILE, and print its tables and tests.
-
-    No server is needed, unless one is named. Each table has its rows and about how large it becomes
-    with its indexes, each test its group, and the statements of an operation with what they return.
-
-    \b
-    slowdust workloads check examples/workloads/shop.toml
-    slowdust workloads check examples/workloads/shop.toml --dbms mysql
-    slowdust workloads check examples/workloads/shop.toml --on postgres@17.6
-
-    Exit code: 0 if all is well, 1 if an execution failed, 2 if the file is wrong or the server does
-    not take a statement.
-    """
     benchmark = read_benchmark(named_path(str(file)))
     if dbms is not None and dbms not in DIALECTS:
         raise UsageError(f"--dbms: {no_such('DBMS of workloads', dbms, DIALECTS)}")
@@ -93,34 +67,7 @@ def _try(benchmark: OwnBenchmark, contender: str) -> int:
     return 1 if any(each.errors for each in tried) else 0
 
 
-@command.command(
-    "from",
-    short_help="Make a workload of what a server has logged.",
-    params=[
-        click.Option(
-            ["-o", "--output"],
-            required=True,
-            type=NamedPath(dir_okay=False),
-            help="The workload's file, a new one, whose name without .toml is that of the "
-            "workload.",
-        ),
-        *options("workloads-from", "tables most"),
-    ],
-)
-@click.argument("sources", nargs=-1, required=True, metavar="LOG|EXPORT|URL...")
-def replayed(sources: tuple[str, ...], output: Path, tables: str | None, most: int) -> None:
-    """Make a workload of statements that a server has logged, with their weights.
-
-    A source is a slow log of MySQL or MariaDB, a log of Postgres (text or CSV) with durations or
-    statements, an export of pg_stat_statements or of the Performance Schema's
-    events_statements_summary_by_digest (CSV, or text with tabs, with a line of names), or the URL
-    of a server that has one of both. Statistics say how often each statement was executed; logs
-    have the values, of which each parameter is a sample.
-
-    \b
-    slowdust workloads from slow.log --tables mysql://ann@db/shop -o shop.toml
-    slowdust workloads from postgres://ann@db/shop postgresql.log -o shop.toml
-    """
+def make(sources: tuple[str, ...], output: Path, tables: str | None, most: int) -> None:
     path = named_path(str(output))
     if path.exists():
         raise UsageError(f"{path} exists already: choose another file with -o")

@@ -31,7 +31,6 @@ _FATAL_STATES = {
     "mongodb/14031": "the disk is full",
 }
 
-
 NAMES = "names"
 """The setting for the length of the names of fields, which every document holds."""
 ADMIN = "admin"

@@ -200,9 +200,18 @@ class Mongodb(DocumentFamily):
     background_settings = (mongod_settings.SYNC_PERIOD,)
 
     def choose_engine(self, build: Build, wanted: str | None) -> str | None:
-        reason = why_unusable(build.facts.version)
-        if reason is not None:
-            raise UsageError(reason)
+        version = build.facts.version
+        own, tokumx, base = version.partition(_TOKUMX)
+        if tokumx:
+            raise UsageError(
+                f"TokuMX {own} speaks the protocol of MongoDB {base}, which Slowdust does not: "
+                "3.6 is the first version with the one that it speaks"
+            )
+        if version_of(version) < _OLDEST:
+            raise UsageError(
+                f"mongodb {version} speaks an older protocol than Slowdust does: choose 3.6 or "
+                "newer"
+            )
         return super().choose_engine(build, wanted)
 
     def missing_for_engine(self, build: Build, engine: str) -> str | None:
@@ -354,16 +363,3 @@ def version_of(version: str) -> tuple[int, int]:
     if numbers is None:
         raise SlowdustError(f"the version {version} is not X.Y.Z")
     return int(numbers.group(1)), int(numbers.group(2))
-
-
-def why_unusable(version: str) -> str | None:
-    """Say why the driver cannot speak with a server of this version; None where it can."""
-    own, tokumx, base = version.partition(_TOKUMX)
-    if tokumx:
-        return (
-            f"TokuMX {own} speaks the protocol of MongoDB {base}, which Slowdust does not: "
-            "3.6 is the first version with the one that it speaks"
-        )
-    if version_of(version) < _OLDEST:
-        return f"mongodb {version} speaks an older protocol than Slowdust does: choose 3.6 or newer"
-    return None

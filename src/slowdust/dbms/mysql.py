@@ -71,7 +71,6 @@ _FATAL_STATES = {
 }
 """State as the driver writes it -> its meaning; numbers below 1000 are of the library mysys."""
 
-
 _CATALOG = (
     # Postgres has a bit and a point of its own, whose values are others.
     "SELECT c.TABLE_NAME, c.COLUMN_NAME, CASE c.DATA_TYPE WHEN 'bit' THEN 'bigint' "
@@ -109,7 +108,6 @@ SQL = Sql(
         "WHERE SCHEMA_NAME = DATABASE()"
     ),
 )
-
 
 _SHOWN_SETTINGS = """
 binlog_format binlog_row_image innodb_adaptive_hash_index innodb_buffer_pool_size

@@ -104,7 +104,6 @@ def kind_of(event: str) -> WaitKind:
 
 WAITS = SampledWaits("pg_stat_activity", Query((_STATEMENT,), _read))
 
-
 _RESERVED = """
 config_file data_directory external_pid_file hba_file ident_file listen_addresses log_destination
 logging_collector port unix_socket_directories
@@ -136,12 +135,6 @@ def accepted_settings(build: Build, account: Account, settings: Settings) -> Acc
     accepted = settings.among(given.keys() - unknown, build, described)
     check_complaints(build, _configuration_complaints(build, account, accepted.values))
     return accepted
-
-
-def why_without_tls(build: Build, account: Account) -> str | None:
-    """Say why the server encrypts no connections; None where it does."""
-    complaints = _configuration_complaints(build, account, {"ssl": "on"})
-    return "; ".join(complaints) or None
 
 
 def configuration_text(values: Mapping[str, str]) -> str:
@@ -246,7 +239,6 @@ _SIZES = (
 )
 """A running server may have another contender's tables in another schema: they do not count."""
 
-
 _LEVEL_AT = 24 + 12
 """Offset of the root's level: behind the page header, the magic number, version and root block.
 
@@ -337,7 +329,7 @@ class Postgres(PostgresProtocol):
         return (Auth.SCRAM, Auth.MD5)
 
     def without_tls(self, build: Build, account: Account) -> str | None:
-        return why_without_tls(build, account)
+        return "; ".join(_configuration_complaints(build, account, {"ssl": "on"})) or None
 
     def create(self, site: Site, run: Run) -> None:
         """Run initdb without syncing, since a crash of the host ends the experiment anyway."""

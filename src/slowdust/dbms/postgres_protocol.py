@@ -111,7 +111,6 @@ SQL = Sql(
     ),
 )
 
-
 _FATAL_STATES = {
     "53": "insufficient resources",
     "57P": "operator intervention",
@@ -126,7 +125,6 @@ _ANSWER_TIMEOUT: Second = 5.0
 _BYTES = {"B": 1.0, "kB": 2.0**10, "MB": 2.0**20, "GB": 2.0**30, "TB": 2.0**40}
 _MILLISECONDS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "min": 6e4, "h": 3.6e6, "d": 8.64e7}
 _UNITS = _BYTES | _MILLISECONDS
-
 
 _SHOWN_SETTINGS = """
 autovacuum checkpoint_timeout effective_cache_size fsync full_page_writes huge_pages io_method jit

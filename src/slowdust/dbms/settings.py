@@ -106,27 +106,21 @@ class Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         return renamed
 
 
-class ConfigFile(msgspec.Struct, forbid_unknown_fields=True):
+class ConfigFile(Part, forbid_unknown_fields=True, frozen=True):
     """A configuration as written, or completed by its base."""
 
     based_on: str | None = None
-    settings: dict[str, Value] = {}
-    optional: dict[str, Value] = {}
     engines: dict[str, Part] = {}
     create: dict[str, bool] = {}
 
     def part_of(self, engine: str | None) -> Part:
-        common = Part(self.settings, self.optional)
-        return common if engine is None else self.engines.get(engine, Part()).over(common)
+        return self if engine is None else self.engines.get(engine, Part()).over(self)
 
     def renamed(self) -> ConfigFile:
-        common = Part(self.settings, self.optional).renamed()
-        return ConfigFile(
-            settings=common.settings,
-            optional=common.optional,
-            based_on=self.based_on,
-            engines={engine: part.renamed() for engine, part in self.engines.items()},
-            create=self.create,
+        own = super().renamed()
+        engines = {engine: part.renamed() for engine, part in self.engines.items()}
+        return msgspec.structs.replace(
+            self, settings=own.settings, optional=own.optional, engines=engines
         )
 
 
@@ -190,7 +184,7 @@ def load_config(dbms: str, name: str) -> ConfigFile:
         names = ", ".join(shipped_configs(base_dbms))
         raise UsageError(f"configuration {name}: based_on must be one of {names}")
     base = load_config(base_dbms, base_name)
-    part = Part(file.settings, file.optional).over(Part(base.settings, base.optional))
+    part = file.over(base)
     return ConfigFile(
         settings=part.settings,
         optional=part.optional,

@@ -14,6 +14,7 @@ from slowdust.dbms import family
 from slowdust.dbms.access import Listen, Target
 from slowdust.dbms.environment import Environment
 from slowdust.dbms.family import Family, Sizes
+from slowdust.dbms.server_url import ServerUrl
 from slowdust.dbms.settings import InForce, Settings
 from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Failed
@@ -24,7 +25,6 @@ from slowdust.probes import probes_of
 from slowdust.probes.probe import AnyProbe, Window, attempt
 from slowdust.probes.server.delay import DelayProbe
 from slowdust.probes.server.process import IdleServer, ServerProbe
-from slowdust.remote.url import ServerUrl
 from slowdust.store.manifest import BuildFacts
 from slowdust.units import Second
 

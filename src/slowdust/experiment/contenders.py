@@ -77,6 +77,10 @@ class Contenders:
         """Return those of them whose DBMS has a test."""
         return [contender for contender in self.running() if contender.lacks(test) is None]
 
+    def compared(self, test: Test) -> set[str]:
+        """Return the names of those that are compared with the base in a test."""
+        return {contender.name for contender in self.having(test)} - {self.all[0].name}
+
     @property
     def comparable(self) -> bool:
         """Whether the base and another contender are still there."""
@@ -289,16 +293,13 @@ class Contenders:
         if self._observing is not None:
             self.warn(f"{self._observing} of {contender.name} failed: {reason}")
         else:
-            self._end(contender)
+            if contender.handle is not None:
+                # What it stored may be what the others lack: a full disk must not end them all.
+                contender.handle.remove()
+            if self._on_failure is not None:
+                self._on_failure(contender)
         if not self.running():
             raise SlowdustError("no contender is left")
-
-    def _end(self, contender: RunningContender) -> None:
-        if contender.handle is not None:
-            # What it stored may be what the others lack: a full disk must not end them all.
-            contender.handle.remove()
-        if self._on_failure is not None:
-            self._on_failure(contender)
 
     def _keep_log(self, contender: RunningContender) -> None:
         name = re.sub(r"[^A-Za-z0-9.@#-]+", "_", contender.name).strip("_.")

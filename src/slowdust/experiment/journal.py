@@ -43,6 +43,7 @@ from slowdust.store.measured import Measured, PerSecond, Schedule
 from slowdust.store.profile import Profile, ProfileSource
 from slowdust.store.slice import SCHEMA, BesideSlice, Place, Slice
 from slowdust.store.step import StepDetail
+from slowdust.store.trial import Trial
 from slowdust.store.waits import WaitWindow
 from slowdust.units import Second
 
@@ -198,6 +199,8 @@ class Journal:
         """Counts of work, those of an interrupted run included."""
         self.waits = writer.folder.read_waits()
         """Windows of waits, likewise."""
+        self.trials = writer.folder.read_trials()
+        """Trials, likewise."""
         by_place = {(step.test.name, step.clients): step for step in self.steps}
         for record in writer.folder.read_slices():
             if step := by_place.get((record.place.test, record.place.clients)):
@@ -242,6 +245,11 @@ class Journal:
             return  # of a step that was cut short
         self._writer.append_waits(window)
         self.waits.append(window)
+
+    def add_trials(self, trials: Collection[Trial]) -> None:
+        """Keep the trials of a turn; they are on disk when this returns."""
+        self._writer.append_trials(*trials)
+        self.trials += trials
 
     def leave_uncounted(self, left_out: LeftOut) -> None:
         if left_out.tests and self.manifest.counting is not None:

@@ -58,25 +58,20 @@ class Judge:
             rate=rate,
         )
 
-    def settled(
-        self,
-        others: Collection[str],
-        lacking: Callable[[PlannedStep], Collection[str]] = lambda step: (),
-    ) -> set[str]:
-        """Return the keys of the steps in which every one of `others` needs no more slices.
-
-        `lacking` returns those that do not have a step.
-        """
+    def settled(self, others: Callable[[PlannedStep], Collection[str]]) -> set[str]:
+        """Return the keys of the steps in which each of its `others` needs no more slices."""
         verdicts = self._all_verdicts()
-        return {
-            step.key
-            for step in self._steps
-            if all_settled(verdicts[step.key], {*others}.difference(lacking(step)))
-        }
+        return {step.key for step in self._steps if all_settled(verdicts[step.key], others(step))}
 
     def _all_verdicts(self) -> dict[str, list[InterimVerdict]]:
         """Return step -> its verdicts: what one step shows may change those of another."""
-        cells = [(step.key, cell) for step in self._steps for cell in self._cells(step)]
+        cells: list[tuple[str, BlockRatios]] = []
+        for step in self._steps:
+            count, known = self._ratios.get(step.key, (0, []))
+            if count != len(step.slices):
+                known = block_ratios(step.slices, self._contenders[0], self._contenders)
+                self._ratios[step.key] = (len(step.slices), known)
+            cells += [(step.key, cell) for cell in known]
         judged = judge_estimates(estimate_all([cell for _, cell in cells]), self._margins)
         moves = common_moves([cell for _, cell in cells], self._margins.usual)
         moved = {move.contender for move in moves}
@@ -106,13 +101,6 @@ class Judge:
             else verdict
             for verdict in verdicts
         ]
-
-    def _cells(self, step: PlannedStep) -> list[BlockRatios]:
-        count, cells = self._ratios.get(step.key, (0, []))
-        if count != len(step.slices):
-            cells = block_ratios(step.slices, self._contenders[0], self._contenders)
-            self._ratios[step.key] = (len(step.slices), cells)
-        return cells
 
     def _verdict(self, judgement: Judgement, fewest: int) -> InterimVerdict:
         estimate = judgement.estimate

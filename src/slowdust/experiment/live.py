@@ -16,9 +16,9 @@ from rich.text import Text
 
 from slowdust.analysis.story.answer import is_open
 from slowdust.experiment.view import InterimVerdict, Status, View
-from slowdust.formats.text import visible
 from slowdust.ratios import at_most, change, with_bound
 from slowdust.stats.verdict import DIFFERENT
+from slowdust.text import visible
 from slowdust.units import Second, format_duration
 from slowdust.wording import clients
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ from slowdust.experiment.passes.callgrind_steps import StepCounts
 from slowdust.experiment.passes.chunks import TimedChunks, method_of_steps
 from slowdust.experiment.passes.perf import PerfSamples, PmuCounts
 from slowdust.experiment.passes.slices import TimedSlices, method_of_slices
+from slowdust.experiment.passes.trials import USUAL_OF_STEPS, Decide, SliceTrials, StepTrials
 from slowdust.experiment.passes.waits import Waits
 from slowdust.experiment.setup import (
     Keep,
@@ -61,10 +63,12 @@ def run_experiment(
     when_busy: WhenBusy = WhenBusy.WAIT,
     *,
     announced: Announced | None = None,
+    decide: Decide | None = None,
 ) -> Folder:
     """Run an experiment to its end, once nobody else measures on its CPUs; return its folder.
 
-    It ends before that, unfinished, where it would take far longer than was announced.
+    It ends before that, unfinished, where it would take far longer than was announced. `decide`
+    returns who decides on trials, if the specification asks for them.
 
     Raises:
         UsageError: the specification cannot be run, or its name is taken.
@@ -88,13 +92,17 @@ def run_experiment(
         writer,
         contenders,
     ):
-        journal_of = partial(open_journal, spec, writer, contenders, view)
         workload = _workload_of(spec, contenders)
         method = method_of_slices(spec) if workload is None else method_of_steps(spec, workload)
-        journal = journal_of(method)
+        journal = open_journal(spec, writer, contenders, view, method)
         journal.manifest.counting = counting
         experiment = OpenExperiment(spec, contenders, journal, view, announced)
-        measure(experiment, _passes(experiment, counting, workload))
+        if spec.trials is None:
+            measure(experiment, _passes(experiment, counting, workload))
+        else:
+            assert decide is not None, "whoever reads [trials] can decide on them"
+            trials = SliceTrials if workload is None else partial(StepTrials, workload=workload)
+            measure(experiment, [trials(experiment, decide=decide)])
         if announced.ended_early:
             announced.tell_early_end(f"slowdust run {folder.path} --resume --yes")
         else:
@@ -191,7 +199,10 @@ def _workload_of(spec: Spec, contenders: Contenders) -> Workload | None:
     benchmark = spec.configured_benchmark()
     if not isinstance(benchmark, StepBenchmark):
         return None
-    return sized_workload(spec, benchmark, contenders)
+    workload = sized_workload(spec, benchmark, contenders)
+    if spec.trials is None:
+        return workload
+    return replace(workload, seconds=spec.trials.length or USUAL_OF_STEPS)
 
 
 def _passes(
@@ -226,10 +237,16 @@ class LocalLab:
         when_busy: WhenBusy = WhenBusy.WAIT,
         open_view: OpenView = watching,
         announce: Callable[[View], Announced] = Announced,
+        decide: Decide | None = None,
     ) -> None:
+        """`announce` returns what was announced of the time of an experiment.
+
+        `decide` returns who decides on its trials, if its specification asks for some.
+        """
         self.when_busy = when_busy
         self.open_view = open_view
         self._announce = announce
+        self._decide = decide
 
     def prepare(self, spec: Spec) -> list[ResolvedContender]:
         with self.open_view() as view:
@@ -244,6 +261,7 @@ class LocalLab:
                 view,
                 self.when_busy,
                 announced=self._announce(view),
+                decide=self._decide,
             )
 
     @contextmanager

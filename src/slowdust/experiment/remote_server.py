@@ -12,15 +12,15 @@ from slowdust.dbms import family
 from slowdust.dbms.access import Target
 from slowdust.dbms.by_url import Introduction
 from slowdust.dbms.family import Shutdown
+from slowdust.dbms.server_url import ServerUrl
 from slowdust.dbms.settings import AcceptedSettings
 from slowdust.dbms.stages import Query, T
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.experiment.driver.protocol import ResultSet
+from slowdust.experiment.passwords import ask_password, find_password
 from slowdust.instances.programs import InstanceError
 from slowdust.probes.probe import Subject
-from slowdust.remote.passwords import ask_password, find_password
-from slowdust.remote.url import ServerUrl
 from slowdust.secret import Secret
 from slowdust.store.manifest import BuildFacts
 from slowdust.units import Second

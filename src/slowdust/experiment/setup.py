@@ -38,7 +38,6 @@ from slowdust.instances.preloads import delay_library
 from slowdust.instances.programs import InstanceError, why_no_certificate
 from slowdust.instances.rundir import RunDirectory
 from slowdust.located_errors import AtKeysError, at
-from slowdust.remote.url import ServerUrl
 from slowdust.store.folder import Folder
 
 
@@ -167,8 +166,13 @@ def create_contenders(
                 if contender.url is None:
                     contenders.append(_create(run, contender, view))
                 else:
-                    schema = _schema_name(folder, number)
-                    contenders.append(_connect(contender, contender.url, schema, driver, view))
+                    view.phase(f"connecting to {contender.name}")
+                    server = RemoteServer.connect(contender.url, contender.engine, driver)
+                    # The same name whenever the experiment is resumed.
+                    owner = f"{socket.gethostname()}:{folder.path.resolve()}:{number}"
+                    server.create_schema(PREFIX + hashlib.sha256(owner.encode()).hexdigest()[:8])
+                    found = dataclasses.replace(contender, engine=server.site.engine)
+                    contenders.append(RunningContender(found, handle=server))
             if all(contender.failed for contender in contenders):
                 raise SlowdustError("\n".join(str(contender.failed) for contender in contenders))
             yield Contenders(contenders, driver, folder.logs, view)
@@ -235,6 +239,9 @@ def _resolved(
         memory_bytes=spec.memory,
     )
     environment = planned.name.environment
+    without_tls = NOT_ASKED
+    if any(test.encrypted for test in spec.chosen_tests()):
+        without_tls = why_no_certificate() or kind.without_tls(build, server_account())
     return ResolvedContender(
         name,
         build,
@@ -243,15 +250,9 @@ def _resolved(
         settings,
         planned.slowed,
         spec.memory,
-        without_tls=_without_tls(build, spec),
+        without_tls=without_tls,
         beside_running=spec.has_running_servers,
     )
-
-
-def _without_tls(build: Build, spec: Spec) -> str | None:
-    if not any(test.encrypted for test in spec.chosen_tests()):
-        return NOT_ASKED
-    return why_no_certificate() or family(build.dbms).without_tls(build, server_account())
 
 
 def check_settings(resolved: Sequence[ResolvedContender]) -> None:
@@ -270,16 +271,6 @@ def check_settings(resolved: Sequence[ResolvedContender]) -> None:
             raise RefusedError(contender.name, error) from error
 
 
-def _connect(
-    resolved: ResolvedContender, url: ServerUrl, schema: str, driver: Driver, view: View
-) -> RunningContender:
-    view.phase(f"connecting to {resolved.name}")
-    server = RemoteServer.connect(url, resolved.engine, driver)
-    server.create_schema(schema)
-    found = dataclasses.replace(resolved, engine=server.site.engine)
-    return RunningContender(found, handle=server)
-
-
 def _leave(contenders: Sequence[RunningContender], keep: Keep, view: View) -> None:
     """Drop the schemas in running servers, or say where they are."""
     for contender in contenders:
@@ -289,12 +280,6 @@ def _leave(contenders: Sequence[RunningContender], keep: Keep, view: View) -> No
                 view.warning(f"{contender.name} keeps the schema {server.schema}")
             else:
                 server.remove()
-
-
-def _schema_name(folder: Folder, number: int) -> str:
-    """Return the name of a contender's schema, the same whenever the experiment goes on."""
-    owner = f"{socket.gethostname()}:{folder.path.resolve()}:{number}"
-    return PREFIX + hashlib.sha256(owner.encode()).hexdigest()[:8]
 
 
 def _create(run: RunDirectory, resolved: ResolvedContender, view: View) -> RunningContender:

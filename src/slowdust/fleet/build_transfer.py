@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import re
 import tarfile
-from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -45,23 +44,16 @@ class PushedFolder(msgspec.Struct, kw_only=True, frozen=True):
     sha256: str
     """Checksum of its content."""
 
+    @property
+    def place(self) -> Path:
+        """The place in this machine's cache; no name may lead elsewhere.
 
-class CompileOrder(msgspec.Struct, kw_only=True, frozen=True):
-    """Builds that one host is to compile."""
-
-    slowdust: str
-    """The head's version of Slowdust."""
-    builds: list[str]
-    """Their names: 'postgres@git:main+o3'."""
-    repository: str | None
-    """The repository of `git:REF`: a URL, or a path on the host."""
-
-
-class CompiledBuild(msgspec.Struct, kw_only=True, frozen=True):
-    """A build that a host compiled, with its folder of the cache as an archive."""
-
-    build: PushedBuild
-    archive: bytes
+        Raises:
+            SlowdustError: it is no folder of a cache.
+        """
+        if not _FOLDER.fullmatch(self.folder):
+            raise SlowdustError(f"'{self.folder}' is no folder of a cache of builds")
+        return within(cache_root(), *PurePosixPath(self.folder).parts)
 
 
 class NotCompiled(msgspec.Struct, kw_only=True, frozen=True):
@@ -85,9 +77,22 @@ def push_builds(spec: Spec, cluster: Cluster, open_view: OpenView) -> list[Resol
     if lacking:
         with open_view() as view:
             compiled = _compile_on_a_host(spec, lacking, cluster, view)
+    named: dict[str, Build] = {}
+    """The builds that contenders need, by the names that they have for them."""
     with known(compiled), watching() as phases:
         contenders = resolve_contenders(spec, phases)
-        builds = _named_builds(spec, contenders, phases.phase)
+        for planned, contender in zip(spec.planned_contenders(), contenders, strict=True):
+            name, build = planned.name, contender.build
+            if name.dbms is None or name.version is None or build is None:
+                continue
+            named[name_of(name.dbms, name.version, name.flags)] = build
+            if beneath := family(name.dbms).beneath(contender.settings):
+                named[name_of(*beneath, None)] = resolve(*beneath, phases.phase)
+        builds = [
+            pushed_build(name, build)
+            for name, build in named.items()
+            if build.root.is_relative_to(cache_root())
+        ]
     libraries = [contender.environment.library for contender in contenders]
     allocators = [str(each.parent.relative_to(cache_root())) for each in libraries if each]
     cluster.push([*dict.fromkeys([*(build.folder for build in builds), *allocators])], builds)
@@ -132,63 +137,42 @@ def _compile_on_a_host(
     Raises:
         SlowdustError: no host can, or a compilation failed.
     """
-    order = CompileOrder(slowdust=__version__, builds=[*lacking], repository=spec.repo)
     names = listing([*lacking])
     reasons = [f"the head: {error}" for error in dict.fromkeys(map(str, lacking.values()))]
     for host in sorted(cluster.hosts()):
         view.event(f"{host}: compiling {names}, for which the head lacks programs")
-        answers = cluster.ask(compile_builds, order, when=Ask.WHEN_IDLE, hosts=[host])
-        answer = answers[host]
+        order = (__version__, [*lacking], spec.repo)
+        answer = cluster.ask(compile_builds, *order, when=Ask.WHEN_IDLE, hosts=[host])[host]
         if isinstance(answer, list):
-            for each in answer:
-                put(_folder_of(each.build), each.archive)
+            for build, archive in answer:
+                put(PushedFolder(folder=build.folder, sha256=build.sha256), archive)
             view.event(f"{host}: compiled {names}")
-            return [each.build for each in answer]
+            return [build for build, _ in answer]
         if isinstance(answer, NotCompiled) and not answer.another_may:
             raise SlowdustError(f"{host} cannot compile {names}: {answer.reason}")
         reasons.append(f"{host}: {answer.reason}")
     raise SlowdustError(f"no host can compile {names}: {'; '.join(reasons)}")
 
 
-def compile_builds(order: CompileOrder) -> list[CompiledBuild] | NotCompiled:
-    """Compile builds on this host, or take them from its cache."""
-    if order.slowdust != __version__:
-        reason = f"it has Slowdust {__version__}, and the head {order.slowdust}"
+def compile_builds(
+    version: str, names: list[str], repository: str | None
+) -> list[tuple[PushedBuild, bytes]] | NotCompiled:
+    """Compile builds on this host, or take them from its cache; return each with its folder.
+
+    `version` is the head's Slowdust, `repository` that of `git:REF`: a URL, or a path on this host.
+    """
+    if version != __version__:
+        reason = f"it has Slowdust {__version__}, and the head {version}"
         return NotCompiled(reason=reason, another_may=True)
     compiled = []
     try:
-        for name in order.builds:
-            made = _resolved(parse_contender(name), order.repository, lambda _: None)
+        for name in names:
+            made = _resolved(parse_contender(name), repository, lambda _: None)
             build = pushed_build(name, made)
-            compiled.append(CompiledBuild(build=build, archive=packed(build.folder)[1]))
-    except HostError as error:
-        return NotCompiled(reason=str(error), another_may=True)
+            compiled.append((build, packed(build.folder)[1]))
     except SlowdustError as error:
-        return NotCompiled(reason=str(error), another_may=False)
+        return NotCompiled(reason=str(error), another_may=isinstance(error, HostError))
     return compiled
-
-
-def _named_builds(
-    spec: Spec, contenders: Sequence[ResolvedContender], progress: Progress
-) -> list[PushedBuild]:
-    """Return the builds in the cache that contenders need, by the names that they have for them.
-
-    Raises:
-        SlowdustError: one cannot be read, or the build of a server beneath another cannot be had.
-    """
-    named: dict[str, Build] = {}
-    for planned, contender in zip(spec.planned_contenders(), contenders, strict=True):
-        name, build = planned.name, contender.build
-        if name.dbms is None or name.version is None or build is None:
-            continue
-        named[name_of(name.dbms, name.version, name.flags)] = build
-        if beneath := family(name.dbms).beneath(contender.settings):
-            named[name_of(*beneath, None)] = resolve(*beneath, progress)
-    return [
-        pushed_build(name, build)
-        for name, build in named.items()
-        if build.root.is_relative_to(cache_root())
-    ]
 
 
 def pushed_build(name: str, build: Build) -> PushedBuild:
@@ -198,10 +182,14 @@ def pushed_build(name: str, build: Build) -> PushedBuild:
         SlowdustError: it cannot be read.
     """
     folder = build.root.parent
+    try:
+        sha256 = content_of(folder)
+    except OSError as error:
+        raise _unreadable(folder, error) from error
     return PushedBuild(
         name=name,
         folder=str(folder.relative_to(cache_root())),
-        sha256=_content(folder),
+        sha256=sha256,
         version=build.version,
         facts=build.facts,
     )
@@ -220,9 +208,9 @@ def packed(folder: str) -> tuple[PushedFolder, bytes]:
         with tarfile.open(fileobj=archive, mode="w:gz", compresslevel=1) as tar:
             for path in sorted(root.rglob("*")):
                 tar.add(path, str(path.relative_to(root)), recursive=False)
+        return PushedFolder(folder=folder, sha256=content_of(root)), archive.getvalue()
     except OSError as error:
         raise _unreadable(root, error) from error
-    return PushedFolder(folder=folder, sha256=_content(root)), archive.getvalue()
 
 
 def has_folder(pushed: PushedFolder) -> bool:
@@ -231,7 +219,7 @@ def has_folder(pushed: PushedFolder) -> bool:
     Raises:
         SlowdustError: it has one of that name with another content.
     """
-    folder = _place(pushed)
+    folder = pushed.place
     if not folder.exists():
         return False
     if content_of(folder) != pushed.sha256:
@@ -248,7 +236,7 @@ def put(pushed: PushedFolder, archive: bytes) -> None:
     Raises:
         SlowdustError: the archive has another content, or the cache cannot be written.
     """
-    folder = _place(pushed)
+    folder = pushed.place
 
     def make(staged: Path) -> None:
         with temporary_folder(folder.parent) as place:
@@ -261,28 +249,6 @@ def put(pushed: PushedFolder, archive: bytes) -> None:
     with cache.lock(folder):
         if not has_folder(pushed):
             cache.fill(folder, make)
-
-
-def _folder_of(build: PushedBuild) -> PushedFolder:
-    return PushedFolder(folder=build.folder, sha256=build.sha256)
-
-
-def _place(pushed: PushedFolder) -> Path:
-    """Return the place of a folder in this machine's cache; no name may lead elsewhere.
-
-    Raises:
-        SlowdustError: it is no folder of a cache.
-    """
-    if not _FOLDER.fullmatch(pushed.folder):
-        raise SlowdustError(f"'{pushed.folder}' is no folder of a cache of builds")
-    return within(cache_root(), *PurePosixPath(pushed.folder).parts)
-
-
-def _content(folder: Path) -> str:
-    try:
-        return content_of(folder)
-    except OSError as error:
-        raise _unreadable(folder, error) from error
 
 
 def _unreadable(folder: Path, error: OSError) -> SlowdustError:

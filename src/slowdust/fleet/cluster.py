@@ -126,7 +126,10 @@ class Cluster(Protocol):
         within: Second | None = None,
         hosts: Collection[str] | None = None,
     ) -> Mapping[str, _Answer | HostLost]:
-        """Return what a function returns on each of `hosts`, by default all."""
+        """Return what a function returns on each of `hosts`, by default all.
+
+        It is `HostLost` where a host did not answer in time.
+        """
 
     def messages(self, within: Second) -> Sequence[tuple[str, Message]]:
         """Return the messages of hosts, each with its name; wait for the first at most so long."""

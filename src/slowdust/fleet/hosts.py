@@ -103,18 +103,25 @@ def calibrated(arguments: Sequence[str]) -> str:
 
 def measure(order: ShardOrder) -> Iterator[ShardBundle | ShardEnded]:
     """Measure a shard, or resume it; yield a bundle after each start, and `ShardEnded` last."""
-    results = _results(order.experiment)
+    results = within(data_root(), "fleet", order.experiment)
     folder = Folder(within(results, order.folder))
+    log = results / f"{folder.name}.log"
     try:
         _wait_until_free(folder)
-        if order.started is not None and _started(folder) != order.started:
+        started = folder.read_manifest().started if folder.has_manifest() else None
+        if order.started not in (None, started):
             yield ShardEnded(end=End.GONE, reason="it no longer has what it had measured")
             return
         if not _is_finished(folder):
-            yield from _measured(order, results, folder)
+            yield from _measured(order, results, folder, log)
         if folder.has_manifest():
             yield _bundle(folder)
-        yield _ended(folder, results)
+        if _is_finished(folder):
+            yield ShardEnded(end=End.FINISHED)
+            return
+        reason = _complaint(log)
+        is_full = any(os.strerror(number) in reason for number in _FULL)
+        yield ShardEnded(end=End.DISK_FULL if is_full else End.FAILED, reason=reason)
     except (OSError, SlowdustError) as error:
         yield failure(error)
 
@@ -127,13 +134,9 @@ def failure(error: OSError | SlowdustError) -> ShardEnded:
 
 def forget(experiment: str) -> None:
     """Remove what this host has of an experiment, after its servers have stopped."""
-    results = _results(experiment)
+    results = within(data_root(), "fleet", experiment)
     _wait_until_all_free(results)
     shutil.rmtree(results, ignore_errors=True)
-
-
-def _results(experiment: str) -> Path:
-    return within(data_root(), "fleet", experiment)
 
 
 def _wait_until_all_free(results: Path) -> None:
@@ -160,15 +163,11 @@ def _wait_until_free(folder: Folder) -> None:
             return
 
 
-def _started(folder: Folder) -> str | None:
-    return folder.read_manifest().started if folder.has_manifest() else None
-
-
 def _is_finished(folder: Folder) -> bool:
     return folder.has_manifest() and folder.read_manifest().finished is not None
 
 
-def _measured(order: ShardOrder, results: Path, folder: Folder) -> Iterator[ShardBundle]:
+def _measured(order: ShardOrder, results: Path, folder: Folder, log: Path) -> Iterator[ShardBundle]:
     """Run `slowdust run` for a shard to its end; yield a bundle after each start but the last."""
     make_enterable(results, DATA_VARIABLE)
     spec, builds = results / f"{order.folder}.toml", results / f"{order.folder}.builds.json"
@@ -177,9 +176,8 @@ def _measured(order: ShardOrder, results: Path, folder: Folder) -> Iterator[Shar
         replace_file(within(results, name), content)
     what = [str(folder.spec_file), "--resume"] if folder.has_manifest() else [str(spec)]
     command = ["run", "--yes", "--results", str(results), *what]
-    variables = {pushed.VARIABLE: str(builds)}
     sent = 0
-    with _running(command, _log(results, folder), variables=variables) as process:
+    with _running(command, log, variables={pushed.VARIABLE: str(builds)}) as process:
         while process.poll() is None:
             time.sleep(_LOOK_EVERY)
             if not folder.has_manifest():
@@ -195,10 +193,6 @@ def _bundle(folder: Folder) -> ShardBundle:
         file = place / "bundle"
         pack(folder, file)
         return ShardBundle(content=file.read_bytes())
-
-
-def _log(results: Path, folder: Folder) -> Path:
-    return results / f"{folder.name}.log"
 
 
 @contextmanager
@@ -230,14 +224,6 @@ def _running(
             # A compiler driver that was killed leaves the compiler itself in this session.
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-
-
-def _ended(folder: Folder, results: Path) -> ShardEnded:
-    if _is_finished(folder):
-        return ShardEnded(end=End.FINISHED)
-    reason = _complaint(_log(results, folder))
-    is_full = any(os.strerror(number) in reason for number in _FULL)
-    return ShardEnded(end=End.DISK_FULL if is_full else End.FAILED, reason=reason)
 
 
 def _complaint(log: Path) -> str:

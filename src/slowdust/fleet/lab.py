@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -41,6 +40,7 @@ from slowdust.fleet.cluster import (
 )
 from slowdust.fleet.queue import (
     HOSTS,
+    UNKNOWN_CPU,
     Asked,
     Builds,
     Left,
@@ -51,18 +51,16 @@ from slowdust.fleet.queue import (
     Unfit,
     Wanted,
     cpu_model,
-    expected_end,
     has_record,
     part_folder,
     read_record,
     remaining_time,
     write_record,
 )
-from slowdust.fleet.shards import Shard, cut, shard_spec
+from slowdust.fleet.shards import cut, shard_spec
 from slowdust.fleet.view import FleetView, OpenView, watching_fleet
-from slowdust.merge.hosts import disambiguate_hosts
 from slowdust.merge.merge import merge
-from slowdust.merge.sources import Source
+from slowdust.merge.sources import Source, disambiguate_hosts
 from slowdust.store.bundle import BundleError, open_bundle
 from slowdust.store.experiments import aside, put_in_place
 from slowdust.store.finding import Severity
@@ -70,7 +68,6 @@ from slowdust.store.folder import (
     FLEET_SPEC_FILE,
     FLEET_SUFFIX,
     MANIFEST_FILE,
-    SLICES_FILE,
     WORKLOAD_FILE,
     Folder,
     fleet_folder,
@@ -127,7 +124,13 @@ class FleetLab:
         with _held(folder):
             record = self._record(spec, folder, target, hosts)
             self.phase(f"experiment {spec.name} in {target.path}")
-            self.phase(_plan(record, hosts))
+            copies = record.wanted.replicate
+            where = "one host" if copies == 1 else f"{copies} hosts of one CPU model"
+            total = sum(shard.seconds for shard in record.shards) * copies
+            self.phase(
+                f"{counted(len(record.shards), 'shard')}, each on {where}: "
+                f"{format_duration(round(total))} of hosts' time; {counted(hosts, 'host')} there"
+            )
             if record.wanted.builds is Builds.PUSH:
                 check_settings(push_builds(spec, self._cluster, self._open_view))
             with self._open_view() as view:
@@ -152,7 +155,13 @@ class FleetLab:
         """
         if _has_placements(folder):
             record = read_record(folder)
-            _refuse_other_copies(spec.name, record.wanted, self._asked)
+            before = record.wanted.replicate
+            if self._asked.replicate not in (None, before):
+                was = "--spread" if before == 1 else f"--replicate {before}"
+                raise UsageError(
+                    f"cannot resume '{spec.name}' with other copies: it was begun with {was}, "
+                    "which stays"
+                )
             if not (target.has_manifest() and target.read_manifest().hosts):
                 _refuse_taken(target, "move it elsewhere")
             more = _extension(spec, read_spec(folder / FLEET_SPEC_FILE), target)
@@ -163,28 +172,16 @@ class FleetLab:
         record.wanted = self._asked.over(record.wanted)
         if more is not None:
             there = min(hosts, record.wanted.hosts or hosts)
-            time_of = partial(_time_of, target.path.parent)
             first = len(record.shards) + 1
-            record.shards += cut(more, there, time_of, record.wanted.replicate, first)
+
+            def seconds_of(part: Spec) -> Second:
+                estimate = estimate_run(part, target.path.parent)
+                return estimate.wall - estimate.builds
+
+            record.shards += cut(more, there, seconds_of, record.wanted.replicate, first)
             replace_file(folder / FLEET_SPEC_FILE, spec.to_toml().encode())
             write_record(folder, record)
         return record
-
-
-def _time_of(results: Path, spec: Spec) -> Second:
-    """Return the expected time of a specification on a host that has its builds."""
-    estimate = estimate_run(spec, results)
-    return estimate.wall - estimate.builds
-
-
-def _plan(record: Record, hosts: int) -> str:
-    wanted = record.wanted
-    where = "one host" if wanted.replicate == 1 else f"{wanted.replicate} hosts of one CPU model"
-    total = sum(shard.seconds for shard in record.shards) * wanted.replicate
-    return (
-        f"{counted(len(record.shards), 'shard')}, each on {where}: "
-        f"{format_duration(round(total))} of hosts' time; {counted(hosts, 'host')} there"
-    )
 
 
 @contextmanager
@@ -205,19 +202,6 @@ def _held(folder: Path) -> Iterator[None]:
 
 def _has_placements(folder: Path) -> bool:
     return has_record(folder) and bool(read_record(folder).placements)
-
-
-def _refuse_other_copies(name: str, before: Wanted, asked: Asked) -> None:
-    """Refuse to resume with another number of hosts for each shard.
-
-    Raises:
-        UsageError: says what it was before.
-    """
-    if asked.replicate not in (None, before.replicate):
-        was = "--spread" if before.replicate == 1 else f"--replicate {before.replicate}"
-        raise UsageError(
-            f"cannot resume '{name}' with other copies: it was begun with {was}, which stays"
-        )
 
 
 def _extension(spec: Spec, before: Spec, target: Folder) -> Spec | None:
@@ -283,21 +267,26 @@ class _Head:
         self._losses: Counter[str] = Counter()
         self._ask_again: dict[str, Second] = {}
         """Lost host -> when it is asked again, if it is there then."""
-        self._measuring: dict[str, Placement] = {}
+        running = (each for each in record.placements if each.state is State.RUNNING)
+        self._measuring = {each.host: each for each in running}
         """Host -> the shard that it measures, or did when an earlier head was killed."""
         self._begun: dict[str, Second] = {}
         """Host -> when it began that shard."""
         self._started_at = self._seen_at = cluster.now()
 
     def run(self) -> None:
-        running = (each for each in self._record.placements if each.state is State.RUNNING)
-        self._measuring = {each.host: each for each in running}
         self._record.given_up.clear()  # the reasons of failures may be gone
         self._record.left_out.clear()
         self._record.finished = not self._has_work()
         self._save()
         try:
-            self._measure()
+            while self._has_work():
+                self._look_for_hosts()
+                for host, message in self._cluster.messages(_POLL):
+                    self._hear(host, message)
+                self._hand_out()
+                self._stop_without_hosts()
+                self._view.show(self._state())
         except BaseException:
             with suppress(SlowdustError):
                 self._merge()  # what there is can be shown
@@ -306,20 +295,14 @@ class _Head:
         self._merge()
         self._record.finished = True
         self._save()
-        self._forget()
+        # Absent hosts keep what they have until `--resume`.
+        for host in sorted(self._record.keeping & {*self._cluster.hosts()}):
+            if self._cluster.forget(host, self._record.id):
+                self._record.forgotten.add(host)
         self._save()
         if not self._target.has_manifest():
             reasons = listing(sorted({*self._record.given_up.values()}))
             raise SlowdustError(f"no shard could be measured: {reasons}")
-
-    def _measure(self) -> None:
-        while self._has_work():
-            self._look_for_hosts()
-            for host, message in self._cluster.messages(_POLL):
-                self._hear(host, message)
-            self._hand_out()
-            self._stop_without_hosts()
-            self._view.show(self._state())
 
     def _has_work(self) -> bool:
         return bool(self._queue.waiting() or self._measuring)
@@ -347,7 +330,11 @@ class _Head:
             case HostFacts() if host in self._asked:
                 self._meet(host, message)
             case ShardBundle() if host in self._measuring:
-                self._receive(host, message)
+                try:
+                    _receive(part_folder(self._folder, self._measuring[host]), message)
+                except (BundleError, UsageError) as error:
+                    what = first_line(str(error))
+                    self._exclude(host, f"it has sent what cannot be used: {what}")
             case ShardEnded() if host in self._measuring:
                 self._end(host, message)
             case HostLost() if host in self._ready | self._asked:
@@ -358,18 +345,22 @@ class _Head:
     def _meet(self, host: str, facts: HostFacts) -> None:
         self._asked.discard(host)
         self._record.hosts[host] = facts
-        if reason := why_unfit(facts, self._record.wanted.unfit):
-            self._exclude(host, reason)
+        problems = [each for each in facts.findings if each.severity is Severity.PROBLEM]
+        if facts.slowdust != __version__:
+            self._exclude(host, f"it has Slowdust {facts.slowdust}, and the head {__version__}")
+            return
+        if problems and self._record.wanted.unfit is Unfit.LEAVE_OUT:
+            self._exclude(host, f"{problems[0].check}: {problems[0].state}")
             return
         self._ready.add(host)
-        self._view.event(f"{host}: {facts.cpu or 'unknown CPU'}, {facts.cpus} CPUs")
+        self._view.event(f"{host}: {facts.cpu or UNKNOWN_CPU}, {facts.cpus} CPUs")
         if host in self._measuring:
             self._begin(self._measuring[host])
         self._save()
 
     def _exclude(self, host: str, reason: str) -> None:
         """Exclude a host, and queue again what it measures."""
-        self._give_back(host, reason)
+        self._give_back(host, State.LOST, reason)
         self._ready.discard(host)
         self._asked.discard(host)
         self._record.left_out[host] = reason
@@ -378,7 +369,7 @@ class _Head:
 
     def _lose(self, host: str, reason: str) -> None:
         """Queue again what a lost host measured; the host may come again."""
-        self._give_back(host, reason)
+        self._give_back(host, State.LOST, reason)
         self._ready.discard(host)
         self._asked.discard(host)
         self._losses[host] += 1
@@ -430,26 +421,23 @@ class _Head:
         if self._asked and not self._record.placements and waited < _ANSWER_WITHIN:
             return  # the models of all hosts are known when all have answered
         groups = self._groups()
-        for host in groups:
-            if host in self._measuring:
+        for host in (host for host in groups if host not in self._measuring):
+            if (taken := self._queue.take(host, groups)) is None:
                 continue
-            if (taken := self._queue.take(host, groups)) is not None:
-                self._place(host, *taken)
-
-    def _place(self, host: str, shard: str, left: Left | None) -> None:
-        before = [each for each in self._record.of(shard) if each.host == host]
-        placement = Placement(
-            shard=shard,
-            host=host,
-            folder=f"{shard}-{len(before) + 1}" if before else shard,
-            begun=time.time(),
-            left=left,
-        )
-        self._record.placements.append(placement)
-        self._record.forgotten.discard(host)
-        self._measuring[host] = placement
-        self._save()
-        self._begin(placement)
+            shard, left = taken
+            before = sum(each.host == host for each in self._record.of(shard))
+            placement = Placement(
+                shard=shard,
+                host=host,
+                folder=f"{shard}-{before + 1}" if before else shard,
+                begun=time.time(),
+                left=left,
+            )
+            self._record.placements.append(placement)
+            self._record.forgotten.discard(host)
+            self._measuring[host] = placement
+            self._save()
+            self._begin(placement)
 
     def _begin(self, placement: Placement) -> None:
         """Start a shard on its host, or resume it there."""
@@ -466,80 +454,59 @@ class _Head:
             started=folder.read_manifest().started if folder.has_manifest() else None,
         )
         self._cluster.run(placement.host, order)
-        self._view.event(f"{placement.path}: {self._shard(placement).what}")
-
-    def _shard(self, placement: Placement) -> Shard:
-        return self._record.shard(placement.shard)
+        self._view.event(f"{placement.path}: {self._record.shard(placement.shard).what}")
 
     def _shard_spec(self, placement: Placement) -> Spec:
-        shard, left = self._shard(placement), placement.left
-        if left is None:
-            return shard_spec(self._spec, shard, placement.folder)
-        return shard_spec(self._spec, shard, placement.folder, done=left.done, starts=left.starts)
-
-    def _receive(self, host: str, bundle: ShardBundle) -> None:
-        """Keep what a host has measured, in place of what it had sent before."""
-        try:
-            _receive(part_folder(self._folder, self._measuring[host]), bundle)
-        except (BundleError, UsageError) as error:
-            self._exclude(host, f"it has sent what cannot be used: {first_line(str(error))}")
+        shard, left = self._record.shard(placement.shard), placement.left
+        done, starts = (left.done, left.starts) if left else (0.0, None)
+        return shard_spec(self._spec, shard, placement.folder, done=done, starts=starts)
 
     def _end(self, host: str, ended: ShardEnded) -> None:
         placement, reason = self._measuring[host], first_line(ended.reason)
         if ended.end is End.DISK_FULL:
             self._exclude(host, reason)
         elif ended.end is End.GONE:
-            self._give_back(host, reason)
-        else:
+            self._give_back(host, State.LOST, reason)
+        elif ended.end is End.FINISHED:
             del self._measuring[host]
-            placement.reason = reason
-            if ended.end is End.FINISHED:
-                placement.state = State.FINISHED
-                self._view.event(f"{placement.path}: finished")
-            else:
-                self._fail(placement)
+            placement.state, placement.reason = State.FINISHED, reason
+            self._view.event(f"{placement.path}: finished")
+        else:
+            self._view.warning(f"{placement.path}: {reason}")
+            self._give_back(host, State.FAILED, reason)
+            states = {each.state for each in self._record.placements if each.host == host}
+            several = sum(each.host == host for each in self._record.placements) > 1
+            if several and states == {State.FAILED}:
+                self._exclude(host, f"every shard fails there: {reason}")
+            self._give_up_failed()
         self._save()
         try:
             self._merge()
         except SlowdustError as error:  # at the end it is one
             self._view.warning(f"cannot merge what there is so far: {first_line(str(error))}")
 
-    def _fail(self, placement: Placement) -> None:
-        self._view.warning(f"{placement.path}: {placement.reason}")
-        placement.state = State.FAILED
-        self._queue.fail(placement)
-        self._queue.put_back(placement, self._left(placement))
-        of_host = [each for each in self._record.placements if each.host == placement.host]
-        if len(of_host) > 1 and all(each.state is State.FAILED for each in of_host):
-            self._exclude(placement.host, f"every shard fails there: {placement.reason}")
-        self._give_up_failed()
-
     def _give_up_failed(self) -> None:
         for shard, reason in self._queue.give_up(self._groups()).items():
             what = self._record.shard(shard).what
             self._view.warning(f"{shard} ({what}) is given up: {reason}")
 
-    def _give_back(self, host: str, reason: str) -> None:
-        """Queue again what a host measures and has not finished."""
+    def _give_back(self, host: str, state: State, reason: str) -> None:
+        """Queue again what a host measures and has not finished: all that it has not sent."""
         placement = self._measuring.pop(host, None)
-        if placement is not None:
-            placement.state, placement.reason = State.LOST, reason
-            self._queue.put_back(placement, self._left(placement))
-
-    def _left(self, placement: Placement) -> Left | None:
-        """Return what a host has left of a shard by what it has sent; None for all of it."""
-        before, folder = placement.left, part_folder(self._folder, placement)
-        if not folder.has_manifest():
-            return before
-        manifest = folder.read_manifest()
-        planned = manifest.method.incarnations
-        steps = [step.key for step in plan_steps(self._shard_spec(placement))]
-        # The last start is repeated where the shard did not end.
-        complete = min(complete_starts(manifest, steps), planned - 1)
-        if complete <= 0:
-            return before
-        done = before.done if before else 0.0
-        return Left(done=done + (1 - done) * complete / planned, starts=planned - complete)
+        if placement is None:
+            return
+        left, folder = placement.left, part_folder(self._folder, placement)
+        if folder.has_manifest():
+            manifest = folder.read_manifest()
+            planned = manifest.method.incarnations
+            steps = [step.key for step in plan_steps(self._shard_spec(placement))]
+            # The last start is repeated where the shard did not end.
+            complete = min(complete_starts(manifest, steps), planned - 1)
+            if complete > 0:
+                done = left.done if left else 0.0
+                share = done + (1 - done) * complete / planned
+                left = Left(done=share, starts=planned - complete)
+        self._queue.put_back(placement, state, reason, left)
 
     # Results
 
@@ -553,7 +520,7 @@ class _Head:
         sources = [
             Source(folder, host=host)
             for host, folder in parts
-            if folder.has_manifest() and (folder.path / SLICES_FILE).stat().st_size
+            if folder.has_manifest() and folder.has_measured()
         ]
         if sources:
             merge(disambiguate_hosts(sources), self._target, spec=self._spec.to_toml())
@@ -570,42 +537,26 @@ class _Head:
             content = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
             replace_file(folder.path / MANIFEST_FILE, content)
 
-    def _forget(self) -> None:
-        """Remove what hosts have of the experiment; absent ones wait for `--resume`."""
-        for host in sorted(self._record.keeping & {*self._cluster.hosts()}):
-            if self._cluster.forget(host, self._record.id):
-                self._record.forgotten.add(host)
-
     def _state(self) -> str:
         """Return how far the experiment has come, in one line."""
-        now, wanted = self._cluster.now(), self._record.wanted.replicate
-        measuring = {h: each for h, each in self._measuring.items() if h in self._ready}
-        busy = {}
-        for host, placement in measuring.items():
-            expected = remaining_time(self._shard(placement), placement.left)
+        now, record = self._cluster.now(), self._record
+        busy = []
+        for host in self._measuring.keys() & self._ready:
+            placement = self._measuring[host]
+            expected = remaining_time(record.shard(placement.shard), placement.left)
             taken = now - self._begun[host]
             # If it takes longer than expected, it may take as long again.
-            busy[host] = expected - taken if taken < expected else taken
-        finished = [each for each in self._record.placements if each.state is State.FINISHED]
-        parts = [f"{counted(len(measuring), 'host')} of {len(self._ready)} measure"]
-        if self._record.left_out:
-            parts.append(f"{len(self._record.left_out)} left out")
-        shards = counted(len(self._record.shards) * wanted, "shard")
-        parts.append(f"{len(finished)} of {shards} done")
-        left = expected_end(self._queue, busy, len(self._groups()) - len(measuring))
+            busy.append(expected - taken if taken < expected else taken)
+        finished = sum(each.state is State.FINISHED for each in record.placements)
+        parts = [f"{counted(len(busy), 'host')} of {len(self._ready)} measure"]
+        if record.left_out:
+            parts.append(f"{len(record.left_out)} left out")
+        shards = counted(len(record.shards) * record.wanted.replicate, "shard")
+        parts.append(f"{finished} of {shards} done")
+        left = self._queue.expected_end(busy, len(self._groups()) - len(busy))
         if left is not None:
             parts.append(f"about {format_duration(round(left))} left")
         return ", ".join(parts)
-
-
-def why_unfit(facts: HostFacts, of_problems: Unfit) -> str | None:
-    """Return why a host cannot measure, in few words; None where it can."""
-    if facts.slowdust != __version__:
-        return f"it has Slowdust {facts.slowdust}, and the head {__version__}"
-    problems = [each for each in facts.findings if each.severity is Severity.PROBLEM]
-    if problems and of_problems is Unfit.LEAVE_OUT:
-        return f"{problems[0].check}: {problems[0].state}"
-    return None
 
 
 def _receive(folder: Folder, bundle: ShardBundle) -> None:

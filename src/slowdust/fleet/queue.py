@@ -8,10 +8,9 @@ measured waits again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -24,6 +23,7 @@ from slowdust.store.storage import read_versioned, write_versioned
 from slowdust.units import Second
 
 HOSTS = "hosts"
+UNKNOWN_CPU = "unknown CPU"
 SCHEMA = 2
 _MOST_FAILURES = 3
 """Hosts on which a shard may fail."""
@@ -141,14 +141,6 @@ class Record(msgspec.Struct, kw_only=True):
         return next(each for each in self.shards if each.name == name)
 
 
-class Waiting(NamedTuple):
-    """A copy of a shard that waits for a host."""
-
-    seconds: Second
-    """The time that it is expected to take."""
-    shard: str
-
-
 class Queue:
     """The shards of a record that wait for a host, the longest first."""
 
@@ -157,7 +149,8 @@ class Queue:
         self._failures: dict[str, dict[str, str]] = {}
         """Shard -> host -> why it failed there since this head began."""
 
-    def waiting(self) -> list[Waiting]:
+    def waiting(self) -> list[tuple[Second, str]]:
+        """Return the expected time and the shard of each copy that waits."""
         found = []
         for shard in self._record.shards:
             copies = self._record.wanted.replicate - len(self._having(shard.name))
@@ -165,36 +158,34 @@ class Queue:
                 continue
             lefts = self._record.left.get(shard.name, [])[:copies]
             rests: list[Left | None] = [*lefts, *[None] * (copies - len(lefts))]
-            found += [Waiting(remaining_time(shard, left), shard.name) for left in rests]
-        return sorted(found, key=lambda each: (-each.seconds, each.shard))
+            found += [(remaining_time(shard, left), shard.name) for left in rests]
+        return sorted(found, key=lambda each: (-each[0], each[1]))
 
     def take(self, host: str, groups: Mapping[str, str]) -> tuple[str, Left | None] | None:
         """Return the longest shard that a host may measure, and what is left of it.
 
         `groups` has the CPU model of each host that measures.
         """
-        for waiting in self.waiting():
-            if self._may_have(waiting.shard, host, groups):
-                left = self._record.left.get(waiting.shard)
-                return waiting.shard, left.pop(0) if left else None
+        for _, shard in self.waiting():
+            if self._may_have(shard, host, groups):
+                left = self._record.left.get(shard)
+                return shard, left.pop(0) if left else None
         return None
 
-    def put_back(self, placement: Placement, left: Left | None) -> None:
-        """Queue again what a host did not finish; None for all of it."""
+    def put_back(self, placement: Placement, state: State, reason: str, left: Left | None) -> None:
+        """Queue again what a host did not finish, None for all of it; not there if it failed."""
+        placement.state, placement.reason = state, reason
         if left is not None:
             self._record.left.setdefault(placement.shard, []).append(left)
-
-    def fail(self, placement: Placement) -> None:
-        """Keep a shard from a host where it failed."""
-        failures = self._failures.setdefault(placement.shard, {})
-        failures[placement.host] = placement.reason
+        if state is State.FAILED:
+            self._failures.setdefault(placement.shard, {})[placement.host] = reason
 
     def give_up(self, groups: Mapping[str, str]) -> dict[str, str]:
         """Give up what failed too often, or failed and no host of `groups` may measure.
 
         Copies that hosts have measured stay. Return shard -> reason of those given up now.
         """
-        waiting = {each.shard for each in self.waiting()}
+        waiting = {shard for _, shard in self.waiting()}
         found = {
             shard: [*reasons.values()][-1]
             for shard, reasons in self._failures.items()
@@ -206,6 +197,14 @@ class Queue:
         }
         self._record.given_up |= found
         return found
+
+    def expected_end(self, busy: Collection[Second], idle: int) -> Second | None:
+        """Return the time to the end of the experiment; None where no host is there.
+
+        `busy` is the time that each measuring host still needs.
+        """
+        free = [*busy, *[0.0] * idle]
+        return time_to_end([seconds for seconds, _ in self.waiting()], free) if free else None
 
     def _having(self, shard: str) -> list[str]:
         """Return the hosts that measure or have measured a shard."""
@@ -227,21 +226,12 @@ class Queue:
 def cpu_model(record: Record, host: str) -> str:
     """Return the CPU model of a host, by which hosts are grouped."""
     facts = record.hosts.get(host)
-    return (facts.cpu if facts else None) or "unknown CPU"
+    return (facts.cpu if facts else None) or UNKNOWN_CPU
 
 
 def remaining_time(shard: Shard, left: Left | None) -> Second:
     """Return the expected time of what is left of a shard; None for all of it."""
     return shard.seconds * (1 - left.done if left else 1.0)
-
-
-def expected_end(queue: Queue, busy: Mapping[str, Second], idle: int) -> Second | None:
-    """Return the time to the end of the experiment; None where no host is there.
-
-    `busy` is the time that each measuring host still needs.
-    """
-    free = [*busy.values(), *[0.0] * idle]
-    return time_to_end([each.seconds for each in queue.waiting()], free) if free else None
 
 
 def part_folder(folder: Path, placement: Placement) -> Folder:

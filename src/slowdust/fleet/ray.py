@@ -101,21 +101,15 @@ class RayCluster:
         return self._nodes.keys()
 
     def examine(self, host: str) -> None:
-        """Start the actor of a host, and ask it for the facts."""
         self._start_actor(host)
         self._pending[self._actors[host].facts.remote()] = host
 
     def run(self, host: str, order: ShardOrder) -> None:
-        """Start a shard on a host, with the builds that were pushed."""
         method = self._actors[host].measure.options(num_returns="streaming")
         self._pending[method.remote(replace(order, builds=self._builds), self._pushed)] = host
 
     def push(self, folders: Sequence[str], builds: Sequence[PushedBuild]) -> None:
-        """Put folders of the cache into Ray's object store; hosts take them before they measure.
-
-        Raises:
-            SlowdustError: a folder cannot be read.
-        """
+        """Put folders of the cache into Ray's object store; hosts take them before they measure."""
         known = {pushed.folder for pushed, _ in self._pushed}
         for folder in folders:
             if folder not in known:
@@ -145,11 +139,8 @@ class RayCluster:
                 list(self._pending), num_returns=len(self._pending), timeout=0, fetch_local=False
             )
             # Messages that a lost host had left are no longer awaited.
-            said = [
-                (self._pending[each], self._message(each))
-                for each in ready
-                if each in self._pending
-            ]
+            waiting = (each for each in ready if each in self._pending)
+            said = [(self._pending[each], self._message(each)) for each in waiting]
         return [(host, message) for host, message in said if message is not None]
 
     def ask(
@@ -160,7 +151,6 @@ class RayCluster:
         within: Second | None = None,
         hosts: Collection[str] | None = None,
     ) -> Mapping[str, _Answer | HostLost]:
-        """Return what a function returns on each host; `HostLost` where it did not answer."""
         task = self._ray.remote(what)
         asked = {
             task.options(**self._on_node(self._nodes[host], when), max_retries=0).remote(
@@ -178,14 +168,15 @@ class RayCluster:
                 self._ray.cancel(reference)
             if late:
                 self._ray.wait(late, num_returns=len(late), timeout=_STOPS_WITHIN)
-        answers: dict[str, _Answer | HostLost] = {}
+        answers: dict[str, _Answer | HostLost] = {
+            asked[reference]: HostLost(reason="it is busy: it did not answer in time")
+            for reference in late
+        }
         for reference in ready:
             try:
                 answers[asked[reference]] = self._ray.get(reference)
             except self._ray.exceptions.RayError as error:
                 answers[asked[reference]] = HostLost(reason=_reason(error))
-        for reference in late:
-            answers[asked[reference]] = HostLost(reason="it is busy: it did not answer in time")
         return dict(sorted(answers.items()))
 
     def now(self) -> Second:
@@ -208,11 +199,10 @@ class RayCluster:
             del self._pending[awaited]
             return None
         except self._ray.exceptions.RayError as error:
-            host = self._pending.pop(awaited)
-            self._stop_actor(host)
-            if isinstance(error, self._ray.exceptions.RayActorError):
-                return HostLost(reason="its process or its node has ended")
-            return HostLost(reason=_reason(error))
+            self._stop_actor(self._pending.pop(awaited))
+            has_ended = isinstance(error, self._ray.exceptions.RayActorError)
+            ended = "its process or its node has ended"
+            return HostLost(reason=ended if has_ended else _reason(error))
         if not is_stream or isinstance(value, ShardEnded):
             del self._pending[awaited]
         assert isinstance(value, Message)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 import msgspec
 
@@ -48,8 +48,7 @@ class Shard(msgspec.Struct, kw_only=True, frozen=True):
         return f"{tests} at {', '.join(map(str, self.clients))}"
 
 
-@dataclass(frozen=True)
-class _Unit:
+class _Unit(NamedTuple):
     """Tests that must be measured together."""
 
     tests: tuple[str, ...]
@@ -91,12 +90,16 @@ def cut(
             known[shape] = seconds_of(shard_spec(spec, shard, "shard"))
         return msgspec.structs.replace(shard, seconds=known[shape])
 
-    ways = [[timed(shard) for shard in way] for way in _ways(spec, hosts)]
-    ends = [
-        time_to_end([shard.seconds for shard in way] * replicate, [0.0] * hosts) for way in ways
-    ]
-    soon = [way for way, end in zip(ways, ends, strict=True) if end <= min(ends) * _LATER]
-    chosen = max(soon, key=len)
+    units = _units(spec)
+    most = min(len(units), _MOST_PER_HOST * hosts)
+    rounds = (min(most, hosts * each) for each in range(1, _MOST_PER_HOST))
+    ways = []
+    for number in sorted({1, *rounds, most}):
+        way = [timed(shard) for shard in _merged(spec, units, number)]
+        end = time_to_end([shard.seconds for shard in way] * replicate, [0.0] * hosts)
+        ways.append((end, way))
+    soonest = min(end for end, _ in ways)
+    chosen = max((way for end, way in ways if end <= soonest * _LATER), key=len)
     return [
         msgspec.structs.replace(shard, name=f"s{number:03}")
         for number, shard in enumerate(chosen, first)
@@ -113,15 +116,6 @@ def time_to_end(waiting: Collection[Second], busy: Sequence[Second]) -> Second:
     for seconds in sorted(waiting, reverse=True):
         heapq.heapreplace(free, free[0] + seconds)
     return max(free)
-
-
-def _ways(spec: Spec, hosts: int) -> Iterator[list[Shard]]:
-    """Yield ways to cut, from the fewest shards on."""
-    units = _units(spec)
-    most = min(len(units), _MOST_PER_HOST * hosts)
-    rounds = (min(most, hosts * each) for each in range(1, _MOST_PER_HOST))
-    for number in sorted({1, *rounds, most}):
-        yield [_shard(spec, tests, clients) for tests, clients in _merged(units, number)]
 
 
 def _units(spec: Spec) -> list[_Unit]:
@@ -148,13 +142,14 @@ def _units(spec: Spec) -> list[_Unit]:
     return [*units, unit(aged, levels)] if any(test in measured for test in aged) else units
 
 
-def _merged(units: Sequence[_Unit], number: int) -> list[tuple[list[str], list[int]]]:
-    """Return about `number` sets of tests at the same numbers of clients, of about equal size."""
+def _merged(spec: Spec, units: Sequence[_Unit], number: int) -> Iterator[Shard]:
+    """Yield about `number` shards, each at the same numbers of clients, of about equal size."""
     by_clients: dict[tuple[int, ...], list[_Unit]] = {}
     for unit in units:
         by_clients.setdefault(unit.clients, []).append(unit)
     total = sum(unit.steps for unit in units)
-    sets: list[tuple[list[str], list[int]]] = []
+    measured = len(spec.tests_to_measure()) * len(spec.clients)
+    has_budget = "budget" in spec.model_fields_set or spec.budget_of_steps is None
     for clients, alike in by_clients.items():
         share = sum(unit.steps for unit in alike) / total
         wanted = max(1, min(len(alike), round(number * share)))
@@ -163,23 +158,15 @@ def _merged(units: Sequence[_Unit], number: int) -> list[tuple[list[str], list[i
             min(bins, key=lambda each: sum(unit.steps for unit in each)).append(unit)
         for each in bins:
             ordered = sorted(each, key=alike.index)
-            sets.append(([name for unit in ordered for name in unit.tests], list(clients)))
-    return sets
-
-
-def _shard(spec: Spec, tests: list[str], clients: list[int]) -> Shard:
-    """Return a shard, whose budget is its share of the experiment's."""
-    measured = {test.name for test in spec.tests_to_measure()}
-    steps = len(measured.intersection(tests)) * len(clients)
-    share = steps / (len(measured) * len(spec.clients))
-    has_budget = "budget" in spec.model_fields_set or spec.budget_of_steps is None
-    return Shard(
-        tests=tests,
-        clients=clients,
-        only=[test for test in spec.only if test in tests],
-        budget=spec.budget * share if has_budget else None,
-        starts=spec.incarnations,
-    )
+            tests = [name for unit in ordered for name in unit.tests]
+            steps = sum(unit.steps for unit in ordered)
+            yield Shard(
+                tests=tests,
+                clients=list(clients),
+                only=[test for test in spec.only if test in tests],
+                budget=spec.budget * (steps / measured) if has_budget else None,
+                starts=spec.incarnations,
+            )
 
 
 def shard_spec(

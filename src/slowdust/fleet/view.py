@@ -5,40 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Protocol
 
 from rich.console import Console
 from rich.status import Status
 
-from slowdust.formats.text import visible
+from slowdust.text import visible
 from slowdust.units import Second
 
 _PLAIN_EVERY: Second = 10.0
 
 
-class FleetView(Protocol):
-    """Receives what happens in a fleet."""
+class FleetView:
+    """Prints lines; in a terminal the last one is the state."""
 
-    def event(self, text: str) -> None: ...
-
-    def warning(self, text: str) -> None: ...
-
-    def show(self, state: str) -> None:
-        """Show the state in one line; called again and again."""
-
-
-OpenView = Callable[[], AbstractContextManager[FleetView]]
-
-
-@contextmanager
-def watching_fleet() -> Iterator[FleetView]:
-    """Open a view of lines; in a terminal the last one is the state."""
-    console = Console(stderr=True, soft_wrap=True)
-    with console.status("") as status:
-        yield _Lines(console, status)
-
-
-class _Lines:
     def __init__(self, console: Console, status: Status) -> None:
         self._console = console
         self._status = status
@@ -52,8 +31,19 @@ class _Lines:
         self._console.print(warning, style="yellow", highlight=False, markup=False)
 
     def show(self, state: str) -> None:
+        """Show the state in one line; called again and again."""
         if self._console.is_terminal:
             self._status.update(visible(state))
         elif time.monotonic() - self._shown >= _PLAIN_EVERY:
             self._shown = time.monotonic()
             self.event(f"  {state}")
+
+
+OpenView = Callable[[], AbstractContextManager[FleetView]]
+
+
+@contextmanager
+def watching_fleet() -> Iterator[FleetView]:
+    console = Console(stderr=True, soft_wrap=True)
+    with console.status("") as status:
+        yield FleetView(console, status)

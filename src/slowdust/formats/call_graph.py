@@ -1,21 +1,80 @@
-"""Call graph with the costs of functions and calls, and what profiles make of it."""
+"""Functions as profilers name them, and the call graph that profiles are made of."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from slowdust.formats.symbols import NO_SYMBOLS, has_name, plain_name
 from slowdust.store.profile import Calls, FunctionCost, calls_between
 
+NO_SYMBOLS = "(no symbols)"
+"""Stands for all functions of an object that have no names."""
 SMALLEST_SHARE = 0.0001
 """Share of the whole cost below which a call stack is cut: its cost is its caller's."""
 _DIGITS = 5
 """Significant digits of numbers of calls, which makes their part of a stored profile smaller."""
 LEAST_OF_OBJECT = 0.001
 """Share of the whole cost below which it is not told that an object has no symbols."""
+_CLONE = re.compile(
+    r"""(?:
+        \s\[clone\s[^\]]*\]                                   # as a demangler prints the others
+      | \.(?:part|constprop|isra|lto_priv|llvm|cold)(?:\.\d+)*
+      | @@?[A-Za-z_][\w.]*                                    # version of a symbol: @@GLIBC_2.34
+    )+$""",
+    re.VERBOSE,
+)
+_QUALIFIERS = frozenset({"", " const", " &", " &&", " const &", " const &&", " volatile"})
+_ADDRESS = re.compile(r"0x[0-9a-f]+$|\?\?\?$|\[unknown\]$")
+
+
+def folded_name(name: str) -> str:
+    """Return a function's name without what compilers append to clones of it.
+
+    `f.part.0`, `f.constprop.1.isra.0`, `f.cold` and `f() [clone .part.0]` become `f` or `f()`.
+    """
+    return _CLONE.sub("", name)
+
+
+def plain_name(name: str) -> str:
+    """Return a demangled C++ name without return type and parameters; other names as they are.
+
+    A function keeps this name where its parameters change, and all functions that are overloaded
+    under one name share it: 'bool T::f<int>(int) const' becomes 'T::f<int>'.
+    """
+    end = name.rfind(")")
+    if end < 0 or name[end + 1 :] not in _QUALIFIERS:
+        return name
+    depth, start = 1, end
+    while depth and start >= 0:  # to the parenthesis that the last one closes
+        start -= 1
+        depth += (name[start : start + 1] == ")") - (name[start : start + 1] == "(")
+    if start <= 0 or name[:start].endswith("operator"):
+        return name
+    inner = name[:start]
+    if "operator" in inner:
+        return inner
+    depth, last = 0, -1
+    for position, letter in enumerate(inner):
+        depth += (letter in "<({[") - (letter in ">)}]")
+        if letter == " " and depth == 0:
+            last = position
+    return inner[last + 1 :]
+
+
+def has_name(name: str) -> bool:
+    """Return whether a function's name is one, not an address or `???` in its place."""
+    return _ADDRESS.match(name) is None
+
+
+def object_name(path: str) -> str:
+    """Return the file name of an object, without directories: of '/usr/lib/libc.so.6' 'libc.so.6'.
+
+    `???`, which stands for code of no file, is returned as it is.
+    """
+    return path.rsplit("/", 1)[-1] or "???"
 
 
 class Function(NamedTuple):
@@ -49,10 +108,6 @@ class CallGraph:
     """(Caller, callee) -> number of calls."""
     hidden: set[Function] = field(default_factory=set)
     """Functions that are not shown; what they call is their callers'."""
-
-    def add_own(self, function: Function, cost: int) -> None:
-        """Add to a function's own cost."""
-        self.own[function] += cost
 
     def add_calls(self, caller: Function, callee: Function, count: int, cost: int) -> None:
         """Add calls of a callee by a caller, with the cost of all that they did."""
@@ -110,10 +165,8 @@ class CallGraph:
         stack is left out, and its cost is shared by what else the function does. A stack of less
         than `SMALLEST_SHARE` of the total is cut, and its cost is its caller's.
         """
-        walk = self._walk()
-        return {
-            ";".join(path): cost / operations for path, cost in walk.own.items() if path and cost
-        }
+        stacks = self._walk().own
+        return {";".join(path): cost / operations for path, cost in stacks.items() if path and cost}
 
     def unnamed_objects(self) -> list[str]:
         """Return the objects most of whose own cost is in functions without names, sorted.
@@ -135,33 +188,25 @@ class CallGraph:
 
     def _inclusive(self, function: Function) -> int:
         calls = self.calls.get(function, {})
-        return self.own.get(function, 0) + sum(
-            cost for callee, cost in calls.items() if callee != function
-        )
+        of_others = sum(cost for callee, cost in calls.items() if callee != function)
+        return self.own.get(function, 0) + of_others
 
     def _walk(self) -> _Walk:
-        roots = self._roots()
+        """Walk from the functions that nothing called in the window to all that they call."""
+        rest = {function: self._inclusive(function) for function in self._all()}
+        for caller, calls in self.calls.items():
+            for callee, cost in calls.items():
+                rest[callee] -= cost if callee != caller else 0
+        roots = {function: cost for function, cost in rest.items() if cost > 0}
         scale = self.total / sum(roots.values()) if roots else 0.0
         walk = _Walk(self, self.total * SMALLEST_SHARE)
         for root, cost in sorted(roots.items()):
             walk.enter(root, cost * scale, ())
         return walk
 
-    def _roots(self) -> Mapping[Function, int]:
-        """Return the functions that nothing called in the window -> the cost that is theirs."""
-        called: dict[Function, int] = defaultdict(int)
-        for caller, calls in self.calls.items():
-            for callee, cost in calls.items():
-                if callee != caller:
-                    called[callee] += cost
-        rest = {function: self._inclusive(function) - called[function] for function in self._all()}
-        return {function: cost for function, cost in rest.items() if cost > 0}
-
 
 @dataclass
 class _Walk:
-    """A walk from the roots of a graph to all that they call."""
-
     graph: CallGraph
     smallest: float
     """Cost below which a call is not followed."""

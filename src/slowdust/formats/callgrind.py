@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from slowdust.errors import SlowdustError
-from slowdust.formats.call_graph import CallGraph, Function
-from slowdust.formats.symbols import folded_name, object_name
+from slowdust.formats.call_graph import CallGraph, Function, folded_name, object_name
 from slowdust.store.profile import Profile
 
 INSTRUCTIONS = "Ir"
@@ -116,25 +115,6 @@ def is_slowdust(function: Function) -> bool:
     return re.match(r"count-[0-9a-f]+\.so$", function.object) is not None
 
 
-@dataclass
-class _Names:
-    """Names by the numbers that stand for them in one file."""
-
-    objects: dict[str, str] = field(default_factory=dict)
-    functions: dict[str, str] = field(default_factory=dict)
-
-    @staticmethod
-    def resolve(known: dict[str, str], value: str) -> str:
-        """Return the name of `(12)`, `(12) name` or `name`."""
-        match = _NAME.match(value)
-        if match is None:
-            return value
-        number, name = match.groups()
-        if name is not None:
-            known[number] = name
-        return known[number]
-
-
 def _add(graph: CallGraph, text: str) -> None:
     """Add a file to a graph.
 
@@ -145,13 +125,24 @@ def _add(graph: CallGraph, text: str) -> None:
     if not re.search(r"^totals: ", text, re.MULTILINE):
         raise SlowdustError("not a whole file of callgrind: it has no end")
     try:
-        _add_body(graph, text, _Names(), list(header.events).index(INSTRUCTIONS) + 1)
+        _add_body(graph, text, list(header.events).index(INSTRUCTIONS) + 1)
     except (KeyError, ValueError) as error:
         raise SlowdustError(f"not a whole file of callgrind: {error}") from error
 
 
-def _add_body(graph: CallGraph, text: str, names: _Names, event: int) -> None:
+def _add_body(graph: CallGraph, text: str, event: int) -> None:
     """Add all functions and calls of a file; `event` is the column of the instructions."""
+    known: dict[tuple[str, str], str] = {}
+    """Names of objects and functions by the numbers that stand for them."""
+
+    def named(kind: str, value: str) -> str:
+        """Return the name of `(12)`, `(12) name` or `name`."""
+        if (match := _NAME.match(value)) is None:
+            return value
+        if match[2] is not None:
+            known[kind, match[1]] = match[2]
+        return known[kind, match[1]]
+
     caller: Function | None = None
     own_object = callee_object = ""
     callee_name = ""
@@ -167,15 +158,15 @@ def _add_body(graph: CallGraph, text: str, names: _Names, event: int) -> None:
                 graph.add_calls(caller, _function(callee_name, callee_object), calls, cost)
                 callee_object, calls = own_object, None
             else:
-                graph.add_own(caller, cost)
+                graph.own[caller] += cost
         elif key == "fn":
-            caller = _function(names.resolve(names.functions, value), own_object)
+            caller = _function(named("fn", value), own_object)
         elif key == "ob":
-            own_object = callee_object = object_name(names.resolve(names.objects, value))
+            own_object = callee_object = object_name(named("ob", value))
         elif key == "cob":
-            callee_object = object_name(names.resolve(names.objects, value))
+            callee_object = object_name(named("ob", value))
         elif key == "cfn":
-            callee_name = names.resolve(names.functions, value)
+            callee_name = named("fn", value)
         elif key == "calls":
             calls = int(value.split()[0])
 

@@ -83,24 +83,26 @@ def _sizes(elf: Any, file_bytes: int) -> ElfSizes:  # noqa: ANN401 - the library
     loaded = [section for section in sections if section["sh_flags"] & SH_FLAGS.SHF_ALLOC]
     written = [section for section in loaded if section["sh_flags"] & SH_FLAGS.SHF_WRITE]
     code = [section for section in loaded if section["sh_flags"] & SH_FLAGS.SHF_EXECINSTR]
-    bss = _sum(section for section in written if section["sh_type"] == "SHT_NOBITS")
+    debug = [section for section in sections if section.name.startswith(_DEBUG)]
+    code_bytes, loaded_bytes, written_bytes, debug_bytes = (
+        sum(section["sh_size"] for section in of) for of in (code, loaded, written, debug)
+    )
+    bss = sum(each["sh_size"] for each in written if each["sh_type"] == "SHT_NOBITS")
     symbols, functions = _symbols(elf)
+    dynamic = elf.get_section_by_name(".dynamic")
+    has_needs = dynamic is not None and dynamic["sh_type"] != "SHT_NOBITS"
     return ElfSizes(
         file_bytes=file_bytes,
         stripped_bytes=_stripped(elf, sections),
-        code_bytes=_sum(code),
-        text_bytes=_sum(loaded) - _sum(written),
-        data_bytes=_sum(written) - bss,
+        code_bytes=code_bytes,
+        text_bytes=loaded_bytes - written_bytes,
+        data_bytes=written_bytes - bss,
         bss_bytes=bss,
-        debug_bytes=_sum(section for section in sections if section.name.startswith(_DEBUG)),
+        debug_bytes=debug_bytes,
         symbols=symbols,
         functions=functions,
-        needed=_needed(elf),
+        needed=(tuple(tag.needed for tag in dynamic.iter_tags("DT_NEEDED")) if has_needs else ()),
     )
-
-
-def _sum(sections: Any) -> int:  # noqa: ANN401
-    return sum(section["sh_size"] for section in sections)
 
 
 def _stripped(elf: Any, sections: list[Any]) -> int:  # noqa: ANN401
@@ -120,14 +122,11 @@ def _stripped(elf: Any, sections: list[Any]) -> int:  # noqa: ANN401
         ):
             end = _aligned(end, section["sh_addralign"]) + section["sh_size"]
             kept.append(section)
-    end += _names_bytes({*(section.name for section in kept), ".shstrtab"})
-    return _aligned(end, 8) + (len(kept) + 2) * _SECTION_HEADER_BYTES
-
-
-def _names_bytes(names: set[str]) -> int:
-    """Return the size of a table of names, in which '.text' is the end of '.rela.text'."""
+    names = {*(section.name for section in kept), ".shstrtab"}
+    # In the table of names '.text' is the end of '.rela.text'.
     own = {name for name in names if not any(o != name and o.endswith(name) for o in names)}
-    return 1 + sum(len(name) + 1 for name in own)
+    end += 1 + sum(len(name) + 1 for name in own)
+    return _aligned(end, 8) + (len(kept) + 2) * _SECTION_HEADER_BYTES
 
 
 def _aligned(offset: int, alignment: int) -> int:
@@ -148,10 +147,3 @@ def _symbols(elf: Any) -> tuple[int | None, int | None]:  # noqa: ANN401
     defined = symbols["section"] != _UNDEFINED
     functions = defined & (symbols["info"] % 16 == _FUNCTION)
     return int(defined.sum()), int(functions.sum())
-
-
-def _needed(elf: Any) -> tuple[str, ...]:  # noqa: ANN401
-    dynamic = elf.get_section_by_name(".dynamic")
-    if dynamic is None or dynamic["sh_type"] == "SHT_NOBITS":
-        return ()
-    return tuple(tag.needed for tag in dynamic.iter_tags("DT_NEEDED"))

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from slowdust.formats.call_graph import CallGraph, Function
-from slowdust.formats.symbols import folded_name, has_name, object_name
+from slowdust.formats.call_graph import (
+    CallGraph,
+    Function,
+    folded_name,
+    has_name,
+    object_name,
+)
 from slowdust.store.profile import FunctionCost, Profile
 
 FIELDS = "period,ip,sym,dso"
 """The fields that perf is asked for."""
 KERNEL = "kernel"
 """The object of the kernel's own functions."""
-_FRAME = re.compile(r"\s*[0-9a-f]+ (.+?) \(([/\[].*?)(?: \(deleted\))?\)$")
+_FRAME = re.compile(r"^\s*[0-9a-f]+ (.+?) \(([/\[].*?)(?: \(deleted\))?\)$", re.MULTILINE)
 _NAMES_OF_KERNEL = ("[kernel.kallsyms]", "[kernel.vmlinux]", "[guest.kernel.kallsyms]")
 
 
@@ -31,11 +36,14 @@ def read_samples(text: str) -> Iterator[tuple[int, list[Function]]]:
     for block in text.split("\n\n"):
         header, _, body = block.strip("\n").partition("\n")
         period = header.split()[0] if header.split() else ""
-        stack = [
-            _function(*match.groups()) for match in map(_FRAME.match, body.split("\n")) if match
-        ]
+        stack: list[Function] = []
+        for name, path in _FRAME.findall(body):
+            of = KERNEL if path in _NAMES_OF_KERNEL else object_name(path.strip("[]"))
+            function = Function(folded_name(name), of, 1)
+            if not stack or has_name(name) or stack[-1].shown != function.shown:
+                stack.append(function)
         if period.isdigit() and stack:
-            yield int(period), _without_repeats(stack[::-1])
+            yield int(period), stack[::-1]
 
 
 def read_profile(
@@ -56,7 +64,7 @@ def read_profile(
         own[stack[-1].shown] += period
         inclusive.update(dict.fromkeys((function.shown for function in stack), period))
         stacks[";".join(function.frame for function in stack)] += period
-        graph.add_own(stack[-1], period)
+        graph.own[stack[-1]] += period
     costs = [
         FunctionCost(*shown, own[shown] / operations, cost / operations)
         for shown, cost in inclusive.items()
@@ -74,17 +82,3 @@ def read_profile(
         stacks={stack: period / operations for stack, period in stacks.items()},
         unnamed_objects=graph.unnamed_objects(),
     )
-
-
-def _function(name: str, path: str) -> Function:
-    name_of_object = KERNEL if path in _NAMES_OF_KERNEL else object_name(path.strip("[]"))
-    return Function(folded_name(name), name_of_object, 1)
-
-
-def _without_repeats(stack: Sequence[Function]) -> list[Function]:
-    """Return a stack in which neighbours without names in one object are one frame."""
-    return [
-        function
-        for before, function in zip([None, *stack], stack, strict=False)
-        if before is None or has_name(function.name) or before.shown != function.shown
-    ]

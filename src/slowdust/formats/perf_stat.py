@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from slowdust.formats.text import is_number
+from slowdust.text import is_number
 
 SEPARATOR = ","
 _VALUE, _EVENT, _SHARE = 0, 2, 4

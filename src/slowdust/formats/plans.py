@@ -9,6 +9,7 @@ QUERY PLAN's steps, a line each; of MongoDB the driver's line for each stage, it
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -53,32 +54,24 @@ class PlanNode:
             yield from child.walk()
 
 
-@dataclass
-class Outline:
-    """Nodes with the column at which each begins; they become a tree.
+def _tree(nodes: Sequence[tuple[int, PlanNode]]) -> PlanNode:
+    """Return the tree of nodes, each with the column at which it begins.
 
-    A node belongs to the last one before it that begins further to the left.
+    A node belongs to the last one before it that begins further to the left. Where several are
+    leftmost, they are below a root without an operator.
     """
+    left = deque(nodes)
 
-    nodes: list[tuple[int, PlanNode]]
+    def siblings(beyond: int) -> tuple[PlanNode, ...]:
+        """Take the next nodes, as long as they begin further to the right than `beyond`."""
+        taken: list[PlanNode] = []
+        while left and left[0][0] > beyond:
+            column, node = left.popleft()
+            taken.append(replace(node, children=siblings(column)))
+        return tuple(taken)
 
-    def tree(self) -> PlanNode:
-        """Return the tree, below a root without an operator if several nodes are leftmost."""
-        place = 0
-
-        def siblings(beyond: int) -> tuple[PlanNode, ...]:
-            """Take the nodes from the next one on that begin further to the right than `beyond`."""
-            nonlocal place
-            taken: list[PlanNode] = []
-            while place < len(self.nodes) and self.nodes[place][0] > beyond:
-                column, node = self.nodes[place]
-                place += 1
-                children = siblings(column)
-                taken.append(replace(node, children=(*node.children, *children)))
-            return tuple(taken)
-
-        roots = siblings(-1)
-        return roots[0] if len(roots) == 1 else PlanNode("", children=roots)
+    roots = siblings(-1)
+    return roots[0] if len(roots) == 1 else PlanNode("", children=roots)
 
 
 _Document = Mapping[str, Any]
@@ -129,7 +122,11 @@ def _parse_postgres(text: str) -> PlanNode:
     if text.lstrip().startswith("["):
         try:
             document = msgspec.json.decode(text, type=list[dict[str, Any]])[0]
-            lines = [*_written(document["Plan"], 0, ""), *_jit_lines(document.get(_JIT))]
+            written = [*_written(document["Plan"], 0, "")]
+            if jit := document.get(_JIT):
+                used = [f"{name} true" for name, is_on in jit.get("Options", {}).items() if is_on]
+                written += ["JIT:", f"  Options: {', '.join(used)}"]
+            lines = written
         except (msgspec.MsgspecError, LookupError, TypeError, AttributeError):
             pass  # a text as any other
     return _read(lines)
@@ -179,16 +176,14 @@ def _place(node: _Document) -> str:
         relation, alias = alias, None
     if node["Node Type"] == "Bitmap Index Scan":
         relation, index = index, None
-    words = f" using {_quoted(index)}" if index else ""
-    if relation:
-        words += f" on {_quoted(relation)}"
-    return words + (f" {_quoted(alias)}" if alias and alias != relation else "")
 
+    def quoted(before: str, name: str | None) -> str:
+        if name and not _PLAIN_NAME.fullmatch(name):
+            name = '"' + name.replace('"', '""') + '"'
+        return f"{before}{name}" if name else ""
 
-def _quoted(name: str) -> str:
-    if _PLAIN_NAME.fullmatch(name):
-        return name
-    return '"' + name.replace('"', '""') + '"'
+    named = quoted(" using ", index) + quoted(" on ", relation)
+    return named + (quoted(" ", alias) if alias != relation else "")
 
 
 def _property(key: str, value: object) -> Iterator[str]:
@@ -200,21 +195,12 @@ def _property(key: str, value: object) -> Iterator[str]:
             for name, sets in each.items():
                 if name.endswith("Keys"):
                     yield from (f"{name[:-1]}: {', '.join(keys) or '()'}" for keys in sets)
-    elif isinstance(value, list) and all(isinstance(each, str) for each in value):
-        yield f"{key}: {_on_one_line(', '.join(value))}"
-    elif isinstance(value, (str, int, float)):
-        yield f"{key}: {_on_one_line(str(value).lower() if value is True else str(value))}"
-
-
-def _on_one_line(text: str) -> str:
-    return " ".join(text.split("\n"))
-
-
-def _jit_lines(jit: _Document | None) -> list[str]:
-    if not jit:
-        return []
-    options = [name for name, is_on in jit.get("Options", {}).items() if is_on]
-    return ["JIT:", f"  Options: {', '.join(f'{name} true' for name in options)}"]
+        return
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        value = ", ".join(value)
+    if isinstance(value, (str, int, float)):
+        text = "true" if value is True else str(value).replace("\n", " ")
+        yield f"{key}: {text}"
 
 
 @dataclass
@@ -229,7 +215,11 @@ class _Open:
 
     def node(self) -> PlanNode:
         if self.heading == "JIT:":
-            return self._jit()
+            # The size of what it compiles is an estimate as costs are.
+            options = (value for key, value in self.properties if key == "Options")
+            used = {name for value in options for name in _OPTION.findall(value)}
+            remarks = tuple(sorted(used.difference(_EVERY_JIT)))
+            return PlanNode(_JIT, tuple(self.lines), remarks=remarks)
         found = _HEADING.fullmatch(self.heading)
         operator, index, relation, alias = (
             (found["operator"], found["index"], found["relation"], found["alias"])
@@ -255,13 +245,6 @@ class _Open:
             ),
             workers=int(workers) if workers.isdigit() else 0,
         )
-
-    def _jit(self) -> PlanNode:
-        """Return JIT as a node; the size of what it compiles is an estimate as costs are."""
-        options = (value for key, value in self.properties if key == "Options")
-        used = {name for value in options for name in _OPTION.findall(value)}
-        remarks = tuple(sorted(used.difference(_EVERY_JIT)))
-        return PlanNode(_JIT, tuple(self.lines), remarks=remarks)
 
 
 def _unquoted(name: str | None) -> str:
@@ -293,7 +276,7 @@ def _read(lines: Sequence[str]) -> PlanNode:
         key, colon, value = text.partition(": ")
         if colon and not _TARGET.fullmatch(text):
             opened[-1].properties.append((key, value))
-    return Outline([(each.column, each.node()) for each in opened]).tree()
+    return _tree([(each.column, each.node()) for each in opened])
 
 
 _LINE = re.compile(
@@ -329,7 +312,9 @@ def _table(line: str) -> PlanNode:
         if part := _ROLE.fullmatch(word):
             role = part["role"]
         elif buffer := _JOIN_BUFFER.fullmatch(word):
-            join = _algorithm(buffer["how"] or "")
+            how = buffer["how"] or ""
+            names = (name for version, name in _ALGORITHMS if version in how)
+            join = next(names, "block nested loop")
         else:
             remarks.append(word)
     return PlanNode(
@@ -342,10 +327,6 @@ def _table(line: str) -> PlanNode:
         conditions=(("ref", found["ref"]),) if found["ref"] else (),
         remarks=tuple(remarks),
     )
-
-
-def _algorithm(how: str) -> str:
-    return next((name for word, name in _ALGORITHMS if word in how), "block nested loop")
 
 
 _CONSTRAINTS = r"(?: \((?P<constraints>[^()]*(?:\([^()]*\)[^()]*)*)\))?"
@@ -369,17 +350,17 @@ _GENERATED = re.compile(r"\(?subquery-?\w*\)?|\d+|0x[0-9a-f]+", re.IGNORECASE)
 SUBQUERY = "(subquery)"
 """The name of all subqueries that a version has numbered: newer ones have the statement's names."""
 _PART_OF_ORDER = re.compile(r"(?:RIGHT PART|LAST (?:\d+ )?TERMS?) OF ")
-_INDENT = "  "
 
 
 def _parse_sqlite(text: str) -> PlanNode:
     """Return a root whose children are the steps at the left."""
-    nodes = [
-        ((len(line) - len(line.lstrip())) // len(_INDENT), _step(line))
-        for line in text.splitlines()
-    ]
-    tree = Outline(nodes).tree()
+    tree = _tree_of_lines(text, _step)
     return tree if not tree.operator else PlanNode("", children=(tree,))
+
+
+def _tree_of_lines(text: str, node: Callable[[str], PlanNode]) -> PlanNode:
+    lines = text.splitlines()
+    return _tree([((len(line) - len(line.lstrip())) // 2, node(line)) for line in lines])
 
 
 def _step(line: str) -> PlanNode:
@@ -415,29 +396,18 @@ def _constraints(text: str | None) -> tuple[tuple[str, str], ...]:
     return (("constraints", text),) if text else ()
 
 
-_DIRECTIONS = ("forward", "backward")
-_INDENT_OF_MONGODB = "  "
-
-
 def _parse_mongodb(text: str) -> PlanNode:
-    """Return the stages as a tree."""
-    nodes = [
-        ((len(line) - len(line.lstrip())) // len(_INDENT_OF_MONGODB), _stage(line))
-        for line in text.splitlines()
-    ]
-    return Outline(nodes).tree()
+    return _tree_of_lines(text, _stage)
 
 
 def _stage(line: str) -> PlanNode:
     """Return a stage of `STAGE index direction`, of which an index's name may have blanks."""
     stage, _, rest = line.strip().partition(" ")
     words = rest.split(" ")
-    remarks = tuple(word for word in words[-1:] if word in _DIRECTIONS)
+    remarks = tuple(word for word in words[-1:] if word in ("forward", "backward"))
     index = " ".join(words[:-1] if remarks else words)
     return PlanNode(stage, (line,), index=index, remarks=remarks)
 
-
-__all__ = ["PlanNode", "parse_plan"]
 
 _READERS: dict[str, Callable[[str], PlanNode]] = {
     "mysql": _parse_mysql,

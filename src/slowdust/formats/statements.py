@@ -159,6 +159,11 @@ _END_OF_PSQL = re.compile(r"\(\d+ rows?\)$")
 _OWN = ("pg_stat_statements", "events_statements_summary_by_digest", "slowdust_")
 """Words of statements that ask for statistics, and of Slowdust's."""
 
+_EXPORTS = (
+    ("postgres", "export of pg_stat_statements", "query", "calls"),
+    ("mysql", "export of statement digests", "digest_text", "count_star"),
+)
+"""The dialect and the kind of a table, and its columns of statements and of executions."""
 _Row = tuple[int, Sequence[str | None]]
 """The number of a row, the line in a file, and its cells."""
 
@@ -179,28 +184,27 @@ def read_export(text: str) -> Seen | None:
     head = text.partition("\n")[0]
     tabs = "\t" in head
     dialect: type[csv.Dialect] = csv.excel_tab if tabs else csv.excel
+    reader = csv.reader(io.StringIO(text, newline=""), dialect)
+    rows, before = [], 0
     try:
-        rows = list(_numbered(text, dialect))
+        for row in reader:
+            rows.append((before + 1, row))  # the number of the line where it begins
+            before = reader.line_num
     except csv.Error:
         return None
     if not rows:
         return None
     names = [name.strip().lower() for name in rows[0][1]]
+
+    def unescaped(cell: str) -> str:
+        return _ESCAPE.sub(lambda found: _ESCAPED[found[1]], cell)
+
     plain = (
-        (line, [_unescaped(cell) for cell in row] if tabs else row)
+        (line, [*map(unescaped, row)] if tabs else row)
         for line, row in rows[1:]
         if row and not (len(row) == 1 and _END_OF_PSQL.match(row[0]))
     )
     return seen_in(names, plain)
-
-
-def _numbered(text: str, dialect: type[csv.Dialect]) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row with the number of the line where it begins."""
-    reader = csv.reader(io.StringIO(text, newline=""), dialect)
-    before = 0
-    for row in reader:
-        yield before + 1, row
-        before = reader.line_num
 
 
 def seen_in(names: Sequence[str], rows: Iterator[_Row]) -> Seen | None:
@@ -210,30 +214,16 @@ def seen_in(names: Sequence[str], rows: Iterator[_Row]) -> Seen | None:
         CellError: a row has fewer cells than there are names, or calls that are no number.
     """
     place = {name: number for number, name in enumerate(names)}
-    if {"query", "calls"} <= place.keys():
-        return Seen(
-            "postgres",
-            "export of pg_stat_statements",
-            digests=tuple(_digests(rows, place, "query", "calls", None)),
-        )
-    if {"digest_text", "count_star"} <= place.keys():
-        return Seen(
-            "mysql",
-            "export of statement digests",
-            digests=tuple(
-                _digests(rows, place, "digest_text", "count_star", place.get("query_sample_text"))
-            ),
-        )
+    for dialect, what, *columns in _EXPORTS:
+        if {*columns} <= place.keys():
+            return Seen(dialect, what, digests=tuple(_digests(rows, place, *columns)))
     return None
 
 
 def _digests(
-    rows: Iterator[_Row],
-    place: Mapping[str, int],
-    text: str,
-    calls: str,
-    example: int | None,
+    rows: Iterator[_Row], place: Mapping[str, int], text: str, calls: str
 ) -> Iterator[Digest]:
+    example = place.get("query_sample_text")
     for line, row in rows:
         if len(row) < len(place):
             raise CellError(line, list(place)[len(row)], "the row has no such cell")
@@ -244,7 +234,3 @@ def _digests(
             raise CellError(line, calls, f"{count!r} is no number of executions")
         seen = None if example is None else row[example]
         yield Digest(statement, int(count), None if seen in (None, "", "NULL") else seen)
-
-
-def _unescaped(cell: str) -> str:
-    return _ESCAPE.sub(lambda found: _ESCAPED[found[1]], cell)

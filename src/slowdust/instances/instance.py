@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
+import signal
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from slowdust.accounts import Account, server_account
+from slowdust.accounts import BASE_ENVIRONMENT, Account, server_account
 from slowdust.builds.model import Build
 from slowdust.dbms import family as family_of
 from slowdust.dbms.access import Access, Target
@@ -37,7 +39,6 @@ from slowdust.instances.processes import ProcessMark
 from slowdust.instances.programs import (
     LOG_TAIL_LINES,
     InstanceError,
-    Programs,
     ServerLog,
     make_certificate,
     why_it_ended,
@@ -54,6 +55,7 @@ _START_TIMEOUT_S = 120.0
 _START_UNDER_CALLGRIND_S = 300.0
 _ORDERLY_STOP_S = 120.0
 _FORCED_STOP_S = 15.0
+_CREATION_S = 300.0
 _POLL_S = 0.01
 
 
@@ -91,7 +93,6 @@ class Instance:
         self._malloc: Malloc | None = None
         self._allocator: str | None = None
         self._family = family_of(site.build.dbms)
-        self._programs = Programs(name, run, site, self.log_path.with_name("creation.log"))
         self._process: subprocess.Popen[bytes] | None = None
         self._processes: Freezable | None = None
 
@@ -328,7 +329,60 @@ class Instance:
         site.config_file.chmod(0o644)
         if site.access.encrypted:
             make_certificate(site)
-        self._family.create(site, self._programs.run_to_end)
+        self._family.create(site, self._run_to_end)
+
+    def _run_to_end(self, command: Sequence[str | Path], stdin: Path | None = None) -> str:
+        """Run a program that makes the data directory; return what it printed.
+
+        Raises InstanceError, with the end of its output, when it fails.
+        """
+        self._run.record_program(Path(command[0]))
+        creation_log = self.log_path.with_name("creation.log")
+        with creation_log.open("a+b") as log, Path(stdin or os.devnull).open("rb") as source:
+            process = self._spawn(command, log.fileno(), {}, source.fileno())
+            try:
+                code = process.wait(_CREATION_S)
+            except BaseException:
+                os.killpg(process.pid, signal.SIGKILL)  # its own group, see _spawn
+                process.wait()
+                raise
+            log.seek(0)
+            output = log.read().decode(errors="replace")
+        if code != 0:
+            lines = [line for line in output.splitlines() if line.strip()][-LOG_TAIL_LINES:]
+            tail = "".join(f"\n  | {line}" for line in lines)
+            raise InstanceError(
+                f"{self.name}: its data directory cannot be created (exit code {code}){tail}"
+            )
+        return output
+
+    def _spawn(
+        self,
+        command: Sequence[str | Path],
+        output: int,
+        variables: Mapping[str, str],
+        source: int = subprocess.DEVNULL,
+    ) -> subprocess.Popen[bytes]:
+        """Start a program with these descriptors and more variables.
+
+        Raises InstanceError when it cannot be run.
+        """
+        try:
+            process = subprocess.Popen(
+                [str(part) for part in command],
+                stdin=source,
+                stdout=output,
+                stderr=output,
+                cwd=self.data_dir,
+                env={**BASE_ENVIRONMENT, **variables},
+                # Ctrl-C in the terminal is meant for Slowdust, which then stops its servers.
+                start_new_session=True,
+                **self.account.identity(),
+            )
+        except OSError as error:
+            raise InstanceError(f"{self.name}: cannot run {command[0]}: {error}") from error
+        self._run.record_session(process.pid)
+        return process
 
     def _launch(self) -> None:
         command = self._family.server_command(self._site)
@@ -343,7 +397,7 @@ class Instance:
             command = self.callgrind.command([*command, *self._family.options_when_counted])
             variables = self.callgrind.variables(variables)
         with self._log.begin() as log:
-            self._process = self._programs.spawn(command, log.fileno(), variables)
+            self._process = self._spawn(command, log.fileno(), variables)
         if self.memory_limit is not None and self.callgrind is None:  # which needs far more
             self.memory_limit.add(self._process.pid)
         group = self.frozen_group if self.callgrind is None else None

@@ -208,7 +208,6 @@ _libc.shmat.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_int)
 _libc.shmdt.argtypes = (ctypes.c_void_p,)
 _libc.shmctl.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
 
-
 _Directory = tuple[int, int]
 """Device and inode."""
 

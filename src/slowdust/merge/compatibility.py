@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from slowdust.errors import UsageError
 from slowdust.merge.sources import Records
@@ -24,74 +24,66 @@ _METHOD = {
 may differ: each ratio is of slices of one host, beside each other."""
 
 
+_Differences = Iterator[tuple[str, object, object]]
+"""Names of properties, each with the values of two parts."""
+
+
 def check_compatibility(parts: Sequence[Records]) -> None:
     """Refuse parts that measured different things under the same names.
 
     Raises:
         UsageError: names the first difference, in one line.
     """
-    first = parts[0]
+
+    def refuse_difference(first: Records, second: Records, of: str, compared: _Differences) -> None:
+        for what, *values in compared:
+            if values[0] != values[1]:
+                ours, theirs = ("none" if value is None else value for value in values)
+                raise UsageError(
+                    f"'{first.label}' and '{second.label}' differ in {what}{of}: {ours} and "
+                    f"{theirs}"
+                )
+
     for part in parts[1:]:
-        for what, ours, theirs in _compared(first, part):
-            if ours != theirs:
-                raise _differ(first, part, what, ours, theirs)
+        refuse_difference(parts[0], part, "", _compared(parts[0], part))
     seen: dict[str, tuple[Records, ContenderFacts]] = {}
     for part in parts:
         for contender in part.manifest.contenders:
             earlier, facts = seen.setdefault(contender.name, (part, contender))
-            for what, ours, theirs in _compared_contenders(facts, contender):
-                if ours != theirs:
-                    raise _differ(earlier, part, f"{what} of {contender.name}", ours, theirs)
+            of = f" of {contender.name}"
+            refuse_difference(earlier, part, of, _compared_contenders(facts, contender))
 
 
-def _differ(first: Records, second: Records, what: str, ours: object, theirs: object) -> UsageError:
-    return UsageError(
-        f"'{first.label}' and '{second.label}' differ in {what}: {_text(ours)} and {_text(theirs)}"
-    )
+def _compared(first: Records, second: Records) -> _Differences:
+    """Yield what two parts must have in common."""
 
+    def workload(manifest: Manifest) -> str | None:
+        workload = manifest.workload
+        return None if workload is None else f"{workload.name} ({workload.sha256[:16]})"
 
-def _text(value: object) -> str:
-    return "none" if value is None else str(value)
+    def benchmarks(part: Records) -> str:
+        return ", ".join(sorted({record.place.benchmark for record in part.slices}))
 
-
-_Difference = tuple[str, object, object]
-
-
-def _compared(first: Records, second: Records) -> Iterator[_Difference]:
-    """Yield what two parts must have in common: its name, and the value of each."""
     ours, theirs = first.manifest, second.manifest
     yield "the base", ours.base, theirs.base
-    yield "the workload", _workload(ours), _workload(theirs)
+    yield "the workload", workload(ours), workload(theirs)
     if first.slices and second.slices:
-        yield "the benchmark", _benchmarks(first), _benchmarks(second)
+        yield "the benchmark", benchmarks(first), benchmarks(second)
     for field, name in _METHOD.items():
         yield name, getattr(ours.method, field), getattr(theirs.method, field)
 
 
-def _benchmarks(part: Records) -> str:
-    return ", ".join(sorted({record.place.benchmark for record in part.slices}))
-
-
-def _workload(manifest: Manifest) -> str | None:
-    workload = manifest.workload
-    return None if workload is None else f"{workload.name} ({workload.sha256[:16]})"
-
-
-def _compared_contenders(ours: ContenderFacts, theirs: ContenderFacts) -> Iterator[_Difference]:
+def _compared_contenders(ours: ContenderFacts, theirs: ContenderFacts) -> _Differences:
     """Yield what a contender must be in all parts that have it."""
     yield "the DBMS", ours.dbms, theirs.dbms
     yield "the build", *_builds(ours.build, theirs.build)
     yield "the engine", ours.engine, theirs.engine
     yield "the config", ours.config, theirs.config
-    yield from _settings(ours.settings, theirs.settings)
+    for name in dict.fromkeys((*ours.settings, *theirs.settings)):
+        yield f"the setting {name}", ours.settings.get(name), theirs.settings.get(name)
     yield "the environment", ours.environment, theirs.environment
     if ours.allocator_sha256 and theirs.allocator_sha256:
         yield "the malloc library", ours.allocator_sha256[:16], theirs.allocator_sha256[:16]
-
-
-def _settings(ours: Mapping[str, str], theirs: Mapping[str, str]) -> Iterator[_Difference]:
-    for name in dict.fromkeys((*ours, *theirs)):
-        yield f"the setting {name}", ours.get(name), theirs.get(name)
 
 
 def _builds(ours: BuildFacts, theirs: BuildFacts) -> tuple[str, str]:
@@ -104,8 +96,7 @@ def _builds(ours: BuildFacts, theirs: BuildFacts) -> tuple[str, str]:
             f"{each.content[:16]} by {each.compiler}, {' '.join(each.options)}"
             for each in (ours.compiled, theirs.compiled)
         )
-    elif ours.sha256 and theirs.sha256:
-        first, second = f"sha256 {ours.sha256[:16]}", f"sha256 {theirs.sha256[:16]}"
-    else:
-        first, second = ours.version, theirs.version
-    return first, second
+        return first, second
+    if ours.sha256 and theirs.sha256:
+        return f"sha256 {ours.sha256[:16]}", f"sha256 {theirs.sha256[:16]}"
+    return ours.version, theirs.version

@@ -2,32 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from msgspec.structs import replace
 
+from slowdust import __version__
 from slowdust.errors import UsageError
 from slowdust.merge.compatibility import check_compatibility
-from slowdust.merge.hosts import RenumberedSource
-from slowdust.merge.manifest import merge_manifests
-from slowdust.merge.sources import Records, Source, drop_duplicates, read_source
+from slowdust.merge.sources import (
+    Records,
+    Source,
+    drop_duplicates,
+    hosts_of,
+    read_source,
+    renumber,
+)
 from slowdust.store.bounds import MOST_CONTENDERS, MOST_SLICES
-from slowdust.store.count import Count
 from slowdust.store.experiments import aside, put_in_place
-from slowdust.store.folder import WORKLOAD_FILE, Folder, Writer, too_many_contenders, writing
-from slowdust.store.manifest import Manifest
+from slowdust.store.finding import Finding, by_severity
+from slowdust.store.folder import WORKLOAD_FILE, Folder, too_many_contenders, writing
+from slowdust.store.manifest import (
+    JOINED_SCHEMA,
+    ContenderFacts,
+    Counting,
+    HostFacts,
+    Manifest,
+    Method,
+    Plan,
+)
+from slowdust.store.preparation import Preparation
 from slowdust.store.slice import Slice
 from slowdust.store.storage import LOCK_FILE
-from slowdust.store.waits import WaitWindow
+from slowdust.units import known
 from slowdust.user_text import read_user_text
-from slowdust.wording import counted, shortened
+from slowdust.wording import counted, listing, shortened
 
 Design = Literal["replicate", "spread"]
 """What the user wants of each test: several hosts, or one host."""
-
-_Placed = TypeVar("_Placed", Slice, Count, WaitWindow)
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
@@ -43,51 +57,20 @@ class Merged:
 def merge(
     parts: Sequence[Source], target: Folder, design: Design | None = None, spec: str | None = None
 ) -> Merged:
-    """Make one experiment of several; replace the joined one that has the target's name.
+    """Make one experiment of several; replace the merged one that has the target's name.
 
-    Each part is an experiment of one host, or a joined one. The result depends on nothing but the
+    Each part is an experiment of one host, or a merged one. The result depends on nothing but the
     parts and their order, and appears whole or not at all. Parts may be running: what they have by
     now is taken. With a `design`, tests that do not follow it are an error. `spec` is the
     specification (TOML) of all of them, if there is one.
 
     Raises:
-        UsageError: parts do not agree, copies went on apart, a host is not known, or the target is
-            no joined experiment.
+        UsageError: parts do not agree, copies were continued apart, a host is not known, or the
+            target is no merged experiment.
         SlowdustError: a part is damaged, or the target cannot be written.
     """
     if not parts:
         raise UsageError("there is nothing to join")
-    _check_target(parts, target)
-    records, left_out = drop_duplicates([read_source(part) for part in parts])
-    check_compatibility(records)
-    _check_size(target.name, records)
-    placed = list(_place(records))
-    manifest = merge_manifests(target.name, placed)
-    if len(manifest.contenders) > MOST_CONTENDERS:
-        raise UsageError(too_many_contenders(target.name, len(manifest.contenders)))
-    counts = _renumbered(placed, lambda part: part.counts)
-    counted_alike = _of_one_source(counts, manifest)
-    slices = _renumbered(placed, lambda part: part.slices)
-    if design is not None:
-        check_design(design, slices, manifest)
-    with aside(target.path.parent) as incoming:
-        made = Folder.of(incoming, target.name)
-        with writing(made) as writer:
-            writer.append(*slices)
-            writer.append_count(*counted_alike)
-            writer.append_waits(*_renumbered(placed, lambda part: part.waits))
-            _write_profiles(writer, placed, manifest)
-            _copy_workload(writer, records)
-            if spec is not None:
-                writer.write_spec(spec)
-            writer.write_manifest(manifest)
-        (made.path / LOCK_FILE).unlink(missing_ok=True)
-        folder = put_in_place(made, target.path.parent)
-    return Merged(folder, manifest, (*left_out, *_not_counted(counts, counted_alike)))
-
-
-def _check_target(parts: Sequence[Source], target: Folder) -> None:
-    """Refuse to replace anything but a joined experiment that is no part of the new one."""
     if any(part.folder.path.resolve() == target.path.resolve() for part in parts):
         raise UsageError(f"'{target.name}' is one of those to join: choose another --name")
     taken = target.path.exists() and any(target.path.iterdir())
@@ -95,39 +78,54 @@ def _check_target(parts: Sequence[Source], target: Folder) -> None:
         raise UsageError(
             f"there is a '{target.name}' in {target.path.parent} already: choose another --name"
         )
-
-
-def _check_size(name: str, records: Sequence[Records]) -> None:
-    slices = sum(len(part.slices) for part in records)
-    if slices > MOST_SLICES:
+    records, left_out = drop_duplicates([read_source(part) for part in parts])
+    check_compatibility(records)
+    if (number := sum(len(part.slices) for part in records)) > MOST_SLICES:
         raise UsageError(
-            f"'{name}' would have {slices:,} slices: a report is made of at most {MOST_SLICES:,}"
+            f"'{target.name}' would have {number:,} slices: a report is made of at most "
+            f"{MOST_SLICES:,}"
         )
-
-
-def _place(records: Sequence[Records]) -> Iterator[RenumberedSource]:
-    """Yield the parts, whose incarnations have one series of numbers."""
-    offset = 0
-    for part in records:
-        yield RenumberedSource(part, offset)
-        offset += max(part.numbers, default=0)
-
-
-def _renumbered(
-    placed: Sequence[RenumberedSource], of: Callable[[Records], Iterable[_Placed]]
-) -> list[_Placed]:
-    """Return records of all parts with the new numbers of their incarnations."""
-    return [
-        replace(
-            record,
-            place=replace(record.place, incarnation=record.place.incarnation + part.offset),
+    records = renumber(records)
+    manifest = _merged_manifest(target.name, records)
+    if len(manifest.contenders) > MOST_CONTENDERS:
+        raise UsageError(too_many_contenders(target.name, len(manifest.contenders)))
+    # Counts of two sources are never compared: those of the manifest's stay.
+    source = manifest.counting.source if manifest.counting is not None else None
+    counts = [count for part in records for count in part.counts]
+    kept = [count for count in counts if source is None or count.source == source]
+    if missing := len(counts) - len(kept):
+        left_out.append(
+            f"{counted(missing, 'count')} left out: work was counted in another way in other parts"
         )
-        for part in placed
-        for record in of(part.records)
-    ]
+    slices = [record for part in records for record in part.slices]
+    if design is not None:
+        _check_design(design, slices, manifest)
+    numbers = {contender.name: n for n, contender in enumerate(manifest.contenders, start=1)}
+    workloads = [part.part.folder.path / WORKLOAD_FILE for part in records]
+    with aside(target.path.parent) as incoming:
+        made = Folder.of(incoming, target.name)
+        with writing(made) as writer:
+            writer.append(*slices)
+            writer.append_count(*kept)
+            writer.append_waits(*(window for part in records for window in part.waits))
+            # Rates of different hosts are not compared: the trials are those of the part with most.
+            if trials := max((part.trials for part in records), key=len):
+                writer.append_trials(*trials)
+            # Those of one step and contender are read as their mean.
+            for start, part in enumerate(records, start=1):
+                for profile in part.profiles:
+                    writer.write_profile(profile, numbers[profile.contender], start)
+            if workload := next((file for file in workloads if file.is_file()), None):
+                writer.write_workload(read_user_text(workload))
+            if spec is not None:
+                writer.write_spec(spec)
+            writer.write_manifest(manifest)
+        (made.path / LOCK_FILE).unlink(missing_ok=True)
+        folder = put_in_place(made, target.path.parent)
+    return Merged(folder, manifest, tuple(left_out))
 
 
-def check_design(design: Design, slices: Sequence[Slice], manifest: Manifest) -> None:
+def _check_design(design: Design, slices: Sequence[Slice], manifest: Manifest) -> None:
     """Refuse tests that are measured on fewer, or more, hosts than the user wants.
 
     Raises:
@@ -143,30 +141,133 @@ def check_design(design: Design, slices: Sequence[Slice], manifest: Manifest) ->
         raise UsageError(f"--{design}: {shortened(wrong)} measured on {where}")
 
 
-def _of_one_source(counts: Sequence[Count], manifest: Manifest) -> list[Count]:
-    """Return the counts of the source that the manifest has: two are never compared."""
-    source = manifest.counting.source if manifest.counting is not None else None
-    return [count for count in counts if source is None or count.source == source]
+def _merged_manifest(name: str, parts: Sequence[Records]) -> Manifest:
+    """Return the manifest of an experiment that has all records of its parts.
+
+    Raises:
+        UsageError: nothing tells on which host a part was measured.
+    """
+    manifests = [part.manifest for part in parts]
+    first = manifests[0]
+    hosts = hosts_of(parts)
+    ends = [manifest.finished for manifest in manifests]
+    contenders: dict[str, ContenderFacts] = {}
+    plans: dict[tuple[str, str, str], Plan] = {}
+    preparations: list[Preparation] = []
+    turns: dict[str, int] = {}
+    for manifest in manifests:
+        for contender in manifest.contenders:
+            # As in the first part in which it did not drop out.
+            if contenders.setdefault(contender.name, contender).failed and not contender.failed:
+                contenders[contender.name] = contender
+        for plan in manifest.plans:
+            plans.setdefault((plan.test, plan.contender, plan.statement), plan)
+        last = max((each.moment for each in preparations), default=0)
+        preparations += [replace(each, moment=each.moment + last) for each in manifest.preparations]
+        for key, done in manifest.turns_done.items():
+            turns[key] = turns.get(key, 0) + done
+    return Manifest(
+        schema=JOINED_SCHEMA,
+        experiment=name,
+        slowdust=__version__,
+        driver=_common(manifest.driver for manifest in manifests),
+        started=min(known(manifest.started for manifest in manifests), default=None),
+        finished=None if None in ends else max(known(ends)),
+        base=first.base,
+        contenders=list(contenders.values()),
+        tests=[*dict.fromkeys(test for manifest in manifests for test in manifest.tests)],
+        clients=sorted({clients for manifest in manifests for clients in manifest.clients}),
+        method=_method([manifest.method for manifest in manifests]),
+        cpus=_common(manifest.cpus for manifest in manifests) or [],
+        host={
+            label: value
+            for label, value in hosts[0].host.items()
+            if all(host.host.get(label) == value for host in hosts)
+        },
+        findings=_findings(hosts),
+        hosts=hosts,
+        plans=list(plans.values()),
+        warnings=_warnings(parts, hosts),
+        settled=[
+            key
+            for key in dict.fromkeys(key for manifest in manifests for key in manifest.settled)
+            if all(
+                key in manifest.settled
+                for manifest in manifests
+                if key.rpartition("@")[0] in manifest.tests
+            )
+        ],
+        turns_done=turns,
+        spent_s=sum(manifest.spent_s for manifest in manifests),
+        failed_steps=[each for manifest in manifests for each in manifest.failed_steps],
+        workload=first.workload,
+        preparations=preparations,
+        recalls=[each for manifest in manifests for each in manifest.recalls],
+        index_sizes=[each for manifest in manifests for each in manifest.index_sizes],
+        counters=[each for manifest in manifests for each in manifest.counters],
+        counting=_counting(manifests),
+    )
 
 
-def _not_counted(counts: Sequence[Count], kept: Sequence[Count]) -> list[str]:
-    missing = len(counts) - len(kept)
-    if not missing:
-        return []
-    return [f"{counted(missing, 'count')} left out: work was counted in another way in other parts"]
+def _counting(manifests: Sequence[Manifest]) -> Counting | None:
+    """Return how work was counted: as in the first part that has counts, else why it was not."""
+    tried = known(manifest.counting for manifest in manifests)
+    counted_in = [counting for counting in tried if counting.source is not None]
+    return next(iter([*counted_in, *tried]), None)
 
 
-def _write_profiles(writer: Writer, placed: Sequence[RenumberedSource], manifest: Manifest) -> None:
-    """Write the profiles of all parts; those of one step and contender are read as their mean."""
-    numbers = {contender.name: n for n, contender in enumerate(manifest.contenders, start=1)}
-    for start, part in enumerate(placed, start=1):
-        for profile in part.records.profiles:
-            writer.write_profile(profile, numbers[profile.contender], start)
+def _common(values: Iterable[_Value]) -> _Value | None:
+    """Return the value that is everywhere the same; None where they differ."""
+    first, *others = values
+    return first if all(value == first for value in others) else None
 
 
-def _copy_workload(writer: Writer, records: Sequence[Records]) -> None:
-    for part in records:
-        workload = part.part.folder.path / WORKLOAD_FILE
-        if workload.is_file():
-            writer.write_workload(read_user_text(workload))
-            return
+def _method(methods: Sequence[Method]) -> Method:
+    """Return the first one, without what differs: seeds, lengths of slices, budgets."""
+    budgets = [method.budget_s for method in methods]
+    lengths = {
+        key: length for method in reversed(methods) for key, length in method.slice_lengths.items()
+    }
+    return replace(
+        methods[0],
+        seed=_common(method.seed for method in methods),
+        slice_s=_common(method.slice_s for method in methods),
+        slice_lengths=lengths,
+        discard_s=_common(method.discard_s for method in methods),
+        warmup_s=_common(method.warmup_s for method in methods),
+        budget_s=None if None in budgets else sum(known(budgets)),
+        incarnations=sum(method.incarnations for method in methods),
+    )
+
+
+def _findings(hosts: Sequence[HostFacts]) -> list[Finding]:
+    """Return the findings of all hosts; one that is not everywhere the same names its host."""
+    everywhere = [
+        finding for finding in hosts[0].findings if all(finding in host.findings for host in hosts)
+    ]
+    of_hosts = [
+        replace(finding, check=f"{finding.check} of {host.name}")
+        for host in hosts
+        for finding in host.findings
+        if finding not in everywhere
+    ]
+    return by_severity([*everywhere, *of_hosts])
+
+
+def _warnings(parts: Sequence[Records], hosts: Sequence[HostFacts]) -> list[str]:
+    """Return the warnings of all parts, with the names of their hosts unless all parts have it."""
+    by_warning: dict[str, list[str]] = {}
+    for part in parts:
+        paths = {joined.path for host in part.hosts() for joined in host.parts}
+        names = [host.name for host in hosts if any(each.path in paths for each in host.parts)]
+        dropped_out = [
+            f"{contender.name} dropped out: {contender.failed}"
+            for contender in part.manifest.contenders
+            if contender.failed
+        ]
+        for warning in (*part.manifest.warnings, *dropped_out):
+            by_warning.setdefault(warning, []).append(listing(names))
+    return [
+        warning if len(of) == len(parts) else f"{listing([*dict.fromkeys(of)])}: {warning}"
+        for warning, of in by_warning.items()
+    ]

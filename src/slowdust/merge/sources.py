@@ -1,37 +1,50 @@
-"""The parts that are joined: their records, on which host they were made, and which are copies."""
+"""The parts that are merged: their records, on which host they were made, and which are copies."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
+from itertools import count
+from typing import TypeVar
 
+from msgspec.structs import replace
+
+from slowdust.analysis.history.lines import host_of
 from slowdust.errors import UsageError
 from slowdust.store.count import Count
 from slowdust.store.folder import Folder
-from slowdust.store.manifest import Manifest
+from slowdust.store.manifest import HostFacts, JoinedPart, Manifest
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
+from slowdust.store.trial import Trial
 from slowdust.store.waits import WaitWindow
+from slowdust.units import known
 from slowdust.wording import counted
+
+_NUMBERED = ("preparations", "counters", "recalls", "index_sizes", "failed_steps")
+"""Fields of a manifest with records that have the number of an incarnation."""
+_Placed = TypeVar("_Placed", Slice, Count, WaitWindow)
 
 
 @dataclass(frozen=True)
 class Source:
-    """An experiment to join."""
+    """An experiment to merge."""
 
     folder: Folder
     host: str | None = None
     """The user's name for its host; else the facts of its host tell it from others."""
     given: str | None = None
-    """How the user calls it, for errors; its experiment's name where it is None."""
+    """The user's name for it, for errors; its experiment's name where it is None."""
     path: str | None = None
-    """The path that is told of it, as of a bundle; that of its folder where it is None."""
+    """The recorded path, such as that of a bundle; that of its folder where it is None."""
 
 
 @dataclass(frozen=True)
 class Records:
-    """All that a part has."""
+    """All records of a part."""
 
     part: Source
     manifest: Manifest
@@ -39,6 +52,7 @@ class Records:
     counts: Sequence[Count]
     waits: Sequence[WaitWindow]
     profiles: Sequence[Profile]
+    trials: Sequence[Trial] = ()
 
     @property
     def name(self) -> str:
@@ -55,48 +69,62 @@ class Records:
     @cached_property
     def numbers(self) -> list[int]:
         """The numbers of all its incarnations, those for counts and waits included."""
-        manifest = self.manifest
         numbers = {record.place.incarnation for record in self.slices}
         numbers |= {count.place.incarnation for count in self.counts}
         numbers |= {window.place.incarnation for window in self.waits}
-        numbers |= {preparation.incarnation for preparation in manifest.preparations}
-        numbers |= {counters.incarnation for counters in manifest.counters}
-        numbers |= {recall.incarnation for recall in manifest.recalls}
-        numbers |= {size.incarnation for size in manifest.index_sizes}
-        numbers |= {failure.incarnation for failure in manifest.failed_steps}
-        for host in manifest.hosts:
+        numbers |= {trial.start for trial in self.trials}
+        numbers |= {
+            record.incarnation for name in _NUMBERED for record in getattr(self.manifest, name)
+        }
+        for host in self.manifest.hosts:
             numbers.update(host.incarnations)
         return sorted(numbers)
 
     @cached_property
     def identities(self) -> frozenset[tuple[object, ...]]:
-        """What tells its slices from all others, in whatever experiment they are."""
-        return frozenset(_identity(record) for record in self.slices)
+        """The place of each slice, without numbers that merging changes, and its moment."""
 
-    @property
-    def _size(self) -> tuple[int, int]:
-        return len(self.slices), len(self.counts) + len(self.waits) + len(self.profiles)
+        def identity(record: Slice) -> tuple[object, ...]:
+            place = record.place
+            step = (place.benchmark, place.test, place.clients, place.contender, place.slot)
+            return (*step, record.measured.started, record.qps)
 
-    def has_all_of(self, other: Records) -> bool:
-        """Return whether nothing of `other` would be lost with this part alone."""
-        return bool(other.identities) and self.identities >= other.identities
+        return frozenset(map(identity, self.slices))
 
-    def is_larger_than(self, other: Records) -> bool:
-        return self._size > other._size
+    def is_copy_of(self, other: Records) -> bool:
+        """Return whether nothing would be lost with `other` alone."""
 
+        def size(part: Records) -> tuple[int, int]:
+            return len(part.slices), len(part.counts) + len(part.waits) + len(part.profiles)
 
-def _identity(record: Slice) -> tuple[object, ...]:
-    """Return a slice's place without numbers that joining changes, and its moment."""
-    place = record.place
-    step = (place.benchmark, place.test, place.clients, place.contender, place.slot)
-    return (*step, record.measured.started, record.qps)
+        has_all = bool(self.identities) and other.identities >= self.identities
+        return has_all and size(self) <= size(other)
+
+    def hosts(self) -> list[HostFacts]:
+        """Return its hosts; one that was measured on one host has the user's name for it."""
+        manifest = self.manifest
+        part = JoinedPart(experiment=self.name, path=self.path, incarnations=self.numbers)
+        one = HostFacts(
+            name=self.part.host or "",
+            group=manifest.host.get("CPU", "unknown CPU"),
+            host=manifest.host,
+            findings=manifest.findings,
+            cpus=manifest.cpus,
+            slowdust=manifest.slowdust,
+            driver=manifest.driver,
+            started=manifest.started,
+            finished=manifest.finished,
+            spent_s=manifest.spent_s,
+            parts=[part],
+        )
+        return manifest.hosts or [one]
 
 
 def read_source(part: Source) -> Records:
     """Read all records of a part.
 
     Raises:
-        UsageError: it is no experiment that can be joined.
+        UsageError: it is no experiment that can be merged.
         SlowdustError: a file is damaged.
     """
     folder = part.folder
@@ -114,6 +142,7 @@ def read_source(part: Source) -> Records:
         folder.read_counts(),
         folder.read_waits(),
         folder.read_profiles(),
+        folder.read_trials(),
     )
 
 
@@ -121,21 +150,29 @@ def drop_duplicates(parts: Sequence[Records]) -> tuple[list[Records], list[str]]
     """Leave out parts of which another has all slices; return the others and sentences about it.
 
     Raises:
-        UsageError: two parts share slices, and each has others: one of them went on after it had
-            been copied.
+        UsageError: two parts share slices, and each has others: one of them was continued after it
+            had been copied.
     """
     kept: list[Records] = []
     sentences: list[str] = []
+
+    def leave_out(part: Records, other: Records) -> None:
+        slices = counted(len(part.slices), "slice")
+        sentences.append(
+            f"'{part.label}' is given twice: it counts once"
+            if part.path == other.path
+            else f"'{part.label}' is left out: '{other.label}' has all of its {slices}"
+        )
+
     for part in parts:
         for earlier in list(kept):
-            if part.path == earlier.path or _is_copy(part, earlier):
-                sentences.append(_left_out(part, earlier))
+            if part.path == earlier.path or part.is_copy_of(earlier):
+                leave_out(part, earlier)
                 break
-            if _is_copy(earlier, part):
-                sentences.append(_left_out(earlier, part))
+            if earlier.is_copy_of(part):
+                leave_out(earlier, part)
                 kept.remove(earlier)
-                continue
-            if common := len(part.identities & earlier.identities):
+            elif common := len(part.identities & earlier.identities):
                 raise UsageError(
                     f"'{earlier.label}' and '{part.label}' have "
                     f"{counted(common, 'slice')} in common, and each has others: join one of them"
@@ -145,15 +182,162 @@ def drop_duplicates(parts: Sequence[Records]) -> tuple[list[Records], list[str]]
     return kept, sentences
 
 
-def _is_copy(part: Records, of: Records) -> bool:
-    return of.has_all_of(part) and not part.is_larger_than(of)
+def renumber(parts: Sequence[Records]) -> list[Records]:
+    """Return the parts, whose incarnations have one series of numbers."""
+    renumbered = []
+    offset = 0
+    for part in parts:
+        renumbered.append(_renumbered(part, offset))
+        offset += max(part.numbers, default=0)
+    return renumbered
 
 
-def _left_out(part: Records, other: Records) -> str:
-    """Return the sentence about a part that counts once."""
-    if part.path == other.path:
-        return f"'{part.label}' is given twice: it counts once"
-    return (
-        f"'{part.label}' is left out: '{other.label}' has all of its "
-        f"{counted(len(part.slices), 'slice')}"
+def _renumbered(part: Records, offset: int) -> Records:
+    def placed(records: Sequence[_Placed]) -> list[_Placed]:
+        return [
+            replace(each, place=replace(each.place, incarnation=each.place.incarnation + offset))
+            for each in records
+        ]
+
+    manifest = replace(
+        part.manifest,
+        hosts=[
+            replace(
+                host,
+                parts=[
+                    replace(each, incarnations=[number + offset for number in each.incarnations])
+                    for each in host.parts
+                ],
+            )
+            for host in part.manifest.hosts
+        ],
+        **{
+            name: [
+                replace(record, incarnation=record.incarnation + offset)
+                for record in getattr(part.manifest, name)
+            ]
+            for name in _NUMBERED
+        },
     )
+    return dataclasses.replace(
+        part,
+        manifest=manifest,
+        slices=placed(part.slices),
+        counts=placed(part.counts),
+        waits=placed(part.waits),
+        trials=[replace(trial, start=trial.start + offset) for trial in part.trials],
+    )
+
+
+_Identity = tuple[tuple[str, str], ...]
+
+
+def hosts_of(parts: Sequence[Records]) -> list[HostFacts]:
+    """Return the hosts of all parts, in the order of their first part.
+
+    A name that the user gave tells a host from all others; else the facts of the machine do. One
+    without a name gets that of its facts, or a number.
+
+    Raises:
+        UsageError: nothing tells on which host a part was measured.
+    """
+    members: list[list[tuple[HostFacts, str]]] = []
+    """The parts of each host, and the user's names for them."""
+    for part in parts:
+        for facts in part.hosts():
+            same = _same_host(facts, part.label, members)
+            if same is None:
+                members.append([(facts, part.label)])
+            else:
+                same.append((facts, part.label))
+    taken = {host[0][0].name for host in members}
+    hosts = []
+    for number, host in enumerate(members, start=1):
+        of_parts = [facts for facts, _ in host]
+        last, ends = of_parts[-1], [facts.finished for facts in of_parts]
+        name = of_parts[0].name or _free(last.host.get("host") or f"host{number}", taken)
+        taken.add(name)
+        hosts.append(
+            replace(
+                last,
+                name=name,
+                started=min(known(facts.started for facts in of_parts), default=None),
+                finished=None if None in ends else max(known(ends)),
+                spent_s=sum(facts.spent_s for facts in of_parts),
+                parts=[joined for facts in of_parts for joined in facts.parts],
+            )
+        )
+    return hosts
+
+
+def _same_host(
+    facts: HostFacts, part: str, hosts: Sequence[list[tuple[HostFacts, str]]]
+) -> list[tuple[HostFacts, str]] | None:
+    """Return which of `hosts` it is; None of a new one."""
+    name, identity = facts.name, host_of(facts.host)
+    if name:
+        same = next((host for host in hosts if host[0][0].name == name), None)
+        if same is not None and host_of(same[0][0].host) != identity:
+            raise UsageError(
+                f"'{same[0][1]}' and '{part}' are of hosts with different facts, and both are "
+                f"called {name}"
+            )
+        return same
+    if not identity:
+        raise UsageError(
+            f"'{part}' does not say on which host it was measured: name it, --host {part}=NAME"
+        )
+    same = next((host for host in hosts if host_of(host[0][0].host) == identity), None)
+    if same is None:
+        return None
+    if same[0][0].name:
+        raise UsageError(
+            f"'{part}' is of a host with the facts of {same[0][0].name}: say which it is, "
+            f"--host {part}=NAME"
+        )
+    if other := next((label for each, label in same if _overlap(each, facts)), None):
+        raise UsageError(
+            f"'{other}' and '{part}' were measured at the same time on hosts with the same "
+            f"facts: name them, --host {other}=NAME --host {part}=NAME (one name for both, "
+            "if it was one host)"
+        )
+    return same
+
+
+def _overlap(host: HostFacts, other: HostFacts) -> bool:
+    """Return whether two parts were measured at the same time, as far as is known."""
+    times = known((host.started, host.finished, other.started, other.finished))
+    if len(times) < 4:
+        return False
+    start, end, other_start, other_end = map(datetime.fromisoformat, times)
+    return start < other_end and other_start < end
+
+
+def disambiguate_hosts(parts: Sequence[Source]) -> list[Source]:
+    """Return parts whose hosts' names tell machines apart: 'a' and 'a-2' where there were two.
+
+    A machine may have been replaced by another one of its name, or have got more memory.
+
+    Raises:
+        SlowdustError: a manifest cannot be read.
+    """
+    names: dict[tuple[str, _Identity], str] = {}
+    taken = {part.host for part in parts if part.host is not None}
+    apart = []
+    for part in parts:
+        if part.host is None:
+            apart.append(part)
+            continue
+        machine = part.host, host_of(part.folder.read_manifest().host)
+        if machine not in names:
+            is_first = all(host != part.host for host, _ in names)
+            names[machine] = part.host if is_first else _free(part.host, taken)
+            taken.add(names[machine])
+        apart.append(dataclasses.replace(part, host=names[machine]))
+    return apart
+
+
+def _free(wanted: str, taken: set[str]) -> str:
+    if wanted not in taken:
+        return wanted
+    return next(name for further in count(2) if (name := f"{wanted}-{further}") not in taken)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from slowdust.analysis.model import GroupChanges, Report
 from slowdust.analysis.story.tldr import leading_sentences
+from slowdust.report.document import Titled
 from slowdust.store.finding import Finding, Severity
 from slowdust.wording import listing
 
@@ -70,6 +71,11 @@ def list_of_changes(all_changes: Sequence[GroupChanges]) -> list[str]:
         for changes in all_changes
         for text in (f"- {changes.title}", *(f"  - {clause}" for clause in changes.clauses))
     ]
+
+
+def titled(all_changes: Sequence[GroupChanges]) -> list[Titled]:
+    """Return what each group did as an item with a list."""
+    return [Titled(each.title, each.clauses, each.unsure_clauses or ()) for each in all_changes]
 
 
 _BAD = (Severity.PROBLEM, Severity.WARNING)

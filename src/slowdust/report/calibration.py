@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from slowdust.analysis.calibration import (
     DIFFERENCES,
@@ -14,7 +13,8 @@ from slowdust.analysis.calibration import (
     upper_bound,
 )
 from slowdust.analysis.model import CalibratedTest, Calibration, NeededTime, Tally
-from slowdust.report.markdown.table import ABSENT, or_absent, table
+from slowdust.report.document import ABSENT, Section, Table, table, text
+from slowdust.report.markdown.table import or_absent
 from slowdust.units import format_duration
 from slowdust.wording import counted, foretold, resolution_phrase, step_label
 
@@ -24,25 +24,24 @@ _NOT_KNOWN = (
 )
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table of text: the first `left` columns are words, the others numbers."""
-
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    left: int = 1
-
-
-def lines(calibrations: Sequence[Calibration]) -> list[str]:
-    return [
-        *sentences(calibrations),
-        "",
-        *_drawn(tally_table(calibrations)),
-        "",
-        *_drawn(test_table(calibrations)),
-        "",
-        *explanations(calibrations),
+def section(calibrations: Sequence[Calibration]) -> Section:
+    """Return what was calibrated, the verdicts by delay, and the noise of each test."""
+    unknown = sum(tally.results - tally.known for tally in _tallies(calibrations))
+    explained = [
+        *EXPLANATIONS,
+        *([f"{counted(unknown, 'result')} {_NOT_KNOWN}"] if unknown else []),
     ]
+    return Section(
+        "Calibration",
+        [
+            text(*_sentences(calibrations), role="lead"),
+            _tally_table(calibrations),
+            _test_table(calibrations),
+            text(*explained),
+        ],
+        anchor="calibration",
+        link="Calibration",
+    )
 
 
 EXPLANATIONS = (
@@ -56,13 +55,7 @@ EXPLANATIONS = (
 )
 
 
-def explanations(calibrations: Sequence[Calibration]) -> list[str]:
-    tallies = _tallies(calibrations)
-    unknown = sum(tally.results - tally.known for tally in tallies)
-    return [*EXPLANATIONS, *([f"{counted(unknown, 'result')} {_NOT_KNOWN}"] if unknown else [])]
-
-
-def sentences(calibrations: Sequence[Calibration]) -> list[str]:
+def _sentences(calibrations: Sequence[Calibration]) -> list[str]:
     texts = []
     for calibration in calibrations:
         levels = {test.clients for test in calibration.tests}
@@ -86,9 +79,10 @@ def sentences(calibrations: Sequence[Calibration]) -> list[str]:
     return texts
 
 
-def tally_table(calibrations: Sequence[Calibration]) -> Table:
+def _tally_table(calibrations: Sequence[Calibration]) -> Table:
     header = ["slowed by", "results", "false verdicts", "found slower", "intervals with the truth"]
-    return Table(header, [_tally_row(tally) for tally in _tallies(calibrations)])
+    rows = [_tally_row(tally) for tally in _tallies(calibrations)]
+    return table(header, rows, left=1, name="Verdicts by known delay")
 
 
 def _tallies(calibrations: Sequence[Calibration]) -> list[Tally]:
@@ -97,7 +91,7 @@ def _tallies(calibrations: Sequence[Calibration]) -> list[Tally]:
 
 def _tally_row(tally: Tally) -> list[str]:
     return [
-        share_label(tally.slowed),
+        _share_label(tally.slowed),
         f"{tally.results:,}",
         f"{tally.false} of {tally.known} (at most {upper_bound(tally.false, tally.known):.1%})"
         if tally.known
@@ -107,14 +101,14 @@ def _tally_row(tally: Tally) -> list[str]:
     ]
 
 
-def test_table(calibrations: Sequence[Calibration]) -> Table:
+def _test_table(calibrations: Sequence[Calibration]) -> Table:
     """Return a row for each test of each calibration: its noise, and what differences take."""
     several = len(calibrations) > 1
     shares = sorted({test.slowed for one in calibrations for test in one.tests})
     header = [
         *(["contender"] if several else []),
         "test",
-        *(f"{share_label(share)}: rqps (truth)" for share in shares),
+        *(f"{_share_label(share)}: rqps (truth)" for share in shares),
         "half-width",
         "after",
         *(f"{difference_label(difference)} takes" for difference in DIFFERENCES),
@@ -124,7 +118,7 @@ def test_table(calibrations: Sequence[Calibration]) -> Table:
         for calibration in calibrations
         for row in _test_rows(calibration, shares)
     ]
-    return Table(header, rows, left=2 if several else 1)
+    return table(header, rows, left=2 if several else 1, name="Noise and times by test")
 
 
 def _test_rows(calibration: Calibration, shares: Sequence[float]) -> list[list[str]]:
@@ -145,7 +139,7 @@ def _test_rows(calibration: Calibration, shares: Sequence[float]) -> list[list[s
 def _ratio_cell(test: CalibratedTest | None) -> str:
     if test is None:
         return ABSENT
-    return f"{or_absent(test.ratio, _fine)} ({or_absent(test.truth, _fine)})"
+    return f"{or_absent(test.ratio, '{:.3f}'.format)} ({or_absent(test.truth, '{:.3f}'.format)})"
 
 
 def _needed_cells(need: NeededTime | None) -> list[str]:
@@ -159,18 +153,10 @@ def _needed_cells(need: NeededTime | None) -> list[str]:
     ]
 
 
-def share_label(share: float) -> str:
+def _share_label(share: float) -> str:
     """Return the share that a delay takes as words: 'nothing', '3%'."""
     return f"{share * 100:g}%" if share else "nothing"
 
 
-def _fine(value: float) -> str:
-    return f"{value:.3f}"
-
-
 def _of(count: int, whole: int) -> str:
     return f"{count} of {whole} ({count / whole:.1%})" if whole else ABSENT
-
-
-def _drawn(drawn: Table) -> list[str]:
-    return table(drawn.header, drawn.rows, left=drawn.left)

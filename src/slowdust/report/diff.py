@@ -1,212 +1,199 @@
-"""The difference of two experiments as a page, as Markdown, and in short for a terminal."""
+"""The difference of two experiments as a document."""
 
 from __future__ import annotations
 
-import shutil
-import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 
-from markupsafe import Markup
-
-from slowdust.analysis.diff import Condition, Diff, TestDifference, label_of
-from slowdust.ratios import Ratio, ratio, with_interval, work_ratio
-from slowdust.report.html.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
-from slowdust.report.html.charts.marks import Mark, marks_of
-from slowdust.report.html.environment import environment, shipped
-from slowdust.report.markdown.table import ABSENT, escaped, judged, table
-from slowdust.units import known
+from slowdust.analysis.diff import Diff, TestDifference, label_of
+from slowdust.ratios import Ratio, work_ratio
+from slowdust.report.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
+from slowdust.report.charts.marks import Mark, marks_of
+from slowdust.report.document import (
+    ABSENT,
+    Cell,
+    Chart,
+    Column,
+    Document,
+    Group,
+    Heads,
+    Items,
+    Medium,
+    Row,
+    Section,
+    Strong,
+    Table,
+    columns,
+    glossary,
+    judged,
+    shaded,
+    table,
+    text,
+)
 from slowdust.wording import GROUP_TITLES, step_label
 
-
-@dataclass(frozen=True)
-class TestView:
-    """A test with what the page calls it."""
-
-    __test__ = False  # pytest takes classes called Test... for tests
-
-    test: TestDifference
-    label: str
-    """Name, with the contender and clients where there are several."""
-    step: str
-    """Name without the contender."""
-    anchor: str
+# As everywhere, the older of two has the grey of a base.
+_BEFORE, _AFTER = marks_of(["before", "after"], "before").values()
+_SHADES = {"more": "slower", "less": "faster", "unsure": "unsure"}
 
 
-Groups = dict[str, list[TestView]]
-"""Title of a group of tests -> its tests."""
-
-
-def render_page(diff: Diff) -> str:
-    groups = _groups(diff)
-    # As everywhere, the older of two has the grey of a base.
-    before, after = marks_of(["before", "after"], "before").values()
-    template = environment().get_template("diff.html")
-    return template.render(
-        diff=diff,
-        groups=groups,
-        sides=[(diff.before, "Before", before), (diff.after, "After", after)],
-        charts=_charts(diff, groups, before, after),
-        with_work=any(test.work for test in diff.tests),
-        style=shipped("page.css", "site.css", "charts.css"),
-        script=shipped("save.js"),
+def document(diff: Diff) -> Document:
+    """Return what changed: sentences, the tests with both ratios, the conditions that differ."""
+    before, after = diff.before.experiment, diff.after.experiment
+    notes = [text(*diff.notes, role="quoted")] if diff.notes else []
+    return Document(
+        f"{before} and {after}",
+        [
+            Group("tldr", "Summary", [Items(diff.summary)]),
+            *notes,
+            _sides(diff),
+            *([_tests(diff), _charts(diff)] if diff.tests else []),
+            _conditions(diff),
+            _reading(diff),
+        ],
+        brand="Slowdust: two experiments",
+        heading="What changed",
+        subject=[Strong(before), ", then ", Strong(after)],
+        first=("tests", "tests"),
+        marks={"before": _BEFORE.css_class, "after": _AFTER.css_class},
     )
 
 
-def _groups(diff: Diff) -> Groups:
-    levels = {test.clients for test in diff.tests}
-    groups: Groups = {}
-    for place, test in enumerate(diff.tests):
-        step = step_label(test.test, test.clients, levels)
-        view = TestView(test, label_of(diff, test), step, f"test-{place}")
-        groups.setdefault(GROUP_TITLES.get(test.group, test.group), []).append(view)
-    return groups
-
-
-def _charts(diff: Diff, groups: Groups, before: Mark, after: Mark) -> list[tuple[str, Markup]]:
-    names = dict.fromkeys(test.contender for test in diff.tests)
-    charts = [(name, _chart(diff, groups, name, (before, after))) for name in names]
-    return [(name, chart) for name, chart in charts if chart]
-
-
-def _chart(diff: Diff, groups: Groups, contender: str, marks: tuple[Mark, Mark]) -> Markup:
-    drawn = []
-    for title, views in groups.items():
-        rows = [
-            ForestRow(view.step, view.anchor, _points(diff, view.test, marks))
-            for view in views
-            if view.test.contender == contender
-        ]
-        if rows := [row for row in rows if row.points]:
-            drawn.append(ForestGroup(title, tuple(rows)))
-    words = f"Throughput of {contender} relative to {diff.base} in both experiments, by test"
-    return forest(drawn, diff.margin, words)
-
-
-def _points(diff: Diff, test: TestDifference, marks: Sequence[Mark]) -> tuple[ForestPoint, ...]:
-    sides = (diff.before.experiment, test.before), (diff.after.experiment, test.after)
-    return tuple(
-        known(
-            _point(name, relation, mark)
-            for (name, relation), mark in zip(sides, marks, strict=True)
+def _sides(diff: Diff) -> Table:
+    rows = [
+        (
+            Cell(
+                side.experiment,
+                contender=word.lower(),
+                note="" if side.finished else "not finished",
+            ),
+            (side.started or "at an unknown time").replace("T", " ").replace("+00:00", " UTC"),
+            side.contenders[0],
+            ", ".join(side.contenders[1:]),
         )
-    )
-
-
-def _point(experiment: str, relation: Ratio | None, mark: Mark) -> ForestPoint | None:
-    if relation is None:
-        return None
-    return ForestPoint(
-        *(relation.value, relation.low, relation.high),
-        contender=experiment,
-        mark=mark,
-        verdict=relation.verdict or "",
-    )
-
-
-_WIDEST = 100
-
-
-def render_markdown(diff: Diff) -> str:
-    diff = escaped(diff)
-    lines = [f"# {diff.before.experiment} and {diff.after.experiment}", ""]
-    lines += [f"- {sentence}" for sentence in diff.summary]
-    if diff.notes:
-        lines += ["", *(f"> {note}  " for note in diff.notes)]
-    if diff.tests:
-        lines += ["", "## Tests", "", *_tests(diff), "", _explanation(diff)]
-    if diff.conditions:
-        lines += ["", "## Conditions", "", *_conditions(diff)]
-    return "\n".join([*lines, ""])
-
-
-def brief(diff: Diff) -> str:
-    """Return the sentences and the tests that are not `same`, for a terminal."""
-    lines = [line for text in (*diff.summary, *diff.notes) for line in _wrapped(text)]
-    shown = [test for test in diff.tests if test.verdict != "same" or test.verdict_changed]
-    if shown:
-        lines += ["", *_aligned([_HEAD, *(_short_row(diff, test) for test in shown)])]
-    if diff.conditions:
-        lines += ["", "Conditions:"]
-        lines += [line for each in diff.conditions for line in _wrapped(_in_words(each))]
-    return "\n".join([*lines, ""])
-
-
-_HEAD = ("Test", "Before", "After", "After / before")
-
-
-def _short_row(diff: Diff, test: TestDifference) -> tuple[str, ...]:
-    change = ABSENT if test.ratio is None else with_interval(test.ratio)
-    sides = [
-        ABSENT if side is None else f"{ratio(side.value)} {side.verdict}"
-        for side in (test.before, test.after)
+        for word, side in (("Before", diff.before), ("After", diff.after))
     ]
-    return label_of(diff, test), *sides, f"{change} {test.verdict or ''}".rstrip()
+    heads = ("experiment", "started", "base", "contenders")
+    return table(heads, rows, left=4, name="The experiments", media=Medium.HTML)
 
 
-def _in_words(condition: Condition) -> str:
-    before, after = condition.before or "none", condition.after or "none"
-    return f"  {condition.subject}, {condition.label}: {before}, then {after}"
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    padded = ([cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows)
-    return ["  ".join(cells).rstrip() for cells in padded]
-
-
-def _wrapped(text: str) -> list[str]:
-    width = min(_WIDEST, shutil.get_terminal_size().columns)
-    indent = "    " if text.startswith(" ") else "  "
-    return textwrap.wrap(
-        text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
-
-
-def _tests(diff: Diff) -> list[str]:
+def _tests(diff: Diff) -> Section:
     with_work = any(test.work for test in diff.tests)
-    header = ["Test", "Before", "After", "After / before", "Change"]
-    header += ["Work"] if with_work else []
-    return table(header, [_row(diff, test, with_work=with_work) for test in diff.tests], left=1)
-
-
-def _row(diff: Diff, test: TestDifference, *, with_work: bool) -> list[str]:
-    cells = [
-        label_of(diff, test),
-        _relation(test.before),
-        _relation(test.after),
-        judged(test.ratio),
-        test.verdict or ABSENT,
+    sides = [Column(title, is_brief=True) for title in ("Before", "After")]
+    heads: Heads = [
+        "Test",
+        *sides,
+        "After / before",
+        "Change",
+        *(["Work"] if with_work else []),
     ]
-    if not with_work:
-        return cells
-    work = test.work
-    return [
-        *cells,
-        ABSENT if work is None else f"{work_ratio(work.ratio.value)} {work.ratio.verdict}",
+    rows = [
+        Row(
+            [
+                label_of(diff, test),
+                judged(test.before),
+                judged(test.after),
+                shaded(test.ratio),
+                test.verdict or ABSENT,
+                *([_work(test)] if with_work else []),
+            ],
+            group=GROUP_TITLES.get(test.group, test.group),
+            media=Medium.FILE
+            if test.verdict == "same" and not test.verdict_changed
+            else Medium.ALL,
+        )
+        for test in diff.tests
     ]
-
-
-def _relation(relation: Ratio | None) -> str:
-    return ABSENT if relation is None else f"{judged(relation)} {relation.verdict}"
-
-
-def _explanation(diff: Diff) -> str:
-    return (
+    explained = (
         f"Before and after: throughput relative to {diff.base} in the same experiment, with its "
         "95% interval. After / before: the ratio of the two. In parentheses: unsure."
     )
+    shown = Table(columns(*heads, left=1), rows, "Tests of both experiments", is_grouped=True)
+    return Section("Tests", [shown, text(explained, media=Medium.FILE)], "tests", "Tests")
 
 
-def _conditions(diff: Diff) -> list[str]:
-    rows = [_condition(condition) for condition in diff.conditions]
-    return table(["Of", "What", "Before", "After"], rows, left=4)
+def _work(test: TestDifference) -> Cell:
+    if (work := test.work) is None:
+        return Cell()
+    verdict = work.ratio.verdict or ""
+    return Cell(work_ratio(work.ratio.value), verdict=verdict, shade=_SHADES.get(verdict, ""))
 
 
-def _condition(condition: Condition) -> list[str]:
-    return [
-        condition.subject,
-        condition.label,
-        condition.before or ABSENT,
-        condition.after or ABSENT,
+def _charts(diff: Diff) -> Section:
+    sides = [(_BEFORE.css_class, diff.before.experiment), (_AFTER.css_class, diff.after.experiment)]
+    names = [*dict.fromkeys(test.contender for test in diff.tests)]
+    charts = [
+        Chart(
+            partial(
+                forest,
+                _forest_groups(diff, name),
+                diff.margin,
+                f"Throughput of {name} relative to {diff.base} in both experiments, by test",
+            ),
+            caption=name if len(names) > 1 else "",
+            legend=() if place else sides,
+            is_wide=True,
+        )
+        for place, name in enumerate(names)
     ]
+    return Section("Side by side", charts, "intervals", "Side by side")
+
+
+def _forest_groups(diff: Diff, contender: str) -> list[ForestGroup]:
+    levels = {test.clients for test in diff.tests}
+    groups: dict[str, list[ForestRow]] = {}
+    for test in diff.tests:
+        points = _points(diff, test)
+        if test.contender == contender and points:
+            row = ForestRow(step_label(test.test, test.clients, levels), "tests", points)
+            groups.setdefault(GROUP_TITLES.get(test.group, test.group), []).append(row)
+    return [ForestGroup(title, tuple(rows)) for title, rows in groups.items()]
+
+
+def _points(diff: Diff, test: TestDifference) -> tuple[ForestPoint, ...]:
+    sides: Sequence[tuple[str, Ratio | None, Mark]] = (
+        (diff.before.experiment, test.before, _BEFORE),
+        (diff.after.experiment, test.after, _AFTER),
+    )
+    return tuple(
+        ForestPoint(
+            relation,
+            contender=experiment,
+            mark=mark,
+            verdict=relation.verdict or "",
+        )
+        for experiment, relation, mark in sides
+        if relation is not None
+    )
+
+
+def _conditions(diff: Diff) -> Section:
+    rows = [
+        (each.subject, each.label, each.before or ABSENT, each.after or ABSENT)
+        for each in diff.conditions
+    ]
+    heads = ("Of", "What", "Before", "After")
+    shown = table(heads, rows, left=4, name="Conditions that differ")
+    same = "The conditions on record are the same: method, host, builds and settings."
+    return Section(
+        "Conditions",
+        [shown if rows else text(same, media=Medium.HTML)],
+        "conditions",
+        "Conditions",
+    )
+
+
+def _reading(diff: Diff) -> Section:
+    words = {
+        "before, after": (
+            "Throughput of the contender / that of the base, both of one experiment, with the 95% "
+            "interval and that experiment's verdict. Rates of two experiments are never compared."
+        ),
+        "after / before": (
+            "The ratio of those two ratios, with its 95% interval. It is slower or faster only "
+            "where the interval excludes 1, after a correction for the number of tests; same where "
+            f"it is within {diff.margin * 100:.0f}%. Pale: unsure."
+        ),
+        "\N{EN DASH}": "Not measured, or not comparable. Never zero.",
+    }
+    return glossary(words)

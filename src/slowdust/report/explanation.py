@@ -1,39 +1,47 @@
-"""The explanation of one result for a terminal, with bars for its parts."""
+"""The explanation of one result as a document, with bars for its parts."""
 
 from __future__ import annotations
 
-import re
-import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 from slowdust.analysis.explanation.one_result import Explained, OneResult
 from slowdust.analysis.explanation.parts import GOOD_PART
 from slowdust.analysis.metrics import Metric, shown_metrics
 from slowdust.analysis.model import Explanation, Part
 from slowdust.analysis.story.reasons import TITLES, amounts_of
-from slowdust.ratios import interval, ratio, speed, with_interval, work_in_words
-from slowdust.report.evidence import (
+from slowdust.ratios import ratio, speed, with_interval, work_in_words
+from slowdust.report.charts.waterfall import waterfall
+from slowdust.report.document import (
+    ABSENT,
+    Block,
+    Cells,
+    Chart,
+    Code,
+    Column,
+    Document,
+    Facts,
+    Items,
+    Section,
+    SideBySide,
+    Table,
+    judged,
+    table,
+    text,
+)
+from slowdust.report.markdown.table import or_absent, rate
+from slowdust.report.sections.evidence import (
     basis_of,
     change_of_wait,
     cost_per_operation,
     factor_in_words,
     facts_of_waits,
     own_costs,
-    plain_lines,
 )
-from slowdust.report.markdown.table import ABSENT, or_absent, rate
-from slowdust.report.terminal import plain_table, print_head, print_lines, standard_output, width_of
 from slowdust.stats.verdict import DIFFERENT
 from slowdust.wording import amount, clients, operation, share, short_names
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.console import Console
-    from rich.table import Table
 
 UNICODE, ASCII = ("█", "▒", "│"), ("#", "=", "|")
 """Signs of a bar that costs more, of one that costs less, and of the base's level."""
@@ -80,49 +88,35 @@ def drawn(bars: Sequence[Bar], columns: int, signs: tuple[str, str, str] = UNICO
 
 
 MOST_FUNCTIONS = 10
-"""Functions that are listed; the page has more."""
+"""Functions that are listed; the page of the report has more."""
 _NARROWEST_BARS, _WIDEST_BARS = 6, 48
-_LABEL = 10
 _NARROWEST_METRIC = 24
 """Columns for the names of hardware metrics, which break into two lines then."""
-_GOES_ON = " \\"
-_SHELL_WORD = re.compile(r"(?:'[^']*'|[^\s'])+")
 
 
-def show(explained: Explained) -> None:
-    print_on(standard_output(), explained)
+def document(explained: Explained) -> Document:
+    """Return the explained results."""
+    unfinished = [text(explained.unfinished, role="strong")] if explained.unfinished else []
+    results = [_section(one) for one in explained.explained]
+    return Document("Why", [*unfinished, *results], has_title=False)
 
 
-def print_on(console: Console, explained: Explained) -> None:
-    """Print the explained results on a console, as wide as that is."""
-    print_lines(console, [explained.unfinished, ""] if explained.unfinished else [])
-    for place, one in enumerate(explained.explained):
-        if place:
-            console.print()
-        _print(console, one)
-
-
-def _print(console: Console, one: OneResult) -> None:
-    title = f"{one.result.test}, {clients(one.result.clients)}: {one.result.contender} beside "
-    print_head(console, f"{title}{one.base}")
-    for label, text in headline(one):
-        lines = textwrap.wrap(
-            text, console.width - _LABEL, break_long_words=False, break_on_hyphens=False
-        )
-        for place, line in enumerate(lines):
-            console.print(f"{'' if place else label:<{_LABEL}}{line}", soft_wrap=True)
-    for section in (
-        _evidence,
-        _parts,
-        _functions,
-        _waits,
-        _plans,
-        _hardware,
-        _settings,
-        _remarks,
-        _others,
-    ):
-        section(console, one)
+def _section(one: OneResult) -> Section:
+    result = one.result
+    return Section(
+        f"{result.test}, {clients(result.clients)}: {result.contender} beside {one.base}",
+        [
+            Facts(headline(one)),
+            *_evidence(one),
+            *_parts(one),
+            *_functions(one),
+            *_waits(one),
+            *_plans(one),
+            *_hardware(one),
+            *_settings(one),
+            *_remarks(one),
+        ],
+    )
 
 
 def headline(one: OneResult) -> list[tuple[str, str]]:
@@ -164,56 +158,59 @@ def _why(one: OneResult) -> str:
     return "" if explanation is None else explanation.words
 
 
-def _evidence(console: Console, one: OneResult) -> None:
+def _close(shown: Table) -> Table:
+    return replace(shown, is_close=True)
+
+
+def _evidence(one: OneResult) -> list[Section]:
     evidence = one.result.evidence
     if not evidence:
-        return
-    _print_section(
-        console,
+        return []
+    words = [f"{each.kind}: {each.words}" for each in evidence if each.contender is None]
+    rows: list[Cells] = [
+        [each.kind, each.words, *amounts_of(each)]
+        for each in evidence
+        if each.contender is not None
+    ]
+    heads = ("kind", "", "base", "now", "ratio", "explains")
+    title = (
         f"Exact evidence per {operation(one.result.unit)}, and the share of the change that it can "
-        "explain",
+        "explain"
     )
-    amounts = [each for each in evidence if each.contender is not None]
-    print_lines(
-        console, [f"- {each.kind}: {each.words}" for each in evidence if each.contender is None]
-    )
-    table = plain_table("kind", "", "base", "now", "ratio", "explains", left=2)
-    for each in amounts:
-        table.add_row(each.kind, each.words, *amounts_of(each))
-    if amounts:
-        console.print(table)
+    amounts = [_close(table(heads, rows, left=2))] if rows else []
+    return [Section(title, [*([Items(words)] if words else []), *amounts])]
 
 
-def _parts(console: Console, one: OneResult) -> None:
+def _parts(one: OneResult) -> list[Section]:
     explanation = one.result.explanation
     if explanation is None:
-        return
+        return []
     unit = operation(one.result.unit)
-    _print_section(
-        console,
+    title = (
         f"Parts of the time per {unit}: {amount(explanation.base_us)} to "
-        f"{amount(explanation.us)} µs. Factors with 95% intervals; above 1 is slower.",
+        f"{amount(explanation.us)} µs. Factors with 95% intervals; above 1 is slower."
     )
-    rows = [(TITLES[part.name], part, _role(part, explanation)) for part in explanation.parts]
-    labels = [*(label for label, _, _ in rows), f"time per {unit}"]
-    changes: list[Part | Explanation] = [*(part for _, part, _ in rows), explanation]
+    bars = Chart(
+        partial(waterfall, explanation, unit), in_text=partial(_bars_of, explanation, unit)
+    )
+    return [Section(title, [bars])]
+
+
+def _bars_of(explanation: Explanation, unit: str, width: int, is_unicode: bool) -> list[str]:  # noqa: FBT001
+    """Return a line for each part, and one for the whole, with its factor and its bar."""
+    labels = [*(TITLES[part.name] for part in explanation.parts), f"time per {unit}"]
+    changes: list[Part | Explanation] = [*explanation.parts, explanation]
     factors = [factor_in_words(each, "X") for each in changes]
-    roles = [*(role for _, _, role in rows), ""]
+    roles = [*(_role(part, explanation) for part in explanation.parts), ""]
     # The parts add up to the whole, but for the mean over the starts of the servers.
     bars = falling([part.change for part in explanation.parts])
-    taken = max(map(len, labels)) + max(map(len, factors)) + max(map(len, roles)) + 8
-    columns = min(_WIDEST_BARS, max(_NARROWEST_BARS, console.width - taken))
-    lines = drawn(bars, columns, UNICODE if _is_unicode(console) else ASCII)
-    for label, factor, role, line in zip(labels, factors, roles, lines, strict=True):
-        text = (
-            f"  {label:<{max(map(len, labels))}}  {factor:<{max(map(len, factors))}}  "
-            f"{role:<{max(map(len, roles))}}  {line}"
-        )
-        console.print(text.rstrip(), soft_wrap=True)
-
-
-def _is_unicode(console: Console) -> bool:
-    return console.encoding.lower().startswith("utf")
+    widths = [max(map(len, each)) for each in (labels, factors, roles)]
+    columns = min(_WIDEST_BARS, max(_NARROWEST_BARS, width - sum(widths) - 8))
+    lines = drawn(bars, columns, UNICODE if is_unicode else ASCII)
+    return [
+        f"  {label:<{widths[0]}}  {factor:<{widths[1]}}  {role:<{widths[2]}}  {line}".rstrip()
+        for label, factor, role, line in zip(labels, factors, roles, lines, strict=True)
+    ]
 
 
 def _role(part: Part, explanation: Explanation) -> str:
@@ -229,150 +226,121 @@ def _role(part: Part, explanation: Explanation) -> str:
     return "against" if is_against else ""
 
 
-def _functions(console: Console, one: OneResult) -> None:
+def _functions(one: OneResult) -> list[Section]:
     changes = one.functions
     if changes is None:
-        return
+        return []
     unit = operation(one.result.unit)
     cost = cost_per_operation(changes.source, changes.unit).replace("operation", unit, 1)
-    _print_section(
-        console,
+    title = (
         f"Functions: {amount(changes.base_total)} to {amount(changes.total)} {cost}; each without "
-        f"what it calls.",
+        "what it calls."
     )
-    print_lines(console, [basis] if (basis := basis_of(changes)) else [])
-    table = plain_table("function", "", "base", "now", "change", "of it", left=2)
-    for row in own_costs(changes, MOST_FUNCTIONS):
-        table.add_row(*row)
-    console.print(table)
+    basis = basis_of(changes)
+    heads = ("function", "", "base", "now", "change", "of it")
+    shown = _close(table(heads, own_costs(changes, MOST_FUNCTIONS), left=2))
+    return [Section(title, [*([text(basis)] if basis else []), shown])]
 
 
-def _waits(console: Console, one: OneResult) -> None:
+def _waits(one: OneResult) -> list[Section]:
     waits = one.waits
     if waits is None:
-        return
-    _print_section(console, "Waits, in windows of their own that are not timed; changes with 99%.")
-    print_lines(console, [each for each in (waits.words, *facts_of_waits(waits)) if each])
-    table = plain_table("waits for", "kind", "base µs", "µs", "of the time", "change", left=2)
-    for cost in waits.waits:
-        beside = cost.beside
-        table.add_row(
+        return []
+    rows: list[Cells] = [
+        [
             cost.event,
             cost.kind,
-            ABSENT if beside is None else amount(beside.base),
+            ABSENT if cost.beside is None else amount(cost.beside.base),
             amount(cost.us),
             share(cost.us / waits.time_us),
-            ABSENT if beside is None else change_of_wait(beside),
+            ABSENT if cost.beside is None else change_of_wait(cost.beside),
+        ]
+        for cost in waits.waits
+    ]
+    sentences = [each for each in (waits.words, *facts_of_waits(waits)) if each]
+    heads = ("waits for", "kind", "base µs", "µs", "of the time", "change")
+    shown = [_close(table(heads, rows, left=2))] if rows else []
+    title = "Waits, in windows of their own that are not timed; changes with 99%."
+    return [Section(title, [*([text(*sentences)] if sentences else []), *shown])]
+
+
+def _plans(one: OneResult) -> list[Section]:
+    return [
+        Section(
+            f"The plans differ: {pair.statement}",
+            [
+                *([Items(pair.differences)] if pair.differences else []),
+                SideBySide(
+                    {
+                        one.base: Code(pair.base.splitlines(), frozenset(pair.base_lines)),
+                        one.result.contender: Code(
+                            pair.contender.splitlines(), frozenset(pair.contender_lines)
+                        ),
+                    },
+                    is_close=True,
+                ),
+            ],
         )
-    if waits.waits:
-        console.print(table)
+        for pair in one.plans
+    ]
 
 
-def _plans(console: Console, one: OneResult) -> None:
-    for pair in one.plans:
-        _print_section(console, f"The plans differ: {pair.statement}")
-        print_lines(console, [f"- {words}" for words in pair.differences])
-        for name, plan, differing in (
-            (one.base, pair.base, pair.base_lines),
-            (one.result.contender, pair.contender, pair.contender_lines),
-        ):
-            console.print(f"  {name}", soft_wrap=True)
-            for line in plain_lines(plan, differing):
-                console.print(f"    {line}", soft_wrap=True)
-
-
-def _hardware(console: Console, one: OneResult) -> None:
+def _hardware(one: OneResult) -> list[Section]:
     own, base = one.result.per_op, one.base_result.per_op
     metrics = [m for m in shown_metrics([own, base], ()) if m.key in own or m.key in base]
     if not metrics:
-        return
-    _print_section(console, f"Hardware per {operation(one.result.unit)}")
-    table = _hardware_table(metrics, one, is_wide=True)
-    widest = max(len(metric.meaning) for metric in metrics)
-    if width_of(table, console).maximum - max(0, widest - _NARROWEST_METRIC) > console.width:
-        table = _hardware_table(metrics, one, is_wide=False)
-    console.print(table)
-
-
-def _hardware_table(metrics: Sequence[Metric], one: OneResult, *, is_wide: bool) -> Table:
-    """Return the table; one that is not wide has no intervals, and no names of contenders."""
-    own, base = one.result.per_op, one.base_result.per_op
+        return []
     names = short_names([one.base, one.result.contender])
-    heads = (names[one.base], names[one.result.contender]) if is_wide else ("base", "now")
-    table = plain_table("", "unit", *heads, "ratio", "", left=2)
-    relative = one.result.per_op_relative or {}
-    for metric in metrics:
-        compared = one.result.compared.get(metric.key)
-        value = or_absent(relative.get(metric.key), _multiple)
-        if compared is not None:
-            bounds = interval(compared) if is_wide else ""
-            value = f"{_multiple(compared.value)}{bounds}"
-        table.add_row(
-            metric.meaning,
-            metric.unit,
-            or_absent(base.get(metric.key), amount),
-            or_absent(own.get(metric.key), amount),
-            value,
-            (compared and compared.verdict) or "",
-        )
-    return table
+    heads = (
+        Column("", least=_NARROWEST_METRIC),
+        "unit",
+        Column(names[one.base], short="base"),
+        Column(names[one.result.contender], short="now"),
+        *("ratio", ""),
+    )
+    shown = table(heads, [_metric(metric, one) for metric in metrics], left=2)
+    return [Section(f"Hardware per {operation(one.result.unit)}", [shown])]
+
+
+def _metric(metric: Metric, one: OneResult) -> Cells:
+    compared = one.result.compared.get(metric.key)
+    multiple = (one.result.per_op_relative or {}).get(metric.key)
+    cell = replace(judged(compared), verdict="", text=or_absent(multiple, _multiple))
+    if compared is not None:
+        cell = replace(cell, text=_multiple(compared.value))
+    return [
+        metric.meaning,
+        metric.unit,
+        or_absent(one.base_result.per_op.get(metric.key), amount),
+        or_absent(one.result.per_op.get(metric.key), amount),
+        cell,
+        (compared and compared.verdict) or "",
+    ]
 
 
 def _multiple(value: float) -> str:
     return f"{ratio(value)}X"
 
 
-def _settings(console: Console, one: OneResult) -> None:
+def _settings(one: OneResult) -> list[Section]:
     if not one.settings:
-        return
+        return []
     names = short_names([one.base, one.result.contender])
-    _print_section(console, "Settings that differ")
-    table = plain_table("setting", names[one.base], names[one.result.contender], left=3)
-    for setting in one.settings:
-        table.add_row(setting.name, setting.base, setting.contender)
-    console.print(table)
+    heads = ("setting", names[one.base], names[one.result.contender])
+    rows = [(setting.name, setting.base, setting.contender) for setting in one.settings]
+    return [Section("Settings that differ", [table(heads, rows, left=3)])]
 
 
-def _remarks(console: Console, one: OneResult) -> None:
-    if one.result.notes:
-        _print_section(console, "Notes")
-        print_lines(console, [f"- {note}" for note in one.result.notes])
-    if one.absent:
-        _print_section(console, "What would tell more")
-        for each in one.absent:
-            print_lines(console, [f"- {each.what}"])
-            if each.command:
-                _print_command(console, each.command)
-
-
-def _print_command(console: Console, command: str) -> None:
-    """Print a command, where it is too wide in lines that a shell reads as one."""
-    from rich.text import Text
-
-    lines: list[str] = []
-    for word in _SHELL_WORD.findall(command):
-        if lines and len(f"{lines[-1]} {word}{_GOES_ON}") <= console.width:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(f"{'      ' if lines else '    '}{word}")
-    console.print(Text(f"{_GOES_ON}\n".join(lines)), soft_wrap=True)
-
-
-def _others(console: Console, one: OneResult) -> None:
-    if one.others:
-        _print_section(
-            console,
-            f"{one.result.contender} is shown. Others of this test, or all: --contender '*'",
-        )
-        print_lines(console, [f"- {other}" for other in one.others])
-
-
-def _print_section(console: Console, text: str) -> None:
-    console.print()
-    print_head(console, text)
-
-
-_SECTIONS = (
-    *(_evidence, _parts, _functions, _waits, _plans),
-    *(_hardware, _settings, _remarks, _others),
-)
+def _remarks(one: OneResult) -> list[Section]:
+    commands = [each.command or "" for each in one.absent]
+    others = f"{one.result.contender} is shown. Others of this test, or all: --contender '*'"
+    titled: dict[str, Block] = {
+        "Notes": Items(one.result.notes),
+        "What would tell more": Items([each.what for each in one.absent], commands),
+        others: Items(one.others),
+    }
+    return [
+        Section(title, [block])
+        for title, block in titled.items()
+        if isinstance(block, Items) and block.items
+    ]

@@ -7,10 +7,10 @@ is rendered, so that the command line can list all formats without loading any.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Generic, TypeVarTuple
+from typing import TYPE_CHECKING, Any, Generic, TypeVarTuple, cast
 
 if TYPE_CHECKING:
     from slowdust.analysis.blame import Blame
@@ -43,10 +43,27 @@ class Format(Generic[*_Content]):
     destination: Destination = Destination.OUTPUT
 
     def render(self, *content: *_Content) -> str:
+        text: str = self._loaded()(*content)
+        return text
+
+    def _loaded(self) -> Callable[[*_Content], Any]:
         module, _, function = self.renderer.partition(":")
         loaded = importlib.import_module(f"slowdust.report.{module}")
-        text: str = getattr(loaded, function or "render")(*content)
-        return text
+        return cast("Callable[[*_Content], Any]", getattr(loaded, function or "render"))
+
+
+class DocumentFormat(Format[*_Content]):
+    """A page or Markdown, whose `renderer` returns a `Document`."""
+
+    def render(self, *content: *_Content) -> str:
+        from slowdust.report.html import blocks
+        from slowdust.report.markdown import document as markdown
+        from slowdust.report.markdown.table import escaped
+
+        make = self._loaded()
+        if self.destination is Destination.FILE:
+            return blocks.render(make(*content))
+        return markdown.render(make(*escaped(content)))
 
 
 REPORTS: tuple[Format[Report, Sequence[Slice], Sequence[Profile]], ...] = (
@@ -64,8 +81,8 @@ SHORT_REPORTS: tuple[Format[Report, Sequence[Slice], Sequence[Profile]], ...] = 
 """The format of `slowdust report --md --short`."""
 
 HISTORIES: tuple[Format[History], ...] = (
-    Format("html", "Write the page to FILE.", "html.history", Destination.FILE),
-    Format("md", "Print Markdown, test by test.", "markdown.history"),
+    DocumentFormat("html", "Write the page to FILE.", "history:document", Destination.FILE),
+    DocumentFormat("md", "Print Markdown, test by test.", "history:document"),
     Format("json", "Print JSON (docs/history.schema.json).", "json"),
 )
 
@@ -74,20 +91,20 @@ EXPLANATIONS: tuple[Format[Explained], ...] = (
 )
 
 BLAMES: tuple[Format[Blame], ...] = (
-    Format("html", "Write the page to FILE.", "blame.html", Destination.FILE),
-    Format("md", "Print Markdown.", "blame.markdown"),
+    DocumentFormat("html", "Write the page to FILE.", "blame:document", Destination.FILE),
+    DocumentFormat("md", "Print Markdown.", "blame:document"),
     Format("json", "Print JSON (docs/blame.schema.json).", "json"),
 )
 
 DIFFS: tuple[Format[Diff], ...] = (
-    Format("html", "Write the page to FILE.", "diff:render_page", Destination.FILE),
-    Format("md", "Print Markdown.", "diff:render_markdown"),
+    DocumentFormat("html", "Write the page to FILE.", "diff:document", Destination.FILE),
+    DocumentFormat("md", "Print Markdown.", "diff:document"),
     Format("json", "Print JSON (docs/diff.schema.json).", "json"),
 )
 
 SIZES: tuple[Format[SizesReport], ...] = (
-    Format("html", "Write a page with charts to FILE.", "sizes:render_page", Destination.FILE),
-    Format("md", "Print Markdown with all columns.", "sizes:render_markdown"),
+    DocumentFormat("html", "Write a page with charts to FILE.", "sizes:document", Destination.FILE),
+    DocumentFormat("md", "Print Markdown with all columns.", "sizes:document"),
     Format("csv", "Print CSV, one row per build.", "sizes:render_csv"),
     Format("json", "Print JSON.", "json"),
 )

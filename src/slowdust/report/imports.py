@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from slowdust.exchange import OF_OTHER_KIND, Import
-from slowdust.formats.text import beginning, readable
 from slowdust.store.manifest import Fate, Imported, Manifest, SkippedFile
+from slowdust.text import beginning, readable
 from slowdust.wording import counted
 
 MOST_ALIKE = 3

@@ -1,21 +1,20 @@
-"""Sizes of builds and of build trees as a page, as Markdown and as CSV."""
+"""Sizes of builds and of build trees as a document and as CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 
 import msgspec
-from markupsafe import Markup
 
 from slowdust.analysis.sizes import Growth, SizedBuild, SizesReport
-from slowdust.report.html.charts.bars import SizeBar, size_bars
-from slowdust.report.html.environment import environment, shipped
-from slowdust.report.markdown.table import ABSENT, escaped, table
-from slowdust.store.sizes import ObjectFolder, ServerSizes, TreeSizes
+from slowdust.report.charts.bars import SizeBar, size_bars
+from slowdust.report.document import ABSENT, Chart, Document, Section, table, text
+from slowdust.store.sizes import ServerSizes, TreeSizes
 from slowdust.units import known
 
 OTHER_SOURCE = "*"
@@ -40,22 +39,6 @@ class Column:
     cell: Callable[[SizedBuild], str]
 
 
-def columns_of(builds: Sequence[SizedBuild]) -> list[Column]:
-    return [
-        column
-        for column in _COLUMNS
-        if any(column.cell(build) not in (ABSENT, "") for build in builds)
-    ]
-
-
-def name_of(build: SizedBuild) -> str:
-    return f"{build.sizes.dbms}@{build.sizes.version}"
-
-
-def has_other_sources(builds: Sequence[SizedBuild]) -> bool:
-    return any(not growth.same_source for growth in known(build.growth for build in builds))
-
-
 def megabytes(size: float) -> str:
     """Write bytes in MB: '75.87', '313.8'."""
     value = size / 1e6
@@ -76,18 +59,14 @@ def _count(field: str) -> Callable[[SizedBuild], str]:
 
 def _growth(field: str) -> Callable[[SizedBuild], str]:
     def cell(build: SizedBuild) -> str:
-        ratio = getattr(build.growth, field, None)
-        return ABSENT if ratio is None else _percent(ratio) + _sign(build.growth)
+        growth = build.growth
+        ratio = getattr(growth, field, None)
+        if growth is None or ratio is None:
+            return ABSENT
+        percent = f"{ratio - 1:+.1%}" if ratio < 2 else f"{ratio:.2f}X"
+        return percent + ("" if growth.same_source else OTHER_SOURCE)
 
     return cell
-
-
-def _percent(ratio: float) -> str:
-    return f"{ratio - 1:+.1%}" if ratio < 2 else f"{ratio:.2f}X"
-
-
-def _sign(growth: Growth | None) -> str:
-    return "" if growth is None or growth.same_source else OTHER_SOURCE
 
 
 def _libraries(build: SizedBuild) -> str:
@@ -145,43 +124,54 @@ def render_csv(report: SizesReport) -> str:
 
 
 PARTS = ("code", "constants", "data", "not loaded")
+_FOLDERS = ("directory", "objects", "MB", "libraries", "MB")
+_MOST_FOLDERS = 20
 
 
-@dataclass(frozen=True)
-class FamilyView:
-    """The builds of a DBMS."""
-
-    dbms: str
-    builds: tuple[SizedBuild, ...]
-    columns: tuple[Column, ...]
-    chart: Markup
-    notes: tuple[str, ...]
-
-
-def render_page(report: SizesReport) -> str:
-    families = groupby(report.builds, key=lambda build: build.sizes.dbms)
-    return (
-        environment()
-        .get_template("sizes.html")
-        .render(
-            families=[_view(dbms, tuple(builds)) for dbms, builds in families],
-            trees=report.trees,
-            parts=PARTS,
-            megabytes=megabytes,
-            style=shipped("page.css", "steps.css", "charts.css", "sizes.css"),
-            script=shipped("save.js"),
-        )
+def document(report: SizesReport) -> Document:
+    """Return the build trees, and the builds with a chart of each DBMS."""
+    trees = [_tree(tree, f"tree-{place}") for place, tree in enumerate(report.trees, start=1)]
+    return Document(
+        "Sizes of builds",
+        [*trees, *([_builds(report)] if report.builds else [])],
+        brand="Slowdust sizes",
+        heading="What the binaries became",
+        has_title=False,
+        first=("builds" if report.builds else "tree-1", "sizes"),
+        styles=("steps.css", "sizes.css"),
     )
 
 
-def _view(dbms: str, builds: tuple[SizedBuild, ...]) -> FamilyView:
+def _builds(report: SizesReport) -> Section:
+    builds = report.builds
+    columns = [
+        column
+        for column in _COLUMNS
+        if any(column.cell(build) not in (ABSENT, "") for build in builds)
+    ]
+    rows = [
+        [f"{each.sizes.dbms}@{each.sizes.version}", *(column.cell(each) for column in columns)]
+        for each in builds
+    ]
+    charts = [
+        _chart(dbms, [*of_dbms])
+        for dbms, of_dbms in groupby(builds, key=lambda build: build.sizes.dbms)
+    ]
+    heads = ["build", *(column.title for column in columns)]
+    sizes = replace(table(heads, rows, left=1, name="Sizes by version"), fits=True)
+    about = [text(EXPLANATION)]
+    if any(not growth.same_source for growth in known(build.growth for build in builds)):
+        about.append(text(ABOUT_SOURCES))
+    return Section("", [*charts, sizes, *about], anchor="builds", link="Builds")
+
+
+def _chart(dbms: str, builds: Sequence[SizedBuild]) -> Chart:
     title = f"Size of the stripped server of {dbms} by version: {', '.join(PARTS)}"
-    return FamilyView(
-        dbms=dbms,
-        builds=builds,
-        columns=tuple(columns_of(builds)),
-        chart=size_bars([_bar(build) for build in builds], title),
-        notes=(EXPLANATION, *([ABOUT_SOURCES] if has_other_sources(builds) else [])),
+    return Chart(
+        partial(size_bars, [_bar(build) for build in builds], title),
+        caption=f"The stripped server of each version of {dbms}",
+        legend=[(f"part-{place}", part) for place, part in enumerate(PARTS)],
+        is_wide=True,
     )
 
 
@@ -200,58 +190,26 @@ def _bar(build: SizedBuild) -> SizeBar:
     )
 
 
-_FOLDERS = ("directory", "objects", "MB", "libraries", "MB")
-_MOST_FOLDERS = 20
-
-
-def render_markdown(report: SizesReport) -> str:
-    report = escaped(report)
-    return _rendered(report, columns_of(report.builds))
-
-
-def brief(report: SizesReport, width: int) -> str:
-    """Return the most important columns that fit a terminal, and the build trees."""
-    columns = columns_of(report.builds)
-    while len(columns) > 1 and max(map(len, _builds(report, columns))) > width:
-        columns.pop()
-    return _rendered(report, columns)
-
-
-def _rendered(report: SizesReport, columns: list[Column]) -> str:
-    parts = ["\n".join(_tree(tree)) for tree in report.trees]
-    if report.builds:
-        parts += ["\n".join(_builds(report, columns)), EXPLANATION]
-        if has_other_sources(report.builds):
-            parts.append(ABOUT_SOURCES)
-    return "\n\n".join(parts) + "\n"
-
-
-def _builds(report: SizesReport, columns: list[Column]) -> list[str]:
-    header = ["build", *(column.title for column in columns)]
-    rows = [
-        [name_of(build), *(column.cell(build) for column in columns)] for build in report.builds
-    ]
-    return table(header, rows, left=1)
-
-
-def _tree(tree: TreeSizes) -> list[str]:
+def _tree(tree: TreeSizes, anchor: str) -> Section:
     folders = [*tree.folders[:_MOST_FOLDERS], tree.total]
-    names = [*(folder.path for folder in folders[:-1]), "all"]
-    rows = [[name, *_cells(folder)] for name, folder in zip(names, folders, strict=True)]
+    rows = [
+        [
+            "all" if folder is tree.total else folder.path,
+            f"{folder.objects:,}",
+            megabytes(folder.object_bytes),
+            f"{folder.libraries:,}",
+            megabytes(folder.library_bytes),
+        ]
+        for folder in folders
+    ]
     files = [[file.path, megabytes(file.bytes)] for file in tree.largest]
-    return [
+    return Section(
         f"Object files and static libraries below {tree.directory}",
-        "",
-        *table(_FOLDERS, rows, left=1),
-        "",
-        *table(["largest file", "MB"], files, left=1),
-    ]
-
-
-def _cells(folder: ObjectFolder) -> list[str]:
-    return [
-        f"{folder.objects:,}",
-        megabytes(folder.object_bytes),
-        f"{folder.libraries:,}",
-        megabytes(folder.library_bytes),
-    ]
+        [
+            table(_FOLDERS, rows, left=1, name="Directories of the build tree"),
+            table(("largest file", "MB"), files, left=1, name="Largest files"),
+        ],
+        anchor=anchor,
+        link=tree.directory,
+        is_plain=True,
+    )

@@ -2,67 +2,42 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-import textwrap
 from collections import Counter
 from collections.abc import Collection, Sequence
 from enum import Enum
 from statistics import median
 from typing import TYPE_CHECKING
 
-from slowdust.analysis.model import Report, Result, StorageUse
+from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.results import by_step
 from slowdust.analysis.work import has_work
 from slowdust.ratios import Verdict, ratio, work_ratio
 from slowdust.report import answer, calibration
 from slowdust.report.answer import beginning, list_of_changes, passages
-from slowdust.report.markdown.table import ABSENT, or_absent, rate
-from slowdust.units import known
+from slowdust.report.console import (
+    LABELS,
+    plain_table,
+    print_facts,
+    print_lines,
+    standard_output,
+    width_of,
+)
+from slowdust.report.console import print_on as print_blocks
+from slowdust.report.document import ABSENT
+from slowdust.report.markdown.document import lines as rendered
+from slowdust.report.markdown.table import or_absent, rate
+from slowdust.report.sections.hosts import storage
 from slowdust.wording import short_names
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.measure import Measurement
     from rich.table import Table
     from rich.text import Text
 
-NARROWEST = 60
-WIDEST = 110
-"""Columns of the terminal that a report is laid out for, at least and at most."""
-WITHOUT_TERMINAL = 100
 MOST_BESIDE = 3
 """The most contenders beside the base that are columns; more are rows of their tallies."""
-_LABELS = 10
-"""Width of the labels of the answer."""
 _STYLES = {"faster": "green", "slower": "red", "unsure": "dim"}
 _MARKS = {"faster": "+", "slower": "-", "same": "=", "unsure": "?"}
-
-
-def width() -> int:
-    if not sys.stdout.isatty():
-        return WITHOUT_TERMINAL
-    return min(max(shutil.get_terminal_size().columns, NARROWEST), WIDEST)
-
-
-def standard_output() -> Console:
-    from rich.console import Console
-
-    return Console(width=width(), highlight=False, markup=False, emoji=False)
-
-
-def print_head(console: Console, text: str) -> None:
-    from rich.text import Text
-
-    for line in wrapped([text], console.width):
-        console.print(Text(line, style="bold"), soft_wrap=True)
-
-
-def print_lines(console: Console, texts: Sequence[str]) -> None:
-    from rich.text import Text
-
-    for line in wrapped(texts, console.width):
-        console.print(Text(line), soft_wrap=True)
 
 
 def show(report: Report, more: Sequence[str] = ()) -> None:
@@ -72,19 +47,20 @@ def show(report: Report, more: Sequence[str] = ()) -> None:
 
 def print_on(console: Console, report: Report, more: Sequence[str] = ()) -> None:
     """Print the report on a console, as wide as that is."""
-    from rich.text import Text
-
-    columns = console.width
-    for line in wrapped(lines(report, more), columns):
-        text = Text(line)
-        if _has_label(line):
-            text.stylize("bold", 0, _LABELS)
-        console.print(text, soft_wrap=True)
-    tables = [] if report.calibration is not None else [_table_of(report, console)]
-    for table, legend in known([*tables, _storage(report)]):
+    for line in lines(report, more):
+        label = next((each for each in answer.LABELS if line.startswith(f"{each:<{LABELS}}")), "")
+        if label:
+            print_facts(console, [(label, line[LABELS:])])
+        else:
+            print_lines(console, [line])
+    if report.calibration is None and (tests := _table_of(report, console)) is not None:
+        table, legend = tests
         console.print()
         console.print(table)
         print_lines(console, [legend])
+    if (used := storage(report)) is not None:
+        console.print()
+        print_blocks(console, [used])
     if report.warnings:
         print_lines(console, ["", "Warnings:", *(f"- {each}" for each in report.warnings)])
 
@@ -95,44 +71,14 @@ def lines(report: Report, more: Sequence[str] = ()) -> list[str]:
     Those of a calibration are the notes and its tables.
     """
     if report.calibration is not None:
-        return [*report.notes, *calibration.lines([report.calibration])]
-    labelled = [f"{line.label:<{_LABELS}}{line.text}" for line in answer.lines(report)]
+        return [*report.notes, *rendered(calibration.section([report.calibration]).blocks)]
+    labelled = [f"{line.label:<{LABELS}}{line.text}" for line in answer.lines(report)]
     text = [*([report.unfinished] if report.unfinished else []), *labelled]
     text += [""] if text else []
     text += [*beginning(report), *report.notes]
     for passage in passages(report):
         text += [passage] if isinstance(passage, str) else list_of_changes(passage)
     return [*text, *more]
-
-
-def wrapped(texts: Sequence[str], columns: int) -> list[str]:
-    """Break lines between words; what follows the first line is indented, of a list as its text.
-
-    A word longer than a line is not broken.
-    """
-    return [line for text in texts for line in _wrapped(text, columns)]
-
-
-def _has_label(line: str) -> bool:
-    return any(line.startswith(f"{label:<{_LABELS}}") for label in answer.LABELS)
-
-
-def _wrapped(text: str, columns: int) -> list[str]:
-    if not text:
-        return [""]
-    stripped = text.lstrip()
-    indent = len(text) - len(stripped) + 2
-    if _has_label(text):
-        indent = _LABELS
-    return textwrap.wrap(
-        text,
-        columns,
-        subsequent_indent=" " * indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-        drop_whitespace=True,
-        replace_whitespace=False,
-    )
 
 
 class _Column(Enum):
@@ -163,31 +109,6 @@ def _table_of(report: Report, console: Console) -> tuple[Table, str] | None:
     if width_of(tallies, console).minimum > console.width:
         tallies = _tallies(report, with_spread=False)
     return tallies, "rqps: the median throughput relative to the base's. The page has every test."
-
-
-def width_of(table: Table, console: Console) -> Measurement:
-    """Return the width of a table whose words are not broken, and of one without a break."""
-    from rich.measure import Measurement
-
-    return Measurement.get(console, console.options.update(max_width=1000), table)
-
-
-def plain_table(*heads: str, left: int) -> Table:
-    """Return an empty table; the first `left` columns are aligned left, others right."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        show_edge=False,
-        padding=(0, 1, 0, 0),
-    )
-    for place, head in enumerate(heads):
-        table.add_column(
-            head, justify="left" if place < left else "right", no_wrap=place > 0, overflow="fold"
-        )
-    return table
 
 
 def _tests(report: Report, columns: Collection[_Column]) -> Table:
@@ -265,31 +186,6 @@ def _tallies(report: Report, *, with_spread: bool) -> Table:
         shown = ends if with_spread else ends[:1]
         table.add_row(names[name], *counts, *(or_absent(value, ratio) for value in shown))
     return table
-
-
-def _storage(report: Report) -> tuple[Table, str] | None:
-    used = [result for result in report.results if result.storage is not None]
-    if not used:
-        return None
-    names = short_names(report.contenders)
-    several = len({result.clients for result in used}) > 1
-    heads = ["test", *(["clients"] if several else []), "contender"]
-    table = plain_table(*heads, "pages/s", "read", "disk", "KB/o", left=len(heads))
-    for result in used:
-        use = result.storage or StorageUse()
-        table.add_row(
-            result.test,
-            *([str(result.clients)] if several else []),
-            names[result.contender],
-            or_absent(use.reads_per_s, rate),
-            or_absent(result.per_op.get("read_amplification"), ratio),
-            or_absent(use.of_disk and use.of_disk.value, ratio),
-            or_absent(use.written_kb, "{:.1f}".format),
-        )
-    return table, (
-        "pages/s: read from storage; read: bytes read over those of the rows; disk: pages/s over "
-        "those of direct reads; KB/o: written per update, to the last page."
-    )
 
 
 def _legend(report: Report) -> str:

@@ -140,7 +140,10 @@ def estimate_all(
             [cell for cell in usable if cell.parts == parts], locate, expected, hosts, between
         )
     }
-    return [solved.get(id(cell)) or _without_interval(cell) for cell in cells]
+    return [
+        solved.get(id(cell)) or Estimate(**vars(_only_ratio(cell)), **_facts(cell))
+        for cell in cells
+    ]
 
 
 def estimate_pairs(cells: Sequence[BlockRatios], shared: Sequence[float]) -> list[Estimate]:
@@ -195,10 +198,6 @@ def relate(
     )
     relatives = dict(zip(of_cells, related(joined.mixture), strict=True))
     return [relatives.get(index, Relative(ratio=None)) for index in range(len(cells))]
-
-
-def _without_interval(cell: BlockRatios) -> Estimate:
-    return Estimate(**vars(_only_ratio(cell)), **_facts(cell))
 
 
 def _only_ratio(cell: BlockRatios) -> Relative:

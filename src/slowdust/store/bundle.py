@@ -18,7 +18,7 @@ import re
 import shutil
 import tarfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -44,6 +44,7 @@ from slowdust.store.folder import (
     PROFILES,
     SLICES_FILE,
     SPEC_FILE,
+    TRIALS_FILE,
     WAITS_FILE,
     WORKLOAD_FILE,
     Folder,
@@ -59,13 +60,19 @@ from slowdust.store.storage import (
     unknown_keys,
 )
 from slowdust.store.storage import MOST_BYTES as MOST_BYTES_OF_FILE
+from slowdust.store.trial import Trial
 from slowdust.store.waits import WaitWindow
 from slowdust.temporary import becoming
 from slowdust.unpacking import FAULTS, BoundedMember, fault, members_of
 
 MOST_BYTES = 1 << 30
 """The most that a bundle may unpack to: as many slices as a report is made of, at 2 kB each."""
-_RECORDS = (SLICES_FILE, COUNTS_FILE, WAITS_FILE)
+_RECORDS: Mapping[str, type[msgspec.Struct]] = {
+    SLICES_FILE: Slice,
+    COUNTS_FILE: Count,
+    WAITS_FILE: WaitWindow,
+    TRIALS_FILE: Trial,
+}
 _FILES = (SPEC_FILE, WORKLOAD_FILE, MANIFEST_FILE, *_RECORDS, ANNOTATION_FILE)
 _PROFILE = re.compile(rf"{PROFILES}/(?P<name>[^/]+\.json\.gz)")
 _PIECE = 1 << 20
@@ -162,7 +169,7 @@ def open_bundle(bundle: Path, incoming: Path) -> Folder:
             _check_texts(folder, ANNOTATION_FILE, annotation, bundle)
         for _ in folder.each_slice():
             pass  # one at a time: all of them may be more than the memory has
-        for name, kind in ((SLICES_FILE, Slice), (COUNTS_FILE, Count), (WAITS_FILE, WaitWindow)):
+        for name, kind in _RECORDS.items():
             _check_keys(folder.path / name, kind, bundle)
         _check_profiles(folder, bundle)
     except DamagedFileError as error:

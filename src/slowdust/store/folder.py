@@ -6,6 +6,7 @@
     slices.ndjson     one record a slice, appended and synced before the next slice starts
     counts.ndjson     one record a count, appended and synced as slices are
     waits.ndjson      one record a window of waits, likewise
+    trials.ndjson     one record a trial, likewise, of a search for capacities
     perf/             one profile a file: functions and call stacks
     logs/             the servers' logs
     annotation.json   the user's note and tags (store/experiments.py)
@@ -25,7 +26,6 @@ from pathlib import Path
 import msgspec
 
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.formats.text import DamagedError, read_bounded, visible_in_json
 from slowdust.places import usual_results, within
 from slowdust.store.bounds import MOST_CONTENDERS, MOST_SLICES
 from slowdust.store.count import Count, latest_counts
@@ -50,7 +50,9 @@ from slowdust.store.storage import (
     read_whole,
     replace_file,
 )
+from slowdust.store.trial import Trial
 from slowdust.store.waits import WaitWindow
+from slowdust.text import DamagedError, read_bounded, visible_in_json
 from slowdust.wording import shortened
 
 FLEET_SUFFIX = ".fleet"
@@ -110,7 +112,7 @@ def too_many_contenders(name: str, count: int) -> str:
     return f"'{name}' has {count:,} contenders: a report has at most {MOST_CONTENDERS}"
 
 
-def refuse_many(path: Path) -> None:
+def _refuse_many(path: Path) -> None:
     """Refuse a file of more lines than a report is made of, before they fill the memory.
 
     Raises UsageError if it has more.
@@ -125,8 +127,8 @@ def refuse_many(path: Path) -> None:
                 )
 
 
-def check_contenders(manifest: Manifest) -> None:
-    """Refuse a manifest whose contenders are none, or not told apart.
+def _check(manifest: Manifest) -> None:
+    """Refuse a manifest whose contenders or hosts cannot be told apart.
 
     Raises ValidationError if it is damaged.
     """
@@ -137,22 +139,15 @@ def check_contenders(manifest: Manifest) -> None:
         raise msgspec.ValidationError("two contenders have one name")
     if manifest.base not in names:
         raise msgspec.ValidationError(f"the base '{manifest.base}' is no contender")
-
-
-def check_hosts(manifest: Manifest) -> None:
-    """Refuse a manifest whose hosts share an incarnation, or a name.
-
-    Raises ValidationError if it is damaged.
-    """
-    names = [host.name for host in manifest.hosts]
+    hosts = [host.name for host in manifest.hosts]
     numbers = [number for host in manifest.hosts for number in host.incarnations]
-    if len(set(names)) < len(names):
+    if len(set(hosts)) < len(hosts):
         raise msgspec.ValidationError("two hosts have one name")
     if len(set(numbers)) < len(numbers):
         raise msgspec.ValidationError("an incarnation is of two hosts")
 
 
-def distinct_places(
+def _distinct_places(
     records: Iterable[Slice], contenders: Collection[str] | None
 ) -> Iterator[Slice]:
     """Yield records, and refuse those that cannot be of one experiment.
@@ -178,6 +173,7 @@ MANIFEST_FILE = "manifest.json"
 SLICES_FILE = "slices.ndjson"
 COUNTS_FILE = "counts.ndjson"
 WAITS_FILE = "waits.ndjson"
+TRIALS_FILE = "trials.ndjson"
 PROFILES = "perf"
 LOGS = "logs"
 NAME = r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,199}"
@@ -185,7 +181,6 @@ NAME = r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,199}"
 
 Names of other folders and files begin with it, and file systems take 255 bytes.
 """
-
 
 BEGINNING_OF_RECORD = b'{"place":'
 """Beginning of a slice of today's schema."""
@@ -273,8 +268,7 @@ class Folder:
                     f"{PRINTED_SCHEMA}: upgrade Slowdust"
                 )
             manifest = msgspec.json.decode(with_todays_keys(content), type=Manifest)
-            check_contenders(manifest)
-            check_hosts(manifest)
+            _check(manifest)
         if len(manifest.contenders) > MOST_CONTENDERS:
             raise UsageError(too_many_contenders(self.name, len(manifest.contenders)))
         name_holds(manifest)
@@ -293,14 +287,14 @@ class Folder:
         """Yield the records of `read_slices` one by one, with its errors."""
         path = self.path / SLICES_FILE
         with suppress(FileNotFoundError):
-            refuse_many(path)
+            _refuse_many(path)
         manifest = self.read_manifest() if self.has_manifest() else None
         # An experiment that was killed at once has slices, and no manifest.
         names = None if manifest is None else {each.name for each in manifest.contenders}
         steps = None if manifest is None else manifest.method.steps
         hold = None if steps is None else steps.long_transaction_s
         with naming_damage(path):
-            for record in distinct_places(_decoded(complete_lines(path)), names):
+            for record in _distinct_places(_decoded(complete_lines(path)), names):
                 if hold is not None:
                     name_hold_of(record, hold)
                 yield record
@@ -318,6 +312,19 @@ class Folder:
         Raises SlowdustError if a line that is not the last is damaged.
         """
         return read_records(self.path / WAITS_FILE, WaitWindow)
+
+    def read_trials(self) -> list[Trial]:
+        """Return all complete trials; an incomplete last line is ignored.
+
+        Raises:
+            SlowdustError: a line that is not the last is damaged.
+        """
+        return read_records(self.path / TRIALS_FILE, Trial)
+
+    def has_measured(self) -> bool:
+        """Return whether there is a slice, or a trial."""
+        files = [self.path / name for name in (SLICES_FILE, TRIALS_FILE)]
+        return any(file.is_file() and file.stat().st_size for file in files)
 
     def read_profiles(self) -> list[Profile]:
         """Return the profiles, in the order of their files' names; those of several starts as one.
@@ -360,6 +367,10 @@ class Writer:
 
     def append_waits(self, *windows: WaitWindow) -> None:
         append_records(self.folder.path / WAITS_FILE, windows)
+
+    def append_trials(self, *trials: Trial) -> None:
+        """Append trials; they are on disk when this returns."""
+        append_records(self.folder.path / TRIALS_FILE, trials)
 
     def write_profile(self, profile: Profile, number: int, start: int | None) -> None:
         """Replace the profile of its source, step and start, of the `number`-th contender."""

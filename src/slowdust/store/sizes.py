@@ -10,6 +10,7 @@ class ServerSizes(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     file_bytes: int
     stripped_bytes: int
+    """Size without symbols and debug information."""
     code_bytes: int
     text_bytes: int
     """All that is loaded and never written, as size(1) counts: code and constants."""

@@ -18,9 +18,9 @@ from typing import IO, Protocol, TypeVar
 import msgspec
 
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.formats.text import visible_in_json
 from slowdust.locks import try_lock_file
 from slowdust.temporary import becoming
+from slowdust.text import visible_in_json
 from slowdust.wording import cut
 
 MOST_BYTES = 64 << 20

@@ -25,9 +25,10 @@ from slowdust.experiment.local_lab import counting_of
 from slowdust.experiment.setup import check_settings
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import Spec
-from slowdust.report.blame import html, markdown
+from slowdust.report.blame import document
+from slowdust.report.document import Document
 from slowdust.studies.candidates import Candidate, released
-from slowdust.studies.engine import Asked, Document, Order, Study, Unfit
+from slowdust.studies.engine import Asked, Order, Study, Unfit
 from slowdust.wording import counted, first_line, listing, shortened
 
 MAJOR = "major"
@@ -173,8 +174,8 @@ class Blaming(Study[Question, Record, Blame]):
         return blame
 
     def document(self, outcome: Blame) -> Document:
-        """Return the page and the note."""
-        return Document(html.render(outcome), markdown.render(outcome))
+        """Return the costs for readers."""
+        return document(outcome)
 
 
 def told_blame(stored: Sequence[Stored], choice: Choice) -> Blame:

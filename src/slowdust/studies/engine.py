@@ -7,25 +7,86 @@ pages at the end. A kill at any moment costs what the experiment under way has n
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, TypeVarTuple
 
 import msgspec
 
+from slowdust.accounts import ends_with_this_process
 from slowdust.builds.model import Progress
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.experiment import PAGE_FILE, Experiment, Lab, build_error
 from slowdust.experiment.setup import RefusedError
 from slowdust.experiment.spec.spec import Spec
+from slowdust.report.document import Document
+from slowdust.report.html import blocks
+from slowdust.report.markdown import document as markdown
+from slowdust.report.markdown.table import escaped
 from slowdust.store.storage import replace_file
 from slowdust.store.study_folder import StudyFolder
-from slowdust.studies.builds_ahead import BuildsAhead
 from slowdust.units import Second
 from slowdust.wording import first_line
+
+_LEAST_PRIORITY = 19
+_END_WITHIN: Second = 20.0
+"""Time in which the program ends its compilers and leaves."""
+
+
+class BuildsAhead:
+    """Makes builds by `slowdust builds get`, a program of its own with the least priority.
+
+    A build that fails is no error here: it is made again when it is needed, and fails then.
+    """
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def build(self, contenders: Sequence[str], repository: str | None) -> None:
+        """Begin to make the builds of contenders; nothing while earlier ones are being made."""
+        if not contenders or (self._process is not None and self._process.poll() is None):
+            return
+        where = [] if repository is None else ["--repo", repository]
+        command = [sys.executable, "-m", "slowdust", "builds", "get", *where]
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*command, *contenders],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C is for the search, which ends it
+                preexec_fn=_with_least_priority(),  # noqa: PLW1509 - only system calls
+            )
+
+    def close(self) -> None:
+        """End what is being made."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_END_WITHIN)
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)  # with its compilers
+        self._process.wait()
+
+
+def _with_least_priority() -> Callable[[], None]:
+    end_with_parent = ends_with_this_process(signal.SIGTERM)
+
+    def begin() -> None:
+        os.nice(_LEAST_PRIORITY)
+        end_with_parent()
+
+    return begin
+
 
 STEPS = "steps"
 """The results folder of the experiments, within the folder of a study."""
@@ -80,17 +141,17 @@ class Unfit:
     error: SlowdustError = field(default_factory=SlowdustError)
 
 
-@dataclass(frozen=True)
-class Document:
-    """An answer for readers."""
+_Content = TypeVarTuple("_Content")
 
-    page: str
-    note: str
 
-    def write(self, folder: Path) -> None:
-        """Write both into the folder of a study."""
-        replace_file(folder / PAGE_FILE, self.page.encode())
-        replace_file(folder / NOTE_FILE, self.note.encode())
+def write_document(
+    folder: Path, describe: Callable[[*_Content], Document], *content: *_Content
+) -> None:
+    """Write a document into the folder of a study, as a page and as a note."""
+    page = blocks.render(describe(*content))
+    note = markdown.render(describe(*escaped(content)))
+    replace_file(folder / PAGE_FILE, page.encode())
+    replace_file(folder / NOTE_FILE, note.encode())
 
 
 _Question = TypeVar("_Question")
@@ -215,7 +276,7 @@ def run_study(
                 say(how)
             raise
         outcome = study.outcome()
-        study.document(outcome).write(path)
+        write_document(path, study.document, outcome)
         study.conclude(outcome, say)
         study.save(folder)
     return outcome

@@ -39,11 +39,11 @@ from slowdust.workloads.workload import Transaction, Workload, read_workload
 _EXPONENT = 0.8
 """The exponent of sysbench's zipfian keys."""
 _PLAIN: Mapping[str, described.Type] = {
-    "int": described.Int(),
-    "bigint": described.Bigint(),
-    "real": described.Real(),
-    "timestamp": described.Timestamp(),
-    "text": described.Text(),
+    "int": described.INT,
+    "bigint": described.BIGINT,
+    "real": described.REAL,
+    "timestamp": described.TIMESTAMP,
+    "text": described.TEXT,
 }
 _Use = tuple[str, str, int, str]
 """Test, transaction, place of the statement (-1 for all of them) and parameter of a new key."""
@@ -299,14 +299,14 @@ def _draw(draw: DrawTable, kind: SqlType, columns: Columns) -> described.Draw:
 def _type(kind: SqlType, dbms: str) -> described.Type:
     if kind.kind == "char":
         assert kind.length is not None
-        return described.Char(length=kind.length)
+        return described.Type(kind="char", length=kind.length)
     if kind.kind == "varchar":
         assert kind.length is not None
-        return described.Varchar(length=kind.length)
+        return described.Type(kind="varchar", length=kind.length)
     if kind.names is not None:
         name = for_dialect(kind.names, dbms)
         assert name is not None
-        return described.SqlType(name=name)
+        return described.Type(kind="sql", name=name)
     return _PLAIN[kind.kind]
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from slowdust.wording import counted, listing
 from slowdust.workloads.benchmark import OwnBenchmark
 from slowdust.workloads.checks import Columns
-from slowdust.workloads.file import ColumnTable, EntryTable, TableTable
-from slowdust.workloads.workload import Transaction, Workload
+from slowdust.workloads.file import ColumnTable, EntryTable
+from slowdust.workloads.workload import Workload
 
 _OF_ROW = 28
 """Bytes of a row beside its values: Postgres' header and pointer, about what InnoDB has too."""
@@ -41,7 +41,12 @@ def tables(workload: Workload) -> Lines:
         for index in table.indexes:
             kind = "unique " if index.unique else ""
             indexes.append(f"{kind}({', '.join(index.columns)})" if index.columns else "by sql")
-        size = _bytes_of(workload.columns, table) / _MB
+        lengths = {name: _length(workload.columns, draw) for name, draw in table.columns.items()}
+        keys = [key] if key else []
+        keys += [index.columns for index in table.indexes if index.columns]
+        entries = sum(_OF_ENTRY + sum(lengths[column] for column in each) for each in keys)
+        row = _OF_ROW + sum(lengths.values())
+        size = table.rows * (row + entries) / _FILLED / _MB
         lines.append((name, f"{table.rows:,}", f"{size:,.1f} MB", ", ".join(indexes)))
     return lines
 
@@ -56,15 +61,13 @@ def tests(benchmark: OwnBenchmark) -> Lines:
         head = (test.name, test.group.value)
         for transaction in transactions:
             share = f"{100 * transaction.weight / whole:.3g}%"
-            lines.append((*head, share, _statements(workload, transaction)))
+            entries = transaction.entries
+            statements = ", ".join(_entry(workload, entry) for entry in entries)
+            if len(entries) > 1 or entries[0].statement != transaction.name:
+                statements = f"{transaction.name}: {statements}"
+            lines.append((*head, share, statements))
             head = ("", "")
     return lines
-
-
-def _statements(workload: Workload, transaction: Transaction) -> str:
-    entries = ", ".join(_entry(workload, entry) for entry in transaction.entries)
-    alone = len(transaction.entries) == 1 and transaction.entries[0].statement == transaction.name
-    return entries if alone else f"{transaction.name}: {entries}"
 
 
 def _entry(workload: Workload, entry: EntryTable) -> str:
@@ -76,15 +79,6 @@ def _entry(workload: Workload, entry: EntryTable) -> str:
         return f"{text} (returns {counted(statement.result.rows, 'row')})"
     assert statement.result.affected is not None
     return f"{text} (changes {counted(statement.result.affected, 'row')})"
-
-
-def _bytes_of(columns: Columns, table: TableTable) -> float:
-    lengths = {name: _length(columns, draw) for name, draw in table.columns.items()}
-    row = _OF_ROW + sum(lengths.values())
-    keys: list[Sequence[str]] = [table.primary_key] if table.primary_key else []
-    keys += [index.columns for index in table.indexes if index.columns]
-    entries = sum(_OF_ENTRY + sum(lengths[name] for name in key) for key in keys)
-    return table.rows * (row + entries) / _FILLED
 
 
 def _length(columns: Columns, draw: ColumnTable) -> float:

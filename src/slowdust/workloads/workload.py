@@ -15,7 +15,16 @@ from pydantic import ValidationError
 from slowdust.benchmarks.model import Group
 from slowdust.dbms import sql_of
 from slowdust.errors import UsageError
-from slowdust.located_errors import AtKeysError, File, Keys, at, explain, placed, read_toml
+from slowdust.located_errors import (
+    AtKeysError,
+    Keys,
+    Origin,
+    at,
+    explain,
+    in_file,
+    placed,
+    read_toml,
+)
 from slowdust.wording import listing, no_such
 from slowdust.workloads.checks import Columns, aggregates, check_columns, check_literal, check_names
 from slowdust.workloads.file import (
@@ -55,7 +64,7 @@ class Transaction:
 class Workload:
     """The tables, statements and tests of a file."""
 
-    def __init__(self, file: WorkloadFile, text: str, origin: File) -> None:
+    def __init__(self, file: WorkloadFile, text: str, origin: Origin) -> None:
         self.file = file
         self._text = text
         self.origin = origin
@@ -440,13 +449,13 @@ def read_workload(path: Path) -> Workload:
         UsageError: no such file, not TOML, or what is wrong in it, with the line and the key.
     """
     data, text = read_toml(path)
-    origin = File(path, text)
+    origin = in_file(path, text)
     if "name" not in data and not re.fullmatch(NAME, path.stem):
         raise UsageError(f"{path}: '{path.stem}' is no name of a workload: write name = \"...\"")
     return _read({"name": path.stem, **data}, text, origin)
 
 
-def check_tables(tables: object, origin: File) -> None:
+def check_tables(tables: object, origin: Origin) -> None:
     """Refuse tables of a file that no workload can have, whatever its statements.
 
     Raises:
@@ -458,7 +467,7 @@ def check_tables(tables: object, origin: File) -> None:
     _read(data, "", origin)
 
 
-def _read(data: Mapping[str, object], text: str, origin: File) -> Workload:
+def _read(data: Mapping[str, object], text: str, origin: Origin) -> Workload:
     try:
         with placed(origin):
             return checked_workload(data, text, origin)
@@ -466,7 +475,7 @@ def _read(data: Mapping[str, object], text: str, origin: File) -> Workload:
         explain(error, WorkloadFile, data, origin)
 
 
-def checked_workload(data: Mapping[str, object], text: str, origin: File) -> Workload:
+def checked_workload(data: Mapping[str, object], text: str, origin: Origin) -> Workload:
     """Return the workload that a file's data and text are.
 
     Raises:

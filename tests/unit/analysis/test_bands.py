@@ -8,9 +8,9 @@ from slowdust.analysis.story.bands import (
     Bands,
     Change,
     changes_against,
+    changes_beside_tldr,
     changes_of_group,
 )
-from slowdust.analysis.story.changes import changes_beside_tldr
 from slowdust.ratios import Verdict
 from slowdust.wording import distinct_names
 from tests.unit.synthetic import synthetic_experiment, synthetic_manifest, synthetic_slice

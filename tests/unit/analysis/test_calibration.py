@@ -19,9 +19,8 @@ from slowdust.analysis.calibration import (
 )
 from slowdust.analysis.model import CalibratedTest, Calibration
 from slowdust.analysis.stored import analyse
-from slowdust.ratios import Verdict
+from slowdust.ratios import Ratio, Verdict
 from slowdust.stats.blocks import Step
-from slowdust.stats.relative import Interval
 from tests.unit.synthetic import SLICE_S, synthetic_experiment
 from tests.unit.synthetic_calibration import AGAIN, BASE, SLOWED, synthetic_calibration
 
@@ -46,9 +45,7 @@ def trial(verdict: Verdict, slowed: float, truth: float | None = 0.95) -> Trial:
     return Trial(
         step=Step("micro", "scan", 1),
         slowed=slowed,
-        verdict=verdict,
-        ratio=0.95,
-        interval=Interval(0.94, 0.96),
+        ratio=Ratio(0.95, 0.94, 0.96, verdict, MARGIN),
         truth=truth,
         measured=60.0,
     )
@@ -160,7 +157,7 @@ def test_a_difference_between_equals_is_false() -> None:
 def test_what_contradicts_the_truth_is_false(
     verdict: Verdict, slowed: float, truth: float | None, *, false: bool | None
 ) -> None:
-    assert trial(verdict, slowed, truth).is_false(MARGIN) is false
+    assert trial(verdict, slowed, truth).is_false is false
 
 
 def test_three_incarnations_are_a_trial_and_the_last_has_what_is_left() -> None:

@@ -6,7 +6,7 @@ from syrupy.assertion import SnapshotAssertion
 from slowdust.analysis.metrics import Cause, PerOperation
 from slowdust.analysis.model import Writers
 from slowdust.analysis.results.per_op import relative_to
-from slowdust.analysis.story.explain import explain
+from slowdust.analysis.story.reasons import explain
 from slowdust.ratios import Ratio
 from tests.unit.analysis.results import a_result
 

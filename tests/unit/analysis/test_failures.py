@@ -12,7 +12,7 @@ from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.failures import failed_wholly, failures_of
 from slowdust.analysis.results.gate import parse_gate
 from slowdust.analysis.stored import analyse
-from slowdust.cli.gates import exit_code_of
+from slowdust.cli.conduct import exit_code_of
 from slowdust.report import answer, html, terminal
 from slowdust.report.formats import REPORTS, SHORT_REPORTS, render_as
 from slowdust.store.manifest import StepFailure

@@ -7,8 +7,7 @@ import pytest
 from slowdust.analysis.history.history import history_of
 from slowdust.analysis.history.model import LineHistory, PointWork, Series
 from slowdust.analysis.history.series import Experiment
-from slowdust.report.html import history as html
-from slowdust.report.markdown import history as markdown
+from slowdust.report.formats import HISTORIES, render_as
 from tests.unit.ratios import interval_of
 from tests.unit.synthetic_counts import CountNoise, synthetic_counts
 from tests.unit.synthetic_history import choice, measured
@@ -87,10 +86,10 @@ def test_formats_show_work_where_it_was_counted() -> None:
     with_work = history_of([counted("one", {"8.0": 1.0, "8.4": 1.2})], choice())
     without = history_of([Experiment(*measured("one", {"8.0": 1.0, "8.4": 0.8}))], choice())
 
-    text = markdown.render(with_work)
+    text = render_as("md", HISTORIES, with_work)
     tables = text.split("Work: instructions per operation relative to 8.0.")
     assert len(tables) == 3
     assert "1.200" in tables[1]
-    assert '<small class="work">work 1.200</small>' in html.render(with_work)
-    assert "Work" not in markdown.render(without)
-    assert '<small class="work">' not in html.render(without)
+    assert '<td class="number">1.200</td>' in render_as("html", HISTORIES, with_work)
+    assert "Work" not in render_as("md", HISTORIES, without)
+    assert "Work" not in render_as("html", HISTORIES, without)

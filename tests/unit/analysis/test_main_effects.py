@@ -6,7 +6,8 @@ import pytest
 
 from slowdust.analysis.results.main_effects import main_effects
 from slowdust.analysis.stored import analyse
-from slowdust.report.markdown.results import effects
+from slowdust.report.sections.results import effects
+from tests.unit.report.media import tables_in
 from tests.unit.synthetic import Noise, synthetic_experiment
 
 QUIET = Noise(slice=0.001, stolen_share=0.0, drift=0.0, restart=0.0)
@@ -24,7 +25,8 @@ def test_effects_of_two_axes_are_told_apart() -> None:
     assert fsync.ratio == pytest.approx(0.5, rel=0.01)
     assert jit.ratio == pytest.approx(1.1, rel=0.01)
     assert (jit.combinations, jit.tests) == (2, 2)
-    assert any("fsync=on" in line and "0.50" in line for line in effects(report))
+    ((_, *rows),) = tables_in(effects(report))
+    assert any(row[0] == "fsync=on" and "0.50" in row for row in rows)
 
 
 def test_builds_that_are_crossed_are_an_axis() -> None:

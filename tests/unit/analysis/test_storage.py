@@ -6,7 +6,7 @@ from syrupy.assertion import SnapshotAssertion
 from slowdust.analysis.model import Report, StorageUse
 from slowdust.analysis.stored import analyse
 from slowdust.ratios import Ratio
-from slowdust.report.tables import tables_of_storage
+from slowdust.report.sections.hosts import storage
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from tests.unit.disks import (
@@ -19,6 +19,7 @@ from tests.unit.disks import (
     experiment_on_disk,
 )
 from tests.unit.ratios import interval_of, value_of
+from tests.unit.report.media import tables_in
 from tests.unit.synthetic import synthetic_experiment
 
 A, B = "postgres@15.8", "postgres@17.6"
@@ -173,8 +174,8 @@ def test_what_was_not_measured_is_absent() -> None:
         facts.buffer_pool_bytes = None
     report = analyse(manifest, slices)
     assert storage_of(report, PEAK, B) == storage_of(report, UPDATE, B) == StorageUse()
-    (read,) = tables_of_storage(report)
-    assert all({cell.text for cell in row.cells} == {"-"} for row in read.rows)
+    ((_, *rows),) = tables_in(storage(report))
+    assert all({*row[3:]} == {"-"} for row in rows)
 
 
 @pytest.mark.parametrize(
@@ -223,17 +224,16 @@ def test_other_tests_have_no_storage() -> None:
     manifest, slices = synthetic_experiment([A, B], ["point-query"], blocks=4)
     report = analyse(manifest, slices)
     assert all(result.storage is None for result in report.results)
-    assert tables_of_storage(report) == []
+    assert storage(report) is None
 
 
 def test_sentences_and_rows_tell_the_same(snapshot: SnapshotAssertion) -> None:
     report = analyse(*experiment())
     assert report.tldr == snapshot
-    read, written = tables_of_storage(report)
-    assert [(row.test, row.contender) for row in read.rows] == [
+    (_, *read), (_, *written) = tables_in(storage(report))
+    assert [(row[0], row[2]) for row in read] == [
         (PEAK, A), (PEAK, B), (UPDATE, A), (UPDATE, B),
     ]  # fmt: skip
-    assert [(row.test, row.contender) for row in written.rows] == [(UPDATE, A), (UPDATE, B)]
-    assert all(len(row.cells) == len(part.head) for part in (read, written) for row in part.rows)
-    assert read.rows[1].cells[-1].text.endswith("] more")
-    assert written.rows[1].cells[-1].text.endswith("] more")
+    assert [(row[0], row[2]) for row in written] == [(UPDATE, A), (UPDATE, B)]
+    assert read[1][-1].endswith("] more")
+    assert written[1][-1].endswith("] more")

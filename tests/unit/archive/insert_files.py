@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from slowdust.archive.insert.tables import COLUMNS, Row, merged_row, relative_rows, write_table
+from slowdust.archive.classic import Row
+from slowdust.archive.insert.tables import (
+    COLUMNS,
+    merged_row,
+    relative_rows,
+    table_row,
+    write_table,
+)
 
 STEPS = (
     "l.i0", "l.x", "l.i1", "l.i2",
@@ -29,7 +36,7 @@ def row(tag: str, step: str, cells: Cells | None = None) -> Row:
     usual = {**_CELLS, **_SUITS[step[0]]}
     if step in rate:
         usual["ips"] = rate[step]
-    return Row(tuple({**usual, **(cells or {}), "tag": tag}[column] for column in COLUMNS))
+    return table_row([{**usual, **(cells or {}), "tag": tag}[column] for column in COLUMNS])
 
 
 def write_runs(folder: Path, runs: Mapping[str, Mapping[str, Cells]]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from collections.abc import Mapping
@@ -10,14 +9,15 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.blame import Blame, Step, blame_of
 from slowdust.analysis.stored import Stored
 from slowdust.report import json as data
-from slowdust.report.blame import html, markdown, terminal
+from slowdust.report.blame import document
+from slowdust.report.formats import BLAMES, render_as
 from slowdust.store.measured import Printed
+from tests.unit.report.media import in_terminal
 from tests.unit.synthetic import QUIET, Noise, fails
 from tests.unit.synthetic_counts import synthetic_counts
 from tests.unit.synthetic_history import Levels, choice, measured, single_runs
@@ -53,11 +53,7 @@ def step_to(blame: Blame, version: str) -> Step:
 
 
 def printed(blame: Blame, width: int = 100) -> str:
-    file = io.StringIO()
-    terminal.print_on(
-        Console(width=width, file=file, highlight=False, markup=False, emoji=False), blame
-    )
-    return file.getvalue()
+    return in_terminal(document(blame), width)
 
 
 def test_a_step_is_a_release_beside_the_one_before() -> None:
@@ -137,9 +133,9 @@ def test_time_is_drawn_where_the_last_release_was_not_counted_beside_the_first()
     [line] = blame.lines
     assert all(group.work is None for group in line.whole.groups)
     assert "work" in {group.evidence for group in line.groups}
-    page = html.render(blame)
-    assert page.count("Time per operation, relative to 8.0") == len(line.groups)
-    assert "Instructions per operation, relative" not in page
+    page = render_as("html", BLAMES, blame)
+    assert page.count("time per operation, relative to 8.0") == len(line.groups)
+    assert "instructions per operation, relative to 8.0" not in page
 
 
 def test_work_that_is_sure_of_no_step_decides_nothing_where_not_all_was_counted() -> None:
@@ -186,18 +182,20 @@ def test_of_single_runs_the_same_changes_count_as_in_the_sentences() -> None:
     blame = blame_of([archived("all", levels)], choice())
     title = "The largest change of a test in each step, of 5% or more in single runs"
     text = printed(blame)
-    assert f"\n{title}\n" in text
+    assert f"\n{title}:\n" in text
     assert "that are sure" not in text
     assert "8.0 to 8.1  update-index, 30% slower  -" in text
     assert "8.1 to 8.2  -                         -" in text
-    assert f"{title}:" in markdown.render(blame)
-    assert f"<h3>{title}</h3>" in html.render(blame)
+    assert f"{title}:" in render_as("md", BLAMES, blame)
+    assert f"<h3>{title}:</h3>" in render_as("html", BLAMES, blame)
 
 
 def test_the_title_of_the_largest_changes_says_of_both_kinds() -> None:
     runs = archived("runs", {"8.0": 1.0, "8.1": 0.9})
     blame = blame_of([runs, series({"8.1": 1.0, "8.2": 0.8})], choice())
-    assert "of those that are sure or of 5% or more in single runs" in markdown.render(blame)
+    assert "of those that are sure or of 5% or more in single runs" in render_as(
+        "md", BLAMES, blame
+    )
 
 
 def test_every_format_says_that_an_experiment_is_not_finished() -> None:
@@ -208,8 +206,8 @@ def test_every_format_says_that_an_experiment_is_not_finished() -> None:
     assert printed(blame_of([stopped], choice())).startswith(f"{alone}\n\nmysql: 8.1 to 8.2\n")
     both = blame_of([finished, stopped], choice())
     assert both.unfinished == [f"x: {alone}"]
-    assert markdown.render(both).startswith(f"**x: {alone}**\n\n# mysql")
-    assert f'<p class="unfinished">x: {alone}</p>' in html.render(both)
+    assert render_as("md", BLAMES, both).startswith(f"**x: {alone}**\n\n# mysql")
+    assert f'<p class="unfinished">x: {alone}</p>' in render_as("html", BLAMES, both)
 
 
 @pytest.mark.parametrize("width", [60, 80, 110])
@@ -232,11 +230,10 @@ def test_json_is_what_its_schema_says() -> None:
 
 def test_markdown_and_page_have_every_step() -> None:
     blame = blame_of([series(SPEEDS, work=SPEEDS)], choice())
-    text, page = markdown.render(blame), html.render(blame)
+    text, page = render_as("md", BLAMES, blame), render_as("html", BLAMES, blame)
     for step in blame.lines[0].steps:
         assert f"| {step.label} |" in text
-        unbroken = step.label.replace(" ", "\xa0")
-        assert f'<th scope="row">{unbroken}</th>' in page
+        assert f'<th scope="row"><span class="point">{step.label}</span></th>' in page
     assert page.count('class="plot waterfall"') == len(blame.lines[0].groups)
     assert "None" not in text
 

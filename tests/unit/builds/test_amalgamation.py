@@ -14,7 +14,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from slowdust.builds import Choices, directories, from_directory, resolve
 from slowdust.builds.cache import cached, compiled_records
-from slowdust.cli.builds import command
+from slowdust.cli.commands import command
 from slowdust.errors import SlowdustError, UsageError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def write(registry: Registry, name: str, text: str) -> None:
 
 
 def invoke(*arguments: str) -> str:
-    result = CliRunner().invoke(command, arguments, catch_exceptions=False)
+    result = CliRunner().invoke(command("builds"), arguments, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout
 

@@ -23,7 +23,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from slowdust.builds import Build, resolve, resolve_archive
 from slowdust.builds.sources.archive import NoDowngrade
-from slowdust.cli.builds import command
+from slowdust.cli.commands import command
 from slowdust.errors import SlowdustError, UsageError
 
 if TYPE_CHECKING:
@@ -312,7 +312,7 @@ def test_version_outside_of_the_catalog_is_used_listed_and_removed(
     archive.write_bytes(make_tar({"top/bin/mysqld": MYSQL.replace(b"8.0.40", b"8.0.11")}, "gz"))
 
     def run(*arguments: str) -> str:
-        result = CliRunner().invoke(command, arguments, catch_exceptions=False)
+        result = CliRunner().invoke(command("builds"), arguments, catch_exceptions=False)
         assert result.exit_code == 0
         return result.stdout
 
@@ -344,4 +344,4 @@ def test_version_outside_of_the_catalog_is_used_listed_and_removed(
 )
 def test_wrong_use(vendor: Vendor, arguments: list[str], message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
-        CliRunner().invoke(command, ["get", *arguments], catch_exceptions=False)
+        CliRunner().invoke(command("builds"), ["get", *arguments], catch_exceptions=False)

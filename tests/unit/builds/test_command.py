@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from slowdust.cli.builds import command
+from slowdust.cli.commands import command
 from slowdust.errors import SlowdustError, UsageError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def invoke(*arguments: str) -> str:
-    result = CliRunner().invoke(command, arguments, catch_exceptions=False)
+    result = CliRunner().invoke(command("builds"), arguments, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout
 

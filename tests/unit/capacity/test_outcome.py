@@ -8,16 +8,17 @@ from pathlib import Path
 import jsonschema
 import msgspec
 
-from slowdust.capacity.outcome import Outcome
-from slowdust.capacity.record import Trial
-from slowdust.capacity.search import Plan
-from slowdust.capacity.sla import parse_sla
 from slowdust.report import json as data
-from slowdust.studies.capacity import note as markdown
-from slowdust.studies.capacity import page as html
+from slowdust.report.html import blocks
+from slowdust.store.trial import Trial
 from slowdust.studies.capacity import words
+from slowdust.studies.capacity.document import document
+from slowdust.studies.capacity.outcome import Outcome
+from slowdust.studies.capacity.search import Plan
+from slowdust.studies.capacity.sla import meets, parse_sla
 from slowdust.studies.capacity.study import capacity_schema
 from tests.unit.ratios import interval_of
+from tests.unit.report.media import in_markdown
 from tests.unit.synthetic_capacity import SLA, Machine, SimulatedServers, outcome_of_test
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "capacity.schema.json"
@@ -40,8 +41,8 @@ def test_a_slower_contender_is_slower_in_words_and_tables() -> None:
     assert head.startswith("Highest rate of point-query at which 90% of the trials of 0.5s meet")
     assert first.startswith(f"A: {words.number(base.rate or 0)} [")
     assert "of that of A, slower (down" in second
-    assert "| slower |" in markdown.render(found).replace("  ", " ")
-    page = html.render(found)
+    assert "| slower |" in in_markdown(document, found).replace("  ", " ")
+    page = blocks.render(document(found))
     assert page.count('class="dot"') == 2
     assert page.count('class="interval"') == 2
     assert "SLA: p99 &lt; 5ms" in page
@@ -56,18 +57,18 @@ def test_who_misses_the_sla_at_any_rate_has_none_and_it_says_by_how_much() -> No
     assert other.closest.value is not None
     assert other.closest.value > 0.0055
     assert "B: none: 0 of" in words.summary(found)[2]
-    assert "none" in markdown.render(found)
-    assert "none<small>p99" in html.render(found)
+    assert "none" in in_markdown(document, found)
+    assert "none<small>p99" in blocks.render(document(found))
 
 
 def test_who_meets_the_sla_at_every_rate_has_a_lower_bound() -> None:
     found = outcome(A=100e-6)
-    trials = [trial for trial in found.trials if trial.meets(SLA)]
+    trials = [trial for trial in found.trials if meets(SLA, trial)]
     bounded = outcome_of_test(SimulatedServers({"A": 100e-6}, QUIET), trials)
     [capacity] = bounded.capacities
     assert capacity.at_least == max(trial.rate for trial in trials)
     assert "at least" in words.summary(bounded)[1]
-    assert "at least" in html.render(bounded)
+    assert "at least" in blocks.render(document(bounded))
 
 
 def test_the_load_generator_is_named_where_it_was_the_limit() -> None:
@@ -142,4 +143,4 @@ def test_a_median_of_trials_without_operations_is_absent() -> None:
     assert "value" not in msgspec.to_builtins(capacity.closest)
     found = outcome_of_test(servers, trials)
     assert "met the SLA, and most of them have no p99." in words.summary(found)[1]
-    assert "none<small>p99 unknown" in html.render(found)
+    assert "none<small>p99 unknown" in blocks.render(document(found))

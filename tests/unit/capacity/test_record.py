@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.capacity.record import TRIALS_FILE, Trial, append_trials, read_trials
-from slowdust.capacity.sla import parse_sla
-from slowdust.capacity.trials import shortest_trial, times_of
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.experiment.passes.trials import shortest_trial, times_of
+from slowdust.store.folder import TRIALS_FILE, Folder
 from slowdust.store.latency import Histogram
+from slowdust.store.storage import append_records
+from slowdust.store.trial import Trial
+from slowdust.studies.capacity.sla import parse_sla
 
 
 def trial(turn: int) -> Trial:
@@ -21,23 +23,23 @@ def trial(turn: int) -> Trial:
 
 
 def test_a_torn_last_line_is_ignored_and_replaced(tmp_path: Path) -> None:
-    assert read_trials(tmp_path) == []
-    append_trials(tmp_path, [trial(0)])
+    assert Folder(tmp_path).read_trials() == []
+    append_records(tmp_path / TRIALS_FILE, [trial(0)])
     with (tmp_path / TRIALS_FILE).open("a") as file:
         file.write('{"contender":"A","sta')
-    assert read_trials(tmp_path) == [trial(0)]
-    append_trials(tmp_path, [trial(1), trial(2)])
-    assert read_trials(tmp_path) == [trial(0), trial(1), trial(2)]
+    assert Folder(tmp_path).read_trials() == [trial(0)]
+    append_records(tmp_path / TRIALS_FILE, [trial(1), trial(2)])
+    assert Folder(tmp_path).read_trials() == [trial(0), trial(1), trial(2)]
 
 
 def test_a_damaged_line_names_the_file(tmp_path: Path) -> None:
     (tmp_path / TRIALS_FILE).write_text("{}\n")
     with pytest.raises(SlowdustError, match=r"trials\.ndjson is damaged"):
-        read_trials(tmp_path)
+        Folder(tmp_path).read_trials()
 
 
 def test_a_trial_is_as_long_as_its_percentiles_need() -> None:
-    p99 = parse_sla("p99<5ms")
+    p99 = parse_sla("p99<5ms").operations
     assert shortest_trial(p99, 0.5, 40_000.0, 60.0) == 0.5
     assert shortest_trial(p99, 0.5, 4_000.0, 60.0) == pytest.approx(1.0)
     with pytest.raises(UsageError, match=r"a trial needs 2,000 operations .* take 40s at half"):

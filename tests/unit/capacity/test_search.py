@@ -6,10 +6,11 @@ import math
 
 import pytest
 
-from slowdust.capacity.record import Trial
-from slowdust.capacity.search import BUDGET, PRECISION, Plan, Search
+from slowdust.store.trial import Trial
+from slowdust.studies.capacity.search import BUDGET, PRECISION, Plan, Search
+from slowdust.studies.capacity.sla import meets
 from tests.tiers.selection import full
-from tests.unit.synthetic_capacity import SLA, Machine, SimulatedServers, searched
+from tests.unit.synthetic_capacity import SLA, Machine, SimulatedServers, run_start, searched
 
 NAMES = ["A", "B"]
 QUIET = Machine(start=0.005, drift=0.01, noise=0.05, stalls=0.0)
@@ -71,10 +72,11 @@ def test_trials_of_a_turn_are_in_balanced_order_and_each_contender_has_one() -> 
 def test_a_search_goes_on_where_it_was() -> None:
     servers = SimulatedServers(EQUAL, QUIET)
     first, _ = searched(servers, NAMES, Plan(15.0, 0.001, starts=2))
-    again = Search(NAMES, SLA, Plan(40.0, 0.001, starts=3), lambda _: None, [*first.trials])
+    again = Search(NAMES, SLA, Plan(40.0, 0.001, starts=3), [*first.trials])
     assert (again.last_start, again.wants_start) == (2, True)
     servers.start()
-    assert again.run_start(3, servers) == BUDGET
+    run_start(again, servers)
+    assert again.ended == BUDGET
     assert again.spent > 35
     assert again.trials[len(first.trials)].turn == first.trials[-1].turn + 1
 
@@ -83,7 +85,7 @@ def test_who_never_meets_the_sla_is_tried_down_to_the_lowest_rate() -> None:
     servers = SimulatedServers({"A": 100e-6, "B": 5.5e-3}, QUIET)
     search, _ = searched(servers, NAMES, Plan(30.0, 0.001, starts=1))
     rates = [trial.rate for trial in search.trials if trial.contender == "B"]
-    assert not any(t.meets(SLA) for t in search.trials if t.contender == "B")
+    assert not any(meets(SLA, t) for t in search.trials if t.contender == "B")
     assert min(rates) == servers.lowest
     low, high = search.curve().capacity(0).interval(0.999)
     assert low <= math.log(servers.capacity("A")) <= high
@@ -105,7 +107,7 @@ def test_a_rate_that_nobody_keeps_is_no_capacity_however_generous_the_limit() ->
         contender="A", start=1, turn=0, rate=100.0, seconds=1.0, took=2.0, operations=100,
         times={"p99": 0.001}, kept_up=0.5,
     )  # fmt: skip
-    assert not trial.meets(SLA)
+    assert not meets(SLA, trial)
 
 
 def test_who_lacks_a_trial_in_the_last_turn_before_an_interruption_takes_part_again() -> None:
@@ -114,9 +116,9 @@ def test_who_lacks_a_trial_in_the_last_turn_before_an_interruption_takes_part_ag
     last = first.trials[-1]
     cut = first.trials[:-1]
     assert [trial.contender for trial in cut if trial.turn == last.turn] != NAMES
-    again = Search(NAMES, SLA, Plan(40.0, 0.001, starts=3), lambda _: None, cut)
+    again = Search(NAMES, SLA, Plan(40.0, 0.001, starts=3), cut)
     servers.start()
-    again.run_start(3, servers)
+    run_start(again, servers)
     trials = [trial.contender for trial in again.trials if trial.start == 3]
     assert trials.count("A") == trials.count("B") > 10
 
@@ -124,40 +126,28 @@ def test_who_lacks_a_trial_in_the_last_turn_before_an_interruption_takes_part_ag
 def test_who_dropped_out_takes_part_in_a_start_that_it_is_there_for() -> None:
     both = SimulatedServers(EQUAL, QUIET)
     alone = SimulatedServers({"A": EQUAL["A"]}, QUIET)
-    search = Search(NAMES, SLA, Plan(30.0, 0.001, starts=3), lambda _: None)
+    search = Search(NAMES, SLA, Plan(30.0, 0.001, starts=3))
     for number, servers in enumerate([both, alone, both], start=1):
         servers.start()
         servers.start_number = number
-        search.run_start(number, servers)
+        run_start(search, servers)
     starts = {name: {t.start for t in search.trials if t.contender == name} for name in NAMES}
     assert starts == {"A": {1, 2, 3}, "B": {1, 3}}
 
 
-def test_trials_of_a_turn_are_kept_together() -> None:
-    kept: list[list[str]] = []
-    servers = SimulatedServers(EQUAL, QUIET)
-    servers.start()
-    search = Search(
-        NAMES,
-        SLA,
-        Plan(5.0, 0.001, starts=1),
-        lambda trials: kept.append([trial.contender for trial in trials]),
-    )
-    search.run_start(1, servers)
-    assert len(kept) > 3
-    assert all(sorted(turn) == NAMES for turn in kept)
-
-
 def test_a_start_without_contenders_is_not_precise() -> None:
     servers = SimulatedServers({}, QUIET)
-    search = Search(NAMES, SLA, Plan(5.0, 0.5, starts=1), lambda _: None)
+    search = Search(NAMES, SLA, Plan(5.0, 0.5, starts=1))
     first, _ = searched(SimulatedServers(EQUAL, QUIET), NAMES, Plan(15.0, 0.001, starts=1))
     search.trials = first.trials
-    assert search.run_start(1, servers) == BUDGET
+    assert run_start(search, servers) == []
+    assert search.ended == BUDGET
 
 
 def test_a_search_is_not_over_before_the_ratio_that_is_reported_is_precise(
     precise: Search, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("slowdust.capacity.search.interval_of_ratio", lambda *_, **__: (-1, 1))
+    monkeypatch.setattr(
+        "slowdust.studies.capacity.search.interval_of_ratio", lambda *_, **__: (-1, 1)
+    )
     assert precise.over is None

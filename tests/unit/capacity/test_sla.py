@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from slowdust.capacity.sla import Term, format_time, missed, parse_sla
 from slowdust.errors import UsageError
+from slowdust.studies.capacity.sla import Term, format_time, missed, parse_sla
 
 
 @pytest.mark.parametrize(

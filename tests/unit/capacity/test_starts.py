@@ -9,10 +9,10 @@ import msgspec
 import pytest
 from scipy.special import stdtrit
 
-from slowdust.capacity.evidence import curve_of
-from slowdust.capacity.record import Trial
-from slowdust.capacity.search import Plan
-from slowdust.capacity.starts import interval_of_ratio
+from slowdust.store.trial import Trial
+from slowdust.studies.capacity.curve import curve_of, interval_of_ratio
+from slowdust.studies.capacity.search import Plan
+from slowdust.studies.capacity.sla import meets
 from tests.unit.synthetic_capacity import SLA, Machine, SimulatedServers, searched
 
 NAMES = ["A", "B"]
@@ -36,7 +36,7 @@ def with_misses(trials: Sequence[Trial], start: int) -> list[Trial]:
         (trial for trial in trials if trial.contender == "B" and trial.start == start),
         key=lambda trial: trial.rate,
     )[:UNLUCKY]
-    assert all(trial.meets(SLA) for trial in low)
+    assert all(meets(SLA, trial) for trial in low)
     spoilt = {(trial.turn, trial.contender) for trial in low}
     return [
         msgspec.structs.replace(trial, times={"p99": 0.4})

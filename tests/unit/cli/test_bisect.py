@@ -8,8 +8,7 @@ import msgspec
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.studies.bisect.metrics import metric_called, words_for
-from slowdust.studies.bisect.record import Record
+from slowdust.studies.bisect.record import Record, metric_called, words_for
 from tests.unit.cli.command import Slowdust, spoken
 from tests.unit.synthetic_search import record_of
 

@@ -1,6 +1,6 @@
 """`slowdust calibrate`: the experiments that it makes, goes on with and shows together.
 
-Nothing is measured: in place of `conduct` there is a function that stores a synthetic calibration.
+Nothing is measured: the lab stores a synthetic calibration.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.builds.catalog import catalog_of
-from slowdust.cli import conduct
 from slowdust.errors import SlowdustError
 from slowdust.experiment.experiment import Experiment
-from slowdust.experiment.host_locks import WhenBusy
 from slowdust.experiment.journal import StartMode
 from slowdust.experiment.local_lab import LocalLab
 from slowdust.experiment.spec.spec import Spec
@@ -24,7 +22,6 @@ from slowdust.versions import version_order
 from tests.unit.cli.command import Slowdust
 from tests.unit.synthetic_calibration import synthetic_calibration
 
-FETCH_BUILDS = conduct.fetch_builds
 BROKEN = "postgres@16.10"
 Calls = list[tuple[str, str, StartMode]]
 
@@ -52,18 +49,16 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     """The calibrations that were run: name, contender and mode of each."""
     calls: Calls = []
 
-    def conducted(experiment: Experiment, when_busy: WhenBusy) -> int:
-        del when_busy
+    def measure(lab: LocalLab, experiment: Experiment) -> None:
         contender, mode = experiment.spec.contenders[0].contender, experiment.mode
         calls.append((experiment.name, contender, mode))
         if contender == BROKEN:
             raise SlowdustError("it does not start")
         if mode is StartMode.FRESH:
             store(experiment.folder, contender)
-        return 0
 
-    monkeypatch.setattr(conduct, "conduct", conducted)
-    monkeypatch.setattr(conduct, "fetch_builds", lambda specs: None)
+    monkeypatch.setattr(LocalLab, "measure", measure)
+    monkeypatch.setattr(LocalLab, "prepare", lambda lab, spec: [])
     return calls
 
 
@@ -104,7 +99,6 @@ def test_builds_are_there_before_anything_is_measured(
         if spec.contenders[0].contender == BROKEN:
             raise SlowdustError("no such build")
 
-    monkeypatch.setattr(conduct, "fetch_builds", FETCH_BUILDS)
     monkeypatch.setattr(LocalLab, "prepare", prepare)
     outcome = slowdust("calibrate", "postgres@17.6", BROKEN, "--name", "night")
     assert outcome.complaint == snapshot

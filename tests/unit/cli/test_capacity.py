@@ -8,9 +8,12 @@ import msgspec
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.capacity.record import RECORD_FILE, Record, Trial, append_trials, read_trials
+from slowdust.store.folder import Folder, writing
+from slowdust.store.trial import Trial
+from slowdust.studies.capacity.record import RECORD_FILE, SERVERS, Record
 from slowdust.studies.capacity.study import Capacities
 from tests.unit.cli.command import Slowdust, spoken
+from tests.unit.synthetic import synthetic_manifest
 from tests.unit.synthetic_capacity import question_of
 
 SLA = ("--sla", "p99<5ms")
@@ -97,18 +100,21 @@ def test_a_failure_says_that_trials_are_kept_where_there_are_any(
     folder = tmp_path / "results" / "x"
     folder.mkdir(parents=True)
     question = question_of(["nosuch@1"], clients="4", rows=10_000, budget="2m")
-    record = Record(question=question, contenders=["A"], starts=3)
+    record = Record(question=question)
     (folder / RECORD_FILE).write_bytes(msgspec.json.encode(record))
     trial = Trial(
         contender="A", start=1, turn=0, rate=1000.0, seconds=0.5, took=0.5, operations=500,
         times={"p99": 0.001},
     )  # fmt: skip
-    append_trials(folder, [trial])
+    servers = Folder(folder / SERVERS)
+    with writing(servers) as writer:
+        writer.write_manifest(synthetic_manifest(["A"], ["point-query"]))
+        writer.append_trials(trial)
     arguments = ("capacity", "nosuch@1", *SLA, *TEST, "--name", "x", "--resume")
     outcome = slowdust(*arguments, "--results", folder.parent)
     assert outcome.complaint == snapshot
     assert outcome.err == snapshot
-    assert read_trials(folder) == [trial]
+    assert servers.read_trials() == [trial]
 
 
 @pytest.mark.parametrize("option", ["--precision", "--trial"])

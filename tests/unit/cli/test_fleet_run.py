@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.cli import conduct_fleet
 from slowdust.fleet.queue import Record, State, read_record
 from slowdust.store.folder import Folder
 from tests.unit.cli.command import Slowdust
@@ -57,7 +56,7 @@ class FleetCommand:
         def connected(_: str) -> Iterator[InterruptedFleet]:
             yield fleet
 
-        self._monkeypatch.setattr(conduct_fleet, "connected", connected)
+        self._monkeypatch.setattr("slowdust.cli.fleet.connected", connected)
         options = ["--fleet", ADDRESS, "--results", self.results, *more]
         outcome = self._slowdust("run", file, *options)
         return outcome.code, outcome.err

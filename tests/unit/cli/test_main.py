@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 
 import click
@@ -11,8 +14,12 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust import __version__
+from slowdust.benchmarks import BENCHMARKS, DEFAULT, NAMES
+from slowdust.builds.recipe import DEFAULT_FLAGS, FLAG_SETS
+from slowdust.cli.commands import command, declared, load
 from slowdust.cli.main import cli
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.wording import listing
 from tests.unit.cli.command import Slowdust
 
 COMMANDS = [
@@ -90,6 +97,47 @@ def test_help_of_every_command_explains_its_options(
             assert parameter.help, f"{parameter.opts[0]} is not explained"
 
 
+def test_help_imports_nothing_that_carries_out_a_command() -> None:
+    program = (
+        "import sys; from slowdust.cli.main import cli\n"
+        "for words in sys.argv[1:]:\n"
+        "    cli([*words.split(), '--help'], standalone_mode=False)\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    commands = [name for name, _ in every_command()]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *commands], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.count("Usage: ") == len(commands)
+    imported = {name.split(".")[0] for name in done.stderr.split()}
+    assert not imported & {"jinja2", "msgspec", "numpy", "pydantic", "ray", "rich", "scipy"}
+    packages = {name.split(".")[1] for name in done.stderr.split() if name.startswith("slowdust.")}
+    assert not packages & {"analysis", "benchmarks", "experiment", "instances", "store", "studies"}
+
+
+def test_help_names_all_benchmarks_and_sets_of_flags(slowdust: Slowdust) -> None:
+    text = " ".join(slowdust("compare", "--help").out.split())
+    assert f"{listing(tuple(BENCHMARKS), 'or')}. [{DEFAULT.name}]" in text
+    assert f"{', '.join(FLAG_SETS)}. [{DEFAULT_FLAGS}]" in text
+    for benchmark in BENCHMARKS.values():
+        for option in benchmark.options:
+            assert f"{benchmark.name}: {' '.join(option.help.split())}" in text
+    assert f"Only this benchmark: {', '.join(NAMES)}." in " ".join(
+        slowdust("history", "--help").out.split()
+    )
+
+
+def test_each_command_gives_what_its_function_takes() -> None:
+    for words, table in declared().items():
+        if "does" in table:
+            shown = command(words)
+            given = {each.name or "" for each in shown.params if each.expose_value}
+            given |= set() if all(each.expose_value for each in shown.params) else {"form"}
+            inspect.signature(load(table["does"])).bind(
+                **dict.fromkeys(given), **table.get("given", {})
+            )
+
+
 @pytest.mark.parametrize("command", ["compare", "run", "more", "report"])
 def test_help_explains_its_words(slowdust: Slowdust, command: str) -> None:
     words = " ".join(slowdust(command, "--help").out.partition("Words: ")[2].split())
@@ -137,7 +185,7 @@ def test_failures_end_with_one_line_and_their_code(
     code: int,
     complaint: str,
 ) -> None:
-    monkeypatch.setattr("slowdust.cli.list.experiments", failure)
+    monkeypatch.setattr("slowdust.cli.results.experiments", failure)
     outcome = slowdust("list")
     assert (outcome.code, outcome.out) == (code, "")
     assert outcome.complaint.endswith(complaint)
@@ -147,6 +195,6 @@ def test_failures_end_with_one_line_and_their_code(
 def test_errors_that_nobody_foresaw_keep_their_traceback(
     slowdust: Slowdust, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("slowdust.cli.list.experiments", fail_with(ZeroDivisionError()))
+    monkeypatch.setattr("slowdust.cli.results.experiments", fail_with(ZeroDivisionError()))
     with pytest.raises(ZeroDivisionError):
         slowdust("list")

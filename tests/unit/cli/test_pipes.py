@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.formats.text import DamagedError, read_content
+from slowdust.text import DamagedError, read_content
 from tests.unit.cli.command import Slowdust
 
 REFUSED = "pipe is no regular file: name a file"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from slowdust.experiment.driver.protocol import UntilOperations, UntilSeconds
-from slowdust.experiment.passes.chunks import chunk_turns, counted_ends, pilot_end, timed_ends
+from slowdust.experiment.engine.schedule import chunk_turns, counted_ends, pilot_end, timed_ends
 from slowdust.probes.probe import WindowUse
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.judging import Judge
+from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.ratios import Margins
 from slowdust.store.folder import Folder, Writer, writing
@@ -38,6 +39,11 @@ def judge_of(journal: Journal) -> Judge:
     return Judge(CONTENDERS, Margins(MARGIN), journal)
 
 
+def others(step: PlannedStep) -> list[str]:
+    del step
+    return CONTENDERS[1:]
+
+
 def add(journal: Journal, slices: list[Slice], incarnations: range, *tests: str) -> None:
     steps = {step.test.name: step for step in journal.steps}
     for record in slices:
@@ -52,18 +58,18 @@ def quiet_slices() -> list[Slice]:
 def test_no_test_is_settled_before_three_incarnations(writer: Writer) -> None:
     journal = journal_of(writer)
     add(journal, quiet_slices(), range(1, 3))
-    assert judge_of(journal).settled(CONTENDERS[1:]) == set()
+    assert judge_of(journal).settled(others) == set()
     add(journal, quiet_slices(), range(3, 4))
-    assert judge_of(journal).settled(CONTENDERS[1:]) == ALL
+    assert judge_of(journal).settled(others) == ALL
 
 
 def test_few_tests_are_not_settled_before_four(writer: Writer) -> None:
     journal = journal_of(writer)
     journal.steps[:] = [step for step in journal.steps if step.test.name == "point-query"]
     add(journal, quiet_slices(), range(1, 4), "point-query")
-    assert judge_of(journal).settled(CONTENDERS[1:]) == set()
+    assert judge_of(journal).settled(others) == set()
     add(journal, quiet_slices(), range(4, 5), "point-query")
-    assert judge_of(journal).settled(CONTENDERS[1:]) == {"point-query@1"}
+    assert judge_of(journal).settled(others) == {"point-query@1"}
 
 
 def test_six_incarnations_where_a_restart_moved_all_tests(writer: Writer) -> None:
@@ -80,15 +86,15 @@ def test_six_incarnations_where_a_restart_moved_all_tests(writer: Writer) -> Non
     spec = parse_spec({"name": "x", "contenders": CONTENDERS, "tests": tests})
     journal = Journal(spec, writer, writer.folder.read_manifest())
     add(journal, moved, range(1, 6), *tests)
-    assert judge_of(journal).settled(CONTENDERS[1:]) == set()
+    assert judge_of(journal).settled(others) == set()
     add(journal, moved, range(6, 7), *tests)
-    assert judge_of(journal).settled(CONTENDERS[1:]) == {step.key for step in journal.steps}
+    assert judge_of(journal).settled(others) == {step.key for step in journal.steps}
 
 
 def test_every_contender_that_still_runs_must_be_settled(writer: Writer) -> None:
     journal = journal_of(writer)
     add(journal, quiet_slices(), range(1, 4))
-    assert judge_of(journal).settled([*CONTENDERS[1:], "postgres@18.4"]) == set()
+    assert judge_of(journal).settled(lambda step: [*others(step), "postgres@18.4"]) == set()
 
 
 def test_a_verdict_that_other_tests_take_away_opens_its_test_again(writer: Writer) -> None:
@@ -99,14 +105,14 @@ def test_a_verdict_that_other_tests_take_away_opens_its_test_again(writer: Write
         CONTENDERS, TESTS[:2], noise=alike, incarnations=3, seed=1
     )[1]
     add(journal, restarts_do_nothing, range(1, 4), "point-query")
-    assert journal.keep_settled(judge.settled(CONTENDERS[1:])) == []
+    assert journal.keep_settled(judge.settled(others)) == []
     assert journal.manifest.settled == ["point-query@1"]
 
     restarts_move_tests = synthetic_experiment(
         CONTENDERS, TESTS[1:], noise=Noise(restart=0.03), incarnations=6, seed=5
     )[1]
     add(journal, restarts_move_tests, range(1, 7), "scan", "random-points.100")
-    reopened = journal.keep_settled(judge.settled(CONTENDERS[1:]))
+    reopened = journal.keep_settled(judge.settled(others))
     assert [step.key for step in reopened] == ["point-query@1"]
     assert journal.manifest.settled == []
     assert not any(step.settled for step in journal.steps)

@@ -52,15 +52,15 @@ DRAWS: list[described.Draw] = [
     described.Vectors(file="f"),
 ]
 TYPES: list[described.Type] = [
-    described.Int(),
-    described.Bigint(),
-    described.Real(),
-    described.Timestamp(),
-    described.Varchar(length=3),
-    described.Char(length=3),
-    described.Text(),
-    described.Vector(dimensions=3),
-    described.SqlType(name="NUMERIC(9, 2)"),
+    described.INT,
+    described.BIGINT,
+    described.REAL,
+    described.TIMESTAMP,
+    described.Type(kind="varchar", length=3),
+    described.Type(kind="char", length=3),
+    described.TEXT,
+    described.Type(kind="vector", dimensions=3),
+    described.Type(kind="sql", name="NUMERIC(9, 2)"),
 ]
 TABLES = described.Tables(
     before=["SELECT 1"],
@@ -85,7 +85,7 @@ TEST = described.TestOnDbms(
             calls=[
                 described.Call(
                     sql="SELECT ?",
-                    values=[described.Value(type=described.Int(), draw=draw) for draw in DRAWS],
+                    values=[described.Value(type=described.INT, draw=draw) for draw in DRAWS],
                     rows=1,
                     form="text",
                     repeat=2,

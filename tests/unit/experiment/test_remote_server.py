@@ -10,12 +10,12 @@ from typing import cast
 import pytest
 
 from slowdust.dbms.access import Target
+from slowdust.dbms.server_url import ServerUrl, parse_url
 from slowdust.errors import SlowdustError
 from slowdust.experiment import remote_server
 from slowdust.experiment.driver.process import Driver, Patience, TargetError
 from slowdust.experiment.driver.protocol import Failed, ResultSet
 from slowdust.experiment.remote_server import RemoteServer
-from slowdust.remote.url import ServerUrl, parse_url
 from slowdust.secret import Secret
 
 URL = parse_url("mongodb://ann@127.0.0.1/bench")

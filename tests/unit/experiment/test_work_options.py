@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.analysis import advised
-from slowdust.cli.compare import command as compare
+from slowdust.cli.commands import command
 from slowdust.commands import command_line
 from slowdust.experiment.spec.options import spec_from_options, work_options
 from slowdust.experiment.spec.spec import Spec, parse_spec
@@ -21,7 +21,7 @@ OF_THE_WORK = {"tests", "budget", "slice", "incarnations", "margin", "count", "n
 
 def specified(*arguments: str) -> Spec:
     """The specification that `slowdust compare` makes of these arguments."""
-    with compare.make_context("compare", [*CONTENDERS, *arguments]) as context:
+    with command("compare").make_context("compare", [*CONTENDERS, *arguments]) as context:
         options = dict(context.params)
     for name in ("contenders", "resume", "results", "when_busy", "gates", "too_short"):
         options.pop(name)

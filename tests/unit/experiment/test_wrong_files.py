@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.spec import parse_spec, read_spec
-from slowdust.located_errors import AtKeysError, File, line_of, placed
+from slowdust.located_errors import AtKeysError, in_file, line_of, placed
 
 PAIR = 'contenders = ["postgres@15.8", "postgres@17.6"]\n'
 MATRIX = 'contenders = ["postgres@17.6"]\n[matrix]\n'
@@ -153,7 +153,7 @@ def test_errors_of_a_later_stage_have_their_line_too() -> None:
     assert spec.keys_of_setting("fsync") is None
     with (
         pytest.raises(UsageError, match=r"^mine.toml:4: matrix.fsync: no such setting$"),
-        placed(File(Path("mine.toml"), text)),
+        placed(in_file(Path("mine.toml"), text)),
     ):
         raise AtKeysError("no such setting", ("matrix", "fsync"))
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowdust.formats.symbols import folded_name, has_name, object_name, plain_name
+from slowdust.formats.call_graph import folded_name, has_name, object_name, plain_name
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,16 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.merge.hosts import disambiguate_hosts
 from slowdust.merge.merge import merge
-from slowdust.merge.sources import Source
+from slowdust.merge.sources import Source, disambiguate_hosts
+from slowdust.store.bundle import open_bundle, pack
 from slowdust.store.experiments import Annotation, read_annotation, write_annotation
 from slowdust.store.finding import Finding, Severity
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import JOINED_SCHEMA, Counting, Manifest
 from slowdust.store.preparation import Preparation
 from slowdust.store.slice import Slice
+from slowdust.store.trial import Trial
 from tests.unit.synthetic_counts import synthetic_counts
 from tests.unit.synthetic_hosts import NEW, OLD, keep_parts, part_of
 
@@ -332,3 +333,29 @@ def test_findings_and_warnings_name_their_host(tmp_path: Path, snapshot: Snapsho
     manifest = merge(keep_parts(tmp_path, part_of("alpha"), other), _joined(tmp_path)).manifest
     assert [each.check for each in manifest.findings] == ["Governor of beta"]
     assert manifest.warnings == snapshot
+
+
+def test_of_trials_those_of_one_host_are_kept(tmp_path: Path) -> None:
+    """Rates of two hosts are not compared: a search that another host repeats is one search."""
+    sources = []
+    for name, count in (("alpha", 2), ("beta", 4)):
+        folder = Folder(tmp_path / name)
+        trials = [
+            Trial(
+                contender=OLD, start=1, turn=turn, rate=100.0, seconds=1.0, took=1.0,
+                operations=100, times={"p99": 0.001},
+            )
+            for turn in range(count)
+        ]  # fmt: skip
+        with writing(folder) as writer:
+            manifest, _ = part_of(name)
+            manifest.experiment = name
+            writer.write_manifest(manifest)
+            writer.append_trials(*trials)
+        pack(folder, tmp_path / "bundle")
+        received = open_bundle(tmp_path / "bundle", tmp_path / f"from-{name}")
+        (tmp_path / "bundle").unlink()
+        assert received.read_trials() == trials
+        sources.append(Source(received, host=name))
+    merged = merge(sources, _joined(tmp_path)).folder.read_trials()
+    assert [(trial.start, trial.turn) for trial in merged] == [(2, turn) for turn in range(4)]

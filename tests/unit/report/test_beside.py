@@ -13,10 +13,9 @@ from slowdust.analysis.model import FrontierPoint, Report
 from slowdust.analysis.stored import analyse
 from slowdust.report import csv as report_csv
 from slowdust.report import json as report_json
-from slowdust.report.beside import envelope
+from slowdust.report.charts.marks import marks_of
+from slowdust.report.charts.trade_offs import envelope, frontier_chart
 from slowdust.report.html import render
-from slowdust.report.html.charts.marks import marks_of
-from slowdust.report.html.charts.trade_offs import frontier_chart
 from slowdust.report.markdown import report as markdown
 from slowdust.store.slice import Slice
 from tests.unit.analysis.test_beside import A, B, add_beside, mixed

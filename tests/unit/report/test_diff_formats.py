@@ -12,8 +12,9 @@ import pytest
 from slowdust.analysis.diff import Diff, diff_of
 from slowdust.analysis.stored import Stored
 from slowdust.report import json as data
-from slowdust.report.diff import brief, render_markdown, render_page
-from slowdust.report.formats import DIFFS
+from slowdust.report.diff import document
+from slowdust.report.formats import DIFFS, render_as
+from tests.unit.report.media import in_terminal
 from tests.unit.synthetic_history import Levels, measured
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "diff.schema.json"
@@ -41,7 +42,7 @@ def test_the_json_is_what_its_schema_says(diff: Diff) -> None:
 
 
 def test_markdown_has_tests_and_conditions(diff: Diff) -> None:
-    lines = render_markdown(diff).splitlines()
+    lines = render_as("md", DIFFS, diff).splitlines()
     assert lines[0] == "# a and b"
     [scan] = [line for line in lines if line.startswith("| scan ")]
     cells = [cell.strip() for cell in scan.strip("|").split("|")]
@@ -53,22 +54,19 @@ def test_markdown_has_tests_and_conditions(diff: Diff) -> None:
 
 def test_the_terminal_leaves_out_what_stayed_the_same(diff: Diff) -> None:
     assert [test.test for test in diff.tests if test.verdict == "same"] == ["point-query"]
-    lines = brief(diff).splitlines()
+    lines = in_terminal(document(diff)).splitlines()
     assert any(line.startswith("scan  ") for line in lines)
     assert not any(line.startswith("point-query ") for line in lines)
 
 
-@pytest.mark.parametrize("columns", [60, 80, 200])
-def test_lines_are_as_wide_as_the_terminal(
-    diff: Diff, columns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(columns))
-    lines = brief(diff).splitlines()
-    assert max(map(len, lines)) <= min(columns, 100)
+@pytest.mark.parametrize("columns", [60, 80, 110])
+def test_lines_are_as_wide_as_the_terminal(diff: Diff, columns: int) -> None:
+    lines = in_terminal(document(diff), columns).splitlines()
+    assert max(map(len, lines)) <= columns
 
 
 def test_the_page_colours_only_what_is_sure(diff: Diff) -> None:
-    page = render_page(diff)
+    page = render_as("html", DIFFS, diff)
     assert page.count('<td class="number rel slower">') == 1
     assert page.count('<td class="number rel faster">') == 0
     assert "<i>2</i>" not in page
@@ -76,7 +74,7 @@ def test_the_page_colours_only_what_is_sure(diff: Diff) -> None:
 
 
 def test_the_page_has_both_experiments_on_one_axis(diff: Diff) -> None:
-    chart = render_page(diff).partition('id="intervals"')[2].partition("</svg>")[0]
+    chart = render_as("html", DIFFS, diff).partition('id="intervals"')[2].partition("</svg>")[0]
     for colour, experiment in (("k0", "a"), ("k1", "b")):
         points = re.findall(rf'<g class="{colour} [^"]*"><title>(\w+): ', chart)
         assert points == [experiment, experiment]

@@ -11,8 +11,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.explanation.one_result import Explained, explain_results
 from slowdust.analysis.stored import Stored
-from slowdust.report import explanation
-from slowdust.report.explanation import ASCII, UNICODE, drawn, falling
+from slowdust.report import console
+from slowdust.report.explanation import ASCII, UNICODE, document, drawn, falling
 from slowdust.store.manifest import HostFacts, JoinedPart
 from tests.unit.synthetic_parts import BASE, OTHER, TEST, Spent, parts_experiment
 
@@ -45,9 +45,8 @@ def explained(base: Spent, other: Spent) -> Explained:
 def printed(result: Explained, width: int = 100, encoding: str = "utf-8") -> str:
     bytes_ = io.BytesIO()
     file = io.TextIOWrapper(bytes_, encoding=encoding, errors="strict")
-    explanation.print_on(
-        Console(width=width, file=file, highlight=False, markup=False, emoji=False), result
-    )
+    terminal = Console(width=width, file=file, highlight=False, markup=False, emoji=False)
+    console.print_on(terminal, document(result).blocks)
     file.flush()
     return bytes_.getvalue().decode(encoding)
 

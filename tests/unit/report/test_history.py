@@ -3,6 +3,7 @@
 import copy
 import json
 import re
+from html import unescape
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -14,17 +15,19 @@ from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.history.history import history_of
 from slowdust.analysis.history.model import History
+from slowdust.ratios import Ratio
 from slowdust.report import json as data
-from slowdust.report.html import history as page
-from slowdust.report.html.charts.marks import marks_of
-from slowdust.report.html.charts.ratio_lines import (
+from slowdust.report.charts.marks import marks_of
+from slowdust.report.charts.ratio_lines import (
     HEIGHT,
     RatioLine,
     RatioPoint,
     Sign,
     history_chart,
 )
-from slowdust.report.markdown import history as markdown
+from slowdust.report.formats import HISTORIES, render_as
+from slowdust.report.history import MEAN_AND_MEDIAN, document
+from slowdust.report.markdown.document import plain
 from tests.unit.report.outline import words
 from tests.unit.synthetic_history import as_build, choice, experiments, measured, single_runs
 
@@ -63,7 +66,7 @@ def test_the_table_has_versions_as_columns_with_chains_and_changes_marked(
     history: History,
     snapshot: SnapshotAssertion,
 ) -> None:
-    text = markdown.brief(history)
+    text = plain(document(history))
 
     row = next(line for line in text.splitlines() if line.startswith("| Writes (1)"))
     cells = [cell.strip() for cell in row.strip("|").split("|")]
@@ -73,7 +76,7 @@ def test_the_table_has_versions_as_columns_with_chains_and_changes_marked(
 
 
 def test_markdown_has_every_test(history: History, snapshot: SnapshotAssertion) -> None:
-    text = markdown.render(history)
+    text = render_as("md", HISTORIES, history)
 
     assert re.search(r"^\| update-index +\| +1\.00 \| ▼ 0\.80 \|", text, re.MULTILINE)
     assert text == snapshot
@@ -82,8 +85,10 @@ def test_markdown_has_every_test(history: History, snapshot: SnapshotAssertion) 
 def test_the_page_says_which_is_the_mean_and_which_the_median(
     history: History, snapshot: SnapshotAssertion
 ) -> None:
-    [line] = re.findall(r'<section[^>]*class="line">.*?<div', page.render(history), re.DOTALL)
+    page = render_as("html", HISTORIES, history)
+    [line] = re.findall(r'<section id="line-0">.*?<div', page, re.DOTALL)
     assert words(line.removesuffix("<div")) == snapshot
+    assert MEAN_AND_MEDIAN in unescape(page)
 
 
 def test_no_common_result_contradicts_the_table(snapshot: SnapshotAssertion) -> None:
@@ -95,7 +100,7 @@ def test_no_common_result_contradicts_the_table(snapshot: SnapshotAssertion) -> 
     }
     runs = single_runs("old", {"5.6.51": 1.0, "5.7.44": levels}, tests=list(levels))
 
-    text = markdown.brief(history_of(experiments(runs), choice()))
+    text = plain(document(history_of(experiments(runs), choice())))
 
     assert re.search(r"^\| Point queries \(4\) +\| +1\.00 \| △ 1\.22 \|", text, re.MULTILINE)
     assert text == snapshot
@@ -116,7 +121,7 @@ def test_a_directory_that_was_built_anew_has_a_column_of_its_own_everywhere(
         rates = {point["version"]: round(point["rqps"], 2) for point in series["points"]}
         assert rates == {"17.6": 1.0, first: 0.5, second: 1.5}
 
-    for text in (markdown.brief(history), markdown.render(history)):
+    for text in (plain(document(history)), render_as("md", HISTORIES, history)):
         header, row = (
             [cell.strip() for cell in line.strip("|").split("|")]
             for line in text.splitlines()
@@ -127,7 +132,7 @@ def test_a_directory_that_was_built_anew_has_a_column_of_its_own_everywhere(
         story = [line for line in text.splitlines() if first in line and line.startswith("-")]
         assert story == snapshot
 
-    written = page.render(history)
+    written = render_as("html", HISTORIES, history)
     scan = re.search(r">scan</span></span></th>(.*?)</tr>", written)
     assert scan is not None
     assert re.findall(r"</span>([\d.]+)</td>|>([\d.]+)</td>", scan[1]) == [
@@ -135,8 +140,8 @@ def test_a_directory_that_was_built_anew_has_a_column_of_its_own_everywhere(
         ("0.50", ""),
         ("1.50", ""),
     ]
-    assert f'title="mon">{first}</th>' in written
-    assert f'title="tue">{second}</th>' in written
+    assert f'title="mon">{first}</abbr></th>' in written
+    assert f'title="tue">{second}</abbr></th>' in written
 
 
 class _Tags(HTMLParser):
@@ -161,7 +166,7 @@ class _Tags(HTMLParser):
 
 
 def test_the_page_is_whole_and_loads_nothing(history: History) -> None:
-    written = page.render(history)
+    written = render_as("html", HISTORIES, history)
 
     tags = _Tags()
     tags.feed(written)
@@ -173,7 +178,7 @@ def test_the_page_is_whole_and_loads_nothing(history: History) -> None:
 def test_the_page_shows_chained_versions_and_change_points(
     history: History, snapshot: SnapshotAssertion
 ) -> None:
-    written = page.render(history)
+    written = render_as("html", HISTORIES, history)
 
     titles = re.findall(r'<td[^>]*title="([^"]*)"', written)
     assert list(dict.fromkeys(titles)) == snapshot
@@ -186,7 +191,9 @@ def test_one_client_is_not_told_in_the_plural(snapshot: SnapshotAssertion) -> No
     for record in more:
         record.place.clients = 40
 
-    written = page.render(history_of(experiments((manifest, [*slices, *more])), choice()))
+    written = render_as(
+        "html", HISTORIES, history_of(experiments((manifest, [*slices, *more])), choice())
+    )
 
     changes = re.findall(r'<ul class="changes">.*?</ul>', written, re.DOTALL)
     assert [words(each) for each in changes] == snapshot
@@ -197,7 +204,7 @@ def test_change_points_by_size_alone_have_marks_and_a_list_of_their_own(
 ) -> None:
     runs = single_runs("old", {"5.6": 1.0, "5.7": 1.3, "8.0": 0.7})
     history = history_of(experiments(runs), choice())
-    text, written = markdown.brief(history), page.render(history)
+    text, written = plain(document(history)), render_as("html", HISTORIES, history)
 
     assert re.search(r"^\| Writes \(1\) +\| +1\.00 \| △ 1\.30 \| ▽ 0\.70 \|", text, re.MULTILINE)
     assert text == snapshot
@@ -209,7 +216,7 @@ def test_change_points_by_size_alone_have_marks_and_a_list_of_their_own(
 def chart_of(changes: int) -> Markup:
     """Two versions, as many lines, which all get slower."""
     marks = marks_of(["", *map(str, range(changes))], "")
-    points = (RatioPoint(1.0, None, None, 0), RatioPoint(0.5, None, None, 1))
+    points = (RatioPoint(Ratio(1.0), 0), RatioPoint(Ratio(0.5), 1))
     courses = [RatioLine(str(index), marks[str(index)], points) for index in range(changes)]
     signs = [Sign(1, faster=False, sign="▼", mark=course.mark) for course in courses]
     return history_chart(["1.0", "1.1"], courses, signs, "chart")
@@ -240,7 +247,7 @@ def test_many_changes_of_one_version_are_counted() -> None:
 
 def test_long_labels_of_versions_have_room_and_are_told_apart() -> None:
     labels = [f"17.6 /home/someone/builds/postgres-patched {sha256}" for sha256 in ("3f9a", "c04e")]
-    points = (RatioPoint(1.0, None, None, 0), RatioPoint(0.5, None, None, 1))
+    points = (RatioPoint(Ratio(1.0), 0), RatioPoint(Ratio(0.5), 1))
     mark = marks_of(["", "scan"], "")["scan"]
 
     chart = history_chart(labels, [RatioLine("scan", mark, points)], [], "chart")
@@ -254,7 +261,7 @@ def test_long_labels_of_versions_have_room_and_are_told_apart() -> None:
 def test_names_from_outside_are_escaped() -> None:
     odd = single_runs("<b>odd</b>", {"5.6": 1.0, "<i>": 0.5})
 
-    written = page.render(history_of(experiments(odd), choice()))
+    written = render_as("html", HISTORIES, history_of(experiments(odd), choice()))
 
     assert "<b>odd" not in written
     assert "<i>" not in written

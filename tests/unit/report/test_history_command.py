@@ -11,8 +11,9 @@ from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.history.history import history_of
 from slowdust.cli.main import main
-from slowdust.report.html import history as page
-from slowdust.report.markdown import history as markdown
+from slowdust.report.formats import HISTORIES, render_as
+from slowdust.report.history import document
+from slowdust.report.markdown.document import plain
 from tests.unit.synthetic_history import as_build, choice, experiments, keep, measured, single_runs
 
 EARLY = measured("early", {"5.6.51": 1.0, "5.7.44": 0.8}, seed=1)
@@ -44,7 +45,7 @@ def test_the_command_reads_the_results_folder(
 
     code, text, _ = slowdust("history")
     assert code == 0
-    assert text == markdown.brief(history_of(experiments(EARLY, LATE), choice()))
+    assert text == plain(document(history_of(experiments(EARLY, LATE), choice())))
 
     code, text, _ = slowdust("history", "late", "--json", "--test", "sc*", "--base", "9.5.0")
     (line,) = json.loads(text)["lines"]
@@ -53,8 +54,8 @@ def test_the_command_reads_the_results_folder(
 
     code, text, _ = slowdust("history", "--html", "out.html")
     assert (code, text) == (0, "history: out.html\n")
-    assert (tmp_path / "out.html").read_text() == page.render(
-        history_of(experiments(EARLY, LATE), choice())
+    assert (tmp_path / "out.html").read_text() == render_as(
+        "html", HISTORIES, history_of(experiments(EARLY, LATE), choice())
     )
 
 

@@ -7,17 +7,17 @@ from xml.etree import ElementTree
 
 import pytest
 
-from slowdust.report.html.charts import svg
-from slowdust.report.html.charts.blocks import (
+from slowdust.ratios import Ratio
+from slowdust.report.charts import svg
+from slowdust.report.charts.blocks import (
     layout,
     rate_chart,
     ratio_chart,
     static_ratio_chart,
 )
-from slowdust.report.html.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
-from slowdust.report.html.charts.marks import marks_of
-from slowdust.report.html.charts.scale import Ratio
-from slowdust.report.html.charts.seconds import MOST_SPANS, seconds_chart, spans
+from slowdust.report.charts.forest import ForestGroup, ForestPoint, ForestRow, forest
+from slowdust.report.charts.marks import marks_of
+from slowdust.report.charts.seconds import MOST_SPANS, seconds_chart, spans
 from slowdust.store.measured import PerSecond
 from slowdust.store.slice import Slice
 from tests.unit.synthetic import synthetic_experiment, synthetic_slice
@@ -37,7 +37,7 @@ def _dots(chart: str, css_class: str) -> int:
 
 
 def _point(rqps: float, low: float | None, high: float | None) -> ForestPoint:
-    return ForestPoint(rqps, low, high, "b", MARKS["b"], "slower")
+    return ForestPoint(Ratio(rqps, low, high), "b", MARKS["b"], "slower")
 
 
 def test_twenty_contenders_all_look_different() -> None:

@@ -10,10 +10,10 @@ from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.model import BUCKETS_US, RoleReport, StepRun, Writers
 from slowdust.benchmarks.steps import INSERTER, in_order
+from slowdust.report.charts.bars import Bar, bars_chart, histograms
+from slowdust.report.charts.marks import marks_of
+from slowdust.report.charts.seconds import Graph, Line, Run, step_graph
 from slowdust.report.html.cells import sla_failure
-from slowdust.report.html.charts.bars import Bar, bars_chart, histograms
-from slowdust.report.html.charts.marks import marks_of
-from slowdust.report.html.charts.seconds import Graph, Line, Run, step_graph
 from slowdust.report.html.page import Failure
 from slowdust.report.html.steps import (
     backlog,

@@ -7,7 +7,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.stored import analyse
 from slowdust.report.markdown import report as markdown
-from slowdust.report.markdown.steps import MOST_STALLS
+from slowdust.report.sections.steps import MOST_STALLS
 from tests.unit.report.outline import headings
 from tests.unit.report.test_markdown import section, table_rows
 from tests.unit.synthetic import synthetic_experiment

@@ -29,17 +29,17 @@ def slowest(report):
     """Return the result with the lowest relative rate."""
     return min((each for each in report.results if each.ratio), key=lambda each: each.ratio.value)
 '''
-MARKDOWN = '''
-"""The slowest result as Markdown."""
+SECTION = '''
+"""The slowest result."""
 
 from slowdust.analysis.story.slowest import slowest
+from slowdust.report.document import Section, text
 
 
 def section(report):
     """Return the slowest result."""
-    return ["## Slowest", "", slowest(report).test]
+    return Section("Slowest", [text(slowest(report).test)], "slowest", "Slowest")
 '''
-TEMPLATE = '<section id="slowest"><h2>Slowest</h2><p>{{ view.test }}</p></section>'
 
 
 class Copy:
@@ -84,29 +84,12 @@ def test_a_format_is_its_module_and_one_line(copy: Copy, snapshot: SnapshotAsser
     assert "results of" in copy.report("--number")
 
 
-def test_a_section_is_three_files_and_a_line_in_each_list(copy: Copy) -> None:
+def test_a_section_of_all_media_is_one_module_and_one_line(copy: Copy) -> None:
     copy.write("analysis/story/slowest.py", ANALYSIS)
-    copy.write("report/markdown/slowest.py", MARKDOWN)
-    copy.write("report/html/templates/slowest.html", TEMPLATE)
+    copy.write("report/sections/slowest.py", SECTION)
     header = "from __future__ import annotations\n"
-    copy.add_line(
-        "report/markdown/report.py",
-        header,
-        "\nfrom slowdust.report.markdown import slowest\n",
-    )
-    copy.add_line(
-        "report/markdown/report.py", "    results.throughput,\n", "    slowest.section,\n"
-    )
-    copy.add_line(
-        "report/html/sections.py",
-        header,
-        "\nfrom slowdust.analysis.story.slowest import slowest\n",
-    )
-    copy.add_line(
-        "report/html/sections.py",
-        '        Section("results", "Results", page),\n',
-        '        Section("slowest", "Slowest", slowest(page.report)),\n',
-    )
+    copy.add_line("report/report.py", header, "\nfrom slowdust.report.sections import slowest\n")
+    copy.add_line("report/report.py", "    results.throughput,\n", "    slowest.section,\n")
 
     assert "## Slowest" in copy.report("--md")
     copy.report("--html", "page.html")

@@ -12,8 +12,8 @@ from syrupy.assertion import SnapshotAssertion
 from slowdust.analysis.model import Report
 from slowdust.analysis.stored import analyse
 from slowdust.report import html
+from slowdust.report.charts.trade_offs import RecallAxis
 from slowdust.report.csv import render as csv_of
-from slowdust.report.html.charts.trade_offs import RecallAxis
 from slowdust.report.markdown.report import render as markdown_of
 from tests.unit.searches import BASE, OTHER, measured
 
@@ -68,7 +68,7 @@ def test_the_chart_has_several_ticks_of_qps() -> None:
 
 
 def test_the_page_says_how_many_starts_reach_a_recall() -> None:
-    assert "<small>4 of 4 starts</small>" in html.render(report_of(), [], [])
+    assert '<td class="number">4 of 4</td>' in html.render(report_of(), [], [])
 
 
 def test_reports_without_searches_have_no_such_section() -> None:

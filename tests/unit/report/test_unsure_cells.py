@@ -16,8 +16,7 @@ from slowdust.analysis.versions import Release
 from slowdust.exchange import write_classic
 from slowdust.kinds import KINDS
 from slowdust.report import html
-from slowdust.report.html import history as history_page
-from slowdust.report.markdown import history as history_markdown
+from slowdust.report.formats import HISTORIES, render_as
 from slowdust.report.markdown import report as markdown
 from slowdust.store.slice import Slice
 from tests.unit.synthetic import Noise, synthetic_experiment
@@ -105,12 +104,13 @@ def test_version_by_version_counts_unsure_changes_and_is_pale_where_all_are(
 
 
 def test_the_summary_of_long_steps_is_grey_where_its_steps_are_unsure(long: Report) -> None:
-    summary = section(html.render(long, []), "summary")
+    page = html.render(long, [])
+    summary = page.partition('<section id="summary">')[2].partition('<section id="results">')[0]
     text = markdown.render(long).split("## Relative to the first row")[1].split("\n## ")[0]
 
     # The tables of rates and of relative rates have each result once.
     # No rate of an undecided step has a classic colour.
-    assert summary.count("shade-unsure") >= 2 * count(long, "unsure")
+    assert summary.count(PALE) >= 2 * count(long, "unsure")
     assert len(re.findall(r"\d\.\d+\?", text)) == count(long, "unsure") > 0
     assert "? unsure." in text
 
@@ -135,7 +135,7 @@ def test_a_history_is_pale_where_a_single_experiment_was_unsure() -> None:
 
     assert 0 < unsure < len(points)
     assert not any(point.unsure for point in points if point.version == "8.0.1")
-    page, text = history_page.render(history), history_markdown.render(history)
+    page, text = (render_as(name, HISTORIES, history) for name in ("html", "md"))
     assert len(re.findall(rf'<td class="number rel [^"]*{PALE}"', page)) == unsure
     assert len(re.findall(r"\(\d\.\d+\)", text)) == unsure
 

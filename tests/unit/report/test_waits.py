@@ -50,7 +50,7 @@ def test_markdown_has_the_events_of_each_beside_the_base(snapshot: SnapshotAsser
 def test_the_page_has_them_as_well() -> None:
     windows = synthetic_waits(SLOWER_DISK)
     page = html.render(*observed(windows))
-    assert "<h4>Waits per operation</h4>" in page
+    assert "<h4>Waits</h4>" in page
     assert "<code>IO/WalSync</code>" in page
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from slowdust.analysis.model import Explanation, Part
 from slowdust.report import html
-from slowdust.report.html.charts.waterfall import waterfall
+from slowdust.report.charts.waterfall import waterfall
 from tests.unit.synthetic_parts import BASE, OTHER, Spent, explained, parts_experiment
 
 EXPLANATION = Explanation(

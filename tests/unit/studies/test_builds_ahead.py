@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.studies.builds_ahead import BuildsAhead
+from slowdust.studies.engine import BuildsAhead
 
 
 @pytest.fixture

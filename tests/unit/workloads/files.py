@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from slowdust.remote.url import ServerUrl
+from slowdust.dbms.server_url import ServerUrl
 from slowdust.workloads.replay.catalog import Answer
 from slowdust.workloads.workload import Workload, read_workload
 

@@ -34,11 +34,15 @@ def test_tables_have_the_types_and_draws_of_their_columns(tmp_path: Path) -> Non
     assert (table.name, table.rows, table.primary_key) == ("books", 100, ["id"])
     assert table.after == ["CREATE INDEX books_1 ON books (shelf){index_options}"]
     assert [(column.name, column.type, column.values) for column in table.columns] == [
-        ("id", described.Int(), described.Serial(start=1)),
-        ("title", described.Varchar(length=20), described.Letters(shortest=3, longest=20)),
-        ("shelf", described.Bigint(), described.Zipf(low=1, high=9, exponent=0.8)),
-        ("price", described.Real(), described.Uniform(low=50, high=975, scale=2)),
-        ("bought", described.Timestamp(), described.Uniform(low=1735689600, high=1738281600)),
+        ("id", described.INT, described.Serial(start=1)),
+        (
+            "title",
+            described.Type(kind="varchar", length=20),
+            described.Letters(shortest=3, longest=20),
+        ),
+        ("shelf", described.BIGINT, described.Zipf(low=1, high=9, exponent=0.8)),
+        ("price", described.REAL, described.Uniform(low=50, high=975, scale=2)),
+        ("bought", described.TIMESTAMP, described.Uniform(low=1735689600, high=1738281600)),
     ]
 
 
@@ -49,7 +53,7 @@ def test_a_statement_has_its_result_and_the_range_of_the_column(tmp_path: Path) 
     assert transaction.calls == [
         described.Call(
             sql="SELECT title FROM books WHERE id = ?",
-            values=[described.Value(type=described.Int(), draw=uniform)],
+            values=[described.Value(type=described.INT, draw=uniform)],
             rows=1,
         )
     ]

@@ -6,7 +6,7 @@ The numbers are the report's own: nothing is computed anew here, only chosen.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -287,57 +287,28 @@ def _absent(stored: Stored, one: OneResult, typed: str) -> list[Absent]:
     def again(options: Mapping[str, object]) -> str | None:
         return _compare_again(stored, one, typed, options)
 
-    absent = []
+    absent: list[tuple[str, str | None]] = []
     if manifest.finished is None:
-        absent.append(
-            Absent(
-                what="The experiment is not finished.",
-                command=advised.resume(typed),
-            )
-        )
+        absent.append(("The experiment is not finished.", advised.resume(typed)))
     if result.verdict == "unsure":
-        absent.append(Absent(what="Time is unsure.", command=_more(manifest, result, typed)))
+        absent.append(("Time is unsure.", _more(manifest, result, typed)))
     if result.group != Group.CONNECTING:  # whose sessions end before anybody can observe them
-        absent += _unobserved(manifest, one, again)
+        if result.work is None:
+            reason = f" {why}" if (why := manifest.counting and manifest.counting.reason) else ""
+            absent.append((f"The work was not counted.{reason}", again({"count": "valgrind"})))
+        elif one.functions is None:
+            what = "There are no profiles: which functions changed is not known."
+            absent.append((what, again({"count": "valgrind"})))
+        if one.waits is None:
+            absent.append(("What the servers waited for was not observed.", again({"waits": True})))
     if result.explanation is None and measured_in_steps(result.benchmark):
-        absent.append(Absent(what="The time of long steps is not split into parts."))
+        absent.append(("The time of long steps is not split into parts.", None))
     elif result.explanation is None:
-        absent.append(
-            Absent(what="The parts of the change are not known, for want of CPU times of slices.")
-        )
+        what = "The parts of the change are not known, for want of CPU times of slices."
+        absent.append((what, None))
     if (bisect := _bisect(stored, one, typed)) is not None:
-        absent.append(Absent(what="Releases between the two were not measured.", command=bisect))
-    return absent
-
-
-def _unobserved(
-    manifest: Manifest, one: OneResult, again: Callable[[Mapping[str, object]], str | None]
-) -> list[Absent]:
-    absent = []
-    if one.result.work is None:
-        counting = manifest.counting
-        reason = counting.reason if counting is not None and counting.reason else ""
-        absent.append(
-            Absent(
-                what=f"The work was not counted.{f' {reason}' if reason else ''}",
-                command=again({"count": "valgrind"}),
-            )
-        )
-    elif one.functions is None:
-        absent.append(
-            Absent(
-                what="There are no profiles: which functions changed is not known.",
-                command=again({"count": "valgrind"}),
-            )
-        )
-    if one.waits is None:
-        absent.append(
-            Absent(
-                what="What the servers waited for was not observed.",
-                command=again({"waits": True}),
-            )
-        )
-    return absent
+        absent.append(("Releases between the two were not measured.", bisect))
+    return [Absent(what=what, command=command) for what, command in absent]
 
 
 def _more(manifest: Manifest, result: Result, typed: str) -> str | None:

@@ -211,7 +211,7 @@ def _cell(pair: Pair, result: Result, cpus: int | None) -> _Cell | None:
         by_number = {number: _typical(totals) for number, totals in by_number.items()}
     by_number = {number: totals for number, totals in by_number.items() if len(totals)}
     incarnations = [*by_number.values()]
-    if not incarnations or any(_is_silent(_without(totals)) for totals in incarnations):
+    if not incarnations or any((_without(t)[..., _OPERATIONS] <= 0).any() for t in incarnations):
         return None
     whole = times_of(np.concatenate(incarnations).sum(axis=0))
     every = [times_of(_without(totals)) for totals in incarnations]
@@ -229,10 +229,6 @@ def _typical(totals: FloatArray) -> FloatArray:
     distance = np.abs(ratios - np.median(ratios))
     near: FloatArray = busy[distance <= FAR * _DEVIATIONS * np.median(distance)]
     return near
-
-
-def _is_silent(totals: FloatArray) -> bool:
-    return bool(totals[..., _OPERATIONS].min() <= 0)
 
 
 def _without(totals: FloatArray) -> FloatArray:
@@ -417,10 +413,6 @@ def _part(name: PartName, times: Times, value: float, reach: float | None) -> Pa
     return part
 
 
-def _differs(work: Work | None) -> bool:
-    return work is not None and work.verdict in ("more", "less")
-
-
 def _main(result: Result, whole: float, parts: Sequence[Part]) -> list[PartName]:
     """Return the parts that are a good part of a change; none if the plan or stalls make it."""
     changed = result.verdict == ("slower" if whole > 0 else "faster")
@@ -432,6 +424,9 @@ def _main(result: Result, whole: float, parts: Sequence[Part]) -> list[PartName]
         for part in parts
         if part.change * sign >= GOOD_PART * abs(whole)
         and part.is_certain
-        and (part.name != "instructions" or _differs(result.work))
+        and (
+            part.name != "instructions"
+            or (result.work is not None and result.work.verdict in ("more", "less"))
+        )
     ]
     return [part.name for part in sorted(main, key=lambda part: -abs(part.change))]

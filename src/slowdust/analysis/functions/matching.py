@@ -13,9 +13,11 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from operator import itemgetter
 from typing import NamedTuple
 
 from slowdust.analysis.functions.model import MatchKind
+from slowdust.units import grouped
 
 Key = tuple[str, str]
 """Name and object of a function."""
@@ -158,8 +160,8 @@ class _Matching:
         )
 
     def _match_moved(self) -> None:
-        went = _by_name(only(self._base, self._contender, self._nameless))
-        came = _by_name(only(self._contender, self._base, self._nameless))
+        went = grouped(only(self._base, self._contender, self._nameless), itemgetter(0))
+        came = grouped(only(self._contender, self._base, self._nameless), itemgetter(0))
         for name in sorted(went.keys() & came.keys()):
             if len(went[name]) == len(came[name]) == 1:
                 self._accept(self._base, went[name][0], "moved", {came[name][0]: 1.0})
@@ -337,13 +339,6 @@ class _Names:
 
 def _ratio(one: float, other: float) -> float:
     return min(one, other) / max(one, other) if max(one, other) else 1.0
-
-
-def _by_name(keys: Sequence[Key]) -> dict[str, list[Key]]:
-    by_name: dict[str, list[Key]] = defaultdict(list)
-    for key in keys:
-        by_name[key[0]].append(key)
-    return by_name
 
 
 def only(here: Graph, there: Graph, nameless: Set[str]) -> list[Key]:

@@ -7,13 +7,12 @@ base, so that all points of a series are relative to the same contender, measure
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from slowdust.analysis.history.lines import Circumstances, circumstances_of
 from slowdust.analysis.history.series import Chained, Experiment
 from slowdust.analysis.results.results import group_of, sorted_steps
 from slowdust.stats.blocks import Step
-from slowdust.store.manifest import WorkloadFacts
 
 
 @dataclass(frozen=True)
@@ -48,15 +47,8 @@ class Trend:
     """The tests, in the report's order."""
 
 
-@dataclass
-class _Gathered:
-    nights: list[Night] = field(default_factory=list)
-    ratios: list[dict[Step, Chained]] = field(default_factory=list)
-    """Ratios of each night."""
-    tests: list[str] = field(default_factory=list)
-    """Tests in the order in which the experiments ran them."""
-    workload: WorkloadFacts | None = None
-    """The user's own workload, the same in all of them."""
+_Nights = list[tuple[Experiment, dict[Step, Chained]]]
+"""Experiments, each with the ratios of one contender."""
 
 
 def trends_of(experiments: Sequence[Experiment]) -> list[Trend]:
@@ -64,11 +56,10 @@ def trends_of(experiments: Sequence[Experiment]) -> list[Trend]:
 
     Experiments without a date are left out: they have no place on the axis.
     """
-    gathered: dict[tuple[Circumstances, str, str], _Gathered] = {}
+    gathered: dict[tuple[Circumstances, str, str], _Nights] = {}
     dated = [each for each in experiments if each.manifest.started is not None]
     for experiment in sorted(dated, key=lambda each: each.manifest.started or ""):
         manifest = experiment.manifest
-        night = Night(experiment.name, manifest.started or "")
         ratios = experiment.against(manifest.base)
         for benchmark in dict.fromkeys(step.benchmark for step in ratios):
             where = circumstances_of(manifest, benchmark)
@@ -79,29 +70,31 @@ def trends_of(experiments: Sequence[Experiment]) -> list[Trend]:
                     if step.benchmark == benchmark and facts.name in by_contender
                 }
                 if facts.name != manifest.base and of_contender:
-                    trend = gathered.setdefault((where, manifest.base, facts.name), _Gathered())
-                    trend.nights.append(night)
-                    trend.workload = manifest.workload
-                    trend.ratios.append(of_contender)
-                    trend.tests += [test for test in manifest.tests if test not in trend.tests]
+                    nights = gathered.setdefault((where, manifest.base, facts.name), [])
+                    nights.append((experiment, of_contender))
     trends = [
-        _trend(where, base, contender, each)
-        for (where, base, contender), each in gathered.items()
-        if len(each.nights) > 1
+        _trend(where, base, contender, nights)
+        for (where, base, contender), nights in gathered.items()
+        if len(nights) > 1
     ]
     return sorted(trends, key=lambda trend: (-len(trend.nights), trend.base, trend.contender))
 
 
-def _trend(where: Circumstances, base: str, contender: str, gathered: _Gathered) -> Trend:
-    steps = dict.fromkeys(step for ratios in gathered.ratios for step in ratios)
-    groups = {step: group_of(step, gathered.workload) for step in steps}
+def _trend(where: Circumstances, base: str, contender: str, nights: _Nights) -> Trend:
+    manifests = [experiment.manifest for experiment, _ in nights]
+    steps = dict.fromkeys(step for _, ratios in nights for step in ratios)
+    tests = dict.fromkeys(test for manifest in manifests for test in manifest.tests)
     return Trend(
         contender=contender,
         base=base,
         where=where,
-        nights=tuple(gathered.nights),
+        nights=tuple(Night(each.experiment, each.started or "") for each in manifests),
         series=tuple(
-            DateSeries(step, groups[step], tuple(ratios.get(step) for ratios in gathered.ratios))
-            for step in sorted_steps(steps, gathered.tests)
+            DateSeries(
+                step,
+                group_of(step, manifests[-1].workload),
+                tuple(ratios.get(step) for _, ratios in nights),
+            )
+            for step in sorted_steps(steps, list(tests))
         ),
     )

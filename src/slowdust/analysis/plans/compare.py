@@ -17,21 +17,14 @@ _Key = tuple[object, ...]
 
 
 @dataclass(frozen=True)
-class PlanLine:
-    """A line of a plan's text."""
-
-    text: str
-    differs: bool = False
-
-
-@dataclass(frozen=True)
 class PlanComparison:
     """What differs between two plans; nothing if they execute the statement in the same way."""
 
     differences: tuple[str, ...]
     """The differences in words, the most important first, at most a few."""
-    base: tuple[PlanLine, ...]
-    other: tuple[PlanLine, ...]
+    base: Sequence[int]
+    """Places of the lines of the base's plan that differ, from 0; the next are the other's."""
+    other: Sequence[int]
 
     @property
     def is_same(self) -> bool:
@@ -46,7 +39,7 @@ def compare_plans(base: PlanNode, other: PlanNode) -> PlanComparison:
     """
     ours, theirs = normalise(base, other)
     if ours == theirs:
-        return PlanComparison((), _lines(base, ()), _lines(other, ()))
+        return PlanComparison((), (), ())
     differing = _differing(ours, theirs)
     told = differences_in_words(ours, theirs)
     return PlanComparison(told, _lines(base, differing[0]), _lines(other, differing[1]))
@@ -57,13 +50,10 @@ def render_plan(plan: PlanNode) -> str:
     return "\n".join(line for node in plan.walk() for line in node.lines)
 
 
-def _lines(plan: PlanNode, differing: Sequence[PlanNode]) -> tuple[PlanLine, ...]:
+def _lines(plan: PlanNode, differing: Sequence[PlanNode]) -> list[int]:
     marked = set(map(_first_line, differing))
-    lines: list[PlanLine] = []
-    for node in plan.walk():
-        differs = bool(node.lines) and _first_line(node) in marked
-        lines += (PlanLine(line, differs) for line in node.lines)
-    return tuple(lines)
+    node_of_line = [node for node in plan.walk() for _ in node.lines]
+    return [place for place, node in enumerate(node_of_line) if _first_line(node) in marked]
 
 
 def _first_line(node: PlanNode) -> tuple[int, tuple[str, ...]]:
@@ -184,9 +174,8 @@ def _difference(
     trees: Mapping[str, PlanNode],
     compared: Mapping[str, PlanComparison],
 ) -> PlanDifference:
-    marked = {name: _marked(comparison.other) for name, comparison in compared.items()}
-    of_base = {place for comparison in compared.values() for place in _marked(comparison.base)}
-    marked[base] = sorted(of_base)
+    marked = {name: list(comparison.other) for name, comparison in compared.items()}
+    marked[base] = sorted({place for each in compared.values() for place in each.base})
     return PlanDifference(
         test=test,
         statement=statement,
@@ -199,10 +188,6 @@ def _difference(
         },
         differing_lines={name: marked[name] for name in trees if marked[name]},
     )
-
-
-def _marked(lines: Sequence[PlanLine]) -> list[int]:
-    return [place for place, line in enumerate(lines) if line.differs]
 
 
 _MOST = 4

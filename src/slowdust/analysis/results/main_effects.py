@@ -49,20 +49,15 @@ def main_effects(report: Report) -> list[MainEffect]:
     for axis in axes:
         first, *others = dict.fromkeys(point[axis] for point in points.values())
         for value in others:
-            pairs = _pairs(points, axis, value, first)
+            pairs = [
+                (name, other)
+                for (name, point), (other, beside) in product(points.items(), points.items())
+                if point[axis] == value and beside == {**point, axis: first}
+            ]
             changes = _changes(report, pairs)
             if changes:
                 effects.append(_effect(axis, value, first, len(pairs), list(changes.values())))
     return effects
-
-
-def _pairs(points: Mapping[str, Point], axis: str, value: str, first: str) -> list[tuple[str, str]]:
-    """Return the contenders that have `value`, each with the one that has `first` in its place."""
-    return [
-        (name, other)
-        for (name, point), (other, beside) in product(points.items(), points.items())
-        if point[axis] == value and beside == {**point, axis: first}
-    ]
 
 
 def _changes(report: Report, pairs: Sequence[tuple[str, str]]) -> dict[Step, float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import chain, pairwise
 from statistics import fmean, median, variance
@@ -18,7 +17,7 @@ from slowdust.stats.hosts import ONE_HOST, Hosts, by_host
 from slowdust.stats.location import FloatArray
 from slowdust.store.measured import IDLE, OTHERS
 from slowdust.store.slice import Place, Slice
-from slowdust.units import Second, known
+from slowdust.units import Second, grouped, known
 
 FEWEST_NEIGHBOURS = 10
 """Pairs of neighbouring slices from which their median difference is told."""
@@ -50,9 +49,7 @@ def _neighbours(slices: Iterable[Slice]) -> tuple[float | None, Second | None]:
     Neighbours are two slices of one contender without another one's between them: those in the
     middle of a block (A B B A).
     """
-    blocks: dict[tuple[object, ...], list[Slice]] = defaultdict(list)
-    for record in slices:
-        blocks[_block_of(record.place)].append(record)
+    blocks = grouped(slices, lambda record: _block_of(record.place))
     pairs = []
     for block in blocks.values():
         block.sort(key=lambda record: record.place.slot)

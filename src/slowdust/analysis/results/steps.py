@@ -157,7 +157,7 @@ def stalls_of(record: Slice) -> list[Stall]:
 
 def _of_role(role: Role, use: RoleUse, window: Second | None) -> list[Stall]:
     seconds = _whole_seconds(use, window)
-    if not seconds or _outlasts_seconds(use):
+    if not seconds or (use.latency is not None and use.latency.mean_ns > _NS_PER_S):
         return []
     rates = [float(getattr(second, role.counts)) for second in seconds]
     is_dense = median(second.statements for second in seconds) >= DENSE
@@ -167,10 +167,6 @@ def _of_role(role: Role, use: RoleUse, window: Second | None) -> list[Stall]:
         for place, rate in enumerate(rates)
         if rate < STALL_SHARE * usual and (is_dense or _was_hanging(seconds[place:], use))
     ]
-
-
-def _outlasts_seconds(use: RoleUse) -> bool:
-    return use.latency is not None and use.latency.mean_ns > _NS_PER_S
 
 
 def _whole_seconds(role: RoleUse, window: Second | None) -> list[RoleSecond]:

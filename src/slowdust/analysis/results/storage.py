@@ -65,13 +65,26 @@ def add_storage(
         result.storage = StorageUse(
             data_per_pool=data_per_pool(facts[result.contender]),
             from_device=_from_device(by_place[place]),
-            reads_per_s=_reads_of_server(by_place[place]),
+            reads_per_s=_per_second(
+                [
+                    (pages, record.measured.seconds)
+                    for record in by_place[place]
+                    if (pages := _pages(record)) is not None
+                ]
+            ),
             disk_reads_per_s=_reads_of_disk(by_place[place]),
         )
         if test.writes:
             written.add(result.storage, result)
         result.notes += _notes(result.storage, facts[result.contender])
-    beside = {place: _beside_disk(by_place[place]) for place in measured}
+    beside = {
+        place: [
+            record
+            for record in by_place[place]
+            if DISK in record.measured.uses and _pages(record) is not None
+        ]
+        for place in measured
+    }
     hosts = hosts_of(manifest)
     for estimate in _shares(beside, hosts):
         result = measured[estimate.place]
@@ -141,16 +154,6 @@ def _pages(record: Slice) -> float | None:
     return record.measured.used(STORAGE, "pages_read")
 
 
-def _reads_of_server(slices: Sequence[Slice]) -> float | None:
-    return _per_second(
-        [
-            (pages, record.measured.seconds)
-            for record in slices
-            if (pages := _pages(record)) is not None
-        ]
-    )
-
-
 def _reads_of_disk(slices: Sequence[Slice]) -> float | None:
     disks = [uses[DISK] for record in slices if DISK in (uses := record.measured.uses)]
     return _per_second([(each["reads"], each["seconds"]) for each in disks])
@@ -159,12 +162,6 @@ def _reads_of_disk(slices: Sequence[Slice]) -> float | None:
 def _per_second(parts: Sequence[tuple[float, Second | None]]) -> float | None:
     seconds = sum(part or 0.0 for _, part in parts)
     return sum(reads for reads, _ in parts) / seconds if seconds else None
-
-
-def _beside_disk(slices: Sequence[Slice]) -> list[Slice]:
-    return [
-        record for record in slices if DISK in record.measured.uses and _pages(record) is not None
-    ]
 
 
 def _shares(beside: Mapping[_Place, Sequence[Slice]], hosts: Hosts) -> list[Estimate]:

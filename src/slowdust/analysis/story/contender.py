@@ -16,20 +16,21 @@ from dataclasses import dataclass
 from statistics import median
 
 from slowdust.analysis.evidence import leading
-from slowdust.analysis.model import Result
+from slowdust.analysis.model import Report, Result, Work
 from slowdust.analysis.results.notes import BUSY_CLIENT
 from slowdust.analysis.story.bands import Bands, Change
-from slowdust.analysis.story.explain import Movement, explain
 from slowdust.analysis.story.reasons import (
     UNEXPLAINED,
+    Movement,
     common_reasons,
     exact_reason,
+    explain,
     settings_in_words,
 )
 from slowdust.analysis.story.unsure import sentence_about_unsure
-from slowdust.analysis.story.work import brief_work
 from slowdust.benchmarks import measured_in_steps
 from slowdust.ratios import (
+    Amount,
     Verdict,
     change,
     distance,
@@ -38,15 +39,18 @@ from slowdust.ratios import (
     speed,
     with_bound,
     with_interval,
+    work_in_words,
 )
 from slowdust.stats.verdict import DIFFERENT
 from slowdust.units import known
 from slowdust.wording import (
     GROUP_TITLES,
     beyond_margin,
+    counted,
     listing,
     number,
     operation,
+    short_names,
     shortened,
     step_label,
 )
@@ -365,3 +369,87 @@ def _evidence(movements: Sequence[Movement], result: Result) -> str:
         return f"{moved}: {cause} may be a part of it, the rest is not explained"
     along = listing([f"{other.metric} {change(other.ratio)}" for other in others])
     return f"{moved}{f' ({along})' if along else ''}, which points to {cause}"
+
+
+MOST_DETAILED = 4
+"""Contenders beside the base that get several sentences each; more get one sentence each."""
+_AMOUNTS: tuple[Amount, ...] = ("more", "less", "same", "unsure")
+_AMOUNT_WORDS = {"same": "the same"}
+
+
+def sentences_about_work(report: Report) -> list[str]:
+    """Return what the tl;dr begins with, of each of a few contenders; nothing without counts."""
+    if len(report.contenders) > MOST_DETAILED + 1:
+        return []
+    names = short_names(report.contenders)
+    levels = {result.clients for result in report.results}
+    sentences = []
+    for name in report.contenders[1:]:
+        results = [result for result in report.results if result.contender == name]
+        judged = _judged(results)
+        if not judged:
+            continue
+        from_to = f"from {names[report.base]} to {names[name]}"
+        sentences.append(
+            f"Work, the instructions per operation, {from_to}: {_counts(judged, levels)}."
+        )
+        sentences += _beside_time(results)
+    return sentences
+
+
+def brief_work(results: Sequence[Result]) -> str:
+    """Return '3 more, 4 the same' of the results of one contender; empty without counts."""
+    works = known(result.work for result in results)
+    return _tally([work for work in works if work.verdict is not None])
+
+
+def _judged(results: Sequence[Result]) -> list[tuple[Result, Work]]:
+    return [
+        (result, result.work)
+        for result in results
+        if result.work is not None and result.work.verdict is not None
+    ]
+
+
+def _counts(judged: Sequence[tuple[Result, Work]], levels: set[int]) -> str:
+    """Return '3 more (largest: scan, 5% more work), 1 less (insert, 2% less work), 4 the same'."""
+    parts = []
+    for verdict in _AMOUNTS:
+        alike = [(result, work) for result, work in judged if work.verdict == verdict]
+        if not alike:
+            continue
+        part = f"{len(alike)} {_AMOUNT_WORDS.get(verdict, verdict)}"
+        if verdict in ("more", "less"):
+            result, work = max(alike, key=lambda pair: _size(pair[1]))
+            label = step_label(result.test, result.clients, levels)
+            ratio = 1.0 if work.ratio is None else work.ratio.value
+            far = with_bound(f"{label}, {work_in_words(ratio)}", work.bound)
+            part += f" ({far if len(alike) == 1 else f'largest: {far}'})"
+        parts.append(part)
+    return ", ".join(parts)
+
+
+def _size(work: Work) -> float:
+    """Return the size of the difference that is sure, |ln| of the bound nearer 1."""
+    return 0.0 if work.bound is None else abs(math.log(work.bound))
+
+
+def _beside_time(results: Sequence[Result]) -> list[str]:
+    """Return what work says of the tests that have no verdict in time."""
+    unsure = [result for result in results if result.verdict == "unsure"]
+    works = [work for _, work in _judged(unsure)]
+    if not any(work.verdict != "unsure" for work in works):
+        return []
+    have = "has" if len(unsure) == 1 else "have"
+    return [
+        f"{counted(len(unsure), 'test')} {have} no verdict in time; work says: {_tally(works)}."
+    ]
+
+
+def _tally(works: Sequence[Work]) -> str:
+    verdicts = Counter(work.verdict for work in works)
+    return ", ".join(
+        f"{verdicts[verdict]} {_AMOUNT_WORDS.get(verdict, verdict)}"
+        for verdict in _AMOUNTS
+        if verdicts[verdict]
+    )

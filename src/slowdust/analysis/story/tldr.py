@@ -19,12 +19,13 @@ from slowdust.analysis.sla import achieved_rates
 from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands, has_no_interval
 from slowdust.analysis.story.concurrency import summary_of_courses
 from slowdust.analysis.story.contender import (
+    MOST_DETAILED,
     ContenderComparison,
     limits_of,
     sentences_about_responses,
+    sentences_about_work,
 )
 from slowdust.analysis.story.unsure import why_so_little
-from slowdust.analysis.story.work import MOST_DETAILED, sentences_about_work
 from slowdust.ratios import with_interval
 from slowdust.units import known
 from slowdust.wording import (

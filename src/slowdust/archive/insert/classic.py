@@ -16,7 +16,7 @@ whole one.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import groupby, product
 from pathlib import Path
@@ -24,17 +24,17 @@ from pathlib import Path
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.summary import Shade, shades_of
 from slowdust.analysis.sla import SHARE
-from slowdust.archive.classic import ClassicTable, classic_of, tables_of
+from slowdust.archive.classic import ClassicTable, Row, classic_of, tables_of
 from slowdust.archive.insert.names import in_order, main_role, rate_of, without_size
 from slowdust.archive.insert.tables import (
     MERGED_TABLES,
     RUN_TABLE,
     SEPARATOR,
-    Row,
     merged_row,
     rate_kept,
     relative_rows,
     row_of_values,
+    table_row,
     write_table,
 )
 from slowdust.benchmarks.insert import INSERT
@@ -45,26 +45,25 @@ from slowdust.units import known
 
 _HEAD = """\
 <style type="text/css">
+{colours}
+  td {{
+    text-align:right
+  }}
+</style>
+<table border="1" cellpadding="8" >
+"""
+_RATES = _HEAD.format(
+    colours="""\
   table td#cmin { background-color:#FF9A9A }
   table td#cmax { background-color:#81FFA6 }
   table td#csla { background-color:#FFC172 }
-  table td#cgray { background-color:#D7D7D7 }
-  td {
-    text-align:right
-  }
-</style>
-<table border="1" cellpadding="8" >
-"""
-_HEAD_RELATIVE = """\
-<style type="text/css">
+  table td#cgray { background-color:#D7D7D7 }"""
+)
+_RELATIVE = _HEAD.format(
+    colours="""\
   table td#clo { background-color:#FFFF99 }
-  table td#chi { background-color:#99CCFF }
-  td {
-    text-align:right
-  }
-</style>
-<table border="1" cellpadding="8" >
-"""
+  table td#chi { background-color:#99CCFF }"""
+)
 _GREY = """\
 <style type="text/css">
   td.unsure { background-color:#eeeeee !important; color:#707070 }
@@ -90,7 +89,6 @@ class SummaryColumn:
     """Inserts per second of all clients; None for a step without queries."""
 
     def rate(self, tag: str) -> int:
-        """Return the rate of the step: queries per second, or else inserts."""
         return int(self.rows[tag]["ips" if self.target is None else "qps"])
 
     def inserts(self, tag: str) -> int:
@@ -135,13 +133,13 @@ def render_summary(
     ) -> str:
         lines = [f"{head}<tr><th>dbms</th>{''.join(f'<th>{each.step}</th>' for each in of)}</tr>"]
         for tag in tags:
-            cells = []
+            cells = ""
             for column in of:
                 text, colour = cell(column, tag)
                 pale = ' class="unsure"' if (column.step, tag) in greyed else ""
                 shade = f' id="{colour}"' if colour else ""
-                cells.append(f"<td{pale}{shade}>{text}</td>")
-            lines.append(f"<tr><td>{escape(tag)}</td>{separator}{''.join(cells)}</tr>")
+                cells += f"<td{pale}{shade}>{text}</td>"
+            lines.append(f"<tr><td>{escape(tag)}</td>{separator}{cells}</tr>")
         return "\n".join([*lines, *more, "</table>\n"])
 
     shades = {
@@ -165,14 +163,14 @@ def render_summary(
     def inserts(column: SummaryColumn, tag: str) -> tuple[str, str | None]:
         return str(column.inserts(tag)), None if column.meets_sla(tag) else "cmin"
 
-    tables = [table(f"{_GREY}{_HEAD}" if unsure else _HEAD, columns, rate)]
+    page = table(f"{_GREY}{_RATES}" if unsure else _RATES, columns, rate)
     if not any(column.step.endswith(_SECOND_LOOP) for column in columns):
-        tables.append(table(_HEAD_RELATIVE, columns, relative))
+        page += table(_RELATIVE, columns, relative)
     if queries := [column for column in columns if column.target is not None]:
         targets = "".join(f"<td id=cgray>{column.target}</td>" for column in queries)
         last = f"<tr><td>target</td>{targets}</tr>"
-        tables.append(table(_HEAD, queries, inserts, last, separator="", greyed=()))
-    return "".join(tables)
+        page += table(_RATES, queries, inserts, last, separator="", greyed=())
+    return page
 
 
 SUMMARY = "summary_tables.html"
@@ -184,7 +182,11 @@ Rows = dict[str, dict[str, Row]]
 def published_files(manifest: Manifest, slices: Sequence[Slice]) -> dict[Path, str]:
     """Return path, relative to the archive's directory, and content of each file."""
     clients = max((record.place.clients for record in slices), default=1)
-    return files_of(tables_of(manifest), _published_rows(slices), clients)
+    rows: Rows = {}
+    for record in slices:
+        if (classic := classic_of(record)) and classic.file and classic.table_row:
+            rows.setdefault(classic.file, {})[classic.run] = table_row(classic.table_row)
+    return files_of(tables_of(manifest), rows, clients)
 
 
 def files_of(
@@ -203,18 +205,22 @@ def files_of(
     merged = [table for table in tables if table.kind == MERGED_TABLES]
     for folder in dict.fromkeys(table.folder for table in merged):
         of_folder = [table for table in merged if table.folder == folder]
-        if (summary := _summary(of_folder, rows, clients, unsure)) is not None:
+        steps = {
+            step: {
+                run: merged_row(row)
+                for run, row in rows[step].items()
+                if row.number("ips") is not None and row.number("qps") is not None
+            }
+            for table in of_folder
+            for step in table.rows
+            if step in rows
+        }
+        listed = dict.fromkeys(run for table in of_folder for run in table.runs if run != SEPARATOR)
+        runs = [run for run in listed if all(run in of_step for of_step in steps.values())]
+        if steps and runs:  # those that have every step
+            summary = render_summary(summary_columns(steps, clients), runs, unsure)
             files[Path(folder, SUMMARY)] = summary
     return files
-
-
-def _published_rows(slices: Sequence[Slice]) -> Rows:
-    rows: Rows = {}
-    for record in slices:
-        if (classic := classic_of(record)) and classic.file and classic.table_row:
-            of_step = rows.setdefault(classic.file, {})
-            of_step[classic.run] = Row(tuple(classic.table_row))
-    return rows
 
 
 def _run(table: ClassicTable, rows: Rows) -> Iterator[tuple[Path, str]]:
@@ -223,7 +229,7 @@ def _run(table: ClassicTable, rows: Rows) -> Iterator[tuple[Path, str]]:
     of_run = [rows.get(step, {}).get(run) for step in table.rows]
     if any(of_run):
         nothing = row_of_values({}, table.tag)
-        tagged = [Row((*(row or nothing).cells[:-1], table.tag)) for row in of_run]
+        tagged = [replace(row or nothing, run=table.tag) for row in of_run]
         yield Path(table.folder, f"o.sum.t.{table.tag}"), write_table([tagged])
 
 
@@ -239,30 +245,6 @@ def _merged(table: ClassicTable, rows: Rows) -> Iterator[tuple[Path, str]]:
             yield Path(table.folder, f"rel.{step}"), write_table(relative)
 
 
-def _summary(
-    tables: Sequence[ClassicTable],
-    rows: Rows,
-    clients: int,
-    unsure: Collection[SummaryCell],
-) -> str | None:
-    """Write the summary of the runs that have every step; None where there are none."""
-    steps = {
-        step: {
-            run: merged_row(row)
-            for run, row in rows[step].items()
-            if row.number("ips") is not None and row.number("qps") is not None
-        }
-        for table in tables
-        for step in table.rows
-        if step in rows
-    }
-    listed = dict.fromkeys(run for table in tables for run in table.runs if run != SEPARATOR)
-    runs = [run for run in listed if all(run in of_step for of_step in steps.values())]
-    if not steps or not runs:
-        return None
-    return render_summary(summary_columns(steps, clients), runs, unsure)
-
-
 _NS_PER_S = 1e9
 _BYTES_PER_MB = 1 << 20
 _BYTES_PER_GB = 1 << 30
@@ -275,36 +257,42 @@ def measured_files(manifest: Manifest, report: Report, slices: Sequence[Slice]) 
     So has each time for which a transaction was held open: `hold60`, `c8.hold60`.
     """
     files: dict[Path, str] = {}
-    numbers = sorted({result.clients for result in report.results})
+    results = {(each.clients, each.test, each.contender): each for each in report.results}
+    numbers = sorted({clients for clients, _, _ in results})
     holds = sorted({split_hold(test)[1] for test in manifest.tests})
+    tags = {name: name.replace(" ", "_").replace("/", "_") for name in report.contenders}
+    places: dict[tuple[int, str, str], list[Slice]] = {}
+    for record in slices:
+        place = record.place
+        places.setdefault((place.clients, place.test, place.contender), []).append(record)
     for clients, hold in product(numbers, holds):
         of_clients = f"c{clients}" if len(numbers) > 1 else ""
         folder = name_with_hold(of_clients, hold).removeprefix(".")
         steps = _classic_names([test for test in manifest.tests if split_hold(test)[1] == hold])
-        rows = _measured_rows(report, slices, clients, steps)
-        tags = [_tag(name) for name in report.contenders]
+        rows: Rows = {}
+        unsure = set()
+        for (test, step), (contender, tag) in product(steps.items(), tags.items()):
+            key = (clients, test, contender)
+            result = results.get(key)
+            values = {} if result is None else _values(result, places[key])
+            rows.setdefault(step, {})[tag] = row_of_values(values, tag)
+            if result is not None and result.verdict == "unsure":
+                unsure.add((step, tag))
         names = list(steps.values())
         tables = [
-            *(
-                ClassicTable(kind=RUN_TABLE, tag=tag, runs=[tag], rows=names, folder=folder)
-                for tag in tags
-            ),
-            ClassicTable(kind=MERGED_TABLES, tag="", runs=tags, rows=names, folder=folder),
+            ClassicTable(kind=RUN_TABLE, tag=tag, runs=[tag], rows=names, folder=folder)
+            for tag in tags.values()
         ]
-        files |= files_of(tables, rows, clients, _unsure(report, clients, steps))
+        tables.append(
+            ClassicTable(
+                kind=MERGED_TABLES, tag="", runs=[*tags.values()], rows=names, folder=folder
+            )
+        )
+        files |= files_of(tables, rows, clients, unsure)
     return files
 
 
-def _unsure(report: Report, clients: int, steps: Mapping[str, str]) -> set[tuple[str, str]]:
-    return {
-        (steps[result.test], _tag(result.contender))
-        for result in report.results
-        if result.clients == clients and result.test in steps and result.verdict == "unsure"
-    }
-
-
 def _classic_names(tests: Sequence[str]) -> dict[str, str]:
-    """Return the classic name of each step: those with queries are numbered."""
     names: dict[str, str] = {}
     for test in tests:
         step = INSERT.test(test)
@@ -312,32 +300,6 @@ def _classic_names(tests: Sequence[str]) -> dict[str, str]:
         plain = split_hold(test)[0]
         names[test] = f"{plain}.L{loops + 1}" if step is not None and step.rate else plain
     return names
-
-
-def _tag(contender: str) -> str:
-    return contender.replace(" ", "_").replace("/", "_")
-
-
-def _measured_rows(
-    report: Report, slices: Sequence[Slice], clients: int, steps: dict[str, str]
-) -> Rows:
-    """Return the row of every step and contender; all NA where it was not measured."""
-    results = {
-        (result.test, result.contender): result
-        for result in report.results
-        if result.clients == clients
-    }
-    of_step: dict[tuple[str, str], list[Slice]] = {}
-    for record in slices:
-        if record.place.clients == clients:
-            of_step.setdefault((record.place.test, record.place.contender), []).append(record)
-    rows: Rows = {}
-    for test, name in steps.items():
-        for contender in report.contenders:
-            result = results.get((test, contender))
-            values = {} if result is None else _values(result, of_step[test, contender])
-            rows.setdefault(name, {})[_tag(contender)] = row_of_values(values, _tag(contender))
-    return rows
 
 
 def _values(result: Result, slices: Sequence[Slice]) -> dict[str, float | None]:

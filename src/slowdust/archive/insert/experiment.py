@@ -1,26 +1,52 @@
-"""An archive of the Insert Benchmark as an experiment of the store."""
+"""Archives of the Insert Benchmark, as experiments of the store.
+
+An archive is the directory of the files o.sum; tables and run directories below belong to it.
+Without such files it is the parent of the tables' directories (res.*), or of the runs'.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from statistics import median
+from typing import Any
 
 import msgspec
 
 import slowdust
-from slowdust.archive.classic import ClassicTable
-from slowdust.archive.files import recorded
-from slowdust.archive.insert.archive import ArchivedStep, InsertArchive
-from slowdust.archive.insert.names import in_order, main_role, rate_of, without_size
-from slowdust.archive.insert.steps import StepOfRun, correction, outputs, slice_of
-from slowdust.archive.insert.tables import MERGED_TABLES, RUN_TABLE, SEPARATOR, Row
+from slowdust.analysis.model import Report
+from slowdust.archive.classic import ClassicTable, Row
+from slowdust.archive.files import Visited, recorded, visit
+from slowdust.archive.insert.archive import InsertArchive, read_archive
+from slowdust.archive.insert.classic import measured_files, published_files
+from slowdust.archive.insert.names import (
+    FileKind,
+    in_order,
+    main_role,
+    parse_file,
+    rate_of,
+    without_size,
+)
+from slowdust.archive.insert.steps import StepOfRun, check_steps, correction, slice_of
+from slowdust.archive.insert.tables import MERGED_TABLES, RUN_TABLE, SEPARATOR
 from slowdust.archive.runs import by_version, facts_of, order_of_runs, titles_of, undecoded
-from slowdust.exchange import MARGIN, ImportedExperiment, Mode
-from slowdust.formats.text import readable
+from slowdust.benchmarks import measured_in_steps
+from slowdust.exchange import (
+    MARGIN,
+    Candidate,
+    ForeignKind,
+    ImportedExperiment,
+    Mode,
+    Problem,
+    name_of,
+)
 from slowdust.store.manifest import Imported, Manifest, Method
 from slowdust.store.measured import PRINTED_SCHEMA
 from slowdust.store.slice import Slice
+from slowdust.text import readable
 from slowdust.wording import counted
 
 KIND = "iibench"
@@ -48,7 +74,7 @@ def experiment_of(
     warnings = [] if source is None else [source]
     slices: list[Slice] = []
     slots: Counter[tuple[str, int]] = Counter()
-    for step_name in in_order({step for steps in archive.runs.values() for step in steps}):
+    for step_name in in_order({name for name, _ in archive.all_steps}):
         for run, title in titles.items():
             if (step := archive.runs[run].get(step_name)) is None:
                 continue
@@ -67,8 +93,7 @@ def experiment_of(
     contenders = [facts_of(run, title) for run, title in titles.items()]
     cpus = [
         cpus
-        for run in archive.runs.values()
-        for step_name, step in run.items()
+        for step_name, step in archive.all_steps
         if step.row and (cpus := _cpus(step_name, step.row)) is not None
     ]
     manifest = Manifest(
@@ -109,7 +134,7 @@ def _cpus(name: str, row: Row) -> float | None:
 def _clients(archive: InsertArchive, given: int | None) -> tuple[int, str | None]:
     if given is not None:
         return given, None
-    steps = [(name, step) for run in archive.runs.values() for name, step in run.items()]
+    steps = archive.all_steps
     if named := Counter(step.clients for _, step in steps if step.clients):
         return named.most_common(1)[0][0], None
     guesses = Counter(
@@ -129,7 +154,7 @@ def _clients(archive: InsertArchive, given: int | None) -> tuple[int, str | None
 
 
 def _differences(archive: InsertArchive) -> list[str]:
-    steps = [(name, step) for run in archive.runs.values() for name, step in run.items()]
+    steps = archive.all_steps
     ratios = [
         ratio for name, step in steps if (ratio := correction(step, main_role(name))) is not None
     ]
@@ -151,35 +176,26 @@ def _differences(archive: InsertArchive) -> list[str]:
 def _of_runs(archive: InsertArchive, runs: Iterable[str]) -> Iterator[ClassicTable]:
     """Yield the tables o.sum that were whole, and those of which all sources are there.
 
-    These are o.res and o.ib.
+    These are o.res and o.ib; of a damaged table all steps are needed.
     """
-    tables = [(table.tag, table.steps) for table in archive.run_tables]
-    whole = {without_size(tag) for tag, _ in tables}
-    tables += [
-        (archive.tags[run], tuple(in_order(archive.runs[run])))
-        for run in runs
-        if run not in whole and _can_be_made(archive, run)
-    ]
-    for tag, names in tables:
+    tables = dict(archive.run_tables)
+    whole = {without_size(tag) for tag in tables}
+    for run in (run for run in runs if run not in whole):
+        steps = list(archive.runs[run].values())
+        there = [step.has_sources or step.row_source == RUN_TABLE for step in steps]
+        if run not in archive.table_paths:
+            can_be_made = any(step.has_sources for step in steps)
+        else:
+            can_be_made = all(there) and len(steps) == archive.cut_tables.get(run)
+        if can_be_made:
+            tables[archive.tags[run]] = tuple(in_order(archive.runs[run]))
+    for tag, names in tables.items():
         yield ClassicTable(kind=RUN_TABLE, tag=tag, runs=[tag], rows=list(names))
-
-
-def _can_be_made(archive: InsertArchive, run: str) -> bool:
-    """Return whether a run's steps are known; of a damaged table all are needed."""
-    steps = list(archive.runs[run].values())
-    if run not in archive.table_paths:
-        return any(map(_has_sources, steps))
-    known = [step for step in steps if step.row_source == RUN_TABLE or _has_sources(step)]
-    return len(known) == len(steps) == archive.cut_tables.get(run)
-
-
-def _has_sources(step: ArchivedStep) -> bool:
-    return step.result is not None or bool(outputs(step))
 
 
 def _merged(archive: InsertArchive, runs: Iterable[str]) -> Iterator[ClassicTable]:
     """Yield those of each directory, with the steps missing in it; without any, one of all."""
-    all_steps = in_order({step for run in archive.runs.values() for step in run})
+    all_steps = in_order({name for name, _ in archive.all_steps})
     if not archive.merged_tables:
         yield ClassicTable(kind=MERGED_TABLES, tag="", runs=list(runs), rows=all_steps)
     for tables in archive.merged_tables:
@@ -189,7 +205,7 @@ def _merged(archive: InsertArchive, runs: Iterable[str]) -> Iterator[ClassicTabl
             there = {step for other in of_folder for step in other.steps}
             for name in (name for name in all_steps if name not in there):
                 sources = archive.steps_of(tables.runs, name)
-                if any(step.row_source == RUN_TABLE or _has_sources(step) for step in sources):
+                if any(step.row_source == RUN_TABLE or step.has_sources for step in sources):
                     steps = [*steps, name]
         lines: list[str] = []
         for group in tables.groups:
@@ -197,3 +213,92 @@ def _merged(archive: InsertArchive, runs: Iterable[str]) -> Iterator[ClassicTabl
         yield ClassicTable(
             kind=MERGED_TABLES, tag="", runs=lines, rows=in_order(steps), folder=tables.folder
         )
+
+
+_OF_A_STEP = (FileKind.CLIENT, FileKind.RESULT, FileKind.RESPONSE)
+_OF_A_TABLE = (FileKind.MERGED, FileKind.SELECTED, FileKind.RELATIVE, FileKind.MERGED_RESPONSE)
+
+
+class InsertKind:
+    """Archives of the Insert Benchmark."""
+
+    name = KIND
+
+    def owns(self, file: str) -> bool:
+        return parse_file(file) is not None
+
+    def reads(self, file: str) -> bool:
+        name = parse_file(file)
+        return name is not None and name.kind not in (FileKind.SELECTION, FileKind.BY_PRODUCT)
+
+    def find(
+        self, roots: Sequence[Path], mode: Mode, options: Mapping[str, Any], foreign: ForeignKind
+    ) -> list[Candidate]:
+        candidates = []
+        for files in scan(roots):
+            archive = read_archive(files.home or files.root, files.paths, foreign)
+            archive.problems = [*check_steps(archive, mode), *files.problems]
+            title = None if files.home is None else name_of(files.home, files.root)
+            make = partial(experiment_of, archive, mode=mode, clients=options["clients"])
+            candidates.append(Candidate(title, make, archive))
+        return candidates
+
+    def writes(self, slices: Sequence[Slice]) -> bool:
+        return any(measured_in_steps(record.place.benchmark) for record in slices)
+
+    def files(self, manifest: Manifest, report: Report, slices: Sequence[Slice]) -> dict[Path, str]:
+        if manifest.imported is None:
+            return measured_files(manifest, report, slices)
+        return published_files(manifest, slices)
+
+
+@dataclass
+class ArchiveFiles:
+    """The files of an archive, or those in none."""
+
+    root: Path
+    """The directory that was given to the import."""
+    home: Path | None
+    """The archive's directory; None for files that are in none."""
+    paths: list[Path] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    """Problems of everything that cannot be read at all."""
+
+
+def scan(roots: Iterable[Path]) -> list[ArchiveFiles]:
+    visited: dict[Path, list[Visited]] = {}
+    for root, folder, _ in visit(roots):
+        visited.setdefault(root, []).append(folder)
+    return [files for root, folders in visited.items() for files in _archives(root, folders)]
+
+
+def _archives(root: Path, folders: Sequence[Visited]) -> Iterable[ArchiveFiles]:
+    files = [folder.path / name for folder in folders for name in folder.names]
+    homes, with_runs = set(), set()
+    for file in files:
+        name = parse_file(file.name)
+        kind, above = name.kind if name else None, file.parent
+        candidates: Iterable[Path] = ()
+        if kind is FileKind.RUN:
+            candidates = [above]
+            with_runs.add(above)
+        elif kind in _OF_A_TABLE:
+            # Directories of tables are called res.*
+            candidates = (above.parent if above.name.startswith("res") else above, above)
+        elif kind in _OF_A_STEP:
+            candidates = reversed(file.parents[:3])
+        homes |= {*[path for path in candidates if path == root or root in path.parents][:1]}
+    kept = {home for home in homes if home in with_runs or homes.isdisjoint(home.parents)}
+    archives: dict[Path | None, ArchiveFiles] = {
+        home: ArchiveFiles(root, home) for home in sorted(kept)
+    }
+
+    def nearest(path: Path) -> ArchiveFiles:
+        home = next((folder for folder in path.parents if folder in kept), None)
+        return archives.setdefault(home, ArchiveFiles(root, home))
+
+    for file in files:
+        nearest(file).paths.append(file)
+    for problem in (problem for folder in folders for problem in folder.problems):
+        nearest(problem.path).problems.append(problem)
+    return archives.values()

@@ -9,9 +9,11 @@ mrg.<step>.rt.<insert|delete|query>   a step: the runs' response times
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+
+from slowdust.archive.classic import Row
 
 _STEP = r"(?:l\.[a-z]+\d*|q[rp]?\d{1,9}\.L?\d{1,9})"
 _ROLE = r"(?:insert|delete|query)"
@@ -74,18 +76,21 @@ class FileName:
 
 
 def parse_file(name: str) -> FileName | None:
-    plain = name.removesuffix(".gz")
     for kind, pattern in _KINDS.items():
-        if match := pattern.fullmatch(plain):
+        if match := pattern.fullmatch(name.removesuffix(".gz")):
             parts = match.groupdict()
-            texts = (parts.get("tag"), parts.get("step"), parts.get("role"))
-            counts = {key: int(parts[key]) for key in ("clients", "client") if key in parts}
-            return FileName(kind, *texts, counts.get("clients"), counts.get("client"))
+            return FileName(
+                kind,
+                tag=parts.get("tag"),
+                step=parts.get("step"),
+                role=parts.get("role"),
+                clients=int(parts["clients"]) if "clients" in parts else None,
+                client=int(parts["client"]) if "client" in parts else None,
+            )
     return None
 
 
 def is_of_no_clients(name: str) -> bool:
-    """Return whether a file of a step has 0 clients in its name, as no step can have run."""
     return re.match(_OF_NO_CLIENTS, name) is not None
 
 
@@ -127,13 +132,90 @@ def main_role(step: str) -> str:
 
 def in_order(steps: Iterable[str]) -> list[str]:
     """Return the steps in the order in which they run, unknown ones at the end."""
-    return sorted(steps, key=_place)
+
+    def place(step: str) -> tuple[int, int, int, str]:
+        if step in _LOADS:
+            return 0, _LOADS.index(step), 0, step
+        if match := _QUERIES.fullmatch(step):
+            rate = 0 if match["numbered"] else int(match["rate"])
+            return 1, rate, int(match["loop"]), step
+        return 2, 0, 0, step
+
+    return sorted(steps, key=place)
 
 
-def _place(step: str) -> tuple[int, int, int, str]:
-    if step in _LOADS:
-        return 0, _LOADS.index(step), 0, step
-    if match := _QUERIES.fullmatch(step):
-        rate = 0 if match["numbered"] else int(match["rate"])
-        return 1, rate, int(match["loop"]), step
-    return 2, 0, 0, step
+SEQUENCES = (
+    (
+        "l.i0", "l.x", "l.i1",
+        *(f"q{rate}.{loop}" for rate in (100, 200, 400, 600, 800, 1000) for loop in (1, 2)),
+    ),
+    ("l.i0", "l.x", "l.i1", "q100.1", "q500.1", "q1000.1"),
+    (
+        "l.i0", "l.x", "l.i1", "l.i2",
+        "qr100.L1", "qp100.L2", "qr500.L3", "qp500.L4", "qr1000.L5", "qp1000.L6",
+    ),
+)  # fmt: skip
+"""The steps in the order in which they ran, of 2021, 2022 and 2024."""
+_REACHED = 0.95
+"""The part of a rate from which on it counts as reached."""
+Rows = Sequence[Row | None]
+"""The rows of a file; None is a damaged one."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of the rows of a file."""
+
+    names: tuple[str, ...]
+    expected: int | None
+    """Number of steps of a whole file; None where it is not known: several runs begin like this."""
+
+
+def name_steps(tables: Sequence[Rows], named: tuple[str, ...]) -> list[Steps | None]:
+    """Return the steps of each table of a run, which has no names; None where they are not known.
+
+    They follow from how many there are, which of them have queries, how many rows were inserted
+    beside these, and the files around the table. `named` are those that have files of their own.
+    A table is rather the beginning of these, or of the steps of longer tables, than a whole one of
+    other steps, unless its insert rates differ.
+    """
+    steps_by_place: dict[int, Steps | None] = {}
+    around = [named] if named else []
+    for place in sorted(range(len(tables)), key=lambda place: -len(tables[place])):
+        steps = _steps_of(tables[place], around)
+        if steps is not None and steps.expected == len(steps.names) and steps.names not in around:
+            around.append(steps.names)
+        steps_by_place[place] = steps
+    return [steps_by_place[place] for place in range(len(tables))]
+
+
+def _steps_of(rows: Rows, around: Sequence[tuple[str, ...]]) -> Steps | None:
+    def fits(sequence: tuple[str, ...]) -> bool:
+        return 0 < len(rows) <= len(sequence) and all(
+            row is None or bool(row.number("qps")) == (rate_of(step) is not None)
+            for row, step in zip(rows, sequence, strict=False)
+        )
+
+    def likeness(sequence: tuple[str, ...]) -> tuple[int, bool, bool]:
+        """Return first how many steps with queries had the insert rate in their names.
+
+        That is the rate of each client; there were as many as the step that did best needs.
+        """
+        parts = [
+            inserts / rate
+            for row, step in zip(rows, sequence, strict=False)
+            if row is not None and (rate := rate_of(step)) and (inserts := row.number("ips"))
+        ]
+        reached = sum(part >= _REACHED * max(parts) for part in parts)
+        return reached, sequence in around, len(sequence) == len(rows)
+
+    sequences = [steps for steps in dict.fromkeys([*around, *SEQUENCES]) if fits(steps)]
+    if not sequences:
+        return None
+    best = max(map(likeness, sequences))
+    alike = [sequence for sequence in sequences if likeness(sequence) == best]
+    names = {sequence[: len(rows)] for sequence in alike}
+    if len(names) > 1 and not any(best[1:]):
+        return None
+    expected = len(alike[0]) if len(alike) == 1 or any(best[1:]) else None
+    return Steps(alike[0][: len(rows)], expected)

@@ -14,17 +14,15 @@ from pathlib import Path
 from slowdust.archive.sysbench.directories import Directory
 from slowdust.archive.sysbench.names import clients_in_name, parse_file
 from slowdust.archive.sysbench.run_directory import ArchivedTest, RunDirectory
-from slowdust.archive.sysbench.tables import usual_clients
+from slowdust.archive.sysbench.tables import Hardware, usual_clients
 from slowdust.benchmarks.sysbench import LOAD
-from slowdust.formats.text import beginning, readable
+from slowdust.text import beginning, readable
 from slowdust.wording import counted
 
 NOT_KNOWN = (
     "the number of clients is not known (sb.met has it, or names: dop40, 40u): give --clients"
 )
 _MOST_LISTED = 3
-_OF_EACH_TABLE = ("point-query", "warm")
-"""Test and phase."""
 TestRun = tuple[str, str, int]
 """Run, test as the names of files have it (or `LOAD`), clients."""
 
@@ -37,21 +35,7 @@ class NamedClients:
     source: str
 
 
-def of_directories(directories: Iterable[Path]) -> NamedClients | None:
-    """Return the number of the first directory that has one in its name."""
-    for directory in directories:
-        if (count := clients_in_name(directory.name)) is not None:
-            return NamedClients(count, f"the directory {readable(directory.name)}")
-    return None
-
-
-def of_table(path: Path) -> NamedClients | None:
-    count = clients_in_name(path.name)
-    return None if count is None else NamedClients(count, readable(path.name))
-
-
 def notes_of_names(named: set[NamedClients]) -> list[str]:
-    """Return a line for each number, on the names that it was taken from."""
     lines = []
     for count in sorted({clients.count for clients in named}):
         sources = sorted(clients.source for clients in named if clients.count == count)
@@ -62,24 +46,44 @@ def notes_of_names(named: set[NamedClients]) -> list[str]:
     return lines
 
 
-class RunClients:
+class _Clients:
+    """The user's number, or else that in the names of directories."""
+
+    def __init__(self, directory: Directory, given: int | None) -> None:
+        self.named: set[NamedClients] = set()
+        """Numbers that only names told."""
+        self.given = given
+        self._directories = [
+            NamedClients(count, f"the directory {readable(path.name)}")
+            for path in directory.around
+            if (count := clients_in_name(path.name)) is not None
+        ]
+
+    def otherwise(self, *nearer: NamedClients) -> int | None:
+        """Return the number where no file tells; `nearer` names count more than directories'."""
+        if self.given is not None:
+            return self.given
+        for named in (*nearer, *self._directories):
+            self.named.add(named)
+            return named.count
+        return None
+
+
+class RunClients(_Clients):
     """The clients of the tests of runs; it notes its assumptions."""
 
     def __init__(
         self, directory: Directory, runs: Sequence[RunDirectory], given: int | None
     ) -> None:
-        self.named: set[NamedClients] = set()
-        """Numbers that only names told."""
+        super().__init__(directory, given)
         self._assumed: dict[str, None] = {}
-        self._given = given
-        self._around = directory.around
         self._levels: dict[str, Counter[int]] = {}
-        tests = [test.file for run in runs for test in run.tests.values() if not test.is_load]
-        blocks = [
-            parse_file(name) for table in directory.tables.hardware for name in table.table.files
-        ]
-        for file in (*tests, *blocks):
-            if file is not None and file.dop:
+        files = [test.file for run in runs for test in run.tests.values() if not test.is_load]
+        for table in directory.tables.of_kind(Hardware):
+            names = dict.fromkeys([*table.blocks, *table.others.values()])
+            files += [file for name in names if (file := parse_file(name)) is not None]
+        for file in files:
+            if file.dop:
                 self._levels.setdefault(file.common, Counter())[file.dop] += 1
 
     @property
@@ -95,36 +99,22 @@ class RunClients:
             usual = usual_clients(sum(self._levels.values(), Counter()))
             likely = (count for count in (run.dop, usual) if count in levels)
             return next(likely, None) or usual_clients(levels)
-        if not test.is_load and (test.file.test, test.file.phase) == _OF_EACH_TABLE:
-            return self._of_each_table(run, test)
-        return run.dop or self._otherwise()
-
-    def _of_each_table(self, run: RunDirectory, test: ArchivedTest) -> int | None:
+        if test.is_load or (test.file.test, test.file.phase) != ("point-query", "warm"):
+            return run.dop or self.otherwise()
         count, why = run.tables, "one for each table"
         if count is None:
-            count, why = run.dop or self._otherwise(), "like other tests, though it may be another"
+            count, why = run.dop or self.otherwise(), "like other tests, though it may be another"
         if count is not None:
             sentence = f"{test.file.suffix}: taken to be at {counted(count, 'client')}, {why}"
             self._assumed[sentence] = None
         return count
 
-    def _otherwise(self) -> int | None:
-        if self._given is None and (named := of_directories(self._around)):
-            self.named.add(named)
-            return named.count
-        return self._given
 
+class TableClients(_Clients):
+    """The clients of the rows of tables; `known` are tests whose clients files tell."""
 
-class TableClients:
-    """The clients of the rows of tables."""
-
-    def __init__(
-        self, known: Iterable[TestRun], given: int | None, of_place: NamedClients | None
-    ) -> None:
-        self.named: set[NamedClients] = set()
-        """Numbers that only names told."""
-        self._given = given
-        self._of_place = of_place
+    def __init__(self, directory: Directory, known: Iterable[TestRun], given: int | None) -> None:
+        super().__init__(directory, given)
         self._loads: list[int] = []
         self._levels: dict[str, dict[str, set[int]]] = {}
         """Test as the names of files have it -> run -> its numbers of clients."""
@@ -140,17 +130,17 @@ class TableClients:
         A table is of one number, that of most of its tests, but for tests that no run has so.
         """
         if common not in self._levels:
-            return self._otherwise(path)
-        levels, named = self._counted([common], runs), of_table(path)
-        if named and named.count in levels:
-            return named.count
+            return self._of_table(path)
+        levels, named = self._counted([common], runs), clients_in_name(path.name)
+        if named in levels:
+            return named
         usual = usual_clients(self._counted(self._levels, runs))
         return usual if usual in levels else usual_clients(levels)
 
     def of_load(self, path: Path, of_rows: Iterable[int]) -> int | None:
         """Return that of other loads, else of most tests and rows: the load itself has none."""
         counts = Counter(self._loads or [*of_rows, *self._counted(self._levels, ()).elements()])
-        return usual_clients(counts) if counts else self._otherwise(path)
+        return usual_clients(counts) if counts else self._of_table(path)
 
     def _counted(self, tests: Iterable[str], runs: Collection[str]) -> Counter[int]:
         """Count the clients of tests of `runs`; of all runs where these have none."""
@@ -158,10 +148,10 @@ class TableClients:
         mine = Counter(count for run, counts in levels if run in runs for count in counts)
         return mine or Counter(count for _, counts in levels for count in counts)
 
-    def _otherwise(self, path: Path) -> int | None:
-        named = of_table(path) or self._of_place
-        if self._given is None and named is not None:
-            self.named.add(named)
-            return named.count
+    def _of_table(self, path: Path) -> int | None:
+        named = clients_in_name(path.name)
+        nearer = [] if named is None else [NamedClients(named, readable(path.name))]
+        if (count := self.otherwise(*nearer)) is not None:
+            return count
         counts = self._counted(self._levels, ())
-        return self._given or (usual_clients(counts) if counts else None)
+        return usual_clients(counts) if counts else None

@@ -1,19 +1,52 @@
 """Directories of archived results: the experiments that lie in them, and their files.
 
-A directory is a run's if it has files of runs; the experiment is the directory that holds it.
+A directory is a run's if it has files of runs; the experiment is the directory that holds it. A
+summary table belongs to the experiment of its directory, or of one above that names the same runs.
+
+Run directories and experiments that are copies of another one next to them, as backups are, are
+left out. A copy has the other's name with a suffix, and no result that the other one has not: to
+the last digit, two measurements are never the same.
+
+Tables that have other rates for the same tests of the same runs (`qps.abs.io.tsv` and
+`qps.abs.mem.tsv`) were measured under other conditions: each set becomes an experiment of its own.
+A ratio of one rate to a rate of the other set would compare the conditions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from slowdust.archive.files import Packed, visit
-from slowdust.archive.sysbench.names import parse_file, why_no_file
-from slowdust.archive.sysbench.summary_tables import Tables, is_table, take_tables
+from slowdust.archive.runs import order_of_runs
+from slowdust.archive.sysbench.names import (
+    SCAN,
+    clients_in_name,
+    common_of,
+    parse_file,
+    why_no_file,
+)
+from slowdust.archive.sysbench.rates import ScanRule, rate_of
+from slowdust.archive.sysbench.run_directory import RunDirectory
+from slowdust.archive.sysbench.tables import (
+    Hardware,
+    Rates,
+    Table,
+    Tables,
+    is_table,
+    take_tables,
+)
 from slowdust.exchange import ForeignKind, Problem, around, name_of
-from slowdust.formats.text import readable
+from slowdust.text import readable
+from slowdust.wording import listing
+
+_ALIKE = 0.01
+"""Relative difference of rates that may be rounding or a hand's: two runs rarely come so close."""
+_Cells = Mapping[tuple[str, str, str], Mapping[int | None, str]]
+"""Run that the rates are relative to (or none), run and `FileName.common` -> clients -> rate."""
 
 
 @dataclass
@@ -52,8 +85,7 @@ class Directory:
     @property
     def empty(self) -> bool:
         """Whether there is nothing in it to make an experiment of."""
-        tables = self.tables
-        return not (self.runs or tables.rates or tables.relative or tables.hardware)
+        return not (self.runs or self.tables.with_results)
 
 
 def scan(roots: Iterable[Path], foreign: ForeignKind, packed: Packed) -> list[Directory]:
@@ -87,3 +119,249 @@ def scan(roots: Iterable[Path], foreign: ForeignKind, packed: Packed) -> list[Di
         else:
             tables.problems.extend(Problem(path / name, why_no_file(name)) for name in others)
     return list(directories.values())
+
+
+def arrange(directories: Sequence[Directory], runs: Mapping[Path, RunDirectory]) -> list[Directory]:
+    return [
+        part
+        for home in _without_copies(_joined(directories), runs)
+        for part in _by_condition(home, [runs[path] for path in home.runs])
+    ]
+
+
+@dataclass
+class _Condition:
+    """Rates that may be of one condition, and the tables that have them."""
+
+    words: list[str] = field(default_factory=list)
+    """The words in the names of its first table and its directories."""
+    own: frozenset[tuple[str, str, str]] = frozenset()
+    """The keys of the rates in the runs' own files, if it is theirs."""
+    rates: dict[tuple[str, str, str], dict[int | None, str]] = field(default_factory=dict)
+    tables: list[Table] = field(default_factory=list)
+
+    def learn(self, cells: _Cells) -> None:
+        for key, by_clients in cells.items():
+            self.rates[key] = {**by_clients, **self.rates.get(key, {})}
+
+    def likeness(self, cells: _Cells) -> int | None:
+        """Return how many rates are the same; None if more of them differ.
+
+        No rate is taken from a table of which the runs' own files have all.
+        """
+        found: Counter[bool] = Counter()
+        for key, by_clients in cells.items():
+            there = self.rates.get(key, {})
+            for clients, rate in by_clients.items():
+                others = [
+                    float(other)
+                    for count, other in there.items()
+                    if count == clients or None in (count, clients)
+                ]
+                if others:
+                    alike = (math.isclose(float(rate), x, rel_tol=_ALIKE) for x in others)
+                    found[any(alike)] += 1
+        has_all = bool(self.own) and self.own.issuperset(cells)
+        return found[True] if has_all or found[False] <= found[True] else None
+
+
+def _by_condition(directory: Directory, runs: Sequence[RunDirectory]) -> list[Directory]:
+    """Return the directory with the tables of its runs' condition, and one for each other.
+
+    Where no run has a rate, the first table's condition is the first. Everything without rates
+    stays with the first, but for other tables that have more words in common with another.
+    """
+
+    def words_of(table: Table) -> list[str]:
+        below = table.path.parent.relative_to(directory.path).parts
+        return [word for word in (*below, *table.tag.split(".")) if word]
+
+    tables = directory.tables
+    conditions = []
+    if own := _cells_of_runs(runs):
+        conditions.append(_Condition(own=frozenset(own)))
+        conditions[0].learn(own)
+    homes: dict[int, int] = {}
+    """Id of a table -> the place of its condition."""
+    for table in (*tables.rates, *tables.relative, *tables.of_kind(Hardware)):
+        words, cells = words_of(table), _cells_of_table(table)
+        likeness = {
+            place: (same, len(set(words) & set(condition.words)), -place)
+            for place, condition in enumerate(conditions)
+            if (same := condition.likeness(cells)) is not None
+        }
+        if not likeness:
+            conditions.append(_Condition())
+        place = max(likeness, key=lambda at: likeness[at], default=len(conditions) - 1)
+        condition = conditions[place]
+        homes[id(table)] = place
+        condition.tables.append(table)
+        condition.words = condition.words or words
+        condition.learn(cells)
+    if len(conditions) < 2:
+        return [directory]
+    every, derived = tables.all, tables.derived
+    for table in (table for table in every if id(table) not in homes):
+        common = [len({*words_of(table)} & {*condition.words}) for condition in conditions]
+        homes[id(table)] = common.index(max(common))
+    parts = [directory]
+    parts += [replace(directory, runs={}, tables=Tables(), assumed=[]) for _ in conditions[1:]]
+    name = directory.name
+    for place, (part, title) in enumerate(zip(parts, _titles(conditions), strict=True)):
+        part.condition = title
+        part.name = f"{name}-{title}" if title else name
+        part.tables.all = [table for table in every if homes[id(table)] == place]
+        part.tables.derived = [pair for pair in derived if homes[id(pair[1])] == place]
+        if place:
+            files = listing([table.path.name for table in conditions[place].tables])
+            directory.assumed.append(
+                f"{files}: other rates of the same tests, so of another condition: imported by "
+                f"itself, under a name that ends with '-{title}'"
+            )
+    return parts
+
+
+def _titles(conditions: Sequence[_Condition]) -> list[str]:
+    of_tables = [set(each.words) for each in conditions if not each.own]
+    common = set.intersection(*of_tables) if len(of_tables) > 1 else set()
+    titles = []
+    for number, condition in enumerate(conditions, start=1):
+        words = [word for word in condition.words if word not in common]
+        told = "-".join(words) or ("" if number == 1 else str(number))
+        titles.append("" if condition.own else told)
+    return titles
+
+
+def _cells_of_table(table: Table) -> _Cells:
+    """Return the rates of a table; those of 0 say nothing."""
+    found: list[tuple[tuple[str, str, str], int | None, str]] = []
+    if isinstance(table, Rates):
+        clients = clients_in_name(table.path.name)
+        for label, run, rate in table.cells:
+            if (common := common_of(label, run)) is not None:
+                found.append(((table.base or "", run, common), clients, rate))
+    elif isinstance(table, Hardware):
+        for _, name, row in table.rows:
+            if (file := parse_file(name)) is not None and file.kind == "met":
+                found.append((("", row.run, file.common), file.dop, row["o/s"]))
+    cells: dict[tuple[str, str, str], dict[int | None, str]] = {}
+    for key, clients, rate in found:
+        if rate and float(rate):
+            cells.setdefault(key, {})[clients] = rate
+    return cells
+
+
+def _cells_of_runs(runs: Sequence[RunDirectory]) -> _Cells:
+    """Return the published rates of runs, but of scan, which has two rules."""
+    cells: dict[tuple[str, str, str], dict[int | None, str]] = {}
+    for run in runs:
+        for test in run.tests.values():
+            rate = rate_of(test, ScanRule.ALL_THREADS)
+            if rate is not None and not test.is_load and test.file.test != SCAN:
+                cells.setdefault(("", run.name, test.file.common), {})[test.dop] = rate.whole
+    return cells
+
+
+def _joined(directories: Sequence[Directory]) -> list[Directory]:
+    """Join tables below an experiment that name its runs with it, and files that are no table."""
+
+    def is_part(directory: Directory, other: Directory) -> bool:
+        if directory.empty:
+            return not other.empty
+        known = directory.known_runs
+        return not directory.runs and bool(known) and known <= other.known_runs
+
+    kept: list[Directory] = []
+    for directory in sorted(directories, key=lambda directory: len(directory.path.parts)):
+        above = [other for other in reversed(kept) if other.path in directory.path.parents]
+        nearest = [(other.tables, other.run_names) for other in (directory, *above)]
+        directory.assumed += _name_columns(directory.tables, nearest)
+        home = next((other for other in above if is_part(directory, other)), None)
+        if home is None:
+            kept.append(directory)
+        else:
+            home.tables.add(directory.tables)
+            home.assumed += directory.assumed
+    return sorted(kept, key=lambda directory: directory.path)
+
+
+def _name_columns(
+    tables: Tables, around: Sequence[tuple[Tables, Collection[str]]]
+) -> Iterator[str]:
+    """Name the columns of tables that have no names, as .csv; yield sentences on what was assumed.
+
+    `around` has the tables and the names of the run directories of the directories to look at for
+    as many runs, the nearest first, and in each of them tables before run directories. Where there
+    are none, a column is its number.
+    """
+    for table in (*tables.rates, *tables.relative):
+        if table.named:
+            continue
+        width, why = len(table.runs), "numbered here"
+        base = [] if table.base is None else [table.base]
+        runs: Sequence[str] = [*base, *(f"col-{n}" for n in range(1, width + 1 - len(base)))]
+        for others, directories in around:
+            alike = [each for each in others.of_runs if each.named and len(each.runs) == width]
+            if alike:
+                runs, why = alike[0].runs, f"taken to be those of {alike[0].path.name}"
+            elif len(directories) == width:
+                runs = sorted(directories, key=order_of_runs)
+                why = "taken to be the run directories, the oldest version first"
+            else:
+                continue
+            table.named = True
+            break
+        table.name(runs)
+        yield f"{table.path.name}: columns without names, {why}"
+
+
+def _without_copies(
+    directories: Sequence[Directory], runs: Mapping[Path, RunDirectory]
+) -> list[Directory]:
+    """Return the directories without copies; each copy is a problem of what it is a copy of."""
+    rates = {
+        path: {
+            key: (test.output, test.load, test.met, test.rates.get("r.qps"))
+            for key, test in run.tests.items()
+        }
+        for path, run in runs.items()
+    }
+
+    def is_copy(path: Path, other: Path) -> bool:
+        suffix = path.name.removeprefix(other.name)  # x.pg174.c.pk1.bak
+        return suffix not in ("", path.name) and not suffix[0].isalnum()
+
+    def has_all(run: Path, other: Path) -> bool:
+        return bool(rates[other]) and rates[other].items() <= rates[run].items()
+
+    def is_copied(directory: Directory, other: Directory) -> bool:
+        by_name = {path.name: path for path in other.runs}
+        tables = other.tables.of_runs
+        return (
+            directory.path.parent == other.path.parent
+            and not directory.empty
+            and is_copy(directory.path, other.path)
+            and all(
+                path.name in by_name and has_all(by_name[path.name], path)
+                for path in directory.runs
+            )
+            and all(table in tables for table in directory.tables.of_runs)
+        )
+
+    def copy(path: Path, original: Path) -> Problem:
+        return Problem(path, f"a copy of {readable(original.name)}, which is used")
+
+    for directory in directories:
+        for path in sorted(directory.runs, key=lambda path: len(path.name), reverse=True):
+            originals = (o for o in directory.runs if is_copy(path, o) and has_all(o, path))
+            if (original := next(originals, None)) is not None:
+                del directory.runs[path]
+                directory.problems.append(copy(path, original))
+    kept: list[Directory] = []
+    for directory in sorted(directories, key=lambda directory: len(directory.path.name)):
+        first = next((other for other in kept if is_copied(directory, other)), None)
+        if first is None:
+            kept.append(directory)
+        else:
+            first.problems.append(copy(directory.path, first.path))
+    return [directory for directory in directories if any(directory is each for each in kept)]

@@ -1,38 +1,49 @@
-"""The notes of an import on groups of tests, and on the differences from published numbers."""
+"""Archives of sysbench: run directories and their summary tables, as experiments of the store."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from statistics import median
+from typing import Any
 
 import msgspec
 
 from slowdust import __version__
+from slowdust.analysis.model import Report
 from slowdust.archive.classic import file_of, run_of
-from slowdust.archive.files import recorded
+from slowdust.archive.files import Packed, recorded
 from slowdust.archive.runs import by_version, facts_of, order_of_runs, titles_of, undecoded
-from slowdust.archive.sysbench import counters, joined_counters
 from slowdust.archive.sysbench.checks import (
+    FROM_JOINED,
+    RELATIVE,
+    JoinedTables,
     check_runs,
     check_tables,
     classic_tables,
     find_cut,
     published_numbers,
+    use_joined,
 )
+from slowdust.archive.sysbench.classic import measured_files, published_files
 from slowdust.archive.sysbench.clients import NOT_KNOWN, RunClients, notes_of_names
-from slowdust.archive.sysbench.directories import Directory
-from slowdust.archive.sysbench.joined_counters import JoinedTables, use_joined
-from slowdust.archive.sysbench.names import block_name, load_block_name, parse_file, test_of
-from slowdust.archive.sysbench.output import (
-    SCAN,
+from slowdust.archive.sysbench.counters import NOT_SUPPORTED
+from slowdust.archive.sysbench.directories import Directory, arrange, scan
+from slowdust.archive.sysbench.names import LOAD_BLOCK, SCAN, block_name, parse_file, test_of
+from slowdust.archive.sysbench.rates import (
     ScanRule,
+    ScanRules,
+    choose_scan_rules,
     clean_scan_rate,
     is_relative,
+    part_units,
     published_rate,
 )
-from slowdust.archive.sysbench.run_directory import PREPARE, Cpu, RunDirectory
-from slowdust.archive.sysbench.scan_rules import ScanRules, choose_scan_rules, part_units
+from slowdust.archive.sysbench.run_directory import PREPARE, RunDirectory, read_runs, reads
+from slowdust.archive.sysbench.run_files import Cpu
 from slowdust.archive.sysbench.slices import (
     COUNTERS_OF_ALL_THREADS,
     FROM_MET,
@@ -43,18 +54,25 @@ from slowdust.archive.sysbench.slices import (
     Reading,
     TableRows,
     leave_out_hardware_of_all_threads,
-    read_tables,
     slice_of,
     slice_of_row,
 )
-from slowdust.archive.sysbench.tables import order_suffixes
+from slowdust.archive.sysbench.tables import Hardware, Joined, is_table, order_suffixes
+from slowdust.benchmarks import measured_in_steps
 from slowdust.benchmarks.sysbench import LOAD, SYSBENCH
-from slowdust.exchange import MARGIN, ImportedExperiment, Mode, Problem
-from slowdust.formats.text import beginning, readable
+from slowdust.exchange import (
+    MARGIN,
+    Candidate,
+    ForeignKind,
+    ImportedExperiment,
+    Mode,
+    Problem,
+)
 from slowdust.store.manifest import Imported, Manifest, Method
 from slowdust.store.measured import PRINTED_SCHEMA
 from slowdust.store.slice import Slice
-from slowdust.units import known
+from slowdust.temporary import temporary_folder
+from slowdust.text import beginning, readable
 from slowdust.wording import counted
 
 _MOST_LISTED = 4
@@ -63,169 +81,55 @@ _OF_GROUPS = (
     FROM_RATE,
     FROM_TABLE,
     FROM_RELATIVE,
-    joined_counters.FROM_JOINED,
-    joined_counters.RELATIVE,
+    FROM_JOINED,
+    RELATIVE,
     RATE_OF_ONE_THREAD,
     COUNTERS_OF_ALL_THREADS,
 )
-
-
-def _notes_of_scan(records: Sequence[Slice], rules: ScanRules) -> list[str]:
-    """Return the rules by which rates of scan were published, and the units they have here."""
-    scans = [record for record in records if record.place.test.startswith(f"{SCAN}.")]
-    absolute = [record for record in scans if not is_relative(record.unit)]
-    if not absolute:
-        return []
-    runs = map(run_of, absolute)
-    by_rule: dict[ScanRule, list[str]] = {}
-    for run in dict.fromkeys(runs):
-        by_rule.setdefault(rules.rule(run), []).append(run)
-    clauses = []
-    for rule, same in by_rule.items():
-        of_runs = f" of {beginning(same, _MOST_LISTED)}" if len(by_rule) > 1 else ""
-        why = max((rules.of(run) for run in same), key=lambda choice: choice.sure).why
-        clauses.append(f"published rates{of_runs} are of {rule.value}, {why}")
-    units = sorted({record.unit for record in absolute})
-    return [f"scan: {'; '.join(clauses)}; here in {' and '.join(units)}"]
-
-
-def _notes_of_groups(records: Sequence[Slice]) -> list[str]:
-    """Return each note that several results may have, with their number and their tests."""
-    lines = []
-    for note in _OF_GROUPS:
-        tests = [
-            record.place.test
-            for record in records
-            if record.printed and note in record.printed.notes
-        ]
-        if tests:
-            shown = beginning(sorted(set(tests)), _MOST_LISTED)
-            lines.append(f"{note}: {counted(len(tests), 'result')}, {shown}")
-    return lines
-
-
-def _notes_of_files(runs: Sequence[RunDirectory]) -> list[str]:
-    """Return what is remarkable about files that are used, with their names."""
-    by_remark: dict[str, list[str]] = {}
-    for run in runs:
-        for remark, name in run.remarks:
-            by_remark.setdefault(remark, []).append(f"{run.name}/{name}")
-    return [
-        f"{remark}: {beginning(names, _MOST_LISTED)}" for remark, names in sorted(by_remark.items())
-    ]
-
-
-def _notes_of_ignored_errors(runs: Sequence[RunDirectory]) -> list[str]:
-    """Return a sentence on the errors that sysbench ignored, if it did."""
-    ignored = {
-        (run.name, *key): test.output.ignored
-        for run in runs
-        for key, test in run.tests.items()
-        if test.output is not None and test.output.ignored
-    }
-    if not ignored:
-        return []
-    tests = beginning(sorted({test_of(test) for _, test, _ in ignored}), _MOST_LISTED)
-    errors = counted(sum(ignored.values()), "error")
-    return [
-        f"sysbench ignored {errors} (deadlocks, for instance, after which it repeats the "
-        f"transaction) in {counted(len(ignored), 'result')}: {tests}"
-    ]
-
-
-def _vmstat(probed: Sequence[tuple[str, Cpu]], mode: Mode) -> list[str]:
-    typical = []
-    for name in ("cpu_percent", "switches_per_second"):
-        pairs = [(getattr(sums.clean, name), getattr(sums.published, name)) for _, sums in probed]
-        more = [clean / published - 1 for clean, published in pairs if published]
-        if not more:
-            return []
-        typical.append(f"{median(more):.1%} ({min(more):.1%} to {max(more):.1%})")
-    tests = counted(len({test for test, _ in probed}), "test")
-    claim = "clean numbers would be higher" if mode is Mode.COMPAT else "higher than published"
-    return [
-        f"{claim}: cpu/o {typical[0]} and cs/o {typical[1]} in {tests}, because vmstat's repeated "
-        "headers count as idle seconds in the published means"
-    ]
-
-
-def _scan(runs: Sequence[RunDirectory], rules: ScanRules, mode: Mode) -> list[str]:
-    ratios = []
-    of_one_thread = [run for run in runs if rules.rule(run.name) is ScanRule.ONE_THREAD]
-    for run in of_one_thread:
-        for test in run.tests.values():
-            if test.file.test == SCAN and test.output is not None:
-                published = published_rate(SCAN, test.output, ScanRule.ONE_THREAD)
-                clean = clean_scan_rate(test.output)
-                if published is not None and clean and published.value > 0:
-                    ratios.append(clean / published.value)
-    if not ratios:
-        return []
-    would_be = "would be" if mode is Mode.COMPAT else "is"
-    return [
-        f"the rate of scan {would_be} of all threads: {median(ratios):.1f} times the published "
-        f"one, which is of one thread"
-    ]
-
-
-def _counters(runs: Sequence[RunDirectory]) -> list[str]:
-    missing = sorted(
-        {
-            name
-            for run in runs
-            for test in run.tests.values()
-            for values in test.counters.values()
-            for name, value in values.items()
-            if value == counters.NOT_SUPPORTED
-        }
-    )
-    if not missing:
-        return []
-    return [
-        f"counters of -1, which the machine does not have and whose published ratio of 1.000 says "
-        f"nothing, are left out: {', '.join(missing)}"
-    ]
+"""Notes that several results may have."""
 
 
 def make_experiment(
     name: str,
+    *,
     directory: Directory,
     runs: Sequence[RunDirectory],
-    *,
     mode: Mode,
     scan_rule: ScanRule | None,
     given_clients: int | None,
 ) -> ImportedExperiment | None:
     """Make an experiment of the files of a directory.
 
-    None where they have no result; the problems of `directory` and `runs` tell why. The user's rule
-    of scan's rate, and clients of tables that do not tell, may be given.
+    None where they have no result; the problems of `directory` tell why. The user's rule of scan's
+    rate, and clients of tables that do not tell, may be given.
     """
     titles = titles_of(_order(directory, runs))
     rank = list(titles.values())
     cpus = next((run.cpus for run in runs if run.cpus), None)
-    scan = choose_scan_rules(directory.around, runs, scan_rule)
-    reading = Reading(mode, scan, cpus)
+    rules = choose_scan_rules(directory.around, runs, scan_rule)
+    reading = Reading(mode, rules, cpus)
     clients = RunClients(directory, runs, given_clients)
     of_runs = _of_runs(directory, runs, titles, reading, clients)
     records = [record for record, _ in of_runs]
-    rows = read_tables(directory, records, given_clients)
+    rows = TableRows(directory, records, given_clients)
     records += _of_tables(rows, records, titles, reading)
-    parted = part_units(records, rank, scan)
-    joined = use_joined(directory.tables.joined, runs, list(titles), records)
+    parted = part_units(records, rank, rules)
+    joined = use_joined(directory.tables.of_kind(Joined), runs, list(titles), records)
     if mode is Mode.CLEAN:
         for record in records:
             leave_out_hardware_of_all_threads(record)
     unknown = [Problem(directory.path / table, NOT_KNOWN) for table in sorted(rows.without_clients)]
     directory.problems.extend([*rows.problems, *unknown, *joined.problems])
     if not records:
+        directory.problems.extend(_joined_alone(directory))
+        directory.problems.extend(problem for run in runs for problem in run.problems)
         return None
     probed = [
         (record.place.test, cpu)
         for record, cpu in of_runs
         if cpu and record.printed and record.printed.per_operation
     ]
-    contenders = [record.place.contender for record in records]
+    contenders = {record.place.contender for record in records}
     facts = [facts_of(run, title) for run, title in titles.items() if title in contenders]
     outputs = [test.output for run in runs for test in run.tests.values() if test.output]
     probes = [probe for run in runs for probe in run.probes]
@@ -234,6 +138,7 @@ def make_experiment(
         "kernel": sorted({probe.kernel for probe in probes if probe.kernel}),
         "CPUs": [str(cpus)] if cpus else [],
     }
+    columns = "join*: columns without names, taken to be the runs in their order"
     tests = _tests(directory, records)
     manifest = Manifest(
         schema=PRINTED_SCHEMA,
@@ -255,9 +160,8 @@ def make_experiment(
             *directory.assumed,
             *parted,
             *clients.assumed,
-            *joined.assumed,
+            *([columns] if joined.used else []),
             *_notes_of_files(runs),
-            *_notes_of_ignored_errors(runs),
         ],
         imported=_imported(directory, runs, joined, probed, reading),
     )
@@ -271,11 +175,32 @@ def make_experiment(
     notes = [
         *undecoded(facts),
         *notes_of_names(rows.named | clients.named),
-        *_notes_of_scan(records, scan),
+        *_notes_of_scan(records, rules),
         *_notes_of_groups(records),
         *manifest.warnings,
     ]
     return ImportedExperiment(manifest, records, notes)
+
+
+def _joined_alone(directory: Directory) -> list[Problem]:
+    """Return the problems of tables of counters that belong to no result."""
+    joined = directory.tables.of_kind(Joined)
+    return [Problem(table.path, "there are neither runs nor rates beside it") for table in joined]
+
+
+def _order(directory: Directory, runs: Sequence[RunDirectory]) -> list[str]:
+    """Return the runs by version, the base first; those of one version as the first table has them.
+
+    Where only relative rates are known, the base is the run that they are relative to.
+    """
+    tables = directory.tables
+    columns = [table.runs for table in tables.of_runs]
+    first = list(columns[0]) if columns else []
+    named = {run.name for run in runs}.union(*columns)
+    ordered = by_version([*first, *sorted(named - set(first), key=order_of_runs)])
+    if tables.relative and not (runs or len(tables.relative) < len(tables.with_results)):
+        return list(dict.fromkeys([tables.relative[0].runs[0], *ordered]))
+    return ordered
 
 
 def _of_runs(
@@ -291,8 +216,8 @@ def _of_runs(
     """
     sampled = {(run.name, *key) for run in runs for key, test in run.tests.items() if test.cpu}
     there = {(run.name, *key) for run in runs for key in run.tests}
-    for table in directory.tables.hardware:
-        for name, rows in table.table.blocks.items():
+    for table in directory.tables.of_kind(Hardware):
+        for name, rows in table.blocks.items():
             if (file := parse_file(name)) is not None:
                 key = (LOAD if file.kind.startswith(PREPARE) else file.common, file.dop)
                 there |= {(row.run, *key) for row in rows if row["cpu/o"]}
@@ -307,26 +232,43 @@ def _of_runs(
             if record:
                 records.append((record, cpu))
             else:
-                what = "no rate" if count else NOT_KNOWN
-                run.problems.append(Problem(run.path / f"*.{key[0]}", what))
+                run.complain(f"*.{key[0]}", "no rate" if count else NOT_KNOWN)
     return records
 
 
 def _of_tables(
     rows: TableRows, records: Sequence[Slice], titles: dict[str, str], reading: Reading
 ) -> list[Slice]:
-    there = {
-        (record.place.contender, record.place.test, record.place.clients) for record in records
-    }
-    loaded = {record.place.contender for record in records if record.place.test == LOAD}
+    places = [record.place for record in records]
+    there = {(place.contender, place.test, place.clients) for place in places}
+    loaded = {place.contender for place in places if place.test == LOAD}
     missing = []
     for row in rows.rows.values():
         title = titles.get(row.run)
         if title is None or (title, row.test, row.clients) in there:
             continue
-        if row.test != LOAD or title not in loaded:
-            missing.append(slice_of_row(row, title, reading.scan.rule(row.run), reading.cpus))
-    return known(missing)
+        if row.test == LOAD and title in loaded:
+            continue
+        record = slice_of_row(row, title, reading.scan(row.run).rule, reading.cpus)
+        if record is not None:
+            missing.append(record)
+    return missing
+
+
+def _tests(directory: Directory, records: Sequence[Slice]) -> list[str]:
+    """Return the tests in the order in which they ran, or else in that of the tables of rates."""
+    files = {
+        (file, record.place.test) for record in records if (file := file_of(record)) is not None
+    }
+    in_tables = [
+        test
+        for hardware in directory.tables.of_kind(Hardware)
+        for name in hardware.blocks
+        for file, test in files
+        if name.startswith(LOAD_BLOCK + file if test == LOAD else block_name(file, None))
+    ]
+    ordered = order_suffixes({record.place.test for record in records})
+    return list(dict.fromkeys([*in_tables, *ordered]))
 
 
 def _imported(
@@ -337,13 +279,17 @@ def _imported(
     reading: Reading,
 ) -> Imported:
     tables = directory.tables
-    problems = [*directory.problems, *(problem for run in runs for problem in run.problems)]
-    problems += check_runs(runs, reading.scan)
     published = published_numbers(runs, reading.scan)
-    problems += check_tables(tables, *published)
-    cut = list(find_cut(tables, *published))
-    problems += [table.problem for table in cut]
-    checked = [tables.checked, Counter({"join": joined.checked} if joined.checked else {})]
+    cut, cut_off = find_cut(tables, published)
+    problems = [
+        *directory.problems,
+        *(problem for run in runs for problem in run.problems),
+        *check_runs(runs, reading.scan),
+        *check_tables(tables, published),
+        *cut_off,
+    ]
+    checked = [tables.checked, *(run.checked for run in runs), Counter(join=joined.checked)]
+    by_products = [tables.by_products, *(run.by_products for run in runs)]
     return Imported(
         kind=SYSBENCH.name,
         mode=str(reading.mode),
@@ -352,52 +298,163 @@ def _imported(
         condition=directory.condition or None,
         whole=directory.whole,
         device=", ".join(sorted({run.device for run in runs if run.device})) or None,
-        used=tables.used + joined.used + sum(run.used for run in runs),
-        checked=_summed([*checked, *(run.checked for run in runs)]),
-        by_products=_summed([tables.by_products, *(run.by_products for run in runs)]),
+        used=len(tables.with_results) + joined.used + sum(run.used for run in runs),
+        checked=dict(sorted(sum(checked, Counter()).items())),
+        by_products=dict(sorted(sum(by_products, Counter()).items())),
         skipped=recorded(problems, directory.path),
         tables=msgspec.to_builtins(classic_tables(tables, directory.path, cut)),
-        differences=[
-            *_vmstat(probed, reading.mode),
-            *_scan(runs, reading.scan, reading.mode),
-            *_counters(runs),
-        ],
+        differences=_differences(runs, probed, reading),
     )
 
 
-def _order(directory: Directory, runs: Sequence[RunDirectory]) -> list[str]:
-    """Return the runs by version, the base first; those of one version as the first table has them.
-
-    Where only relative rates are known, the base is the run that they are relative to.
-    """
-    tables = directory.tables
-    columns = [table.runs for table in tables.of_runs]
-    first = list(columns[0]) if columns else []
-    named = {run.name for run in runs}.union(*columns)
-    ordered = by_version([*first, *sorted(named - set(first), key=order_of_runs)])
-    if tables.relative and not (runs or tables.rates or tables.hardware):
-        return list(dict.fromkeys([tables.relative[0].runs[0], *ordered]))
-    return ordered
-
-
-def _tests(directory: Directory, records: Sequence[Slice]) -> list[str]:
-    """Return the tests in the order in which they ran, or else in that of the tables of rates."""
-    files = {
-        (file, record.place.test) for record in records if (file := file_of(record)) is not None
+def _differences(
+    runs: Sequence[RunDirectory], probed: Sequence[tuple[str, Cpu]], reading: Reading
+) -> list[str]:
+    """Return sentences on how the clean numbers differ from the published ones."""
+    compat = reading.mode is Mode.COMPAT
+    sentences = []
+    typical = []
+    for name in ("cpu_percent", "switches_per_second"):
+        pairs = [(getattr(sums.clean, name), getattr(sums.published, name)) for _, sums in probed]
+        if more := [clean / published - 1 for clean, published in pairs if published]:
+            typical.append(f"{median(more):.1%} ({min(more):.1%} to {max(more):.1%})")
+    if len(typical) == 2:
+        claim = "clean numbers would be higher" if compat else "higher than published"
+        tests = counted(len({test for test, _ in probed}), "test")
+        sentences.append(
+            f"{claim}: cpu/o {typical[0]} and cs/o {typical[1]} in {tests}, because vmstat's "
+            "repeated headers count as idle seconds in the published means"
+        )
+    ratios = []
+    for run in runs:
+        for test in run.tests.values():
+            of_one = reading.scan(run.name).rule is ScanRule.ONE_THREAD
+            if of_one and test.file.test == SCAN and test.output is not None:
+                published = published_rate(SCAN, test.output, ScanRule.ONE_THREAD)
+                clean = clean_scan_rate(test.output)
+                if published is not None and clean and published.value > 0:
+                    ratios.append(clean / published.value)
+    if ratios:
+        sentences.append(
+            f"the rate of scan {'would be' if compat else 'is'} of all threads: "
+            f"{median(ratios):.1f} times the published one, which is of one thread"
+        )
+    missing = {
+        name
+        for run in runs
+        for test in run.tests.values()
+        for values in test.counters.values()
+        for name, value in values.items()
+        if value == NOT_SUPPORTED
     }
-    in_tables = [
-        test
-        for hardware in directory.tables.hardware
-        for name in hardware.table.blocks
-        for file, test in files
-        if name.startswith(load_block_name(file) if test == LOAD else block_name(file, None))
+    if missing:
+        sentences.append(
+            "counters of -1, which the machine does not have and whose published ratio of 1.000 "
+            f"says nothing, are left out: {', '.join(sorted(missing))}"
+        )
+    return sentences
+
+
+def _notes_of_scan(records: Sequence[Slice], rules: ScanRules) -> list[str]:
+    """Return the rules by which rates of scan were published, and the units they have here."""
+    scans = [record for record in records if record.place.test.startswith(f"{SCAN}.")]
+    absolute = [record for record in scans if not is_relative(record.unit)]
+    if not absolute:
+        return []
+    by_rule: dict[ScanRule, list[str]] = {}
+    for run in dict.fromkeys(map(run_of, absolute)):
+        by_rule.setdefault(rules(run).rule, []).append(run)
+    clauses = []
+    for rule, same in by_rule.items():
+        of_runs = f" of {beginning(same, _MOST_LISTED)}" if len(by_rule) > 1 else ""
+        why = max(map(rules, same), key=lambda choice: choice.sure).why
+        clauses.append(f"published rates{of_runs} are of {rule}, {why}")
+    units = sorted({record.unit for record in absolute})
+    return [f"scan: {'; '.join(clauses)}; here in {' and '.join(units)}"]
+
+
+def _notes_of_groups(records: Sequence[Slice]) -> list[str]:
+    """Return each note that several results may have, with their number and their tests."""
+    lines = []
+    for note in _OF_GROUPS:
+        noted = [record for record in records if record.printed and note in record.printed.notes]
+        if noted:
+            shown = beginning(sorted({record.place.test for record in noted}), _MOST_LISTED)
+            lines.append(f"{note}: {counted(len(noted), 'result')}, {shown}")
+    return lines
+
+
+def _notes_of_files(runs: Sequence[RunDirectory]) -> list[str]:
+    """Return what is remarkable about files that are used, and the errors that sysbench ignored."""
+    by_remark: dict[str, list[str]] = {}
+    for run in runs:
+        for remark, name in run.remarks:
+            by_remark.setdefault(remark, []).append(f"{run.name}/{name}")
+    notes = [
+        f"{remark}: {beginning(by_remark[remark], _MOST_LISTED)}" for remark in sorted(by_remark)
     ]
-    ordered = order_suffixes({record.place.test for record in records})
-    return list(dict.fromkeys([*in_tables, *ordered]))
+    ignored = [
+        (key[0], test.output.ignored)
+        for run in runs
+        for key, test in run.tests.items()
+        if test.output is not None and test.output.ignored
+    ]
+    if ignored:
+        tests = beginning(sorted({test_of(test) for test, _ in ignored}), _MOST_LISTED)
+        errors = counted(sum(count for _, count in ignored), "error")
+        notes.append(
+            f"sysbench ignored {errors} (deadlocks, for instance, after which it repeats the "
+            f"transaction) in {counted(len(ignored), 'result')}: {tests}"
+        )
+    return notes
 
 
-def _summed(counts: Iterable[Counter[str]]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for count in counts:
-        total.update(count)
-    return dict(sorted(total.items()))
+_OWN = re.compile(
+    r"(?:sb|qps\.abs|qps\.rel|o\.met|o\.qps\.(?:abs|rel)|join\d+|conf\.diff)(?:\..*)?"
+    r"|o\.sum\.\w+\.(?:abs|rel)|met\..+\.txt"
+)
+_SCAN_RULES = {rule.value.replace(" ", "-"): rule for rule in ScanRule}
+
+
+class SysbenchKind:
+    """Archives of sysbench."""
+
+    name = SYSBENCH.name
+
+    def owns(self, file: str) -> bool:
+        return _OWN.fullmatch(file) is not None
+
+    def reads(self, file: str) -> bool:
+        name = parse_file(file)
+        return is_table(file) if name is None else reads(name)
+
+    def find(
+        self, roots: Sequence[Path], mode: Mode, options: Mapping[str, Any], foreign: ForeignKind
+    ) -> list[Candidate]:
+        with temporary_folder() as place:
+            directories = scan(roots, foreign, Packed(place))
+            # All files are read at once, so that two processes share them.
+            names = {path: names for home in directories for path, names in home.runs.items()}
+            runs = {run.path: run for run in read_runs(names, options["device"])}
+        candidates = []
+        for part in arrange(directories, runs):
+            make = partial(
+                make_experiment,
+                directory=part,
+                runs=[runs[path] for path in part.runs],
+                mode=mode,
+                scan_rule=_SCAN_RULES.get(options["scan"]),
+                given_clients=options["clients"],
+            )
+            if part.empty:
+                part.tables.problems += _joined_alone(part)
+            candidates.append(Candidate(None if part.empty else part.name, make, part.tables))
+        return candidates
+
+    def writes(self, slices: Sequence[Slice]) -> bool:
+        return not any(measured_in_steps(record.place.benchmark) for record in slices)
+
+    def files(self, manifest: Manifest, report: Report, slices: Sequence[Slice]) -> dict[Path, str]:
+        if manifest.imported is None:
+            return measured_files(report, slices)
+        return published_files(manifest, slices)

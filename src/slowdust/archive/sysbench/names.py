@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+_TEST = r"(?P<test>[a-z][a-z-]*|(?:oltp|select|bulk)(?:_[a-z]+)+)(?P<phase>\.(?:pre|warm|warmpre))?"
 _FILE = re.compile(
     r"sb\.(?P<kind>r\.\w+|perf\.(?:hw|last)|pgs\.\w+|prepare\.\w+|\w+)"
-    r"\.(?P<test>[a-z][a-z-]*|(?:oltp|select|bulk)(?:_[a-z]+)+)(?:\.(?P<phase>pre|warm|warmpre))?"
-    r"\.range(?P<range>\d{1,9})\.pk(?P<pk>[01])"
+    rf"\.{_TEST}\.range(?P<range>\d{{1,9}})\.pk(?P<pk>[01])"
     r"(?:\.dop(?P<dop>[1-9]\d{0,8})|\.(?P<iteration>\d{1,9}))?"
     r"(?:\.(?P<extraction>raw|sorted))?(?:\.gz)?"
 )
+_LABEL = re.compile(rf"{_TEST}_range=(?P<range>\d{{1,9}})")
 _OWN_TESTS = {
     "oltp_point_select": "point-query",
     "oltp_read_only": "read-only",
@@ -32,13 +33,10 @@ _CLIENTS = re.compile(r"(?<![^._-])(?:dop(?P<dop>[1-9]\d*)|(?P<users>[1-9]\d*)u)
 
 Others look like it and are not: `c48` are CPUs, `10m` rows in millions.
 """
-_LABEL = re.compile(
-    r"(?P<test>[a-z][a-z-]*|(?:oltp|select|bulk)(?:_[a-z]+)+)(?P<phase>\.(?:pre|warm|warmpre))?"
-    r"_range=(?P<range>\d{1,9})"
-)
-_OF_RUNS = "sb."
 LOAD_BLOCK = "sb.prepare.met."
 """The beginning of the name of a block of the load, in a table of hardware."""
+SCAN = "scan"
+"""The test whose published rate is not queries/s."""
 _WITH_KEY, _WITHOUT_KEY = ".pk1", ".pk0"
 
 
@@ -62,21 +60,23 @@ class FileName:
     """1 if the tables have a primary key, else 0."""
 
     @property
+    def _with_phase(self) -> str:
+        return f"{self.test}.{self.phase}" if self.phase else self.test
+
+    @property
     def suffix(self) -> str:
-        """The test: `hot-points.pre.range100`; behind it `.pk0`, if the tables have no key."""
+        """The test: `hot-points.pre.range100`; with `.pk0` at its end if the tables lack a key."""
         return test_of(self.common)
 
     @property
     def common(self) -> str:
         """The test as the names of files of any kind have it: `hot-points.pre.range100.pk1`."""
-        phase = f".{self.phase}" if self.phase else ""
-        return f"{self.test}{phase}.range{self.range}.pk{self.pk}"
+        return f"{self._with_phase}.range{self.range}.pk{self.pk}"
 
     @property
     def label(self) -> str:
         """The test as the published tables have it: `scan.warm_range=100`."""
-        phase = f".{self.phase}" if self.phase else ""
-        return f"{self.test}{phase}_range={self.range}"
+        return f"{self._with_phase}_range={self.range}"
 
 
 def parse_file(name: str) -> FileName | None:
@@ -86,12 +86,12 @@ def parse_file(name: str) -> FileName | None:
     `oltp_read_write`.
     """
     match = _FILE.fullmatch(name)
-    if match is None or not _is_known(match["test"]):
+    if match is None or (test := _our_test(match["test"])) is None:
         return None
     return FileName(
         kind=match["kind"],
-        test=_our_test(match["test"]),
-        phase=match["phase"],
+        test=test,
+        phase=match["phase"] and match["phase"][1:],
         range=int(match["range"]),
         dop=int(match["dop"]) if match["dop"] else None,
         iteration=int(match["iteration"]) if match["iteration"] else None,
@@ -104,7 +104,7 @@ def why_no_file(name: str) -> str:
     """Say what is wrong with the name of a file that `parse_file` does not parse, in words."""
     if _WITHOUT_CLIENTS.fullmatch(name):
         return "0 clients by its name: it counts as no result"
-    if name.startswith(_OF_RUNS):
+    if name.startswith("sb."):
         return "its name is not sb.KIND.TEST.rangeN.pk1[.dopN] with a known kind and test"
     return "not a file of a run of sysbench"
 
@@ -115,17 +115,13 @@ def parse_label(label: str) -> str | None:
     Rows do not say which of the two it is.
     """
     match = _LABEL.fullmatch(label)
-    if match is None or not _is_known(match["test"]):
+    if match is None or (test := _our_test(match["test"])) is None:
         return None
-    return f"{_our_test(match['test'])}{match['phase'] or ''}.range{match['range']}"
+    return f"{test}{match['phase'] or ''}.range{match['range']}"
 
 
-def _is_known(test: str) -> bool:
-    return "_" not in test or test in _OWN_TESTS
-
-
-def _our_test(test: str) -> str:
-    return _OWN_TESTS.get(test, test)
+def _our_test(test: str) -> str | None:
+    return _OWN_TESTS.get(test) if "_" in test else test
 
 
 def clients_in_name(name: str) -> int | None:
@@ -138,17 +134,11 @@ def block_name(common: str, dop: int | None) -> str:
     return f"sb.met.{common}{f'.dop{dop}' if dop else ''}"
 
 
-def load_block_name(common: str) -> str:
-    return f"{LOAD_BLOCK}{common}"
-
-
 def test_of(common: str) -> str:
-    """Return the `FileName.suffix` of a `FileName.common`."""
     return common.removesuffix(_WITH_KEY)
 
 
 def common_of_test(test: str) -> str:
-    """Return the `FileName.common` of a `FileName.suffix`."""
     return test if test.endswith(_WITHOUT_KEY) else f"{test}{_WITH_KEY}"
 
 

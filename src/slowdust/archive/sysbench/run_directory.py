@@ -5,31 +5,37 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
+from slowdust.archive.classic import Row
 from slowdust.archive.files import TWICE, Unusable, read_shared, size_of
 from slowdust.archive.sysbench import counters
-from slowdust.archive.sysbench.hardware import (
-    Iostat,
-    Met,
-    Peaks,
-    Vmstat,
-    busiest,
-    read_clean_vmstat,
-    read_iostat,
-    read_met,
-    read_ps,
-    read_published_vmstat,
-    read_traffic,
-)
+from slowdust.archive.sysbench.counters import Extraction
 from slowdust.archive.sysbench.names import FileName, parse_file, why_no_file
-from slowdust.archive.sysbench.output import LoadOutput, Output, read_load, read_output, why_unread
+from slowdust.archive.sysbench.run_files import (
+    Cpu,
+    Iostat,
+    LoadOutput,
+    Output,
+    Peaks,
+    busiest,
+    read_iostat,
+    read_load,
+    read_met,
+    read_output,
+    read_ps,
+    read_traffic,
+    read_vmstat,
+    why_unread,
+)
 from slowdust.benchmarks.sysbench import LOAD
-from slowdust.exchange import Problem
-from slowdust.formats.text import (
+from slowdust.exchange import Files
+from slowdust.store.manifest import Fate
+from slowdust.text import (
     DamagedError,
     ends_whole,
     is_number,
@@ -37,46 +43,41 @@ from slowdust.formats.text import (
     read_content,
     readable,
 )
-from slowdust.store.manifest import Fate
 from slowdust.units import Second
 from slowdust.wording import counted, listing
 
 PREPARE = "prepare."
-
-
-@dataclass(frozen=True)
-class Cpu:
-    """Sums over the samples of vmstat, by the published rule and by the clean one."""
-
-    published: Vmstat
-    clean: Vmstat
-
-
-@dataclass(frozen=True)
-class PrintedRates:
-    """A file sb.r.*: a number for each number of clients, and the text behind them."""
-
-    numbers: tuple[str, ...]
-    text: str
-
-
-Extraction = Mapping[str, str]
-"""Counter -> value as printed."""
-Runs = tuple[Output, ...]
-"""The runs in a file sb.o: mostly one, or one for each of several numbers of threads."""
-Content = Runs | LoadOutput | Iostat | Cpu | Met | Peaks | PrintedRates | int | Extraction
-"""The content of a file; that of sb.perf.last is the last completed iteration of the counters."""
-Request = tuple[str, FileName, str | None]
-"""Path of a file, its parsed name, and the part of a device's name that selects iostat's lines."""
-INCOMPLETE = "an iteration that was not completed"
-"""The reason of files that have nothing wrong: the last iteration ends with its test."""
 _READ = frozenset(
     {"o", "io", "vm", "met", "ps", "r.qps", "r.rtavg", "r.rtmax", "r.rt95", "perf.hw", "perf.last"}
 )
+_INCOMPLETE = "an iteration that was not completed"
+"""The reason of files that have nothing wrong: the last iteration ends with its test."""
+_CUT_OFF = "sb.perf.hw cut off by the end of its test"
+_STORAGE = re.compile(r"sb\.(?:prepare\.)?io\.")
+_TELLING = 3
+"""Number of files of iostat that are enough to tell which device was used."""
+_BY_PRODUCT = re.compile(r"sb\.(?P<kind>(?:r|perf|pgs|prepare)\.\w+|[a-z]\w*)\b[\w.+-]*", re.ASCII)
+_CONFIGURATION = re.compile(r"(?:conf\.diff|.*\.(?:cnf|conf))(?:\.gz)?")
+_WHOLE = 0.9
+"""The part of a test's seconds that has samples: they begin before it and end with it or later."""
+_ENOUGH = 0.5
+"""The part below which means are of a part of the test that may differ from the rest."""
+
+
+class PrintedRates(NamedTuple):
+    """A file sb.r.*: a number for each number of clients, and the text after them."""
+
+    numbers: Sequence[str]
+    text: str
+
+
+Content = list[Output] | LoadOutput | Iostat | Cpu | Row | Peaks | PrintedRates | int | Extraction
+"""The content of a file; that of sb.perf.last is the last completed iteration of the counters."""
+Request = tuple[str, FileName, str | None]
+"""Path of a file, its parsed name, and the part of a device's name that selects iostat's lines."""
 
 
 def reads(file: FileName) -> bool:
-    """Return whether a file is read; others are by-products."""
     return _is_read(file.kind) and (file.extraction is None or file.kind == "perf.hw")
 
 
@@ -105,73 +106,42 @@ def _parse(content: bytes, file: FileName, device: str | None) -> Content | Unus
         case "o" if file.kind.startswith(PREPARE):
             return read_load(content) or Unusable("the load did not end")
         case "o":
-            return _runs(content)
+            outputs = read_output(content)
+            threads = Counter(output.threads for output in outputs)
+            if len(threads) < len(outputs) or (len(outputs) > 1 and None in threads):
+                return Unusable(
+                    f"{len(outputs)} runs in it, and not each at a number of threads of its own: "
+                    "which one counts is not known"
+                )
+            return outputs or Unusable(why_unread(content))
         case "io" if device is not None:
             nothing = Unusable(f"no sample of a device called {device}")
             return read_iostat(content, device) or nothing
         case "io":
             return Unusable("no sample of any device")
         case "vm":
-            published, clean = read_published_vmstat(content), read_clean_vmstat(content)
-            return Cpu(published, clean) if published and clean else Unusable("no sample")
+            return read_vmstat(content) or Unusable("no sample")
         case "ps":
             return read_ps(content) or Unusable("no process")
         case "perf.hw" if file.iteration is None:
             return Unusable("no iteration in its name")
         case "perf.hw" if file.extraction is None:
             values = counters.extract(lines_of(content))
-            return values if counters.LAST in values else Unusable(INCOMPLETE)
+            return values if counters.LAST in values else Unusable(_INCOMPLETE)
         case "perf.last":
             return int(content)
-        case kind:
-            return (
-                _parse_lines(lines_of(content), kind) if ends_whole(content) else Unusable("torn")
-            )
+    return _parse_lines(lines_of(content), file) if ends_whole(content) else Unusable("torn")
 
 
-def _parse_lines(lines: Sequence[str], kind: str) -> Content | Unusable:
-    if kind == "met":
+def _parse_lines(lines: Sequence[str], file: FileName) -> Content | Unusable:
+    if file.kind.endswith("met"):
         return read_met(lines) or Unusable("torn")
-    if kind == "perf.hw":
+    if file.kind == "perf.hw":
         return counters.read_raw(lines)
     *rates, text = lines[0].split("\t")
     if not rates or not all(map(is_number, rates)):
         return Unusable(f"no rate: {lines[0][:40]!r}")
-    return PrintedRates(tuple(rates), text)
-
-
-def _runs(content: bytes) -> Runs | Unusable:
-    outputs = read_output(content)
-    if not outputs:
-        return Unusable(why_unread(content))
-    threads = Counter(output.threads for output in outputs)
-    if len(threads) < len(outputs) or (len(outputs) > 1 and None in threads):
-        return Unusable(
-            f"{len(outputs)} runs in it, and not each at a number of threads of its own: which one "
-            "counts is not known"
-        )
-    return tuple(outputs)
-
-
-_CUT_OFF = "sb.perf.hw cut off by the end of its test"
-_STORAGE = re.compile(r"sb\.(?:prepare\.)?io\.")
-_TELLING = 3
-"""Number of files of iostat that are enough to tell which device was used."""
-_BY_PRODUCT = re.compile(r"sb\.(?P<kind>(?:r|perf|pgs|prepare)\.\w+|[a-z]\w*)\b[\w.+-]*", re.ASCII)
-_OF_A_TEST = ".range"
-_WHOLE = 0.9
-"""The part of a test's seconds that has samples: they begin before it and end with it or later."""
-_ENOUGH = 0.5
-"""The part below which means are of a part of the test that may differ from the rest."""
-_CONFIGURATION = re.compile(r"(?:conf\.diff|.*\.(?:cnf|conf))(?:\.gz)?")
-
-
-@dataclass(frozen=True)
-class PrintedRate:
-    """The rate of a test at one number of clients, and the text behind it in its file."""
-
-    number: str
-    text: str
+    return PrintedRates(rates, text)
 
 
 @dataclass
@@ -183,9 +153,11 @@ class ArchivedTest:
     load: LoadOutput | None = None
     storage: Iostat | None = None
     cpu: Cpu | None = None
-    met: Met | None = None
-    rates: dict[str, PrintedRate] = field(default_factory=dict)
+    met: Row | None = None
+    rates: dict[str, str] = field(default_factory=dict)
     """Kind of file (`r.qps`, `r.rt95`, ...) -> its number."""
+    rate_text: str | None = None
+    """The text after the number in sb.r.qps."""
     peaks: Peaks | None = None
     counters: dict[int, Extraction] = field(default_factory=dict)
     """Iteration -> its counters."""
@@ -194,7 +166,7 @@ class ArchivedTest:
     extracted: dict[tuple[int, str], Extraction] = field(default_factory=dict)
     """Iteration and form (`raw`, `sorted`) -> its counters."""
     names: dict[str, str] = field(default_factory=dict)
-    """Kind of file, or `extraction_kind` -> its name."""
+    """Kind of file, of counters `perf.hw.ITERATION[.FORM]` -> its name."""
 
     @property
     def is_load(self) -> bool:
@@ -211,7 +183,7 @@ class ArchivedTest:
             return self.load.seconds
         if self.output is not None:
             return self.output.elapsed
-        return self.met.seconds if self.met is not None else None
+        return float(self.met["samp"]) if self.met is not None else None
 
 
 TestKey = tuple[str, int | None]
@@ -219,20 +191,15 @@ TestKey = tuple[str, int | None]
 
 
 @dataclass
-class RunDirectory:
+class RunDirectory(Files):
     """One contender's run."""
 
     path: Path
     tests: dict[TestKey, ArchivedTest] = field(default_factory=dict)
     device: str | None = None
     """The part of a device's name that selects iostat's lines."""
-    used: int = 0
-    """Number of files that something was read from."""
     checked: Counter[str] = field(default_factory=Counter)
     """Number of files that were only compared with their sources, by kind."""
-    by_products: Counter[str] = field(default_factory=Counter)
-    """Number of files that are known and of no use here, by kind."""
-    problems: list[Problem] = field(default_factory=list)
     remarks: list[tuple[str, str]] = field(default_factory=list)
     """Sentences on files that are used, and their names."""
 
@@ -257,6 +224,9 @@ class RunDirectory:
     def probes(self) -> list[Iostat]:
         return [test.storage for test in self.tests.values() if test.storage]
 
+    def complain(self, name: str, reason: str, fate: Fate = Fate.SKIPPED) -> None:
+        self.skip(self.path / name, reason, fate)
+
 
 def _most_common(counts: Iterable[int | None]) -> int | None:
     known = Counter(count for count in counts if count)
@@ -273,39 +243,68 @@ def read_runs(directories: Mapping[Path, Sequence[str]], device: str | None) -> 
     places: list[tuple[RunDirectory, str, FileName]] = []
     for run in runs:
         run.device = device or _busiest_device(run.path, directories[run.path])
-        for name in sorted(directories[run.path]):
-            if (file := parse_file(name)) is not None and reads(file):
-                places.append((run, name, file))
-            else:
-                _set_aside(run, name)
+        places += [(run, name, file) for name, file in _files_of_use(run, directories[run.path])]
     requests = [(f"{run.path}{os.sep}{name}", file, run.device) for run, name, file in places]
     answers = list(zip(places, read_all(requests), strict=True))
 
     def several(content: Content | Unusable) -> int:
-        return len(content) if isinstance(content, tuple) else 1
+        return len(content) if isinstance(content, list) else 1
 
     # Names without threads belong to the tests that the others have, as do files of several runs.
     answers.sort(key=lambda answer: (answer[0][2].dop is None, several(answer[1])))
     for (run, name, file), content in answers:
-        if isinstance(content, tuple):
+        if isinstance(content, list):
             _give_runs(run, name, file, content)
             continue
         if isinstance(content, Unusable):
             wrong: str | None = content.reason
         else:
-            wrong = _give(_tests_of(run, file), name, file, content)
-        if wrong == INCOMPLETE and (file.iteration or 0) > 1:
+            wrong = _give(run, name, file, content)
+        if wrong == _INCOMPLETE and (file.iteration or 0) > 1:
             run.by_products[_CUT_OFF] += 1
         elif wrong:
-            run.problems.append(Problem(run.path / name, wrong))
+            run.complain(name, wrong)
         else:
             run.used += 1
     for run in runs:
         _move_to_actual_threads(run)
-        _use_extractions(run)
-        _leave_out_incomplete(run)
-        _leave_out_cut(run)
+        for test in run.tests.values():
+            _choose_counters(run, test)
+            _leave_out_cut(run, test)
     return runs
+
+
+def _files_of_use(run: RunDirectory, names: Sequence[str]) -> Iterator[tuple[str, FileName]]:
+    for name in sorted(names):
+        if (file := parse_file(name)) is not None and reads(file):
+            yield name, file
+        elif kind := _by_product(name):
+            run.by_products[kind] += 1
+        else:
+            run.complain(name, why_no_file(name))
+
+
+def _busiest_device(path: Path, names: Sequence[str]) -> str | None:
+    """Choose by the largest files of iostat: where there is traffic, numbers are long."""
+    files = [f"{path}{os.sep}{name}" for name in names if _STORAGE.match(name)]
+    files.sort(key=size_of, reverse=True)
+    total: Counter[str] = Counter()
+    for file in files[:_TELLING]:
+        with suppress(DamagedError):
+            total.update(read_traffic(read_content(file)))
+    return busiest(total)
+
+
+def _by_product(name: str) -> str | None:
+    """Return the kind of a file that is known and not read; None for a foreign one.
+
+    Foreign are those, too, that would be read if their names were right.
+    """
+    if (match := _BY_PRODUCT.fullmatch(name)) is None:
+        return "configuration" if _CONFIGURATION.fullmatch(name) else None
+    if not _is_read(match["kind"]) or parse_file(name) is not None:
+        return f"sb.{match['kind']}"
+    return None if ".range" in name else name
 
 
 def _give_runs(run: RunDirectory, name: str, file: FileName, outputs: Sequence[Output]) -> None:
@@ -313,19 +312,67 @@ def _give_runs(run: RunDirectory, name: str, file: FileName, outputs: Sequence[O
     given = 0
     for output in outputs:
         dop = output.threads if several or file.dop is None else file.dop
-        of_run = replace(file, dop=dop)
-        if wrong := _give(_tests_of(run, of_run), name, of_run, output):
+        if wrong := _give(run, name, replace(file, dop=dop), output):
             at = f"the run at {counted(output.threads or 0, 'thread')}: " if several else ""
-            run.problems.append(Problem(run.path / name, at + wrong))
+            run.complain(name, at + wrong)
             continue
         given += 1
         if output.torn:
-            run.problems.append(Problem(run.path / name, "truncated after its rate", Fate.PARTLY))
+            run.complain(name, "truncated after its rate", Fate.PARTLY)
     run.used += given > 0
     if several and given:
         levels = listing([f"{output.threads}" for output in outputs])
         remark = f"{len(outputs)} runs in one file, each a result at its threads, {levels}"
         run.remarks.append((remark, name))
+
+
+_FIELDS: dict[type, str] = {
+    Output: "output",
+    LoadOutput: "load",
+    Iostat: "storage",
+    Cpu: "cpu",
+    Row: "met",
+    Peaks: "peaks",
+    int: "last_iteration",
+}
+"""Fields of `ArchivedTest` by the type of their content."""
+
+
+def _give(run: RunDirectory, name: str, file: FileName, content: Content | Output) -> str | None:
+    """Add the content of a file to its tests; else return what is wrong, in words.
+
+    Kinds without threads in their names are of those tests that others have: by their number, if
+    there are several.
+    """
+    common = LOAD if file.kind.startswith(PREPARE) else file.common
+    levels = {dop: test for (other, dop), test in run.tests.items() if other == common and dop}
+    if file.dop is None and common != LOAD and levels:
+        tests = [levels[dop] for dop in sorted(levels)]
+    else:
+        tests = [run.tests.setdefault((common, file.dop), ArchivedTest(file))]
+    if isinstance(content, PrintedRates):
+        if len(content.numbers) != len(tests):
+            rates, numbers = counted(len(content.numbers), "rate"), counted(len(tests), "number")
+            return f"{rates} for {numbers} of clients: which is of which is not known"
+    elif len(tests) > 1:
+        return f"of which of {len(tests)} numbers of clients it is, is not known"
+    parts = (file.kind, file.iteration, file.extraction)
+    kind = ".".join(str(part) for part in parts if part is not None)
+    if (there := tests[0].names.get(kind)) is not None:
+        # Plain files come before compressed ones.
+        return TWICE if name == f"{there}.gz" else f"twice: {there} is used"
+    for place, test in enumerate(tests):
+        test.names[kind] = name
+        if isinstance(content, PrintedRates):
+            test.rates[file.kind] = content.numbers[place]
+            test.rate_text = content.text if file.kind == "r.qps" else test.rate_text
+        elif not isinstance(content, Mapping):
+            setattr(test, _FIELDS[type(content)], content)
+        elif file.extraction is not None:
+            test.extracted[file.iteration or 0, file.extraction] = content
+        else:
+            test.counters[file.iteration or 0] = content
+    return None
 
 
 def _move_to_actual_threads(run: RunDirectory) -> None:
@@ -341,7 +388,7 @@ def _move_to_actual_threads(run: RunDirectory) -> None:
         del run.tests[key]
         ran = f"sysbench ran with {counted(threads, 'thread')}, and not {test.dop} as in the name"
         if actual in run.tests:
-            run.problems.append(Problem(run.path / name, f"{ran}: another file has that test"))
+            run.complain(name, f"{ran}: another file has that test")
             run.used -= 1
             continue
         test.file = replace(test.file, dop=threads)
@@ -349,150 +396,46 @@ def _move_to_actual_threads(run: RunDirectory) -> None:
         run.remarks.append((f"{ran}: taken to be at {counted(threads, 'client')}", name))
 
 
-def _use_extractions(run: RunDirectory) -> None:
-    """Use the counters whose own file is not there; others will be compared with it."""
-    for test in run.tests.values():
-        counted_before = set(test.counters)
-        for (iteration, form), values in sorted(test.extracted.items()):
-            if iteration in counted_before:
-                run.checked[f"sb.perf.hw.{form}"] += 1
-                run.used -= 1
-            else:
-                test.counters.setdefault(iteration, values)
+def _choose_counters(run: RunDirectory, test: ArchivedTest) -> None:
+    """Use extractions whose own file is missing; leave out what was not completed.
 
-
-def _leave_out_cut(run: RunDirectory) -> None:
-    """Leave out samples of less than half of a test; note those that end later."""
-    for test in run.tests.values():
-        prefix = PREPARE if test.is_load else ""
-        if test.peaks is not None and not test.peaks.whole:
-            path = run.path / test.names[f"{prefix}ps"]
-            run.problems.append(Problem(path, "cut in the middle of a line", Fate.PARTLY))
-        if test.cpu is not None and (impossible := test.cpu.clean.impossible):
-            path = run.path / test.names[f"{prefix}vm"]
-            reason = f"{counted(impossible, 'sample')} with impossible numbers, which are left out"
-            run.problems.append(Problem(path, reason, Fate.PARTLY))
-        seconds = test.seconds
-        if not seconds:
-            continue
-        sampled = {"vm": test.cpu.clean if test.cpu else None, "io": test.storage}
-        for kind, sums in sampled.items():
-            if sums is None or sums.samples >= _WHOLE * seconds:  # one a second
-                continue
-            problem = f"cut: {counted(sums.samples, 'sample')} of a test of {seconds:.0f} s"
-            path = run.path / test.names[f"{prefix}{kind}"]
-            if sums.samples >= _ENOUGH * seconds:
-                run.problems.append(Problem(path, problem, Fate.PARTLY))
-                continue
-            run.problems.append(Problem(path, problem))
+    Other extractions will be compared with their source.
+    """
+    counted_before = set(test.counters)
+    for (iteration, form), values in sorted(test.extracted.items()):
+        if iteration in counted_before:
+            run.checked[f"sb.perf.hw.{form}"] += 1
             run.used -= 1
-            if kind == "vm":
-                test.cpu = None
-            else:
-                test.storage = None
-
-
-def _leave_out_incomplete(run: RunDirectory) -> None:
-    """Leave out the counters of an iteration that was not completed, as another file has it."""
-    for test in run.tests.values():
-        last = test.last_iteration
-        for iteration in list(test.counters):
-            if last is None or iteration <= last:
-                continue
+        else:
+            test.counters.setdefault(iteration, values)
+    for iteration in list(test.counters):
+        if test.last_iteration is not None and iteration > test.last_iteration:
             del test.counters[iteration]
             run.by_products[_CUT_OFF] += 1
             run.used -= 1
 
 
-def _busiest_device(path: Path, names: Sequence[str]) -> str | None:
-    """Choose by the largest files of iostat: where there is traffic, numbers are long."""
-    files = [f"{path}{os.sep}{name}" for name in names if _STORAGE.match(name)]
-    files.sort(key=size_of, reverse=True)
-    total: Counter[str] = Counter()
-    for file in files[:_TELLING]:
-        with suppress(DamagedError):
-            total.update(read_traffic(read_content(file)))
-    return busiest(total)
-
-
-def _set_aside(run: RunDirectory, name: str) -> None:
-    if kind := _by_product(name):
-        run.by_products[kind] += 1
-    else:
-        run.problems.append(Problem(run.path / name, why_no_file(name)))
-
-
-def _by_product(name: str) -> str | None:
-    """Return the kind of a file that is known and not read; None for a foreign one.
-
-    Foreign are those, too, that would be read if their names were right.
-    """
-    if (match := _BY_PRODUCT.fullmatch(name)) is None:
-        return "configuration" if _CONFIGURATION.fullmatch(name) else None
-    if not _is_read(match["kind"]) or parse_file(name) is not None:
-        return f"sb.{match['kind']}"
-    return None if _OF_A_TEST in name else name
-
-
-def _tests_of(run: RunDirectory, file: FileName) -> list[ArchivedTest]:
-    """Return the tests of a file.
-
-    Kinds without threads in their names are of those that others have: by their number, if
-    there are several.
-    """
-    common = LOAD if file.kind.startswith(PREPARE) else file.common
-    if file.dop is None and common != LOAD:
-        levels = {dop: test for (other, dop), test in run.tests.items() if other == common and dop}
-        if levels:
-            return [levels[dop] for dop in sorted(levels)]
-    return [run.tests.setdefault((common, file.dop), ArchivedTest(file))]
-
-
-def _give(
-    tests: Sequence[ArchivedTest], name: str, file: FileName, content: Content | Output
-) -> str | None:
-    """Add the content of a file to each of its tests; else return what is wrong, in words."""
-    if isinstance(content, PrintedRates):
-        if len(content.numbers) != len(tests):
-            rates, levels = counted(len(content.numbers), "rate"), counted(len(tests), "number")
-            return f"{rates} for {levels} of clients: which is of which is not known"
-    elif len(tests) > 1:
-        return f"of which of {len(tests)} numbers of clients it is, is not known"
-    kind = file.kind if file.iteration is None else f"{file.kind}.{file.iteration}"
-    if file.extraction is not None:
-        kind = extraction_kind(file.iteration or 0, file.extraction)
-    if (there := tests[0].names.get(kind)) is not None:
-        # Plain files come before compressed ones.
-        return TWICE if name == f"{there}.gz" else f"twice: {there} is used"
-    for place, test in enumerate(tests):
-        test.names[kind] = name
-        if isinstance(content, PrintedRates):
-            test.rates[file.kind] = PrintedRate(content.numbers[place], content.text)
-        elif isinstance(content, int):
-            test.last_iteration = content
-        elif not isinstance(content, Mapping):
-            setattr(test, _FIELDS[type(content)], content)
-        elif file.extraction is not None:
-            test.extracted[file.iteration or 0, file.extraction] = content
-        else:
-            test.counters[file.iteration or 0] = content
-    return None
-
-
-_FIELDS: dict[type, str] = {
-    Output: "output",
-    LoadOutput: "load",
-    Iostat: "storage",
-    Cpu: "cpu",
-    Met: "met",
-    Peaks: "peaks",
-}
-"""Fields of `ArchivedTest` by the type of their content."""
-
-
-def extraction_kind(iteration: int, form: str) -> str:
-    """Return the key of a file of counters in `ArchivedTest.names`."""
-    return f"perf.hw.{iteration}.{form}"
-
-
-"""Fields of `ArchivedTest` by the type of their content."""
+def _leave_out_cut(run: RunDirectory, test: ArchivedTest) -> None:
+    """Leave out samples of less than half of a test; note those that end later."""
+    names = {kind.removeprefix(PREPARE): name for kind, name in test.names.items()}
+    if test.peaks is not None and not test.peaks.whole:
+        run.complain(names["ps"], "cut in the middle of a line", Fate.PARTLY)
+    if test.cpu is not None and (impossible := test.cpu.clean.impossible):
+        reason = f"{counted(impossible, 'sample')} with impossible numbers, which are left out"
+        run.complain(names["vm"], reason, Fate.PARTLY)
+    if not (seconds := test.seconds):
+        return
+    sampled = {
+        "cpu": ("vm", test.cpu.clean.samples if test.cpu else None),
+        "storage": ("io", test.storage.samples if test.storage else None),
+    }
+    for attribute, (kind, samples) in sampled.items():
+        if samples is None or samples >= _WHOLE * seconds:  # one a second
+            continue
+        problem = f"cut: {counted(samples, 'sample')} of a test of {seconds:.0f} s"
+        if samples >= _ENOUGH * seconds:
+            run.complain(names[kind], problem, Fate.PARTLY)
+            continue
+        run.complain(names[kind], problem)
+        run.used -= 1
+        setattr(test, attribute, None)

@@ -1,41 +1,211 @@
-"""The summary tables of runs: rates (qps.abs, qps.rel, o.sum) and hardware (o.met).
+"""The summary tables of runs: rates (qps.abs, qps.rel, o.sum), hardware (o.met), counters (join).
 
 A relative rate is made of the rates as printed, that is rounded to integers. The tables of 2020,
 o.sum.*.abs and o.qps.abs, have a test's rate at each number of clients without these numbers; their
 first block may be of the load, and rates of scan, in millions of rows/s of three decimals, are left
 out.
+
+A table that is made of another one, or of the files of runs, tells nothing new where its source is
+there. Then it is only compared with what it is made of; else it is read itself.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
 
-from slowdust.archive.sysbench.hardware import Met
-from slowdust.archive.sysbench.names import FileName, common_of_test, parse_file
-from slowdust.archive.sysbench.output import SCAN
-from slowdust.formats.text import collation, is_number
+from slowdust.archive.classic import Row, relative_cells
+from slowdust.archive.files import TWICE, size_of
+from slowdust.archive.sysbench.counters import read_joined
+from slowdust.archive.sysbench.names import (
+    SCAN,
+    FileName,
+    common_of_test,
+    parse_file,
+    parse_label,
+)
+from slowdust.exchange import Files
+from slowdust.store.manifest import Fate
+from slowdust.text import (
+    DamagedError,
+    beginning,
+    collation,
+    ends_whole,
+    is_number,
+    lines_of,
+    plain,
+    read_content,
+)
 
 _COLUMN = re.compile(r"col-(\d{1,9}) : (?P<run>.+)")
 _TITLES = re.compile(r"col-1(?:\tcol-\d+)*")
 _RELATIVE_TO = "Relative to: "
 _WRITES = re.compile("delete|insert|update|write")
-_POINT, _WARM, _PRE = "point", "warm", "pre"
 
 
-@dataclass(frozen=True)
-class RateTable:
-    """Rates of tests (label -> one for each run), in the order of the file."""
+@dataclass(kw_only=True)
+class Table:
+    """A table with a column or a line for each run; two are equal if they have the same content."""
 
-    runs: tuple[str, ...]
+    path: Path = field(default=Path(), compare=False)
+    tag: str = field(default="", compare=False)
+    named: bool = field(default=True, compare=False)
+    """Whether the file, or one next to it, names its columns."""
+    repeated: list[str] = field(default_factory=list, compare=False)
+    """Lines that come again: labels, or 'sb.met.scan.range100.pk1.dop8 of x.pg174'."""
+
+    @property
+    def runs(self) -> Sequence[str]:
+        """The runs, the base first; none where no name is known."""
+        return ()
+
+    @property
+    def empty(self) -> bool:
+        return not self.runs
+
+
+@dataclass(kw_only=True)
+class Rates(Table):
+    """Rates of tests, absolute where there is no base."""
+
+    columns: Sequence[str]
     rows: dict[str, tuple[str, ...]]
-    """Rates as printed; an empty text where there is none."""
+    """Label -> rates as printed, one for each column; an empty text where there is none."""
     base: str | None = None
-    """The run that the rates are relative to; None where they are absolute."""
-    repeated: tuple[str, ...] = ()
-    """Labels of lines that come again behind their row."""
+    """The run that the rates are relative to."""
+
+    @property
+    def runs(self) -> Sequence[str]:
+        return self.columns if self.base is None else [self.base, *self.columns]
+
+    @property
+    def empty(self) -> bool:
+        return not (self.columns and self.rows)
+
+    @property
+    def cells(self) -> Iterator[tuple[str, str, str]]:
+        """The label, the run and the rate of each cell."""
+        for label, rates in self.rows.items():
+            for run, rate in zip(self.columns, rates, strict=True):
+                yield label, run, rate
+
+    def name(self, runs: Sequence[str]) -> None:
+        if self.base is None:
+            self.columns = tuple(runs)
+        else:
+            self.base, self.columns = runs[0], tuple(runs[1:])
+
+
+HARDWARE_COLUMNS = ("cpu/o", "cs/o", "r/o", "rKB/o", "wKB/o", "o/s")
+_ABSOLUTE, _RELATIVE = "--- absolute", "--- relative to first result"
+_BASES = re.compile(r"base1 (?P<first>\S+) and base2 (?P<others>\S+)")
+_RUN = "dbms"
+ABSENT = "-"
+
+
+@dataclass(kw_only=True)
+class Hardware(Table):
+    """Hardware per operation, in blocks by the file name of a test."""
+
+    blocks: dict[str, list[Row]] = field(default_factory=dict)
+    """File name of a test -> its absolute rows, of `HARDWARE_COLUMNS`."""
+    relative: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
+    """File name of a test and run -> column -> value relative to the first run, as printed."""
+    others: dict[str, str] = field(default_factory=dict)
+    """File name of a test -> that of the rows after the first, in a table that compares a test
+    with itself at more clients."""
+
+    @property
+    def runs(self) -> Sequence[str]:
+        return list(dict.fromkeys(row.run for block in self.blocks.values() for row in block))
+
+    @property
+    def rows(self) -> Iterator[tuple[str, str, Row]]:
+        """The block, the file name of the test and the row, of all rows."""
+        for block, rows in self.blocks.items():
+            for place, row in enumerate(rows):
+                yield block, (self.others.get(block, block) if place else block), row
+
+
+@dataclass(kw_only=True)
+class Levels(Table):
+    """Rates of each test at each number of clients."""
+
+    rates: dict[tuple[str, str], Sequence[str]] = field(default_factory=dict)
+    """`FileName.common` and run -> rates as printed, the smallest number of clients first."""
+
+    @property
+    def runs(self) -> Sequence[str]:
+        return list(dict.fromkeys(run for _, run in self.rates))
+
+
+@dataclass(kw_only=True)
+class Joined(Table):
+    """One test's counters in one iteration."""
+
+    file: FileName
+    """The name of the counters' files that it joins."""
+    relative: bool
+    columns: list[dict[str, str]]
+    """Counter -> value as printed, for each run but a base that all are relative to."""
+
+    @property
+    def empty(self) -> bool:
+        return not self.columns
+
+
+_Kind = TypeVar("_Kind", bound=Table)
+
+
+@dataclass
+class Tables(Files):
+    """The tables of an experiment."""
+
+    all: list[Table] = field(default_factory=list)
+    derived: list[tuple[Rates, Rates]] = field(default_factory=list)
+    """Tables of rates that are made of other ones, and these."""
+
+    def of_kind(self, kind: type[_Kind]) -> list[_Kind]:
+        return [table for table in self.all if isinstance(table, kind)]
+
+    @property
+    def rates(self) -> list[Rates]:
+        return [table for table in self.of_kind(Rates) if table.base is None]
+
+    @property
+    def relative(self) -> list[Rates]:
+        """Relative rates without absolute ones next to them."""
+        return [table for table in self.of_kind(Rates) if table.base is not None]
+
+    @property
+    def of_runs(self) -> list[Table]:
+        """Tables with a column or a line for each run."""
+        return [*self.rates, *self.relative, *self.of_kind(Hardware), *self.of_kind(Levels)]
+
+    @property
+    def runs(self) -> set[str]:
+        return {run for table in self.of_runs if table.named for run in table.runs}
+
+    @property
+    def checked(self) -> Counter[str]:
+        names = [plain(table.path.name).split(".") for table, _ in self.derived]
+        kinds = Counter(f"{name[0]}.{name[1]}.{name[-1]}" for name in names)
+        return kinds + Counter({"rates by number of clients": len(self.of_kind(Levels))})
+
+    @property
+    def with_results(self) -> list[Table]:
+        return [*self.of_kind(Rates), *self.of_kind(Hardware)]
+
+    def add(self, other: Tables) -> None:
+        self.all += other.all
+        self.derived += other.derived
+        self.by_products += other.by_products
+        self.problems += other.problems
 
 
 def usual_clients(counts: Mapping[int, int]) -> int:
@@ -45,92 +215,35 @@ def usual_clients(counts: Mapping[int, int]) -> int:
 
 def order_tests(tests: Iterable[FileName]) -> list[FileName]:
     """Return the tests of the tables in their order: point, the rest, writes; none of `pre`."""
-    kept = [test for test in tests if not (test.phase or "").endswith(_PRE)]
     groups: list[list[FileName]] = [[], [], []]
-    for test in sorted(kept, key=lambda test: collation(test.common)):
+    for test in sorted(tests, key=lambda test: collation(test.common)):
+        phase = test.phase or ""
+        if phase.endswith("pre"):
+            continue
         if _WRITES.search(test.test):
             groups[2].append(test)
-        elif _POINT not in test.test:
+        elif "point" not in test.test:
             groups[1].append(test)
-        elif _WARM not in (test.phase or ""):
+        elif "warm" not in phase:
             groups[0].append(test)
     return [test for group in groups for test in group]
 
 
 def order_suffixes(suffixes: Iterable[str]) -> list[str]:
-    """Return all tests, `FileName.suffix`, as `order` has them; those of no table at the end."""
+    """Return all tests, `FileName.suffix`, as `order_tests` has them; those of no table last."""
     all_tests = set(suffixes)
-    files = [
-        file for suffix in all_tests if (file := parse_file(f"sb.met.{common_of_test(suffix)}"))
-    ]
-    in_tables = [file.suffix for file in order_tests(files)]
+    files = (parse_file(f"sb.met.{common_of_test(suffix)}") for suffix in all_tests)
+    in_tables = [file.suffix for file in order_tests(file for file in files if file)]
     return [*in_tables, *sorted(all_tests - set(in_tables))]
 
 
-def relative_rates(table: RateTable) -> RateTable:
+def relative_rates(table: Rates) -> Rates:
+    base, *others = table.columns
     rows = {
         label: tuple(relative_rate(rate, rates[0]) for rate in rates[1:])
         for label, rates in table.rows.items()
     }
-    return RateTable(table.runs[1:], rows, base=table.runs[0])
-
-
-def write_tsv(table: RateTable) -> str:
-    lines = [] if table.base is None else [f"{_RELATIVE_TO}{table.base}"]
-    lines += [f"col-{number} : {run}" for number, run in enumerate(table.runs, start=1)]
-    lines += ["", "\t".join(f"col-{number}" for number in range(1, len(table.runs) + 1))]
-    lines += ["\t".join([*rates, label]) for label, rates in table.rows.items()]
-    return "".join(f"{line}\n" for line in lines)
-
-
-def write_csv(table: RateTable) -> str:
-    return "".join(",".join([label, *rates]) + "\n" for label, rates in table.rows.items())
-
-
-def read_tsv(lines: Sequence[str]) -> tuple[RateTable, list[str]]:
-    """Read the table, and the lines that are no part of one (a hand has edited them)."""
-    runs: dict[int, str] = {}
-    base: str | None = None
-    rows: dict[str, tuple[str, ...]] = {}
-    strange: list[str] = []
-    repeated: list[str] = []
-    for line in lines:
-        if line.startswith(_RELATIVE_TO):
-            base = line.removeprefix(_RELATIVE_TO).strip()
-        elif (match := _COLUMN.fullmatch(line.strip())) and match["run"].isprintable():
-            runs[int(match[1])] = match["run"]
-        elif line.strip() and not _TITLES.fullmatch(line.rstrip()):
-            *cells, label = (cell.strip() for cell in line.split("\t"))
-            if label in rows:
-                repeated.append(label)
-            elif len(cells) == len(runs) and all(map(_is_rate, cells)):
-                rows[label] = tuple(cells)
-            else:
-                strange.append(line)
-    columns = tuple(runs[number] for number in sorted(runs))
-    return RateTable(columns, rows, base, tuple(repeated)), strange
-
-
-def read_csv(lines: Sequence[str]) -> tuple[RateTable, list[str]]:
-    """Read the table, whose columns are called by numbers, and the lines that are no part of it.
-
-    Most lines have as many cells as the table has columns.
-    """
-    split = [(line, line.strip().split(",")) for line in lines if line.strip()]
-    widths = Counter(len(cells) - 1 for _, cells in split)
-    width = widths.most_common(1)[0][0] if widths else 0
-    rows: dict[str, tuple[str, ...]] = {}
-    strange: list[str] = []
-    repeated: list[str] = []
-    for line, (label, *cells) in split:
-        if label in rows:
-            repeated.append(label)
-        elif len(cells) == width and all(map(_is_rate, cells)):
-            rows[label] = tuple(cells)
-        else:
-            strange.append(line)
-    runs = tuple(f"col-{number}" for number in range(1, width + 1))
-    return RateTable(runs, rows, repeated=tuple(repeated)), strange
+    return Rates(columns=tuple(others), rows=rows, base=base)
 
 
 def relative_rate(rate: str, base: str) -> str:
@@ -138,88 +251,89 @@ def relative_rate(rate: str, base: str) -> str:
     return f"{float(rate) / float(base):.2f}" if rate and base and float(base) else ""
 
 
-def _is_rate(cell: str) -> bool:
-    return cell == "" or (is_number(cell) and float(cell) >= 0)
+def write_tsv(table: Rates) -> str:
+    lines = [] if table.base is None else [f"{_RELATIVE_TO}{table.base}"]
+    lines += [f"col-{number} : {run}" for number, run in enumerate(table.columns, start=1)]
+    lines += ["", "\t".join(f"col-{number}" for number in range(1, len(table.columns) + 1))]
+    lines += ["\t".join([*rates, label]) for label, rates in table.rows.items()]
+    return "".join(f"{line}\n" for line in lines)
 
 
-_ABSOLUTE, _RELATIVE = "--- absolute", "--- relative to first result"
-HARDWARE_COLUMNS = ("cpu/o", "cs/o", "r/o", "rKB/o", "wKB/o", "o/s")
-_BASES = re.compile(r"base1 (?P<first>\S+) and base2 (?P<others>\S+)")
-_RUN = "dbms"
-_ABSENT = "-"
+def write_csv(table: Rates) -> str:
+    return "".join(",".join([label, *rates]) + "\n" for label, rates in table.rows.items())
 
 
-@dataclass(frozen=True)
-class MetRow:
-    """One run's numbers, as printed, in the order of `COLUMNS`; empty where there is none."""
+def read_tsv(lines: Sequence[str]) -> tuple[Rates, list[str]]:
+    """Read the table, and the lines that are no part of one (a hand has edited them)."""
+    runs: dict[int, str] = {}
+    base: str | None = None
+    split: list[tuple[str, list[str]]] = []
+    for line in lines:
+        if line.startswith(_RELATIVE_TO):
+            base = line.removeprefix(_RELATIVE_TO).strip()
+        elif (match := _COLUMN.fullmatch(line.strip())) and match["run"].isprintable():
+            runs[int(match[1])] = match["run"]
+        elif line.strip() and not _TITLES.fullmatch(line.rstrip()):
+            *cells, label = (cell.strip() for cell in line.split("\t"))
+            split.append((line, [label, *cells]))
+    table, strange = _rates(tuple(runs[number] for number in sorted(runs)), split)
+    table.base = base
+    return table, strange
 
-    run: str
-    cells: tuple[str, ...]
 
-    def __getitem__(self, column: str) -> str:
-        return self.cells[HARDWARE_COLUMNS.index(column)]
+def read_csv(lines: Sequence[str]) -> tuple[Rates, list[str]]:
+    """Read the table, whose columns are called by numbers, and the lines that are no part of it.
 
-    @classmethod
-    def of(cls, met: Met, run: str) -> MetRow:
-        storage = (f"{float(met[column]):.6g}" for column in ("r/o", "rKB/o", "wKB/o"))
-        return cls(run, (met["cpu/o"], met["cs/o"], *storage, f"{float(met.rate):.0f}"))
+    Most lines have as many cells as the table has columns.
+    """
+    split = [(line, line.strip().split(",")) for line in lines if line.strip()]
+    widths = Counter(len(cells) - 1 for _, cells in split)
+    width = widths.most_common(1)[0][0] if widths else 0
+    return _rates(tuple(f"col-{number}" for number in range(1, width + 1)), split)
 
 
-def write_block(file_name: str, rows: Sequence[MetRow], others: str | None = None) -> str:
+def _rates(
+    columns: tuple[str, ...], lines: Iterable[tuple[str, list[str]]]
+) -> tuple[Rates, list[str]]:
+    table = Rates(columns=columns, rows={})
+    strange = []
+    for line, (label, *cells) in lines:
+        are_rates = all(not cell or (is_number(cell) and float(cell) >= 0) for cell in cells)
+        if label in table.rows:
+            table.repeated.append(label)
+        elif len(cells) == len(columns) and are_rates:
+            table.rows[label] = tuple(cells)
+        else:
+            strange.append(line)
+    return table, strange
+
+
+def hardware_row(met: Row, run: str) -> Row:
+    storage = (f"{float(met[column]):.6g}" for column in ("r/o", "rKB/o", "wKB/o"))
+    cells = (met["cpu/o"], met["cs/o"], *storage, f"{float(met['o/s']):.0f}")
+    return Row(run, HARDWARE_COLUMNS, cells)
+
+
+def write_block(file_name: str, rows: Sequence[Row], others: str | None = None) -> str:
     """Write the block of one test, without columns that no row has; a missing number is a dash.
 
-    The rows behind the first may be of the file `others`, which is the test with more clients.
+    The rows after the first may be of the file `others`, which is the test with more clients.
     """
-    base, *behind = rows
-    kept = [
-        place for place in range(len(HARDWARE_COLUMNS)) if any(row.cells[place] for row in rows)
-    ]
-    first, *rest = (HARDWARE_COLUMNS[place] for place in kept)
-    lines = [file_name] if others is None else [file_name, f"base1 {file_name} and base2 {others}"]
-    lines += [_ABSOLUTE, "\t".join([f"{first}\t", *rest, _RUN])]
-    lines += [
-        "\t".join([*(row.cells[place] or _ABSENT for place in kept), row.run]) for row in rows
-    ]
+    base, *further = rows
+    kept = [name for name in HARDWARE_COLUMNS if any(row[name] for row in rows)]
+    bases = [] if others is None else [f"base1 {file_name} and base2 {others}"]
+    lines = [file_name, *bases, _ABSOLUTE, "\t".join([f"{kept[0]}\t", *kept[1:], _RUN])]
+    lines += ["\t".join([*(row[name] or ABSENT for name in kept), row.run]) for row in rows]
     lines.append(_RELATIVE)
-    for row in behind:
-        cells = relative_cells(row, base)
-        first, *rest = (cells[HARDWARE_COLUMNS[place]] for place in kept)
+    for row in further:
+        ratios = relative_cells(row, base, ABSENT)
+        first, *rest = (ratios[name] for name in kept)
         lines.append("\t".join([f"{first}\t", *rest, row.run]))
     return "".join(f"{line}\n" for line in lines)
 
 
-@dataclass(frozen=True)
-class MetTable:
-    """The blocks of a file."""
-
-    blocks: dict[str, list[MetRow]] = field(default_factory=dict)
-    """File name of a test -> its absolute rows."""
-    relative: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
-    """File name of a test and run -> column -> value relative to the first run, as printed."""
-    repeated: list[str] = field(default_factory=list)
-    """Absolute rows that come again: 'sb.met.scan.range100.pk1.dop8 of x.pg174'."""
-    others: dict[str, str] = field(default_factory=dict)
-    """File name of a test -> that of the rows behind the first, in a table that compares a test
-    with itself at more clients."""
-
-    def rows_by_file(self, name: str) -> Iterator[tuple[str, MetRow]]:
-        for place, row in enumerate(self.blocks[name]):
-            yield (self.others.get(name, name) if place else name), row
-
-    @property
-    def rows(self) -> Iterator[tuple[str, MetRow]]:
-        """The file name and the row, of all rows of all blocks."""
-        for block in self.blocks:
-            yield from self.rows_by_file(block)
-
-    @property
-    def files(self) -> list[str]:
-        return list(dict.fromkeys([*self.blocks, *self.others.values()]))
-
-
-def read_met_table(lines: Sequence[str]) -> tuple[MetTable, list[str]]:
-    """Read the blocks, and the lines that are no part of one."""
-    table = MetTable()
+def read_met_table(lines: Sequence[str]) -> tuple[Hardware, list[str]]:
+    table = Hardware()
     strange: list[str] = []
     names: Sequence[str] = ()
     test = part = ""
@@ -235,16 +349,13 @@ def read_met_table(lines: Sequence[str]) -> tuple[MetTable, list[str]]:
             names = row if row[-1] == _RUN else ()
         elif row and part == _ABSOLUTE:
             cells = dict(zip(names, row, strict=False))
+            good = all(cell == ABSENT or is_number(cell) for cell in row[:-1])
             if any(known.run == row[-1] for known in table.blocks.get(test, ())):
                 table.repeated.append(f"{test} of {row[-1]}")
-            elif (
-                len(row) == len(names)
-                and test
-                and all(cell == _ABSENT or is_number(cell) for cell in row[:-1])
-            ):
-                values = (cells.get(name, _ABSENT) for name in HARDWARE_COLUMNS)
-                printed = tuple("" if value == _ABSENT else value for value in values)
-                table.blocks.setdefault(test, []).append(MetRow(row[-1], printed))
+            elif len(row) == len(names) and test and good:
+                values = (cells.get(name, ABSENT) for name in HARDWARE_COLUMNS)
+                printed = tuple("" if value == ABSENT else value for value in values)
+                table.blocks.setdefault(test, []).append(Row(row[-1], HARDWARE_COLUMNS, printed))
             else:
                 strange.append(line)
         elif row and part == _RELATIVE and len(row) == len(names):
@@ -254,45 +365,164 @@ def read_met_table(lines: Sequence[str]) -> tuple[MetTable, list[str]]:
     return table, strange
 
 
-def relative_cells(row: MetRow, base: MetRow) -> dict[str, str]:
-    """Return the value of each column relative to the base, as printed."""
-    cells = {}
-    for name, value, of_base in zip(HARDWARE_COLUMNS, row.cells, base.cells, strict=True):
-        if not value or not of_base:
-            cells[name] = _ABSENT
-        elif float(of_base):
-            cells[name] = f"{float(value) / float(of_base):.2f}"
-        else:
-            cells[name] = "inf" if float(value) else "1"
-    return cells
-
-
-_KIND = "r.qps"
-
-LevelTable = dict[tuple[str, str], tuple[str, ...]]
-"""`FileName.common` and run -> rates as printed, by number of clients, the smallest first."""
-
-
-def read_levels(lines: Sequence[str]) -> tuple[LevelTable, list[str]]:
-    """Read the rates, and the lines that are no part of the table."""
-    table: LevelTable = {}
+def _read_levels(lines: Sequence[str]) -> tuple[Levels, list[str]]:
+    table = Levels()
     strange: list[str] = []
     block: FileName | None = None
     for line in lines:
-        cells = [cell.strip() for cell in line.split("\t")]
-        rates, run = _rates(cells[:-1]), cells[-1]
+        *rates, run = (cell.strip() for cell in line.split("\t"))
+        if len(rates) > 1 and not is_number(rates[-1]):
+            rates.pop()  # a test that ran once may have its name after its rate
         if (file := parse_file(line.strip())) is not None:
             block = file
-        elif rates and block is not None and (block.common, run) not in table:
-            if block.kind == _KIND and block.test != SCAN:
-                table[block.common, run] = rates
+        elif (
+            rates
+            and all(map(is_number, rates))
+            and block
+            and (block.common, run) not in table.rates
+        ):
+            if block.kind == "r.qps" and block.test != SCAN:
+                table.rates[block.common, run] = rates
         elif line.strip():
             strange.append(line)
     return table, strange
 
 
-def _rates(cells: Sequence[str]) -> tuple[str, ...]:
-    """Return the cells; a test that ran once may have its name behind its rate."""
-    named = len(cells) > 1 and not is_number(cells[-1])
-    numbers = cells[:-1] if named else cells
-    return tuple(numbers) if numbers and all(map(is_number, numbers)) else ()
+_RATES = re.compile(r"qps\.(?P<kind>abs|rel)(?:\.(?P<tag>.+))?\.(?P<form>tsv|csv)")
+_HARDWARE = re.compile(r"(?:o\.met(?:\.(?P<tag>.+))?|met\.(?P<text>.+)\.txt)")
+"""Names of tables of hardware, and of renamed ones: met.<tag>.txt."""
+_LEVELS = re.compile(r"o\.(?:sum\.\w+\.(?P<kind>abs|rel)|qps\.(?P<other>abs|rel)(?:\..+)?)")
+_COUNTERS = re.compile(
+    r"join(?P<iteration>\d+)\.(?P<kind>abs|rel)\.(?P<tag>.+?)\.(?P<file>sb\.perf\.hw\..+)"
+)
+_COPY = re.compile(r".+\.(?:edit|markup)")
+_ORDER = (("abs", "tsv"), ("abs", "csv"), ("rel", "tsv"), ("rel", "csv"))
+"""Kinds and forms of tables of rates: each has all the numbers of those after it."""
+_QUOTED = 50
+"""Characters of a line."""
+_Reader = Callable[[Sequence[str]], tuple[_Kind, list[str]]]
+"""Lines -> a table, and the lines that are no part of it."""
+
+
+def is_table(name: str) -> bool:
+    forms = (_RATES, _HARDWARE, _LEVELS, _COUNTERS, _COPY)
+    return any(form.fullmatch(plain(name)) for form in forms)
+
+
+def take_tables(tables: Tables, directory: Path, names: Collection[str]) -> None:
+    rates: dict[str, dict[tuple[str, str], Path]] = {}
+    there = set(names)
+    for full_name in sorted(there):
+        path, name = directory / full_name, plain(full_name)
+        if name != full_name and name in there and size_of(str(directory / name)):
+            tables.skip(path, TWICE)
+        elif _COPY.fullmatch(name):
+            tables.by_products["copies edited by hand (.edit, .markup)"] += 1
+        elif match := _RATES.fullmatch(name):
+            of_tag = rates.setdefault(match["tag"] or "", {})
+            if compressed_too := of_tag.get((match["kind"], match["form"])):
+                tables.skip(compressed_too, "empty")
+            of_tag[match["kind"], match["form"]] = path
+        elif match := _HARDWARE.fullmatch(name):
+            _take(tables, path, match["tag"] or match["text"] or "", _read_hardware)
+        elif match := _LEVELS.fullmatch(name):
+            if "rel" in (match["kind"], match["other"]):  # made of the absolute one
+                tables.by_products["relative rates by number of clients"] += 1
+            else:
+                _take(tables, path, path.name, _read_levels)
+        elif match := _COUNTERS.fullmatch(name):
+            _take_counters(tables, path, match)
+    for tag, paths in rates.items():
+        _take_rates(tables, tag, paths)
+
+
+def _take_counters(tables: Tables, path: Path, match: re.Match[str]) -> None:
+    if (file := parse_file(match["file"])) is None:
+        tables.skip(path, "counters of an unknown test")
+    else:
+        read = partial(_read_joined, file=file, relative=match["kind"] == "rel")
+        _take(tables, path, match["tag"], read)
+
+
+def _take_rates(tables: Tables, tag: str, paths: dict[tuple[str, str], Path]) -> None:
+    """Take the four files of a tag: the first that is usable is the source of the others."""
+    source: Rates | None = None
+    for kind, form in _ORDER:
+        if (kind, form) not in paths:
+            continue
+        read = partial(_read_rates, relative=kind == "rel", read=_FORMS[form])
+        if (table := _read(tables, paths[kind, form], tag, read)) is None:
+            continue
+        if source is None:
+            table.named = form == "tsv"
+            source = table
+            tables.all.append(table)
+            continue
+        alike = len(table.runs) == len(source.runs)
+        if (kind, form) == ("rel", "tsv") and not source.named and alike:
+            source.name(table.runs)
+            source.named = True
+        tables.derived.append((table, source))
+
+
+_ReadRates = Callable[[Sequence[str]], tuple[Rates, list[str]]]
+_FORMS: dict[str, _ReadRates] = {"tsv": read_tsv, "csv": read_csv}
+
+
+def _read_rates(
+    lines: Sequence[str], *, relative: bool, read: _ReadRates
+) -> tuple[Rates, list[str]]:
+    table, strange = read(lines)
+    strange += [label for label in table.rows if parse_label(label) is None]
+    table.rows = {label: cells for label, cells in table.rows.items() if parse_label(label)}
+    table.base = (table.base or "base") if relative else None
+    table.repeated = [label for label in table.repeated if label in table.rows]
+    return table, strange
+
+
+def _read_hardware(lines: Sequence[str]) -> tuple[Hardware, list[str]]:
+    table, strange = read_met_table(lines)
+    strange += [name for name in table.blocks if parse_file(name) is None]
+    table.blocks = {name: rows for name, rows in table.blocks.items() if parse_file(name)}
+    return table, strange
+
+
+def _read_joined(
+    lines: Sequence[str], *, file: FileName, relative: bool
+) -> tuple[Joined, list[str]]:
+    columns, strange = read_joined(lines, name_at=-1 if relative else 0)
+    return Joined(file=file, relative=relative, columns=columns), strange
+
+
+def _take(tables: Tables, path: Path, tag: str, read: _Reader[_Kind]) -> None:
+    if (table := _read(tables, path, tag, read)) is not None:
+        tables.all.append(table)
+
+
+def _read(tables: Tables, path: Path, tag: str, read: _Reader[_Kind]) -> _Kind | None:
+    """Read a table; note what is wrong with the file, and return None where nothing is of use.
+
+    A last line without an end may be cut, and is left out.
+    """
+
+    try:
+        content = read_content(path)
+    except DamagedError as error:
+        tables.skip(path, str(error), Fate.SKIPPED)
+        return None
+    lines = lines_of(content)
+    if not ends_whole(content):
+        reason = f"its last line has no end and is left out: {lines.pop()[:_QUOTED]!r}"
+        tables.skip(path, reason, Fate.PARTLY)
+    table, strange = read(lines)
+    table.path, table.tag = path, tag
+    if table.repeated:
+        names = beginning(list(dict.fromkeys(table.repeated)), 2)
+        tables.skip(path, f"more than once, of which the first counts: {names}", Fate.PARTLY)
+    if strange:  # a hand has put them in, or they were torn
+        quoted = beginning([repr(line.strip()[:_QUOTED]) for line in strange], 2, between=" / ")
+        fate = Fate.SKIPPED if table.empty else Fate.PARTLY
+        tables.skip(path, f"lines that are no part of a table, left out: {quoted}", fate)
+    elif table.empty and isinstance(table, Rates | Hardware):
+        tables.skip(path, "no rows", Fate.SKIPPED)
+    return None if table.empty else table

@@ -23,7 +23,7 @@ from slowdust.benchmarks.htap.tests import (
 )
 from slowdust.benchmarks.htap.transactions import HtapData
 from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Test
-from slowdust.benchmarks.options import AsCount, AsNumber, Option, Table
+from slowdust.benchmarks.options import AsCount, AsNumber, Table, own_options, unused_keys
 from slowdust.benchmarks.steps import Hold
 from slowdust.sql import Dbms
 from slowdust.units import Second
@@ -70,31 +70,8 @@ class HtapTable(Table):
         return value
 
 
-OPTIONS = (
-    Option(
-        "--transactions",
-        "[tpcc|read-write|insert]",
-        "TPC-C's, sysbench's, or the Insert Benchmark's writers.  [tpcc]",
-    ),
-    Option("--rate", "NUMBER", "transactions/s of all clients beside the queries.  [100]"),
-    Option("--warehouses", "INTEGER", "warehouses, of a tenth of TPC-C's rows each.  [2]"),
-    Option("--hold", "TIME", "measure beside a transaction that is open so long, too.  [none]"),
-    Option("--grid", "TxQ", "most clients of transactions and of queries in mixed.*.  [2x2]"),
-)
-
-
 _USUAL_HOLD: Second = 10.0
 """The time for which a transaction is open where a test of that kind is named without one."""
-_SIZES = "the sizes of its tables follow from [htap] warehouses"
-_GUIDE = """
-The benchmark htap has transactions beside analytic queries (ten of CH-benCHmark's) over TPC-C's
-tables, a tenth of TPC-C's size: each side alone, and beside the other. The suite `frontier` has
-points with 0, 1, 2, 4, ... clients of each side; --hold adds tests beside a long transaction.
-
-\b
-slowdust compare postgres@15.8 postgres@17.6 --benchmark htap --rate 200
-slowdust compare postgres@17.6 mysql@9.7.4 --benchmark htap --suite frontier --grid 2x2
-"""
 
 
 @dataclass(frozen=True)
@@ -156,11 +133,6 @@ HTAP = HtapBenchmark(
     suites={},
     most_clients=MOST_CLIENTS,
     options_type=HtapTable,
-    options=OPTIONS,
-    unused_keys={
-        "rows": _SIZES,
-        "tables": _SIZES,
-        "rate": "the rate of its transactions is that of [htap]",
-    },
-    guide=_GUIDE,
+    options=own_options(NAME),
+    unused_keys=unused_keys(NAME),
 ).configured(HtapTable())

@@ -8,22 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowdust.benchmarks.described import (
-    Bigint,
-    Char,
+    BIGINT,
+    INT,
+    TIMESTAMP,
     Choice,
     Column,
     Cycle,
     Draw,
-    Int,
     Letters,
     Listed,
     Serial,
-    SqlType,
     Table,
-    Timestamp,
     Type,
     Uniform,
-    Varchar,
 )
 from slowdust.benchmarks.htap.tests import MOST_CLIENTS, SUPPLIERS
 
@@ -44,13 +41,12 @@ ITEMS = 10_000
 ROWS = 10_000
 """Rows for each warehouse of the tables of `read-write` and of `insert`."""
 
-
 FRESHNESS = "htap_freshness"
 SBTEST = "htap_sbtest"
 PURCHASES = "htap_purchases"
 YEAR = Uniform(low=1_420_070_400, high=1_451_606_399)
 """The seconds of 2015, in which all dates of TPC-C's tables are, also those of later orders."""
-MONEY = SqlType(name="NUMERIC(12, 2)")
+MONEY = Type(kind="sql", name="NUMERIC(12, 2)")
 AMOUNT = Uniform(low=1, high=999_999, scale=2)
 QUANTITY = Uniform(low=1, high=10)
 CARRIER = Uniform(low=1, high=CARRIERS)
@@ -61,7 +57,6 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _STATES = Choice(values=[f"{letter}{letter}" for letter in _LETTERS])
 """A nation's key is the code of the first letter of its customers' states."""
 _REGIONS = ("AFRICA", "AMERICA", "ASIA", "EUROPE", "MIDDLE EAST")
-_INT = Int()
 
 
 def _table(
@@ -100,9 +95,9 @@ def tables_of(warehouses: int) -> list[Table]:
             "warehouse",
             warehouses,
             "w_id",
-            ("w_id", _INT, Serial(start=1)),
-            ("w_name", Varchar(length=10), _text(6, 10)),
-            ("w_state", Char(length=2), _STATES),
+            ("w_id", INT, Serial(start=1)),
+            ("w_name", Type(kind="varchar", length=10), _text(6, 10)),
+            ("w_state", Type(kind="char", length=2), _STATES),
             ("w_tax", MONEY, Uniform(low=0, high=20, scale=2)),
             ("w_ytd", MONEY, _always(300_000)),
         ),
@@ -110,46 +105,46 @@ def tables_of(warehouses: int) -> list[Table]:
             "district",
             districts,
             "d_w_id d_id",
-            ("d_w_id", _INT, _count(DISTRICTS, warehouses)),
-            ("d_id", _INT, _count(1, DISTRICTS)),
-            ("d_name", Varchar(length=10), _text(6, 10)),
+            ("d_w_id", INT, _count(DISTRICTS, warehouses)),
+            ("d_id", INT, _count(1, DISTRICTS)),
+            ("d_name", Type(kind="varchar", length=10), _text(6, 10)),
             ("d_tax", MONEY, Uniform(low=0, high=20, scale=2)),
             ("d_ytd", MONEY, _always(30_000)),
-            ("d_next_o_id", _INT, _always(ORDERS + 1)),
-            ("d_first_o_id", _INT, _always(1)),
-            ("d_removed_o_id", _INT, _always(1)),
-            ("d_undelivered_o_id", _INT, _always(ORDERS - NEW_ORDERS + 1)),
-            ("d_delivered_o_id", _INT, _always(ORDERS - NEW_ORDERS + 1)),
+            ("d_next_o_id", INT, _always(ORDERS + 1)),
+            ("d_first_o_id", INT, _always(1)),
+            ("d_removed_o_id", INT, _always(1)),
+            ("d_undelivered_o_id", INT, _always(ORDERS - NEW_ORDERS + 1)),
+            ("d_delivered_o_id", INT, _always(ORDERS - NEW_ORDERS + 1)),
         ),
         _table(
             "customer",
             districts * CUSTOMERS,
             "c_w_id c_d_id c_id",
-            ("c_w_id", _INT, _count(DISTRICTS * CUSTOMERS, warehouses)),
-            ("c_d_id", _INT, _count(CUSTOMERS, DISTRICTS)),
-            ("c_id", _INT, _count(1, CUSTOMERS)),
-            ("c_first", Varchar(length=16), _text(8, 16)),
-            ("c_last", Varchar(length=16), _text(9, 15)),
-            ("c_state", Char(length=2), _STATES),
-            ("c_phone", Char(length=16), _digits(16)),
-            ("c_since", Timestamp(), YEAR),
-            ("c_credit", Char(length=2), Choice(values=["GC", "BC"], weights=[9, 1])),
+            ("c_w_id", INT, _count(DISTRICTS * CUSTOMERS, warehouses)),
+            ("c_d_id", INT, _count(CUSTOMERS, DISTRICTS)),
+            ("c_id", INT, _count(1, CUSTOMERS)),
+            ("c_first", Type(kind="varchar", length=16), _text(8, 16)),
+            ("c_last", Type(kind="varchar", length=16), _text(9, 15)),
+            ("c_state", Type(kind="char", length=2), _STATES),
+            ("c_phone", Type(kind="char", length=16), _digits(16)),
+            ("c_since", TIMESTAMP, YEAR),
+            ("c_credit", Type(kind="char", length=2), Choice(values=["GC", "BC"], weights=[9, 1])),
             ("c_discount", MONEY, Uniform(low=0, high=50, scale=2)),
             ("c_balance", MONEY, Uniform(low=-100 * BALANCE, high=100 * BALANCE - 1, scale=2)),
             ("c_ytd_payment", MONEY, _always(10)),
-            ("c_payment_cnt", _INT, _always(1)),
-            ("c_data", Varchar(length=500), _text(300, 500)),
+            ("c_payment_cnt", INT, _always(1)),
+            ("c_data", Type(kind="varchar", length=500), _text(300, 500)),
         ),
         _table(
             "history",
             districts * CUSTOMERS,
             "h_c_w_id h_c_d_id h_c_id",
-            ("h_c_w_id", _INT, _count(DISTRICTS * CUSTOMERS, warehouses)),
-            ("h_c_d_id", _INT, _count(CUSTOMERS, DISTRICTS)),
-            ("h_c_id", _INT, _count(1, CUSTOMERS)),
-            ("h_date", Timestamp(), YEAR),
+            ("h_c_w_id", INT, _count(DISTRICTS * CUSTOMERS, warehouses)),
+            ("h_c_d_id", INT, _count(CUSTOMERS, DISTRICTS)),
+            ("h_c_id", INT, _count(1, CUSTOMERS)),
+            ("h_date", TIMESTAMP, YEAR),
             ("h_amount", MONEY, _always(10)),
-            ("h_data", Varchar(length=24), _text(12, 24)),
+            ("h_data", Type(kind="varchar", length=24), _text(12, 24)),
         ),
         *_orders(warehouses),
         *_items(warehouses),
@@ -164,36 +159,36 @@ def _orders(warehouses: int) -> list[Table]:
             "orders",
             districts * ORDERS,
             "o_w_id o_d_id o_id",
-            ("o_w_id", _INT, _count(DISTRICTS * ORDERS, warehouses)),
-            ("o_d_id", _INT, _count(ORDERS, DISTRICTS)),
-            ("o_id", _INT, _count(1, ORDERS)),
-            ("o_c_id", _INT, Uniform(low=1, high=CUSTOMERS)),
-            ("o_entry_d", Timestamp(), YEAR),
-            ("o_carrier_id", _INT, CARRIER),
-            ("o_ol_cnt", _INT, Listed(values=[*LINES])),
+            ("o_w_id", INT, _count(DISTRICTS * ORDERS, warehouses)),
+            ("o_d_id", INT, _count(ORDERS, DISTRICTS)),
+            ("o_id", INT, _count(1, ORDERS)),
+            ("o_c_id", INT, Uniform(low=1, high=CUSTOMERS)),
+            ("o_entry_d", TIMESTAMP, YEAR),
+            ("o_carrier_id", INT, CARRIER),
+            ("o_ol_cnt", INT, Listed(values=[*LINES])),
             after=["CREATE INDEX orders_customer ON orders (o_w_id, o_d_id, o_c_id, o_id)"],
         ),
         _table(
             "new_order",
             districts * NEW_ORDERS,
             "no_w_id no_d_id no_o_id",
-            ("no_w_id", _INT, _count(DISTRICTS * NEW_ORDERS, warehouses)),
-            ("no_d_id", _INT, _count(NEW_ORDERS, DISTRICTS)),
-            ("no_o_id", _INT, _count(1, NEW_ORDERS, start=ORDERS - NEW_ORDERS + 1)),
+            ("no_w_id", INT, _count(DISTRICTS * NEW_ORDERS, warehouses)),
+            ("no_d_id", INT, _count(NEW_ORDERS, DISTRICTS)),
+            ("no_o_id", INT, _count(1, NEW_ORDERS, start=ORDERS - NEW_ORDERS + 1)),
         ),
         _table(
             "order_line",
             districts * ORDERS * MEAN_LINES,
             "ol_w_id ol_d_id ol_o_id ol_number",
-            ("ol_w_id", _INT, _count(DISTRICTS * ORDERS * MEAN_LINES, warehouses)),
-            ("ol_d_id", _INT, _count(ORDERS * MEAN_LINES, DISTRICTS)),
-            ("ol_o_id", _INT, _orders_of_lines()),
-            ("ol_number", _INT, Listed(values=[n for _, n in _lines_of_orders()])),
-            ("ol_i_id", _INT, Uniform(low=1, high=ITEMS)),
-            ("ol_delivery_d", Timestamp(), YEAR),
-            ("ol_quantity", _INT, QUANTITY),
+            ("ol_w_id", INT, _count(DISTRICTS * ORDERS * MEAN_LINES, warehouses)),
+            ("ol_d_id", INT, _count(ORDERS * MEAN_LINES, DISTRICTS)),
+            ("ol_o_id", INT, _orders_of_lines()),
+            ("ol_number", INT, Listed(values=[n for _, n in _lines_of_orders()])),
+            ("ol_i_id", INT, Uniform(low=1, high=ITEMS)),
+            ("ol_delivery_d", TIMESTAMP, YEAR),
+            ("ol_quantity", INT, QUANTITY),
             ("ol_amount", MONEY, AMOUNT),
-            ("ol_dist_info", Char(length=24), _text(24, 24)),
+            ("ol_dist_info", Type(kind="char", length=24), _text(24, 24)),
         ),
     ]
 
@@ -218,22 +213,22 @@ def _items(warehouses: int) -> list[Table]:
             "item",
             ITEMS,
             "i_id",
-            ("i_id", _INT, Serial(start=1)),
-            ("i_name", Varchar(length=24), _text(14, 24)),
+            ("i_id", INT, Serial(start=1)),
+            ("i_name", Type(kind="varchar", length=24), _text(14, 24)),
             ("i_price", MONEY, Uniform(low=100, high=10_000, scale=2)),
-            ("i_data", Varchar(length=50), _text(26, 50)),
+            ("i_data", Type(kind="varchar", length=50), _text(26, 50)),
         ),
         _table(
             "stock",
             warehouses * ITEMS,
             "s_w_id s_i_id",
-            ("s_w_id", _INT, _count(ITEMS, warehouses)),
-            ("s_i_id", _INT, _count(1, ITEMS)),
-            ("s_quantity", _INT, Uniform(low=10, high=100)),
-            ("s_dist_info", Char(length=24), _text(24, 24)),
-            ("s_ytd", _INT, _always(0)),
-            ("s_order_cnt", _INT, _always(0)),
-            ("s_data", Varchar(length=50), _text(26, 50)),
+            ("s_w_id", INT, _count(ITEMS, warehouses)),
+            ("s_i_id", INT, _count(1, ITEMS)),
+            ("s_quantity", INT, Uniform(low=10, high=100)),
+            ("s_dist_info", Type(kind="char", length=24), _text(24, 24)),
+            ("s_ytd", INT, _always(0)),
+            ("s_order_cnt", INT, _always(0)),
+            ("s_data", Type(kind="varchar", length=50), _text(26, 50)),
         ),
     ]
 
@@ -250,26 +245,26 @@ def _suppliers() -> list[Table]:
             "supplier",
             SUPPLIERS,
             "su_suppkey",
-            ("su_suppkey", _INT, Serial(start=0)),
-            ("su_name", Char(length=25), _text(25, 25)),
-            ("su_nationkey", _INT, Uniform(low=ord(_LETTERS[0]), high=ord(_LETTERS[-1]))),
+            ("su_suppkey", INT, Serial(start=0)),
+            ("su_name", Type(kind="char", length=25), _text(25, 25)),
+            ("su_nationkey", INT, Uniform(low=ord(_LETTERS[0]), high=ord(_LETTERS[-1]))),
             ("su_acctbal", MONEY, AMOUNT),
         ),
         _table(
             "nation",
             0,
             "n_nationkey",
-            ("n_nationkey", _INT, no_rows),
-            ("n_name", Varchar(length=25), no_rows),
-            ("n_regionkey", _INT, no_rows),
+            ("n_nationkey", INT, no_rows),
+            ("n_name", Type(kind="varchar", length=25), no_rows),
+            ("n_regionkey", INT, no_rows),
             after=[f"INSERT INTO nation VALUES {nations}"],
         ),
         _table(
             "region",
             0,
             "r_regionkey",
-            ("r_regionkey", _INT, no_rows),
-            ("r_name", Varchar(length=25), no_rows),
+            ("r_regionkey", INT, no_rows),
+            ("r_name", Type(kind="varchar", length=25), no_rows),
             after=[f"INSERT INTO region VALUES {regions}"],
         ),
     ]
@@ -280,8 +275,8 @@ def freshness_table() -> Table:
         FRESHNESS,
         MOST_CLIENTS,
         "client",
-        ("client", _INT, Serial(start=0)),
-        ("operation", Bigint(), _always(-1)),
+        ("client", INT, Serial(start=0)),
+        ("operation", BIGINT, _always(-1)),
     )
 
 
@@ -291,21 +286,21 @@ def sbtest_table(warehouses: int) -> Table:
         SBTEST,
         rows,
         "id",
-        ("id", _INT, Serial(start=1)),
-        ("k", _INT, Uniform(low=1, high=rows)),
-        ("c", Char(length=120), _digits(120)),
-        ("pad", Char(length=60), _digits(60)),
+        ("id", INT, Serial(start=1)),
+        ("k", INT, Uniform(low=1, high=rows)),
+        ("c", Type(kind="char", length=120), _digits(120)),
+        ("pad", Type(kind="char", length=60), _digits(60)),
         after=[f"CREATE INDEX {SBTEST}_k ON {SBTEST} (k){{index_options}}"],
     )
 
 
 PURCHASE: tuple[tuple[str, Type, Draw], ...] = (
-    ("dateandtime", Timestamp(), YEAR),
-    ("cashregisterid", _INT, Uniform(low=1, high=1_000)),
-    ("customerid", _INT, Uniform(low=1, high=100_000)),
-    ("productid", _INT, Uniform(low=1, high=10_000)),
+    ("dateandtime", TIMESTAMP, YEAR),
+    ("cashregisterid", INT, Uniform(low=1, high=1_000)),
+    ("customerid", INT, Uniform(low=1, high=100_000)),
+    ("productid", INT, Uniform(low=1, high=10_000)),
     ("price", MONEY, Uniform(low=1, high=50_000, scale=2)),
-    ("data", Varchar(length=20), _text(10, 20)),
+    ("data", Type(kind="varchar", length=20), _text(10, 20)),
 )
 
 
@@ -319,7 +314,7 @@ def purchases_table(warehouses: int) -> Table:
         PURCHASES,
         warehouses * ROWS,
         "transactionid",
-        ("transactionid", Bigint(), Serial(start=1)),
+        ("transactionid", BIGINT, Serial(start=1)),
         *PURCHASE,
         after=[
             f"CREATE INDEX {PURCHASES}_{name} ON {PURCHASES} ({columns}){{index_options}}"

@@ -70,7 +70,6 @@ QUERIES: dict[str, str] = {
 }
 """Name -> statement. None of CH-benCHmark's others."""
 
-
 NAME = "htap"
 TRANSACTIONS = "transactions"
 QUERY_SET = "queries"
@@ -137,11 +136,6 @@ def _beside(side: str, *, clients: int | None = None, rate: float | None = None)
     return Beside(side, clients, rate, writes=_writes(side), paired=side == ANY_QUERY)
 
 
-def mixed_name(transactions: int, queries: int) -> str:
-    """Return the name of a point of the frontier, by the clients of each side."""
-    return f"mixed.t{transactions}q{queries}"
-
-
 def clients_of_point(name: str) -> tuple[int, int] | None:
     """Return the clients of transactions and of queries that a name says; None: it is no point."""
     match = _MIXED.fullmatch(name)
@@ -150,7 +144,7 @@ def clients_of_point(name: str) -> tuple[int, int] | None:
 
 def point(transactions: int, queries: int) -> HtapTest:
     """Return the test of a point, whose main side are the transactions if there are any."""
-    name = mixed_name(transactions, queries)
+    name = f"mixed.t{transactions}q{queries}"
     if not transactions:
         return _test(name, ANY_QUERY, clients=queries)
     beside = _beside(ANY_QUERY, clients=queries) if queries else None

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from slowdust.benchmarks.described import (
-    Bigint,
+    BIGINT,
+    INT,
+    TIMESTAMP,
     Call,
-    Char,
     Cycle,
     Described,
     Distinct,
     Draw,
-    Int,
     Letters,
     Own,
     ReadsFreshness,
@@ -23,7 +23,6 @@ from slowdust.benchmarks.described import (
     Table,
     Tables,
     TestOnDbms,
-    Timestamp,
     Transaction,
     Type,
     Uniform,
@@ -58,7 +57,6 @@ from slowdust.sql import Dbms
 from slowdust.wording import counted
 
 BEGIN, COMMIT = Call(sql="BEGIN"), Call(sql="COMMIT")
-_INT, _BIGINT = Int(), Bigint()
 _RANGE = 100
 """Ids that each range query of sysbench's transactions reads."""
 _ROWS_PER_COMMIT = 10
@@ -68,7 +66,6 @@ _KEY_AND_BOUNDS = (0, 1, 0, 1, 0, 1)
 _MOST_PAID = 5_000
 _IN_DISTRICT = "FROM district WHERE d_w_id = ? AND d_id = ?"
 
-
 _Drawn = tuple[Type, Draw]
 
 
@@ -77,7 +74,7 @@ def _call(sql: str, *values: _Drawn, rows: int | None = None, repeat: int = 1) -
     return Call(sql=sql, values=drawn, rows=rows, repeat=repeat)
 
 
-def _again(*places: int, kind: Type = _INT) -> list[_Drawn]:
+def _again(*places: int, kind: Type = INT) -> list[_Drawn]:
     return [(kind, Same(place=place)) for place in places]
 
 
@@ -89,15 +86,15 @@ def _committed(name: str, calls: Sequence[Call], clients: int, weight: float = 1
     """Return a transaction that leaves its index in the row of its client, for freshness."""
     seen = _call(
         f"UPDATE {FRESHNESS} SET operation = ? WHERE client = ?",
-        (_BIGINT, Serial(start=0)),
-        (_INT, Cycle(start=0, each=1, count=clients)),
+        (BIGINT, Serial(start=0)),
+        (INT, Cycle(start=0, each=1, count=clients)),
         rows=1,
     )
     return Transaction(name=name, calls=[BEGIN, *calls, seen, COMMIT], weight=weight)
 
 
 def _district(warehouses: int) -> list[_Drawn]:
-    return [(_INT, Uniform(low=1, high=warehouses)), (_INT, Uniform(low=1, high=DISTRICTS))]
+    return [(INT, Uniform(low=1, high=warehouses)), (INT, Uniform(low=1, high=DISTRICTS))]
 
 
 def _new_order(warehouses: int, count: int) -> list[Call]:
@@ -109,10 +106,10 @@ def _new_order(warehouses: int, count: int) -> list[Call]:
             "INSERT INTO order_line SELECT d_w_id, d_id, d_next_o_id - 1, "
             f"{number}, ?, ?, ?, ?, ? {_IN_DISTRICT}",
             *_again(items[number - 1]),
-            (Timestamp(), YEAR),
-            (_INT, QUANTITY),
+            (TIMESTAMP, YEAR),
+            (INT, QUANTITY),
             (MONEY, AMOUNT),
-            (Char(length=24), Letters(shortest=24, longest=24)),
+            (Type(kind="char", length=24), Letters(shortest=24, longest=24)),
             *district,
             rows=1,
         )
@@ -127,15 +124,15 @@ def _new_order(warehouses: int, count: int) -> list[Call]:
         _call(
             "INSERT INTO orders SELECT d_w_id, d_id, d_next_o_id - 1, ?, ?, ?, "
             f"{count} {_IN_DISTRICT}",
-            (_INT, Uniform(low=1, high=CUSTOMERS)),
-            (Timestamp(), YEAR),
-            (_INT, CARRIER),
+            (INT, Uniform(low=1, high=CUSTOMERS)),
+            (TIMESTAMP, YEAR),
+            (INT, CARRIER),
             *district,
             rows=1,
         ),
         _call(
             f"SELECT i_id, i_name, i_price FROM item WHERE i_id IN ({_marks(count)})",
-            (_INT, Distinct(low=1, high=ITEMS, count=count)),
+            (INT, Distinct(low=1, high=ITEMS, count=count)),
             rows=count,
         ),
         _call(
@@ -187,7 +184,7 @@ def _payment(warehouses: int) -> list[Call]:
             " WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?",
             *_again(2, 2, kind=MONEY),
             *_again(0, 1),
-            (_INT, Uniform(low=1, high=CUSTOMERS)),
+            (INT, Uniform(low=1, high=CUSTOMERS)),
             rows=1,
         ),
         _call(
@@ -198,9 +195,9 @@ def _payment(warehouses: int) -> list[Call]:
         _call(
             f"INSERT INTO history VALUES ({_marks(6)})",
             *_again(0, 1, 11),
-            (Timestamp(), YEAR),
+            (TIMESTAMP, YEAR),
             *_again(2, kind=MONEY),
-            (Char(length=24), Letters(shortest=12, longest=24)),
+            (Type(kind="char", length=24), Letters(shortest=12, longest=24)),
             rows=1,
         ),
     ]
@@ -223,13 +220,13 @@ def _delivery(warehouses: int) -> list[Call]:
         ),
         _call(
             f"UPDATE orders SET o_carrier_id = ? WHERE {orders} {delivered}",
-            (_INT, CARRIER),
+            (INT, CARRIER),
             *places,
         ),
         _call(
             "UPDATE order_line SET ol_delivery_d = ?"
             f" WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id {delivered}",
-            (Timestamp(), YEAR),
+            (TIMESTAMP, YEAR),
             *places,
         ),
         _call(
@@ -293,10 +290,10 @@ def _tpcc(warehouses: int, clients: int) -> list[Transaction]:
 
 def _read_write(warehouses: int, clients: int) -> list[Transaction]:
     rows = warehouses * ROWS
-    key = (_INT, Uniform(low=1, high=rows))
-    span = (_INT, Span(low=1, high=rows, count=_RANGE))
-    text = (Char(length=120), Letters(shortest=120, longest=120, alphabet="digits"))
-    pad = (Char(length=60), Letters(shortest=60, longest=60, alphabet="digits"))
+    key = (INT, Uniform(low=1, high=rows))
+    span = (INT, Span(low=1, high=rows, count=_RANGE))
+    text = (Type(kind="char", length=120), Letters(shortest=120, longest=120, alphabet="digits"))
+    pad = (Type(kind="char", length=60), Letters(shortest=60, longest=60, alphabet="digits"))
     between = f"FROM {SBTEST} WHERE id BETWEEN ? AND ?"
     calls = [
         _call(f"SELECT c FROM {SBTEST} WHERE id = ?", key, rows=1, repeat=10),
@@ -306,7 +303,7 @@ def _read_write(warehouses: int, clients: int) -> list[Transaction]:
         _call(f"SELECT DISTINCT c {between} ORDER BY c", span),
         _call(f"UPDATE {SBTEST} SET k = k + 1 WHERE id = ?", key, rows=1),
         _call(f"UPDATE {SBTEST} SET c = ? WHERE id = ?", text, key, rows=1),
-        _call(f"DELETE FROM {SBTEST} WHERE id = ?", (_INT, Own(low=1, high=rows)), rows=1),
+        _call(f"DELETE FROM {SBTEST} WHERE id = ?", (INT, Own(low=1, high=rows)), rows=1),
         _call(
             f"INSERT INTO {SBTEST} (id, k, c, pad) VALUES (?, ?, ?, ?)",
             *_again(21),
@@ -327,7 +324,7 @@ def _insert(warehouses: int, clients: int) -> list[Transaction]:
         (kind, draw)
         for number in range(1, each + 1)
         for kind, draw in (
-            (_BIGINT, Serial(start=last + number, step=each)),
+            (BIGINT, Serial(start=last + number, step=each)),
             *((kind, draw) for _, kind, draw in PURCHASE),
         )
     ]
@@ -336,8 +333,8 @@ def _insert(warehouses: int, clients: int) -> list[Transaction]:
         _call(f"INSERT INTO {PURCHASES} VALUES {', '.join([row] * each)}", *rows, rows=each),
         _call(
             f"DELETE FROM {PURCHASES} WHERE transactionid BETWEEN ? AND ?",
-            (_BIGINT, Serial(start=1, step=each)),
-            (_BIGINT, Serial(start=each, step=each)),
+            (BIGINT, Serial(start=1, step=each)),
+            (BIGINT, Serial(start=each, step=each)),
             rows=each,
         ),
     ]
@@ -350,7 +347,6 @@ KINDS: dict[str, Callable[[int, int], list[Transaction]]] = {
     "insert": _insert,
 }
 """Kind -> function of the numbers of warehouses and of clients."""
-
 
 _OWN_TABLES: dict[str, Callable[[int], Table]] = {
     "read-write": sbtest_table,

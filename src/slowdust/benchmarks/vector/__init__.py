@@ -7,11 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from slowdust.benchmarks.model import Benchmark, Candidate, Test
-from slowdust.benchmarks.options import Table
+from slowdust.benchmarks.options import Table, own_options, unused_keys
 from slowdust.benchmarks.vector.data import read_header
 from slowdust.benchmarks.vector.options import (
     NAME,
-    OPTIONS,
     VectorTable,
     VectorTest,
     suites_of,
@@ -26,14 +25,6 @@ from slowdust.wording import counted
 __all__ = ["VECTOR", "VectorBenchmark"]
 
 _USUAL_ROWS = 10_000
-_GUIDE = """
-The vector benchmark searches for nearest neighbours in HNSW and IVFFlat indexes (Postgres with
-pgvector, MariaDB from 11.7 on) at several efforts, and tells how much of the exact answers each
-search finds beside its QPS. Vectors are made, or come from an HDF5 file of ann-benchmarks.
-
-\b
-slowdust compare postgres@16.2-pgvector0.6.2 postgres@18.4-pgvector0.8.5 --benchmark vector
-"""
 
 
 @dataclass(frozen=True)
@@ -91,7 +82,6 @@ VECTOR = VectorBenchmark(
     config=NAME,
     incarnations_of_a_load=1,  # which links an index has is chance
     options_type=VectorTable,
-    options=OPTIONS,
-    unused_keys={"tables": "each kind of index has one of its own"},
-    guide=_GUIDE,
+    options=own_options(NAME),
+    unused_keys=unused_keys(NAME),
 ).configured(VectorTable())

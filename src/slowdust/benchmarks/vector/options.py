@@ -1,4 +1,4 @@
-"""The table `[vector]` of an experiment file, its options, and the tests that it asks for."""
+"""The table `[vector]` of an experiment file, and the tests that it asks for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from slowdust.benchmarks.model import FEWEST_ROWS, Group, Phase, Test
-from slowdust.benchmarks.options import AsCount, Option, OwnKeyError, Table
+from slowdust.benchmarks.options import AsCount, OwnKeyError, Table
 from slowdust.benchmarks.vector.data import (
     LEAST_FILTERED_ROWS,
     METRICS,
@@ -123,24 +123,6 @@ class VectorTable(Table):
     @property
     def distance(self) -> Metric:
         return self.header.metric if self.header else self.of_shape.metric
-
-
-OPTIONS = (
-    Option(
-        "--shape", "NAME", f"dimensions and metric, like {', '.join(PUBLIC[:3])}.  [{PUBLIC[0]}]"
-    ),
-    Option("--dataset", "FILE", "an HDF5 file of ann-benchmarks, in place of made vectors."),
-    Option("--dimensions", "INTEGER", "dimensions of the vectors.  [the shape's]"),
-    Option("--metric", "[l2|cosine|ip]", "distance.  [the shape's]"),
-    Option("--k", "INTEGER", "neighbours that a query asks for.  [10]"),
-    Option("--queries", "INTEGER", "different queries.  [500]"),
-    Option("--m", "INTEGER", "links of an HNSW index.  [16]"),
-    Option("--ef-construction", "INTEGER", "candidates while it is built.  [64]"),
-    Option("--lists", "INTEGER", "lists of an IVFFlat index.  [square root of the rows]"),
-    Option("--efforts", "LIST", "candidates of a search in HNSW.  [10,20,40,80,160]"),
-    Option("--probes", "LIST", "lists that a search in IVFFlat reads.  [1,2,4,8,16]"),
-    Option("--filters", "LIST", "percentages that filtered queries are limited to.  [10,1]"),
-)
 
 
 NAME = "vector"

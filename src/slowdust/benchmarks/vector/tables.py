@@ -10,19 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slowdust.benchmarks.described import (
+    INT,
     Answered,
     Call,
     Column,
     Cycle,
-    Int,
     Questions,
     Serial,
     Table,
     Tables,
     TestOnDbms,
     Transaction,
+    Type,
     Value,
-    Vector,
     Vectors,
 )
 from slowdust.benchmarks.vector.data import BUCKETS, Dataset, Exact, generated, of_file, recall
@@ -122,8 +122,8 @@ class VectorData(Answered):
         return _dialect(dbms).index_bytes(kind, f"vectors_{kind}")
 
     @property
-    def _type(self) -> Vector:
-        return Vector(dimensions=self.dataset.dimensions)
+    def _type(self) -> Type:
+        return Type(kind="vector", dimensions=self.dataset.dimensions)
 
     @property
     def _options(self) -> IndexOptions:
@@ -141,13 +141,13 @@ class VectorData(Answered):
             name=name,
             rows=self._rows,
             columns=[
-                Column(name=ID, type=Int(), values=Serial(start=1)),
+                Column(name=ID, type=INT, values=Serial(start=1)),
                 Column(
                     name=VECTOR,
                     type=self._type,
                     values=self._vectors(self.dataset.vectors_file, dialect.encoding),
                 ),
-                Column(name=BUCKET, type=Int(), values=Cycle(start=0, each=1, count=BUCKETS)),
+                Column(name=BUCKET, type=INT, values=Cycle(start=0, each=1, count=BUCKETS)),
             ],
             primary_key=[ID],
             after=[dialect.create(str(kind), name, self._options)] if indexed else [],

@@ -79,7 +79,6 @@ Acquire::Languages "none";
 """Settings that replace the machine's own, which may name any file by an absolute path. Hooks are
 cleared, since they act on the machine."""
 
-
 _complaint = first_match(r"^[EW]:(.*GPG error.*)", r"^E:(.*)")
 
 

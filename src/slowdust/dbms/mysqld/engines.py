@@ -40,7 +40,6 @@ _OFF = frozenset({"off", "false", "0"})
 _IDLE_FLUSH = "innodb_idle_flush_pct"
 """A setting of some versions; where it is 0, an idle server ignores the limits of dirty pages."""
 
-
 _INNODB_INDEXES = (
     "SELECT table_name, index_name, stat_name, stat_value FROM mysql.innodb_index_stats "
     "WHERE stat_name IN ('size', 'n_leaf_pages') AND database_name = DATABASE()"

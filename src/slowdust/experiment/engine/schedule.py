@@ -1,14 +1,15 @@
-"""The order and the length of turns and slices: pure arithmetic, no clock."""
+"""The order and the length of turns, slices and chunks: pure arithmetic, no clock."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeVar
 
 from slowdust.benchmarks.model import Phase
+from slowdust.experiment.driver.protocol import Until, UntilOperations, UntilSeconds
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec
 from slowdust.stats.verdict import FEWEST_INCARNATIONS
@@ -26,6 +27,12 @@ _FEW_TESTS = 2
 """So few tests learn little from each other about what a restart does."""
 SHORTEST_WAIT: Second = 30.0
 """Time that idle servers are waited for at least; most are idle within a second."""
+_FEWEST_CHUNKS = 4
+"""Chunks of a step: two blocks at the least, so that their noise is known."""
+_MOST_CHUNKS = 1200
+_WHOLE_OPERATIONS = 4
+"""Up to so many operations, indexes of a table say, each is a chunk."""
+_MOST_OF_PILOT = 1000
 
 
 def block_order(contenders: int, rng: random.Random) -> list[int]:
@@ -159,6 +166,55 @@ def maintenance_after(todo: Sequence[Turn]) -> Turn | None:
         return None
     writes = [turn for turn in todo if turn.step.test.phase is Phase.WRITE]
     return writes[-1] if writes else None
+
+
+@dataclass(frozen=True)
+class ChunkPlace:
+    """The place of a chunk in the order of all contenders' chunks."""
+
+    contender: int
+    """Index of the contender."""
+    chunk: int
+    block: int
+    slot: int
+
+
+def pilot_end(operations: int) -> UntilOperations:
+    """Return the end of the part of the first chunk that shows how fast a step's work goes."""
+    return UntilOperations(max(1, min(operations // _MOST_CHUNKS, _MOST_OF_PILOT)))
+
+
+def timed_ends(seconds: Second, length: Second) -> list[Until]:
+    """Return the ends of an even number of chunks of about `length`, in the step's own time."""
+    count = _even(seconds / length)
+    return [UntilSeconds(seconds * number / count) for number in range(1, count + 1)]
+
+
+def counted_ends(operations: int, per_second: float, length: Second) -> list[Until]:
+    """Return the ends of chunks of so many operations as take about `length`.
+
+    `per_second` is the rate of one client. Chunks have as many operations, but for rounding.
+    """
+    if operations <= _WHOLE_OPERATIONS:
+        return [UntilOperations(number) for number in range(1, operations + 1)]
+    count = min(_even(operations / per_second / length), operations // 2 * 2)
+    return [UntilOperations(operations * number // count) for number in range(1, count + 1)]
+
+
+def chunk_turns(order: Sequence[int], chunks: int) -> Iterator[ChunkPlace]:
+    """Yield the turns of the contenders of these indices: A B B A, then B A A B.
+
+    An odd number of chunks has blocks of one chunk of each contender.
+    """
+    halves = 1 if chunks % 2 else 2
+    for chunk in range(chunks):
+        block, half = divmod(chunk, halves)
+        for place, index in enumerate(in_turn(order, block + half)):
+            yield ChunkPlace(index, chunk, block, half * len(order) + place)
+
+
+def _even(count: float) -> int:
+    return min(_MOST_CHUNKS, max(_FEWEST_CHUNKS, 2 * round(count / 2)))
 
 
 def longest_wait(rows: int, share: float) -> Second:

@@ -231,10 +231,12 @@ class SlicedTests(Tests[OpenTest], Lane[OpenTest]):
         experiment: OpenExperiment,
         pace: Pace | None = None,
         kept: list[Preparation] | None = None,
+        equip: Callable[[OpenTest], None] = lambda _: None,
     ) -> None:
         """`pace` is that of the specification's slices, unless it is given.
 
-        `kept` gets what the tables are like; None where no timed result depends on it.
+        `kept` gets what the tables are like; None where no timed result depends on it. `equip` is
+        called with each test before its sessions are opened.
         """
         spec, facts = experiment.spec, experiment.journal.manifest.contenders
         self._experiment = experiment
@@ -242,6 +244,7 @@ class SlicedTests(Tests[OpenTest], Lane[OpenTest]):
             experiment.contenders, data_of(spec), experiment.view, facts, kept
         )
         self._pace = pace or Pace(spec.discard, spec.warmup, rate=None)
+        self._equip = equip
         self._start = Start(0, [])
         self._maintained: Turn | None = None
         self._next_operation: dict[str, int] = {}
@@ -266,7 +269,7 @@ class SlicedTests(Tests[OpenTest], Lane[OpenTest]):
         """Run the writes of a step up to where its first incarnation came."""
         assert step.aged_to is not None
         self._experiment.view.phase(f"ageing the data by {step.test.name}")
-        test = self.sessions(step, self._start.number)
+        test = self.sessions(step)
         test.open()
         test.age(step.aged_to)
         self._close(test)
@@ -274,7 +277,7 @@ class SlicedTests(Tests[OpenTest], Lane[OpenTest]):
     @contextmanager
     def opened(self, step: PlannedStep, allows: Allows) -> Generator[OpenTest | None, None, None]:
         """Open a step's sessions on all contenders and warm them up; None: there is no time."""
-        test = self.sessions(step, self._start.number)
+        test = self.sessions(step)
         test.open()
         test.warm_up(allows)
         yield test if test.is_warm else None
@@ -290,16 +293,18 @@ class SlicedTests(Tests[OpenTest], Lane[OpenTest]):
         elif is_tidied(self._start.turns, turn):
             self.tables.tidy(budget)
 
-    def sessions(self, step: PlannedStep, start: int) -> OpenTest:
-        return OpenTest(
+    def sessions(self, step: PlannedStep) -> OpenTest:
+        test = OpenTest(
             self._experiment.contenders,
             step,
-            start,
+            self._start.number,
             self._pace,
             data=self.tables.data,
             first=self._next_operation,
             clock=self._experiment.clock,
         )
+        self._equip(test)
+        return test
 
     def _close(self, test: OpenTest) -> None:
         self._next_operation |= test.next_operations

@@ -20,9 +20,17 @@ from slowdust.experiment.clock import MACHINE, Clock
 from slowdust.experiment.contender import RunningContender, explain_failure
 from slowdust.experiment.contenders import Freezer, MakeFreezer
 from slowdust.experiment.driver.process import TargetError
-from slowdust.experiment.driver.protocol import Until, UntilOperations, UntilSeconds
+from slowdust.experiment.driver.protocol import Until
 from slowdust.experiment.engine.loop import OpenExperiment, Pass, Starts
-from slowdust.experiment.engine.schedule import Start, in_turn, longest_wait
+from slowdust.experiment.engine.schedule import (
+    Start,
+    chunk_turns,
+    counted_ends,
+    in_turn,
+    longest_wait,
+    pilot_end,
+    timed_ends,
+)
 from slowdust.experiment.engine.stepped import (
     ContenderTurn,
     Level,
@@ -34,7 +42,7 @@ from slowdust.experiment.engine.stepped import (
 )
 from slowdust.experiment.judging import Judge
 from slowdust.experiment.passes.companions import RoundTrips
-from slowdust.experiment.passes.step_measurement import ChunkPlace, Measurement
+from slowdust.experiment.passes.step_measurement import Measurement
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import Status
@@ -98,51 +106,6 @@ _BETWEEN_TURNS: Second = 10.0
 """Longest time for a contender to become idle after its turn, before the next one's begins."""
 _FULL_STEP: Second = 1800.0
 """Length of a timed step from which on the wait after the writes applies unscaled."""
-
-_FEWEST = 4
-"""Chunks of a step: two blocks at the least, so that their noise is known."""
-_MOST = 1200
-_WHOLE_OPERATIONS = 4
-"""Up to so many operations, indexes of a table say, each is a chunk."""
-_MOST_OF_PILOT = 1000
-
-
-def pilot_end(operations: int) -> UntilOperations:
-    """Return the end of the part of the first chunk that shows how fast a step's work goes."""
-    return UntilOperations(max(1, min(operations // _MOST, _MOST_OF_PILOT)))
-
-
-def timed_ends(seconds: Second, length: Second) -> list[Until]:
-    """Return the ends of an even number of chunks of about `length`, in the step's own time."""
-    count = _even(seconds / length)
-    return [UntilSeconds(seconds * number / count) for number in range(1, count + 1)]
-
-
-def counted_ends(operations: int, per_second: float, length: Second) -> list[Until]:
-    """Return the ends of chunks of so many operations as take about `length`.
-
-    `per_second` is the rate of one client. Chunks have as many operations, but for rounding.
-    """
-    if operations <= _WHOLE_OPERATIONS:
-        return [UntilOperations(number) for number in range(1, operations + 1)]
-    count = min(_even(operations / per_second / length), operations // 2 * 2)
-    return [UntilOperations(operations * number // count) for number in range(1, count + 1)]
-
-
-def chunk_turns(order: Sequence[int], chunks: int) -> Iterator[ChunkPlace]:
-    """Yield the turns of the contenders of these indices: A B B A, then B A A B.
-
-    An odd number of chunks has blocks of one chunk of each contender.
-    """
-    halves = 1 if chunks % 2 else 2
-    for chunk in range(chunks):
-        block, half = divmod(chunk, halves)
-        for place, index in enumerate(in_turn(order, block + half)):
-            yield ChunkPlace(index, chunk, block, half * len(order) + place)
-
-
-def _even(count: float) -> int:
-    return min(_MOST, max(_FEWEST, 2 * round(count / 2)))
 
 
 class StepTurns:
@@ -461,9 +424,7 @@ class TimedChunks(Pass[OpenStep]):
         return planned and self.announced.allows(length if round_number > 1 else 0.0)
 
     def _settled(self) -> set[str]:
-        running = (contender.name for contender in self.contenders.running())
-        others = [name for name in running if name != self.contenders.names[0]]
-        return self._judge.settled(others)
+        return self._judge.settled(lambda step: self.contenders.compared(step.test))
 
     def _status(self, step: PlannedStep, number: int) -> Status:
         elapsed, budget = self._forecast.elapsed, self._budget

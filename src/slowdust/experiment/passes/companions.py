@@ -20,6 +20,7 @@ from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import ResultSet, Stop
 from slowdust.experiment.engine.loop import Companion
 from slowdust.experiment.engine.open_test import OpenTest
+from slowdust.experiment.engine.schedule import in_turn
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.view import View
@@ -46,7 +47,7 @@ class RoundTrips:
         running = self._contenders.running()
         if not any(contender.is_remote for contender in running):
             return
-        for contender in [*running, *reversed(running)]:
+        for contender in [*in_turn(running, 0), *in_turn(running, 1)]:
             with self._contenders.guard(contender):
                 self._look(contender)
         for contender in self._contenders.running():

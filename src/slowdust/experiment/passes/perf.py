@@ -327,42 +327,40 @@ def event_name(event: str) -> str:
     return f"kernel_{name}" if mode == "k" else name
 
 
-class PmuCounter:
-    """Counts what a server does, group by group."""
+def count_events(
+    groups: Sequence[Sequence[str]],
+    server: int,
+    session: Collection[int],
+    operations: int,
+    run: Callable[[], object],
+) -> CountedRun:
+    """Count what a server's processes do in `run`, which is called once for each of the groups.
 
-    def __init__(self, groups: Sequence[Sequence[str]]) -> None:
-        self._groups = groups
+    `run` carries out so many `operations` on a server that is at rest before and after it.
+    `session` are the server's threads, or processes, that serve its clients: what they and
+    those that they start do is the run's own. All other threads of the tree, and what they
+    start, are the background; without a known session all is the run's own.
 
-    def count(
-        self, server: int, session: Collection[int], operations: int, run: Callable[[], object]
-    ) -> CountedRun:
-        """Count what the server's tree of processes does in `run`, which is called once a group.
-
-        `run` carries out so many `operations` on a server that is at rest before and after it.
-        `session` are the server's threads, or processes, that serve its clients: what they and
-        those that they start do is the run's own. All other threads of the tree, and what they
-        start, are the background; without a known session all is the run's own.
-
-        Raises:
-            PerfError: perf cannot observe the server.
-        """
-        own: Events = {}
-        background: Events = {}
-        for group in self._groups:
-            others = set(threads_of(server)) - set(session)
-            parts = [(own, set(session)), (background, others)] if session else [(own, others)]
-            with contextlib.ExitStack() as stack:
-                windows = [
-                    stack.enter_context(
-                        PerfWindow([*_stat(group), "-t", ",".join(map(str, sorted(threads)))])
-                    )
-                    for _, threads in parts
-                ]
-                with counting(*windows):
-                    run()
-                for (events, _), window in zip(parts, windows, strict=True):
-                    events.update(read_counts(window.end(), group))
-        return CountedRun(operations=operations, own=own, background=background)
+    Raises:
+        PerfError: perf cannot observe the server.
+    """
+    own: Events = {}
+    background: Events = {}
+    for group in groups:
+        others = set(threads_of(server)) - set(session)
+        parts = [(own, set(session)), (background, others)] if session else [(own, others)]
+        with contextlib.ExitStack() as stack:
+            windows = [
+                stack.enter_context(
+                    PerfWindow([*_stat(group), "-t", ",".join(map(str, sorted(threads)))])
+                )
+                for _, threads in parts
+            ]
+            with counting(*windows):
+                run()
+            for (events, _), window in zip(parts, windows, strict=True):
+                events.update(read_counts(window.end(), group))
+    return CountedRun(operations=operations, own=own, background=background)
 
 
 def read_counts(text: str, group: Iterable[str]) -> Events:
@@ -412,8 +410,8 @@ class PmuCounts(WorkCounts[OpenTest]):
         self.tests = SlicedTests(experiment)
         self.steps = counted_steps(experiment.spec)
         groups = usable_groups() if groups is None else groups
-        self._counters = [PmuCounter(groups), *[PmuCounter(groups[:1])] * (REPEATS - 1)]
-        """The counter of each repeat: what decides is counted in all of them, the rest in one."""
+        self._groups = [groups, *[groups[:1]] * (REPEATS - 1)]
+        """The groups of each repeat: what decides is counted in all of them, the rest in one."""
         self._windows = len(groups) + REPEATS - 1
         self._expected: dict[str, Second] = {}
         """Step -> what one start of it takes, once its speed is known."""
@@ -478,7 +476,8 @@ class PmuCounts(WorkCounts[OpenTest]):
         server, serving = contender.instance.pid, test.serving(contender)
         try:
             runs = [
-                counter.count(server, serving, operations, advance) for counter in self._counters
+                count_events(groups, server, serving, operations, advance)
+                for groups in self._groups
             ]
         except PerfError as error:
             self.contenders.warn(f"the work of {contender.name} was not counted: {error}")

@@ -219,51 +219,6 @@ def method_of_slices(spec: Spec) -> Method:
     )
 
 
-class TimedTests(SlicedTests):
-    """The tests as they are timed: with cold caches where data are to be beyond them, and without
-    contenders whose operations do not end.
-    """
-
-    def __init__(self, experiment: OpenExperiment, pace: Pace) -> None:
-        super().__init__(experiment, pace, experiment.journal.manifest.preparations)
-
-    def sessions(self, step: PlannedStep, start: int) -> OpenTest:
-        test = super().sessions(step, start)
-        if self._experiment.spec.pool is not None or step.test.beyond_pool:
-            test.cold = ColdCache(self._experiment.contenders, step)
-        test.give_up = partial(self._give_up, step, start, self._experiment.clock.monotonic())
-        return test
-
-    def read_plans(self, step: PlannedStep) -> None:
-        """Read the plans of a step that the journal lacks, in sessions of their own.
-
-        These are closed then: what was executed in them is no part of the servers' totals.
-        """
-        journal = self._experiment.journal
-        having = self._experiment.contenders.having(step.test)
-        if not all(journal.has_plans(step, contender.name) for contender in having):
-            test = self.sessions(step, self._start.number)
-            test.open()
-            test.read_plans(partial(journal.add_plans, step))
-            test.close()
-            step.given_up = test.is_over
-
-    def _give_up(
-        self,
-        step: PlannedStep,
-        start: int,
-        begun: Second,
-        contender: RunningContender,
-        reason: str,
-    ) -> None:
-        """Keep that a contender does not execute a test in time, which it is not asked again."""
-        contender.given_up[step.test.name] = reason
-        after = self._experiment.clock.monotonic() - begun
-        self._experiment.journal.fail(step, contender.name, start, reason, after)
-        self._experiment.view.warning(f"{step.test.name} on {contender.name} failed: {reason}")
-        self.tables.revive(contender)
-
-
 class TimedSlices(Pass[OpenTest]):
     """Measures the rates of all tests."""
 
@@ -272,7 +227,8 @@ class TimedSlices(Pass[OpenTest]):
         spec, contenders, view = experiment.spec, experiment.contenders, experiment.view
         rate = Rate(spec.rate.per_second, spec.rate.arrivals) if spec.rate else None
         self._pace = Pace(spec.discard, spec.warmup, rate)
-        self.tests: TimedTests = TimedTests(experiment, self._pace)
+        kept = self.journal.manifest.preparations
+        self.tests: SlicedTests = SlicedTests(experiment, self._pace, kept, self._equip)
         self._clock = experiment.clock
         self.companions = [
             Counters(contenders, self.journal),
@@ -336,8 +292,32 @@ class TimedSlices(Pass[OpenTest]):
     def before(self, step: PlannedStep) -> bool:
         """Measure round trips and read plans, in which a step may be given up."""
         self._round_trips.measure()
-        self.tests.read_plans(step)
+        having = self.contenders.having(step.test)
+        if not all(self.journal.has_plans(step, contender.name) for contender in having):
+            # In sessions of their own: what is executed in them is no part of the servers' totals.
+            test = self.tests.sessions(step)
+            test.open()
+            test.read_plans(partial(self.journal.add_plans, step))
+            test.close()
+            step.given_up = test.is_over
         return not step.given_up
+
+    def _equip(self, test: OpenTest) -> None:
+        """Let a test be timed: with cold caches where data are to be beyond them, and without
+        contenders whose operations do not end.
+        """
+        step, begun = test.step, self._clock.monotonic()
+        if self.experiment.spec.pool is not None or step.test.beyond_pool:
+            test.cold = ColdCache(self.contenders, step)
+
+        def give_up(contender: RunningContender, reason: str) -> None:
+            contender.given_up[step.test.name] = reason
+            after = self._clock.monotonic() - begun
+            self.journal.fail(step, contender.name, test.start, reason, after)
+            self.view.warning(f"{step.test.name} on {contender.name} failed: {reason}")
+            self.tests.tables.revive(contender)
+
+        test.give_up = give_up
 
     def allows(self, seconds: Second) -> bool:
         return self.announced.allows(seconds)
@@ -391,7 +371,7 @@ class TimedSlices(Pass[OpenTest]):
         if not self.announced.allows(test.expected_block(length)):
             return True
         may_end = test.slowest_operation > length or blocks >= _BLOCKS_BEFORE_STOP
-        others = {*self._others()}.difference(self._lacking(test.step))
+        others = self.contenders.compared(test.step.test)
         settled = self._may_settle and all_settled(status.verdicts, others)
         return may_end and (settled or test.step.key in self._far)
 
@@ -445,7 +425,9 @@ class TimedSlices(Pass[OpenTest]):
         """Settle each test whose verdict holds now; measure again those that have lost theirs."""
         if not self._may_settle:
             return
-        for step in self.journal.keep_settled(self._judge.settled(self._others(), self._lacking)):
+        for step in self.journal.keep_settled(
+            self._judge.settled(lambda step: self.contenders.compared(step.test))
+        ):
             self.view.phase(f"{step.test.name} is open again: its verdict no longer holds")
 
     def _length(self, test: OpenTest) -> Second:
@@ -481,14 +463,6 @@ class TimedSlices(Pass[OpenTest]):
         found = self._pace.rate is None and self._delays is None
         return found and self.contenders.comparable
 
-    def _others(self) -> list[str]:
-        running = (contender.name for contender in self.contenders.running())
-        return [name for name in running if name != self.contenders.names[0]]
-
-    def _lacking(self, step: PlannedStep) -> list[str]:
-        having = self.contenders.having(step.test)
-        return [each.name for each in self.contenders.running() if each not in having]
-
     def _needed(self, under_way: Second) -> Second:
         """Return the wall time to come if it is granted, when the turn that runs has gone on for
         `under_way`.
@@ -519,8 +493,7 @@ class TimedSlices(Pass[OpenTest]):
             budget=self._budget.total,
             settled=sum(step.settled for step in self.journal.steps),
         )
-        others = {*self._others()}.difference(self._lacking(step))
-        if self._may_settle and all_far(status.verdicts, others):
+        if self._may_settle and all_far(status.verdicts, self.contenders.compared(step.test)):
             self._far.add(step.key)
         else:
             self._far.discard(step.key)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from slowdust.benchmarks.steps import Counted, StepWork
 from slowdust.experiment.clock import MACHINE, Clock
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.driver.process import STANDSTILL, Driver, OnProgress
 from slowdust.experiment.driver.protocol import Performed, Until
+from slowdust.experiment.engine.schedule import ChunkPlace
 from slowdust.experiment.engine.stepped import ContenderTurn
 from slowdust.experiment.journal import Totals, slice_of
 from slowdust.probes.probe import Window, WindowUse
@@ -25,17 +25,6 @@ from slowdust.units import Second, known
 _ENDING: Second = 0.2
 """Time for server processes to end whose connections looked at the tables before the step."""
 _NO_ANSWERS = Histogram(values_ns=[], counts=[], max_ns=0, mean_ns=0.0)
-
-
-@dataclass(frozen=True)
-class ChunkPlace:
-    """The place of a chunk in the order of all contenders' chunks."""
-
-    contender: int
-    """Index of the contender."""
-    chunk: int
-    block: int
-    slot: int
 
 
 class Measurement:

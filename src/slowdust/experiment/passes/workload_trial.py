@@ -35,7 +35,7 @@ from slowdust.experiment.local_lab import LocalLab
 from slowdust.experiment.passes.slices import method_of_slices
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec, parse_spec
-from slowdust.located_errors import Keys, Options
+from slowdust.located_errors import Keys, in_options
 from slowdust.sql import Dbms
 from slowdust.temporary import temporary_folder
 from slowdust.units import Second
@@ -70,7 +70,7 @@ def trial_spec(benchmark: OwnBenchmark, contender: str) -> Spec:
         UsageError: the contender is unknown, or the workload is not written for its DBMS.
     """
     name = f"check-{datetime.now():%Y%m%d-%H%M%S}"
-    return parse_spec({"name": name, "contenders": [contender], "workload": benchmark}, Options())
+    return parse_spec({"name": name, "contenders": [contender], "workload": benchmark}, in_options)
 
 
 def try_out(benchmark: OwnBenchmark, spec: Spec, lab: LocalLab) -> list[Tried]:
@@ -147,8 +147,7 @@ class WorkloadTrial(Pass[PlannedStep]):
 
     def _refuse(self, wrong: list[tuple[Keys, TargetError]]) -> NoReturn:
         lines = [
-            f"{self._workload.origin.name(keys)}: {' '.join(str(why).split())}"
-            for keys, why in wrong
+            f"{self._workload.origin(keys)}: {' '.join(str(why).split())}" for keys, why in wrong
         ]
         raise UsageError("\n".join(lines)) from wrong[0][1]
 

@@ -32,11 +32,11 @@ from slowdust.builds.revisions import DIRECTORY, GIT, is_source
 from slowdust.builds.sources import amalgamation
 from slowdust.dbms import engine_names
 from slowdust.dbms.environment import ALLOCATORS, Environment, parse_environment
+from slowdust.dbms.server_url import ServerUrl, is_url, parse_url
 from slowdust.dbms.settings import setting_name
 from slowdust.errors import UsageError
 from slowdust.located_errors import at
 from slowdust.places import named_path
-from slowdust.remote.url import ServerUrl, is_url, parse_url
 
 _CONFIG = r"(?::(?P<config>[A-Za-z0-9._/-]+))?"
 _NAMED = re.compile(
@@ -260,11 +260,14 @@ def _distinct_names(items: Iterable[tuple[str, _Value]]) -> dict[str, _Value]:
     return result
 
 
-def _one_spelling_of_settings(values: dict[str, str]) -> dict[str, str]:
-    return _distinct_names((setting_name(name), value) for name, value in values.items())
-
-
-Settings = Annotated[dict[str, _Setting], AfterValidator(_one_spelling_of_settings)]
+Settings = Annotated[
+    dict[str, _Setting],
+    AfterValidator(
+        lambda values: _distinct_names(
+            (setting_name(name), value) for name, value in values.items()
+        )
+    ),
+]
 """Settings by name, each spelled in one way, so that what fixes and what varies it is compared."""
 
 
@@ -285,15 +288,16 @@ def _normal_axis(value: object) -> object:
 Axis = Annotated[list[str] | dict[str, Settings], BeforeValidator(_normal_axis)]
 
 
-def _one_spelling(matrix: dict[str, Axis]) -> dict[str, Axis]:
-    """Spell axes that are settings in one way; the name of a table of points is its user's own."""
-    return _distinct_names(
-        (setting_name(name) if isinstance(axis, list) else name, axis)
-        for name, axis in matrix.items()
-    )
-
-
-Matrix = Annotated[dict[str, Axis], AfterValidator(_one_spelling)]
+Matrix = Annotated[
+    dict[str, Axis],
+    AfterValidator(
+        lambda matrix: _distinct_names(
+            (setting_name(name) if isinstance(axis, list) else name, axis)
+            for name, axis in matrix.items()
+        )
+    ),
+]
+"""Axes by name; those that are settings are spelled in one way, names of tables are the user's."""
 
 
 @dataclass(frozen=True)
@@ -332,14 +336,13 @@ def check_number(count: int) -> None:
 
 def short_axis_names(axes: Sequence[str]) -> dict[str, str]:
     """Return axis -> its name without the engine's prefix, where that leaves the names apart."""
-    short = {axis: _without_prefix(axis) for axis in axes}
+    parts = {axis: axis.partition("_") for axis in axes}
+    short = {
+        axis: rest if rest and engine in engine_names() else axis
+        for axis, (engine, _, rest) in parts.items()
+    }
     taken = list(short.values())
     return {axis: name if taken.count(name) == 1 else axis for axis, name in short.items()}
-
-
-def _without_prefix(axis: str) -> str:
-    engine, _, rest = axis.partition("_")
-    return rest if rest and engine in engine_names() else axis
 
 
 def _points(key: str, axis: Axis, name: str) -> list[Combination]:

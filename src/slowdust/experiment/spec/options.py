@@ -14,7 +14,7 @@ from slowdust.errors import UsageError
 from slowdust.experiment.engine.schedule import rounds
 from slowdust.experiment.plan import plan
 from slowdust.experiment.spec.spec import Spec, parse_spec
-from slowdust.located_errors import Options, at, placed
+from slowdust.located_errors import at, in_options, placed
 from slowdust.units import Second, parse_duration, parse_percentage
 from slowdust.wording import listing
 
@@ -31,7 +31,7 @@ def spec_from_options(contenders: Sequence[str], options: Mapping[str, object]) 
     Raises:
         UsageError: naming the option that is wrong.
     """
-    with placed(Options()), at("benchmark"):
+    with placed(in_options), at("benchmark"):
         benchmark = benchmarks.benchmark(str(options.get("benchmark") or benchmarks.DEFAULT.name))
     data: dict[str, object] = {"name": _name(contenders), "contenders": list(contenders)}
     if table := _own_table(benchmark, options):
@@ -57,7 +57,7 @@ def spec_from_options(contenders: Sequence[str], options: Mapping[str, object]) 
         matrix = data.get("matrix", {})
         assert isinstance(matrix, Mapping)
         data["matrix"] = {**matrix, "flags": split_list(str(flags))}
-    return parse_spec(data, Options())
+    return parse_spec(data, in_options)
 
 
 def _name(contenders: Sequence[str]) -> str:
@@ -204,14 +204,14 @@ def calibration_specs(contenders: Sequence[str], options: Mapping[str, str | Non
             "name": name,
             "contenders": [{"contender": contender, "slowed": share} for share in shares],
         }
-        spec = parse_spec(own, Options())
+        spec = parse_spec(own, in_options)
         steps = len(plan(spec))
         whole = steps * len(shares) * trial
         pair = 2 * min(trial, budget / len(shares) / steps) * steps
         together = rounds(pair, steps)
         trials = max(1, int(budget / whole))
         specs.append(
-            parse_spec({**own, "trial": together, "incarnations": together * trials}, Options())
+            parse_spec({**own, "trial": together, "incarnations": together * trials}, in_options)
         )
     return specs
 

@@ -38,12 +38,12 @@ from slowdust.experiment.spec.contenders import (
 )
 from slowdust.located_errors import (
     AtKeysError,
-    File,
     Keys,
-    Names,
     Origin,
     at,
     explain,
+    in_data,
+    in_file,
     placed,
     read_toml,
 )
@@ -87,6 +87,17 @@ Pool = Annotated[int, BeforeValidator(_whole_megabytes)]
 """Bytes."""
 ShortDuration = Annotated[Duration, Field(le=3600)]
 """Seconds, an hour at most."""
+
+
+class TrialsTable(Table):
+    """Trials in place of slices: a search for the highest rate that meets an SLA."""
+
+    sla: str
+    precision: Annotated[float, Field(gt=0)]
+    """The half-width of the intervals, a share of 1, at which the search ends."""
+    length: Duration | None = None
+    """The length of a trial at least."""
+    arrivals: Literal["poisson", "uniform"] = "poisson"
 
 
 class RateTable(Table):
@@ -223,6 +234,7 @@ class Spec(Table):
     trial: Annotated[int, Field(ge=1, le=10_000), AsCount] | None = None
     seed: Annotated[int, Field(ge=0, lt=2**53), AsCount] = 1
     rate: RateTable | None = None
+    trials: TrialsTable | None = None
     count: Wanted = "auto"
     count_budget: Annotated[Duration, Field(le=_YEAR)] | None = None
     simulate: bool = False
@@ -515,7 +527,7 @@ def parse_spec(data: dict[str, object], origin: Origin | None = None) -> Spec:
     Raises:
         UsageError: naming each key that is wrong, and its place in the origin.
     """
-    place = origin or Names()
+    place = origin or in_data
     try:
         with placed(place):
             return _File.model_validate(data)
@@ -533,7 +545,7 @@ def read_spec(path: Path) -> Spec:
     return parse_spec({"name": path.stem, **data}, origin)
 
 
-def read_spec_data(path: Path) -> tuple[dict[str, object], File]:
+def read_spec_data(path: Path) -> tuple[dict[str, object], Origin]:
     """Return the data of a TOML file, whose paths are those from here, and its places.
 
     Raises:
@@ -545,4 +557,4 @@ def read_spec_data(path: Path) -> tuple[dict[str, object], File]:
     for benchmark in benchmarks.BENCHMARKS.values():
         if isinstance(table := data.get(benchmark.name), dict):
             data[benchmark.name] = benchmark.with_files_in(path.parent, table)
-    return data, File(path, text)
+    return data, in_file(path, text)

@@ -281,7 +281,6 @@ def describe_machine(machine: Machine) -> dict[str, str]:
         "Other busy processes": (
             ", ".join(f"{process.name} {process.cores:.0%}" for process in shown) or "none"
         ),
-    } | {
         "Filesystem": storage.filesystem,
         "Mounted": storage.mount_point and f"{storage.mount_point} ({_options(storage)})",
         "Device": storage.device,

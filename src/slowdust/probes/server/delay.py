@@ -11,7 +11,6 @@ from slowdust.store.measured import DELAY, Use
 
 _NANOSECONDS = 1_000_000_000
 
-
 Totals = tuple[int, int, int]
 """The delay before each send now, in ns; the sends so far, and the time that all waited, in ns."""
 

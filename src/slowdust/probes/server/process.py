@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 import psutil
@@ -400,23 +401,18 @@ class ServerProbe:
         return parse_stat(self._files.read(pid, "stat"))
 
     def _find_children(self, pid: int, threads: Iterable[int]) -> list[int]:
-        if self._kernel_lists_children:
-            children: list[int] = []
-            for thread in threads:
-                try:
-                    listed = self._files.read(pid, "children", thread)
-                except _ENDED:
-                    continue
-                children += [int(child) for child in listed.split()]
-            return children
-        return self._scanned_children(pid)
-
-    def _scanned_children(self, pid: int) -> list[int]:
-        """Return the children on a kernel without CONFIG_PROC_CHILDREN: a scan that takes 1 ms."""
-        try:
-            return [child.pid for child in psutil.Process(pid).children()]
-        except psutil.Error:
+        if not self._kernel_lists_children:  # without CONFIG_PROC_CHILDREN: a scan that takes 1 ms
+            with suppress(psutil.Error):
+                return [child.pid for child in psutil.Process(pid).children()]
             return []
+        children: list[int] = []
+        for thread in threads:  # each thread that forked has a list of its own
+            try:
+                listed = self._files.read(pid, "children", thread)
+            except _ENDED:
+                continue
+            children += map(int, listed.split())
+        return children
 
     def _cpu_of(self, member: _Member) -> ProcessCpu:
         pid = member.identity.pid

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from markupsafe import Markup, escape
 
@@ -12,31 +12,19 @@ from slowdust import ratios, wording
 from slowdust.analysis.model import (
     ResponseTime,
     Result,
-    RoleReport,
     Work,
     Writers,
 )
-from slowdust.analysis.results.summary import CLEARLY_FASTER, CLEARLY_SLOWER
-from slowdust.analysis.sla import SHARE
 from slowdust.analysis.story.unsure import what_decides
 from slowdust.ratios import Amount, Ratio
-from slowdust.report import evidence
-from slowdust.report.html import numbers
-
-Band = Literal["slower", "faster", "between"]
+from slowdust.report import numbers
+from slowdust.report.numbers import Band, band
 
 _Value = TypeVar("_Value")
 
 ABSENT = Markup('<span class="absent" title="not measured">&ndash;</span>')
 
 _ICONS: dict[Band, str] = {"slower": "▼", "faster": "▲", "between": "·"}
-
-
-def band(rqps: float | None) -> Band:
-    """Return the colour of a relative rate as it is printed; a missing one has none."""
-    if rqps is None or CLEARLY_SLOWER < round(rqps, 2) < CLEARLY_FASTER:
-        return "between"
-    return "slower" if round(rqps, 2) <= CLEARLY_SLOWER else "faster"
 
 
 def band_of(result: Result) -> Band:
@@ -151,34 +139,9 @@ count = or_absent(numbers.count)
 measured = or_absent(numbers.significant)
 """A value per operation, or a rate: three digits, all of those before the point."""
 ratio = or_absent(ratios.ratio)
-change = or_absent(ratios.change)
 amount = or_absent(wording.amount)
-signed_amount = or_absent(wording.signed_amount)
-share = or_absent(wording.share)
-"""A ratio in words: 'up 30%', '2.1X'."""
-change_of_wait = or_absent(evidence.change_of_wait)
 work_ratio = or_absent(ratios.work_ratio)
 percent = or_absent(numbers.percent)
-size = or_absent(numbers.size)
-seconds = or_absent(numbers.duration)
-
-
-def with_relative(value: float | None, factor: float | None) -> str | Markup:
-    cell = measured(value)
-    if factor is None:
-        return cell
-    return Markup(f"{cell}<small>\N{MULTIPLICATION SIGN}{ratios.ratio(factor)}</small>")
-
-
-def comparison(compared: Ratio | None) -> Markup:
-    """Return lines below a value: its ratio to the base's with the verdict, and the interval."""
-    if compared is None:
-        return Markup()
-    multiple = "\N{MULTIPLICATION SIGN}" + ratios.ratio(compared.value)
-    lines = Markup("<small>{} {}</small>").format(multiple, compared.verdict)
-    if compared.interval is None:
-        return lines
-    return lines + Markup("<small>{}</small>").format(interval(compared))
 
 
 def judged_interval(result: Result) -> str | Markup:
@@ -206,11 +169,6 @@ def sla_failure(writers: Writers | None) -> str:
     if writers.deletes is not None and writers.deletes < kept:
         kept, what = writers.deletes, "deletes/s"
     return f"SLA failed: {numbers.count(kept)} of {numbers.count(writers.target)} {what}"
-
-
-def under_target(use: RoleReport) -> bool:
-    """Return whether a paced writer kept less than its SLA."""
-    return use.target is not None and use.rate is not None and use.rate < SHARE * use.target
 
 
 def with_code(text: str) -> Markup:

@@ -9,12 +9,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from slowdust import wording
-from slowdust.analysis.story.reasons import amounts_of
 from slowdust.analysis.story.unsure import what_decides
-from slowdust.report import evidence
-from slowdust.report.answer import finding_in_words
-from slowdust.report.evidence import basis_of, cost_per_operation
-from slowdust.report.html import cells, numbers
+from slowdust.report import numbers
+from slowdust.report.html import cells
 
 _LIBRARY = "uplot/uPlot.iife.min.js"
 
@@ -29,17 +26,11 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     templates.filters.update(
-        cost_per_operation=cost_per_operation,
-        basis_of=basis_of,
         amount=cells.amount,
-        share=cells.share,
-        signed_amount=cells.signed_amount,
         ratio=cells.ratio,
         value=cells.value,
         measured=cells.measured,
-        with_relative=cells.with_relative,
-        comparison=cells.comparison,
-        band=cells.band,
+        band=numbers.band,
         band_of=cells.band_of,
         sureness=cells.sureness,
         rate_and_outlook=cells.rate_and_outlook,
@@ -56,24 +47,13 @@ def environment() -> Environment:
         contender_name=cells.contender_name,
         short_hashes=wording.short_hashes,
         clients=wording.clients,
-        finding_in_words=finding_in_words,
         count=cells.count,
         counted=wording.counted,
-        change=cells.change,
-        change_of_wait=cells.change_of_wait,
-        facts_of_waits=evidence.facts_of_waits,
-        amounts_of=amounts_of,
         duration=numbers.duration,
-        interval=cells.interval,
-        spread=numbers.interval,
         judged_interval=cells.judged_interval,
         percent=cells.percent,
         response_time=cells.response_time,
-        size=cells.size,
-        clock=numbers.clock,
-        seconds=cells.seconds,
         sla_failure=cells.sla_failure,
-        under_target=cells.under_target,
         with_code=cells.with_code,
     )
     return templates

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from slowdust.analysis.functions.changes import profiles_by_step
 from slowdust.errors import SlowdustError
-from slowdust.report.evidence import cost_per_operation
+from slowdust.report.sections.evidence import cost_per_operation
 from slowdust.stats.blocks import Step
 from slowdust.store.profile import Profile
 

@@ -30,11 +30,12 @@ from slowdust.benchmarks.steps import StepBenchmark
 from slowdust.benchmarks.sysbench import SYSBENCH
 from slowdust.ratios import Amount, Verdict
 from slowdust.report.answer import Line, Passage, beginning, lines, passages
+from slowdust.report.charts.curves import as_json
+from slowdust.report.charts.marks import Mark, marks_of
 from slowdust.report.html import cells
+from slowdust.report.html.blocks import Look
 from slowdust.report.html.cells import sla_failure
-from slowdust.report.html.charts.curves import as_json
-from slowdust.report.html.charts.marks import Mark, marks_of
-from slowdust.report.html.numbers import percent
+from slowdust.report.numbers import percent
 from slowdust.stats.blocks import Step
 from slowdust.stats.verdict import DIFFERENT
 from slowdust.store.manifest import StepFailure
@@ -291,6 +292,18 @@ class Page:
             if max(map(len, self.names.values())) > LONGEST_UNBROKEN
             else self.names
         )
+
+    @cached_property
+    def look(self) -> Look:
+        """What contenders look like in tables."""
+        names = {}
+        for name, head in self.heads.items():
+            shown = cells.contender_name(head)
+            whole = Markup('<span title="{}">{}</span>').format(name, shown)
+            names[name] = shown if head == self.names[name] else whole
+        marks = {name: mark.css_class for name, mark in self.marks.items()}
+        anchors = {(row.step.test, row.step.clients): row.anchor for row in self.rows}
+        return Look(marks, names, self.report.base, anchors=anchors)
 
     @cached_property
     def axes(self) -> Mapping[str, Mapping[str, str]]:

@@ -1,4 +1,4 @@
-"""The view of a long step: its seconds, bars, roles, histograms, stalls."""
+"""The view of a long step: its seconds, its bars and its histograms."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from functools import partial
 
 from markupsafe import Markup
 
-from slowdust.analysis.model import RoleReport, Stall, StepRun
 from slowdust.analysis.sla import paced_seconds
 from slowdust.benchmarks.steps import Role, in_order
+from slowdust.report.charts.bars import Bar, RoleHistogram, bars_chart, histograms
+from slowdust.report.charts.marks import Mark
+from slowdust.report.charts.seconds import Graph, Line, Point, Run, step_graph, thinned_runs
 from slowdust.report.html.cells import sla_failure
-from slowdust.report.html.charts.bars import Bar, RoleHistogram, bars_chart, histograms
-from slowdust.report.html.charts.marks import Mark
-from slowdust.report.html.charts.seconds import Graph, Line, Point, Run, step_graph, thinned_runs
 from slowdust.report.html.page import Failure, Page, Row, of_step
 from slowdust.store.slice import Slice
 from slowdust.store.step import RoleSecond, RoleUse, Sample, StepDetail, WriteSchedule
@@ -126,23 +125,6 @@ SHORTEST_WITH_GRAPHS: Second = 2.0
 LEAST_LATENESS: Second = 0.2
 """The least lateness of a write from which lateness and backlog have graphs."""
 
-AROUND_A_STALL = 10
-"""Seconds before and after a stall that its link zooms to."""
-
-MOST_STALLS = 12
-"""Rows of the list of stalls that are shown unfolded."""
-
-
-@dataclass(frozen=True)
-class StallLine:
-    """A stall, and the stretch of the graphs that shows it."""
-
-    run: StepRun
-    stall: Stall
-    unit: str
-    zoom: str
-    """The first second and the last: '105,135'."""
-
 
 @dataclass(frozen=True)
 class StepView:
@@ -160,12 +142,7 @@ class StepView:
     """The titles of the per-second graphs, and the graphs."""
     targets: bool
     """Whether writers kept to a rate."""
-    roles: tuple[tuple[StepRun, RoleReport], ...]
-    """The work of each role in each run."""
     histograms: tuple[RoleHistogram, ...]
-    runs: tuple[StepRun, ...]
-    stalls: tuple[StallLine, ...]
-    stalls_unfolded: int
     failures: tuple[Failure, ...]
 
 
@@ -204,17 +181,7 @@ def step_view(page: Page, row: Row, slices: Sequence[Slice]) -> StepView | None:
         bars=_bars(page, row, measured, {failure.step.contender for failure in failures}),
         graphs=tuple(_drawn(_graphs(measured, roles, units), length, page.marks)),
         targets=any(run.detail.target is not None for run in measured),
-        roles=tuple(
-            (run, use)
-            for role in roles
-            for run in runs
-            for use in run.roles
-            if use.role == role.name
-        ),
         histograms=histograms(runs, roles),
-        runs=runs,
-        stalls=tuple(_stall(run, stall, units, length) for run in runs for stall in run.stalls),
-        stalls_unfolded=MOST_STALLS,
         failures=failures,
     )
 
@@ -298,11 +265,3 @@ def _lines(
         for run in runs
         for place in (run.record.place,)
     )
-
-
-def _stall(
-    run: StepRun, stall: Stall, units: Mapping[str, str], length: Second | None
-) -> StallLine:
-    start = max(0, stall.second - AROUND_A_STALL)
-    end = min(known((length, stall.second + 1 + AROUND_A_STALL)))
-    return StallLine(run, stall, units[stall.role], f"{start},{end:g}")

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from markupsafe import Markup
 
 from slowdust.analysis.comparison import step_of
-from slowdust.analysis.functions.model import FunctionChanges
-from slowdust.analysis.metrics import Metric
-from slowdust.analysis.model import ContenderWaits, PlanDifference
-from slowdust.analysis.results.latency import shown_times
+from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.notes import ONE_RUN
 from slowdust.analysis.work import has_work
-from slowdust.report.evidence import differences_in_words, marked_lines
-from slowdust.report.html.charts.blocks import layout, rate_chart, ratio_chart, static_ratio_chart
-from slowdust.report.html.charts.scale import Ratio
-from slowdust.report.html.charts.seconds import seconds_chart
-from slowdust.report.html.charts.waterfall import waterfall
+from slowdust.report.charts.blocks import layout, rate_chart, ratio_chart, static_ratio_chart
+from slowdust.report.charts.seconds import seconds_chart
+from slowdust.report.document import Section
+from slowdust.report.html.blocks import drawn
 from slowdust.report.html.flames import FlameGraphs, flame_graphs
-from slowdust.report.html.numbers import TimeUnit, time_unit
 from slowdust.report.html.page import Page, Row
 from slowdust.report.html.steps import StepView, step_view
+from slowdust.report.numbers import TimeUnit, time_unit
+from slowdust.report.sections.evidence import exact_evidence, same_plans
 from slowdust.stats.blocks import Step
 from slowdust.store.measured import Schedule
 from slowdust.store.profile import Profile
@@ -38,44 +37,37 @@ class TestView:
 
     row: Row
     latency_unit: TimeUnit
-    latency: tuple[str, ...]
-    """The fields of `LatencyUs` that are columns."""
     has_work: bool
     """Whether the work of any contender was counted."""
     has_response_times: bool
     """Whether its results are given in response times."""
-    metrics: tuple[Metric, ...]
     charts: Named | None
     """The charts of a test that was measured in slices: of rates, ratios, seconds.
 
     A large page has only that of ratios: the others would be most of the file.
     """
-    reasons: tuple[Named, ...]
-    """What makes contenders faster or slower."""
     open_loop: tuple[Named, ...]
     """How each contender kept the schedule of an open-loop run, over all its slices."""
-    plans: tuple[Named, ...]
-    """Statements that contenders execute in different ways."""
-    same_plans: tuple[str, ...]
-    """The contenders that were seen to execute its statements as the base does."""
     notes: tuple[Named, ...]
     """Notes with the contenders that they are about; without names all that were compared."""
     operation: str
     """One of its operations in words: 'operation', 'insert', 'query'."""
     step: StepView | None
     """The view of a long step, which has no charts of slices."""
-    counters: tuple[str, ...]
-    """The hardware counters of which any contender's can be compared with the base's."""
-    waits: tuple[ContenderWaits, ...]
-    """What servers waited for, each contender's."""
-    functions: tuple[FunctionChanges, ...]
-    """Changes of functions, a table for each contender beside the base."""
     flames: FlameGraphs | None
     """Flame graphs; None where there are no profiles."""
+    sections: str = ""
+    """The parts of the report's sections that are about it."""
+
+
+Describe = Callable[[Report, Sequence[Result]], Section | None]
 
 
 def test_views(
-    page: Page, slices: Sequence[Slice], profiles: Sequence[Profile] = ()
+    page: Page,
+    slices: Sequence[Slice],
+    profiles: Sequence[Profile],
+    sections: Sequence[Describe],
 ) -> list[TestView]:
     """Return a view for every row of the page, in their order, its charts and graphs drawn."""
     by_step: dict[Step, list[Slice]] = {}
@@ -84,7 +76,10 @@ def test_views(
     origin = min(known(record.measured.started for record in slices), default=0.0)
     flames = flame_graphs(profiles, page.report.contenders)
     return [
-        _test_view(page, row, by_step.get(row.step, []), origin, flames.get(row.step))
+        replace(
+            _test_view(page, row, by_step.get(row.step, []), origin, flames.get(row.step)),
+            sections=_sections(page, row, sections),
+        )
         for row in page.rows
     ]
 
@@ -100,46 +95,28 @@ def _test_view(
     step = step_view(page, row, slices)
     timed = [record for record in slices if record.printed is None]
     latencies = known(result.latency_us for result in results)
-    per = operation(results[0].unit)
-    counted = (name for result in results for name in result.counters_relative or {})
     return TestView(
         row=row,
         latency_unit=time_unit(known(latency.p50 or latency.mean for latency in latencies)),
-        latency=shown_times(page.report, results),
         has_work=has_work(results),
         has_response_times=any(result.response_time for result in results),
-        metrics=tuple(page.metrics_of(results)),
         charts=_charts(page, row, timed, origin) if timed and step is None else None,
-        reasons=tuple(
-            {
-                "contender": result.contender,
-                "words": explanation.words,
-                "chart": waterfall(explanation, per),
-            }
-            for result in results
-            if (explanation := result.explanation) is not None and explanation.words
-        ),
         open_loop=tuple(_open_loop(page.marks, timed)),
-        plans=tuple(
-            _plans(each) for each in page.report.plan_differences if each.test == row.step.test
-        ),
-        same_plans=tuple(page.report.same_plans.get(row.step.test, ())),
         notes=_notes(row),
-        operation=per,
+        operation=operation(results[0].unit),
         step=step,
-        counters=tuple(dict.fromkeys(counted)),
-        waits=tuple(
-            waits
-            for waits in page.report.waits
-            if row.step == (waits.benchmark, waits.test, waits.clients)
-        ),
-        functions=tuple(
-            changes
-            for changes in page.report.function_changes
-            if row.step == (changes.benchmark, changes.test, changes.clients)
-        ),
         flames=flames,
     )
+
+
+def _sections(page: Page, row: Row, sections: Sequence[Describe]) -> Markup:
+    results = row.results
+    blocks = [
+        *(section for result in results for section in exact_evidence(result)),
+        *known(describe(page.report, results) for describe in sections),
+        *same_plans(page.report, row.step.test),
+    ]
+    return drawn(blocks, replace(page.look, anchor=row.anchor), level=4)
 
 
 def _charts(page: Page, row: Row, slices: Sequence[Slice], origin: Second) -> Named:
@@ -147,7 +124,7 @@ def _charts(page: Page, row: Row, slices: Sequence[Slice], origin: Second) -> Na
     marks = {name: mark for name, mark in page.marks.items() if name in present}
     plan = layout(slices)
     compared = {
-        cell.contender: Ratio(cell.ratio.value, cell.ratio.low, cell.ratio.high)
+        cell.contender: cell.ratio
         for cell in row.cells
         if cell is not None and cell.ratio and cell.ratio.value
     }
@@ -160,21 +137,6 @@ def _charts(page: Page, row: Row, slices: Sequence[Slice], origin: Second) -> Na
         "rates": rate_chart(plan, marks, base, unit),
         "ratios": ratio_chart(plan, marks, base, margin, compared),
         "seconds": seconds_chart(slices, origin, marks, unit),
-    }
-
-
-def _plans(difference: PlanDifference) -> Named:
-    """Return, by contender, the differences in words and the lines with whether they differ."""
-    differing = difference.differing_lines
-    return {
-        "statement": difference.statement,
-        "differences": {
-            name: differences_in_words(words) for name, words in difference.differences.items()
-        },
-        "plans": {
-            name: [*marked_lines(plan, differing.get(name, ()))]
-            for name, plan in difference.plans.items()
-        },
     }
 
 

@@ -7,165 +7,20 @@ from collections.abc import Sequence
 
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.results import by_step
-from slowdust.analysis.story.changes import changes_beside_tldr
 from slowdust.analysis.work import has_work
 from slowdust.ratios import interval, ratio, work_ratio
-from slowdust.report import answer, calibration
-from slowdust.report.answer import beginning, list_of_changes, passages
-from slowdust.report.evidence import MARK_EXPLAINED, differences_in_words, plain_lines
-from slowdust.report.markdown import contenders, evidence, hardware, results, steps
-from slowdust.report.markdown.table import ABSENT, escaped, table
+from slowdust.report.document import ABSENT
+from slowdust.report.markdown import document as markdown
+from slowdust.report.markdown.document import lines
+from slowdust.report.markdown.table import escaped, table
+from slowdust.report.report import answered, document, notes, reasons, warnings
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
-from slowdust.wording import MOST_LISTED, clients, counted, short_names
+from slowdust.wording import counted, short_names
 
 
 def render(report: Report, _slices: Sequence[Slice] = (), _profiles: Sequence[Profile] = ()) -> str:
-    report = escaped(report)
-    sections = (section(report) for section in SECTIONS)
-    return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
-
-
-def title(report: Report) -> list[str]:
-    base = f"he base is {report.base}."
-    when = f"Measured {report.started}; t" if report.started else "T"
-    return [f"# {report.experiment}", "", f"{when}{base}"]
-
-
-def calibrated(report: Report) -> list[str]:
-    if report.calibration is None:
-        return []
-    return ["## Calibration", "", *calibration.lines([report.calibration])]
-
-
-def answered(report: Report) -> list[str]:
-    unfinished = [f"**{report.unfinished}**", ""] if report.unfinished else []
-    return [*unfinished, *(f"- **{line.label}**: {line.text}" for line in answer.lines(report))]
-
-
-def undecided(report: Report) -> list[str]:
-    return "\n\n".join(beginning(report)).splitlines()
-
-
-def notes(report: Report) -> list[str]:
-    return "\n\n".join(f"> {note}" for note in report.notes).splitlines()
-
-
-def tldr(report: Report) -> list[str]:
-    lines = ["## tl;dr", ""]
-    for passage in passages(report):
-        lines += [f"- {passage}"] if isinstance(passage, str) else list_of_changes(passage)
-    return lines
-
-
-def group_changes(report: Report) -> list[str]:
-    if not (changes := changes_beside_tldr(report)):
-        return []
-    how_sure = "How large changes are, not how sure."
-    if report.repeated:
-        how_sure = "How large changes are; those whose verdict is unsure are counted."
-    return [
-        f"## {'Version by version' if changes[0].line else 'Group by group'}",
-        "",
-        f"{how_sure} The common result is the median test's.",
-        "",
-        *list_of_changes(changes),
-    ]
-
-
-def warnings(report: Report) -> list[str]:
-    lines = [f"- {warning}" for warning in report.warnings]
-    places: dict[str, list[str]] = {}
-    for result in report.results:
-        place = f"{result.test}, {clients(result.clients)}, {result.contender}"
-        for note in result.notes:
-            places.setdefault(note, []).append(place)
-    for note, noted in places.items():
-        if len(noted) > MOST_LISTED:
-            lines.append(f"- {len(noted)} results: {note}")
-        else:
-            lines += [f"- {place}: {note}" for place in noted]
-    return ["## Warnings", "", *lines] if lines else []
-
-
-def state_of_host(report: Report) -> list[str]:
-    if not report.findings:
-        return []
-    bad = [
-        f"- {finding.check} ({finding.severity}): {answer.finding_in_words(finding)}"
-        + (f" Run `{finding.remedy}`." if finding.remedy else "")
-        for finding in answer.bad(report.findings)
-    ]
-    others = answer.others(report.findings)
-    return ["## State of the host", "", *bad, *([""] if bad else []), others]
-
-
-def plans(report: Report) -> list[str]:
-    lines: list[str] = []
-    for difference in report.plan_differences:
-        lines += ["", f"{difference.test}: `{difference.statement}`"]
-        for name, words in difference.differences.items():
-            lines += ["", f"{name}: {differences_in_words(words)}"]
-        for name, plan in difference.plans.items():
-            differing = difference.differing_lines.get(name, ())
-            lines += ["", name, "", *(f"    {line}" for line in plain_lines(plan, differing))]
-    return ["## Plans that differ", "", MARK_EXPLAINED, *lines] if lines else []
-
-
-def method(report: Report) -> list[str]:
-    return ["## Method", "", *_facts(report.method)] if report.method else []
-
-
-def host(report: Report) -> list[str]:
-    return ["## Host", "", *_facts(report.host)] if report.host else []
-
-
-def _facts(facts: dict[str, str]) -> list[str]:
-    return table(["", ""], [[label, value] for label, value in facts.items()], left=2)
-
-
-SECTIONS = (
-    title,
-    answered,
-    undecided,
-    notes,
-    calibrated,
-    tldr,
-    steps.summaries,
-    results.throughput,
-    results.effects,
-    results.system_calls,
-    results.unsure,
-    contenders.by_host,
-    group_changes,
-    results.response_times,
-    evidence.of_changes,
-    results.searches,
-    results.indexes,
-    results.concurrency,
-    results.mixed_load,
-    results.frontier,
-    hardware.memory,
-    contenders.storage,
-    hardware.per_operation,
-    hardware.counters,
-    hardware.latency,
-    evidence.waits,
-    evidence.function_changes,
-    steps.failed_steps,
-    steps.writers,
-    steps.roles,
-    steps.buckets,
-    steps.sizes,
-    steps.stalls,
-    state_of_host,
-    warnings,
-    plans,
-    contenders.contenders,
-    method,
-    host,
-)
-"""The sections in their order: functions from a report to lines; one without content has none."""
+    return markdown.render(document(escaped(report)))
 
 
 MOST = 60_000
@@ -181,13 +36,17 @@ def render_short(
     report: Report, _slices: Sequence[Slice] = (), _profiles: Sequence[Profile] = ()
 ) -> str:
     report = escaped(report)
-    head = [f"### {report.experiment}: {_compared(report)}", "", *answered(report)]
+    head = [f"### {report.experiment}: {_compared(report)}", "", *lines(answered(report))]
     alone = len(report.contenders) == 1
     outcome = _causes(report) if alone else _tallies(report)
-    sections = ["\n".join(lines) for lines in (head, notes(report), outcome) if lines]
+    sections = ["\n".join(lines) for lines in (head, lines(notes(report)), outcome) if lines]
     tests = counted(len(by_step(report.results)), "test")
     comparisons = [("What changed, and why", _causes(report)), (f"All {tests}", _tests(report))]
-    folded = [*([] if alone else comparisons), ("Warnings", warnings(report)[2:])]
+    warned = warnings(report)
+    folded = [
+        *([] if alone else comparisons),
+        ("Warnings", lines(warned.blocks) if warned is not None else []),
+    ]
     sections += [_folded(title, lines) for title, lines in folded if lines]
     return _fitted(sections)
 
@@ -233,10 +92,7 @@ def _tallies(report: Report) -> list[str]:
 
 
 def _causes(report: Report) -> list[str]:
-    lines: list[str] = []
-    for passage in passages(report):
-        lines += [f"- {passage}"] if isinstance(passage, str) else list_of_changes(passage)
-    return lines
+    return lines([reasons(report)])
 
 
 def _tests(report: Report) -> list[str]:

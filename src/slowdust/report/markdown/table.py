@@ -9,10 +9,8 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from slowdust.ratios import Ratio, with_interval
+from slowdust.report.document import ABSENT
 
-ABSENT = "-"
-"""A cell whose value was not measured, or must not be compared."""
 PALE = "In parentheses: unsure."
 """The explanation of `pale`, for tables that have such cells."""
 
@@ -50,14 +48,6 @@ def pale(cell: str) -> str:
     return f"({cell})"
 
 
-def judged(ratio: Ratio | None, decimals: int = 2) -> str:
-    """Return a ratio with its interval, in parentheses where it is unsure."""
-    if ratio is None:
-        return ABSENT
-    cell = with_interval(ratio, decimals)
-    return pale(cell) if ratio.verdict == "unsure" else cell
-
-
 def _in_a_row(cell: str) -> str:
     return cell.replace("|", "\\|").replace("\n", " ")
 
@@ -65,12 +55,19 @@ def _in_a_row(cell: str) -> str:
 _MARKUP = re.compile(r"<(?=[A-Za-z/!?])|(?<=\])\((?=[^\s)])|(?<=!)\[|(?<=\])\[|(?<=\]):")
 """What begins an element of HTML, and what makes a link or picture of a text in brackets."""
 
+_ESCAPED = re.compile(r"\\([<(\[:])")
+
 _Content = TypeVar("_Content")
 
 
 def escape(text: str) -> str:
     """Return a text as Markdown that shows it."""
     return _MARKUP.sub(lambda found: f"\\{found[0]}", text)
+
+
+def unescaped(text: str) -> str:
+    """Return a text of escaped content as it was, for code."""
+    return _ESCAPED.sub(r"\1", text)
 
 
 def escaped(content: _Content) -> _Content:

@@ -1,53 +1,105 @@
-"""The page of trends by date."""
+"""The trends by date as a document."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from urllib.parse import quote
 
-from slowdust import ratios
 from slowdust.analysis.history.dates import DateSeries, Trend
-from slowdust.analysis.history.series import Chained
-from slowdust.report.html import numbers
-from slowdust.report.html.charts.marks import marks_of
-from slowdust.report.html.charts.ratio_lines import RatioLine, RatioPoint, history_chart
-from slowdust.report.html.environment import environment, shipped
-from slowdust.wording import GROUP_TITLES, step_label
+from slowdust.report.charts.ratio_lines import RatioPoint
+from slowdust.report.document import (
+    Cell,
+    Cells,
+    Column,
+    Document,
+    Panels,
+    Row,
+    Section,
+    Table,
+    columns,
+    judged,
+    text,
+)
+from slowdust.report.history import Course, panel_of
+from slowdust.wording import GROUP_TITLES, counted, step_label
 
 _MOST_DATES = 40
 """Dates that a trend shows; of more the last ones."""
 
 
-View = dict[str, object]
-"""What a part of the template shows, by name."""
-
-
-def render(trends: Sequence[Trend]) -> str:
-    return (
-        environment()
-        .get_template("dates.html")
-        .render(
-            trends=[_view(trend, index) for index, trend in enumerate(trends)],
-            style=shipped("page.css", "site.css", "charts.css"),
-            script=shipped("save.js"),
-            ratio_text=_ratio_text,
-            interval_text=_interval_text,
-        )
+def document(trends: Sequence[Trend]) -> Document:
+    """Return the same contender beside the same base, from night to night."""
+    sections = [_trend(trend, f"trend-{place}") for place, trend in enumerate(trends)]
+    none = (
+        "There is no trend yet: no two experiments have the same contender beside the same base, "
+        "on the same host with the same data."
+    )
+    return Document(
+        "Trends by date",
+        sections or [Section("", [text(none)], "trend-0")],
+        brand="Slowdust trends",
+        heading="From night to night",
+        subject="Throughput of the same contender relative to the same base, by date",
+        first=("trend-0", "first trend"),
     )
 
 
-def _view(trend: Trend, index: int) -> View:
+def _trend(trend: Trend, anchor: str) -> Section:
     first = max(0, len(trend.nights) - _MOST_DATES)
-    dates = _labels([night.started for night in trend.nights[first:]])
+    nights = trend.nights[first:]
+    dates = _labels([night.started for night in nights])
     by_group: dict[str, list[DateSeries]] = {}
     for series in trend.series:
         by_group.setdefault(series.group, []).append(series)
     levels = {series.step.clients for series in trend.series}
-    panels = [
-        _panel(trend, dates, GROUP_TITLES.get(group, group), group_series, levels)
-        for group, group_series in by_group.items()
+    rows: list[Row] = []
+    panels = []
+    for place, (group, all_series) in enumerate(by_group.items()):
+        title = GROUP_TITLES.get(group, group)
+        courses = [
+            Course(
+                step_label(series.step.test, series.step.clients, levels),
+                tuple(
+                    RatioPoint(each.ratio, at)
+                    for at, each in enumerate(series.ratios[first:])
+                    if each is not None
+                ),
+            )
+            for series in all_series
+        ]
+        words = f"{title}: throughput of {trend.contender} relative to {trend.base}, by date"
+        panel = panel_of(title, f"{anchor}-{place}", dates, courses, words)
+        panels.append(replace(panel, is_open=place == 0))
+        for course, series in zip(courses, all_series, strict=True):
+            cells: Cells = [Cell(course.label, mark=panel.marks[course.label])]
+            for each in series.ratios[first:]:
+                cell = judged(None if each is None else each.ratio)
+                shade = cell.verdict if cell.verdict in ("slower", "faster") else ""
+                cells.append(replace(cell, verdict="", shade=shade, hint=cell.verdict))
+            rows.append(Row(cells, title))
+    where = trend.where
+    left_out = f", of which the last {len(dates)} are shown" if first else ""
+    facts = [
+        f"benchmark {where.benchmark}",
+        *([where.data] if where.data else []),
+        f"{counted(len(trend.nights), 'experiment')}{left_out}",
+        ", ".join(f"{label} {value}" for label, value in where.host) or "host not recorded",
     ]
-    anchor = f"trend-{index}"
-    return {"trend": trend, "anchor": anchor, "dates": dates, "panels": panels, "left_out": first}
+    heads = [
+        Column(date, page=f"experiments/{quote(night.experiment)}.html", hint=night.experiment)
+        for date, night in zip(dates, nights, strict=True)
+    ]
+    title = f"{trend.contender} against {trend.base}"
+    return Section(
+        title,
+        [
+            text(f"{'; '.join(facts)}. Dates are evenly spaced. Pale: unsure.", role="lead"),
+            Panels(Table(columns("test", *heads, left=1), rows, "by date"), panels),
+        ],
+        anchor,
+        f"{title}, {where.benchmark}",
+    )
 
 
 def _labels(starts: Sequence[str]) -> tuple[str, ...]:
@@ -56,43 +108,3 @@ def _labels(starts: Sequence[str]) -> tuple[str, ...]:
     if len(set(days)) == len(days):
         return tuple(days)
     return tuple(start[:16].replace("T", " ") for start in starts)
-
-
-def _panel(
-    trend: Trend,
-    dates: Sequence[str],
-    title: str,
-    group_series: Sequence[DateSeries],
-    levels: set[int],
-) -> View:
-    labels = [step_label(each.step.test, each.step.clients, levels) for each in group_series]
-    marks = marks_of(["", *labels], "")
-    shown = [series.ratios[-len(dates) :] for series in group_series]
-    rows = [
-        {"label": label, "mark": marks[label], "ratios": own}
-        for label, own in zip(labels, shown, strict=True)
-    ]
-    lines = [
-        RatioLine(
-            label=f"{label}, relative throughput by date",
-            mark=marks[label],
-            points=tuple(
-                RatioPoint(ratio.value, ratio.low, ratio.high, place)
-                for place, each in enumerate(own)
-                if each is not None
-                for ratio in [each.ratio]
-            ),
-        )
-        for label, own in zip(labels, shown, strict=True)
-    ]
-    words = f"{title}: throughput of {trend.contender} relative to {trend.base}, by date"
-    return {"title": title, "chart": history_chart(dates, lines, [], words), "rows": rows}
-
-
-def _ratio_text(chained: Chained) -> str:
-    return ratios.ratio(chained.ratio.value)
-
-
-def _interval_text(chained: Chained) -> str:
-    interval = chained.ratio.interval
-    return "" if interval is None else numbers.interval(*interval)

@@ -13,10 +13,8 @@ from slowdust.analysis.model import Result
 from slowdust.analysis.results.log_ratio import LogRatio
 from slowdust.analysis.stored import Stored
 from slowdust.commands import command_line
-from slowdust.studies.bisect.direct import Direct
-from slowdust.studies.bisect.posterior import Belief, Sum
+from slowdust.studies.bisect.posterior import SURE, Belief, Direct, Sum
 from slowdust.studies.bisect.record import Question, Record
-from slowdust.studies.bisect.strategy import SURE
 from slowdust.studies.candidates import Candidate
 
 

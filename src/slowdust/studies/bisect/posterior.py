@@ -13,6 +13,7 @@ sum over the combinations of distributions that are likely at all.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -23,6 +24,8 @@ import numpy.typing as npt
 
 Vector = npt.NDArray[np.float64]
 
+SURE = 0.95
+"""Probability from which a change, or its absence, is taken for certain."""
 _CHANGE = {0.08: 0.87, 0.4: 0.07, 1.6: 0.04, 6.4: 0.02}
 """Standard deviation of the logarithm of a change -> share of the changes that have it."""
 _WRONG = {0.1: 0.019, 0.8: 0.001}
@@ -292,3 +295,39 @@ def _distributions(
         variances[:, place] = usual + scale**2
         priors[:, place] = odds + np.log(share)
     return variances, priors
+
+
+_SIDES = 1.96
+_OF_SIZE = 0.10
+"""Share of a change's size, as a log ratio, by which its measurements may differ."""
+
+
+@dataclass(frozen=True)
+class Direct:
+    """The log ratio of a change as measured beside the candidate before it.
+
+    A search knows a change by many measurements over longer intervals. This is the measurement that
+    a reader can repeat.
+    """
+
+    log_ratio: float
+    error: float
+    work: tuple[float, float] | None = None
+    """Log ratio of the instructions in the same experiment, and its error, where time decides."""
+
+    def contradicts(self, change: float, margin: float) -> bool:
+        """Return whether this measurement contradicts a change of this log ratio.
+
+        It does where its 95% interval excludes the change, and either includes no change or the
+        opposite one, or has another size: by more than `margin` and a tenth of the change. It also
+        does where it shows no change in time, and the instructions changed the other way.
+        """
+        along = math.copysign(1.0, change)
+        least, most = (along * self.log_ratio + side * self.error for side in (-_SIDES, _SIDES))
+        size = abs(change)
+        if self.work is not None and least <= 0:
+            work, error = self.work
+            if along * work + _SIDES * error < 0:
+                return True
+        beyond = max(least - size, size - most)
+        return beyond > 0 and (least <= 0 or beyond > max(margin, _OF_SIZE * size))

@@ -19,16 +19,15 @@ from slowdust.experiment.experiment import Experiment, Lab
 from slowdust.experiment.local_lab import counting_for, counting_of
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import Spec
+from slowdust.report.document import Document
 from slowdust.store.manifest import ContenderFacts
-from slowdust.studies.bisect import note, page
-from slowdust.studies.bisect.direct import Direct
-from slowdust.studies.bisect.metrics import AUTO, metric_called
+from slowdust.studies.bisect.document import document
 from slowdust.studies.bisect.outcome import Outcome, outcome_of
-from slowdust.studies.bisect.posterior import MeasuredRatio, sums
-from slowdust.studies.bisect.record import Question, Record
+from slowdust.studies.bisect.posterior import Direct, MeasuredRatio, sums
+from slowdust.studies.bisect.record import AUTO, Question, Record, metric_called
 from slowdust.studies.bisect.search import DirectWanted, Search, StepWanted
 from slowdust.studies.candidates import committed, released
-from slowdust.studies.engine import Document, Order, Study, Unfit
+from slowdust.studies.engine import Order, Study, Unfit
 from slowdust.units import Second
 from slowdust.wording import first_line
 
@@ -214,5 +213,5 @@ class Bisection(Study[Question, Record, Outcome]):
         return outcome
 
     def document(self, outcome: Outcome) -> Document:
-        """Return the page and the note."""
-        return Document(page.render(outcome), note.render(outcome))
+        """Return the answer for readers."""
+        return document(outcome)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from slowdust import ratios
 from slowdust.analysis.results.log_ratio import TIME, WORK, LogRatio
-from slowdust.studies.bisect.metrics import words_for
 from slowdust.studies.bisect.outcome import Change, Contradicted, Outcome
+from slowdust.studies.bisect.record import words_for
 from slowdust.studies.candidates import Candidate
 from slowdust.wording import counted, listing, share
 

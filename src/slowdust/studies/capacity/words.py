@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from slowdust.analysis.results.failures import MOST_FAILING
-from slowdust.capacity.outcome import BUSY, OFFERED, Capacity, Closest, Outcome
-from slowdust.capacity.search import PRECISION
-from slowdust.capacity.sla import KEPT_UP, SHARES, format_time
 from slowdust.ratios import Ratio, change, with_interval
+from slowdust.studies.capacity.outcome import BUSY, OFFERED, Capacity, Closest, Outcome
+from slowdust.studies.capacity.search import PRECISION
+from slowdust.studies.capacity.sla import KEPT_UP, SHARES, format_time
 from slowdust.units import format_duration
 from slowdust.wording import counted, listing, share
 

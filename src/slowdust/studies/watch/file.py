@@ -17,7 +17,8 @@ from pydantic import (
     model_validator,
 )
 
-from slowdust.addresses import AddressError
+from slowdust import addresses
+from slowdust.addresses import AddressError, is_loopback, parse_address
 from slowdust.benchmarks.options import Table
 from slowdust.builds.catalog import catalog_of, version_parts
 from slowdust.builds.revisions import check_repository
@@ -25,11 +26,84 @@ from slowdust.errors import UsageError
 from slowdust.experiment.setup import refuse_by_name
 from slowdust.experiment.spec.contenders import parse_contender
 from slowdust.experiment.spec.spec import Spec, parse_spec, read_spec_data
-from slowdust.located_errors import AtKeysError, File, Keys, at, explain, placed
+from slowdust.located_errors import AtKeysError, Keys, Origin, at, explain, placed
+from slowdust.secret import Secret
 from slowdust.store.folder import NAME
 from slowdust.studies.candidates import parse_range
-from slowdust.studies.watch.webhook import Webhook, parse_webhook
+from slowdust.units import Second
 from slowdust.user_text import environment_text
+
+_POST_TIME: Second = 20.0
+
+
+class PostError(Exception):
+    """An address that cannot be reached, or refuses; the message has nothing of the address."""
+
+
+@dataclass(frozen=True)
+class Webhook:
+    """An address for posting. All of it is a secret: its path may be one as well as its user."""
+
+    url: Secret
+    """The address without user and password."""
+    credentials: Secret | None
+    """`user:password`, which are sent by basic authentication."""
+    is_readable_by_others: bool
+    """Whether it is plain http to another machine."""
+
+    def post(self, content: bytes) -> None:
+        """Post JSON.
+
+        Raises:
+            PostError: the address cannot be reached, or refuses.
+        """
+        import urllib3
+
+        timeout = urllib3.Timeout(total=_POST_TIME)
+        headers = {"Content-Type": "application/json", "User-Agent": "slowdust"}
+        if self.credentials is not None:
+            own = self.credentials.reveal().encode().decode("latin-1")  # the header is UTF-8
+            headers |= urllib3.make_headers(basic_auth=own)
+        try:
+            with urllib3.PoolManager(timeout=timeout, retries=False) as pool:
+                # The answer's status is all that counts: its body may never end.
+                answer = pool.request(
+                    "POST", self.url.reveal(), body=content, headers=headers, preload_content=False
+                )
+                answer.close()
+        except (urllib3.exceptions.HTTPError, ValueError) as error:
+            raise PostError(type(error).__name__) from None
+        if not 200 <= answer.status < 300:
+            raise PostError(f"the answer was {answer.status}")
+
+
+def parse_webhook(written: str) -> Webhook:
+    """Read the address of a webhook.
+
+    Raises:
+        AddressError: it is none. The message has nothing of it.
+    """
+    address = parse_address(written)
+    if address.scheme not in ("http", "https"):
+        raise AddressError("it begins with neither https:// nor http://")
+    host, _ = address.host_and_port()
+    if not host:
+        raise AddressError("it has no host")
+    return Webhook(
+        url=Secret(f"{address.scheme}://{address.place}{address.rest}"),
+        credentials=_credentials(address),
+        is_readable_by_others=address.scheme == "http" and not is_loopback(host),
+    )
+
+
+def _credentials(address: addresses.Address) -> Secret | None:
+    if address.user is None:
+        return None
+    if ":" in address.user:
+        raise AddressError("a user cannot have ':' (RFC 7617)")
+    password = "" if address.password is None else address.password.reveal()
+    return Secret(f"{address.user}:{password}")
+
 
 _TABLE = "watch"
 _NAMED_BY_THE_WATCH = ("name", "contenders", "matrix", "only", "repo", "keep")
@@ -153,7 +227,7 @@ class Watch:
     table: WatchTable
     data: dict[str, object]
     """The rest of the file: an experiment without contenders."""
-    origin: File
+    origin: Origin
     folder: Path
     """The folder of the file, in which hooks run."""
 
@@ -166,28 +240,20 @@ class Watch:
         data = {**self.data, "name": name, "contenders": contenders}
         if self.table.repo is not None:
             data["repo"] = self.table.repo
-        origin = _Origin(self.origin, self.table)
-        spec = parse_spec(data, origin)
-        with placed(origin):
+        spec = parse_spec(data, self._place)
+        with placed(self._place):
             refuse_by_name(spec)
         return spec
 
-
-class _Origin:
-    """The file of a watch, in which other keys name the contenders."""
-
-    def __init__(self, file: File, table: WatchTable) -> None:
-        self._file = file
-        self._subject = "releases" if table.releases is not None else "dbms"
-        self._base = "base" if table.base is not None else self._subject
-
-    def name(self, keys: Keys) -> str:
-        """Return the place of the key that a contender is made of."""
+    def _place(self, keys: Keys) -> str:
+        """Return the place in the file of a key; other keys there name the contenders."""
+        subject = "releases" if self.table.releases is not None else "dbms"
+        base = "base" if self.table.base is not None else subject
         if keys[:1] == ("contenders",):
-            keys = (_TABLE, self._base if keys[1:2] == (0,) else self._subject)
+            keys = (_TABLE, base if keys[1:2] == (0,) else subject)
         elif keys[:1] == ("repo",):
             keys = (_TABLE, "repo")
-        return self._file.name(keys)
+        return self.origin(keys)
 
 
 def read_watch(path: Path) -> Watch:
@@ -200,7 +266,7 @@ def read_watch(path: Path) -> Watch:
     for key in _NAMED_BY_THE_WATCH:
         if key in data:
             raise UsageError(
-                f"{origin.name((key,))}: a watch chooses its contenders by its table [watch]: "
+                f"{origin((key,))}: a watch chooses its contenders by its table [watch]: "
                 "leave this key out"
             )
     given = data.pop(_TABLE, None)
@@ -210,19 +276,8 @@ def read_watch(path: Path) -> Watch:
     try:
         read = WatchTable.model_validate(table)
     except ValidationError as error:
-        explain(error, WatchTable, table, _InTable(origin))
+        explain(error, WatchTable, table, lambda keys: origin((_TABLE, *keys)))
     folder = path.absolute().parent
     if read.repo is not None and (folder / read.repo).is_dir():  # as `workload` is
         read = read.model_copy(update={"repo": str(folder / read.repo)})
     return Watch(read, data, origin, folder)
-
-
-class _InTable:
-    """The table of a file: the keys of its errors are within it."""
-
-    def __init__(self, file: File) -> None:
-        self._file = file
-
-    def name(self, keys: Keys) -> str:
-        """Return the place of a key of the table."""
-        return self._file.name((_TABLE, *keys))

@@ -14,10 +14,9 @@ from tempfile import TemporaryFile
 import msgspec
 
 from slowdust.addresses import without_secrets
-from slowdust.formats.text import visible
 from slowdust.studies.watch.alarms import Channel, Delivery, Event
-from slowdust.studies.watch.file import Watch
-from slowdust.studies.watch.webhook import PostError
+from slowdust.studies.watch.file import PostError, Watch
+from slowdust.text import visible
 from slowdust.units import Second, format_duration
 
 COMMAND_TIME: Second = 60.0

@@ -37,7 +37,7 @@ def check_same_watch(watch: Watch, nights: Sequence[Night]) -> None:
     now = parse_contender(f"{match['dbms']}@{before.version}{match['rest']}")
     if _kind(before) != _kind(now):
         raise UsageError(
-            f"{watch.origin.name(('watch', 'name'))}: the watch '{table.name}' has nights of "
+            f"{watch.origin(('watch', 'name'))}: the watch '{table.name}' has nights of "
             f"{before.text}, which is of another kind: choose another name"
         )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from slowdust.dbms import sql_of
-from slowdust.remote.url import ServerUrl
+from slowdust.dbms.server_url import ServerUrl
 from slowdust.workloads.file import IDENTIFIER, read_type
 
 WHOLE = ("int", "bigint")

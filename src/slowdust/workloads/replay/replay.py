@@ -14,19 +14,19 @@ from sqlglot import expressions as exp
 
 from slowdust import benchmarks
 from slowdust.dbms import family, sql_of
+from slowdust.dbms.server_url import ServerUrl, is_url, parse_url
 from slowdust.errors import UsageError
 from slowdust.formats.statements import CellError, Seen, read_export, read_log, seen_in
 from slowdust.located_errors import (
     AtKeysError,
-    File,
     Keys,
-    Names,
     explain,
+    in_data,
+    in_file,
     placed,
     read_toml,
 )
 from slowdust.places import check_regular, named_path
-from slowdust.remote.url import ServerUrl, is_url, parse_url
 from slowdust.wording import counted
 from slowdust.workloads.file import WorkloadFile
 from slowdust.workloads.replay.catalog import Ask, CatalogTable, read_catalog
@@ -71,7 +71,7 @@ def replay(sources: Sequence[str], name: str, tables: str | None, most: int, ask
     groups = grouped(seen)
     where = tables or next((source for source in sources if is_url(source)), None)
     found: list[CatalogTable] = []
-    text, origin = "", File(Path(name), "")
+    text, origin = "", in_file(Path(name), "")
     elsewhere: list[Refused] = []
     if where is not None and is_url(where):
         texts = [*(each.shown for each in groups.statements), *dict(groups.without_values)]
@@ -92,7 +92,7 @@ def replay(sources: Sequence[str], name: str, tables: str | None, most: int, ask
     elif where is not None:
         path = named_path(where)
         data, own_text = read_toml(path)
-        origin = File(path, own_text)
+        origin = in_file(path, own_text)
         if not isinstance(data.get("tables"), dict):
             raise UsageError(f"{path}: there are no tables in it")
         check_tables(data["tables"], origin)
@@ -239,13 +239,13 @@ def _wrong(draft: Replay) -> tuple[Keys, str] | None:
     try:
         text = file_text(draft)
         data = tomllib.loads(text)
-        checked_workload(data, text, File(Path(draft.name), text))
+        checked_workload(data, text, in_file(Path(draft.name), text))
     except AtKeysError as error:
         return error.keys, str(error)
     except ValidationError as error:
         keys = error.errors()[0]["loc"]
         try:
-            explain(error, WorkloadFile, data, Names())
+            explain(error, WorkloadFile, data, in_data)
         except UsageError as told:
             return keys, str(told).splitlines()[0]
     return None

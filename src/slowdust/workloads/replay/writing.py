@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from sqlglot import expressions as exp
 
 from slowdust.dbms import sql_of
-from slowdust.located_errors import Names, Origin, at
+from slowdust.located_errors import Origin, at, in_data
 from slowdust.workloads.file import MOST_ROWS, MOST_WEIGHT
 from slowdust.workloads.replay.catalog import (
     BYTES,
@@ -52,7 +52,7 @@ class Replay:
     tables: Sequence[CatalogTable]
     tables_text: str = ""
     """The tables of another workload, in place of a server's."""
-    origin: Origin = field(default_factory=Names)
+    origin: Origin = in_data
     """The file that has them."""
 
 
@@ -107,7 +107,9 @@ def _statement(
         key = f"p{place + 1}"
         drawing = {"by": "sample", "from": f"{name}.{key}"}
         infers = sql_of(dialect).has_numbered_parameters
-        if not infers and _are_whole(row[place] for row in statement.samples):
+        if not infers and all(
+            isinstance(row[place], int) or row[place] is None for row in statement.samples
+        ):
             drawing["type"] = "bigint"
         yield f"parameters.{key} = {inline(drawing)}"
     if drawn:
@@ -128,10 +130,6 @@ def _rows(rows: Sequence[Sequence[Literal]]) -> Iterator[str]:
             line = " "
         line += cell
     yield line
-
-
-def _are_whole(values: Iterable[Literal]) -> bool:
-    return all(isinstance(value, int) or value is None for value in values)
 
 
 def _literal(value: Literal, dialect: str) -> str:

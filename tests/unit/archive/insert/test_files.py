@@ -6,24 +6,28 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from slowdust.archive.insert import client
-from slowdust.archive.insert.client import COLUMNS
+from slowdust.archive.classic import Row
 from slowdust.archive.insert.names import (
+    SEQUENCES,
     FileKind,
     FileName,
+    Steps,
     in_order,
     main_role,
+    name_steps,
     parse_file,
     rate_of,
     step_of_directory,
 )
-from slowdust.archive.insert.reading import SEQUENCES, Steps, name_steps
 from slowdust.archive.insert.tables import (
-    Row,
+    CLIENT_COLUMNS,
     merged_row,
+    read_client,
     read_groups,
+    read_merged,
     read_result,
     read_steps,
+    read_sum,
     write_table,
 )
 from tests.unit.archive.insert_files import RESULT, STEPS, client_output, row
@@ -162,10 +166,10 @@ def test_response_times_of_all_clients() -> None:
         "0\t5\t190\t5\t0\t0\t0\t0\t0\t0\t0.015\tsum:DBMS",
         "0.000\t2.500\t95.000\t2.500\t0.000\t0.000\t0.000\t0.000\t0.000\t0.000\t0.015\tpct:DBMS",
     ]
-    actual = client.read_sum(lines)
+    actual = read_sum(lines)
     assert actual is not None
     assert (actual.counts[:4], actual.longest) == ((0, 5, 190, 5), 0.015)
-    assert client.read_sum(lines[:2]) is None
+    assert read_sum(lines[:2]) is None
 
 
 def test_response_times_of_several_runs() -> None:
@@ -175,11 +179,11 @@ def test_response_times_of_several_runs() -> None:
         "-",
         "100.000\t0.000\t0.00",
     ]
-    assert client.read_merged(lines) == ({"my8044.c1": 0.003}, [lines[-1]])
+    assert read_merged(lines) == ({"my8044.c1": 0.003}, [lines[-1]])
 
 
 def test_what_a_client_printed() -> None:
-    output = client.read(client_output([100, 300], queries=[5000, 7000]))
+    output = read_client(client_output([100, 300], queries=[5000, 7000]))
     assert output is not None
     assert (output.elapsed, output.ended, output.rows_per_commit) == (2.0, True, 50)
     assert (output.roles["insert"].total, output.roles["query"].total) == (
@@ -194,10 +198,10 @@ def test_what_a_client_printed() -> None:
 
 def test_a_client_that_was_cut_off() -> None:
     lines = client_output([100, 300]).splitlines(keepends=True)
-    output = client.read(b"".join(lines[:3]) + lines[3][:20])
+    output = read_client(b"".join(lines[:3]) + lines[3][:20])
     assert output is not None
     assert (output.roles["insert"].total, output.ended) == (100, False)
-    assert client.read(b"".join(lines[:2])) is None
+    assert read_client(b"".join(lines[:2])) is None
 
 
 @pytest.mark.parametrize(
@@ -205,7 +209,7 @@ def test_a_client_that_was_cut_off() -> None:
 )
 def test_strange_lines_among_the_seconds(torn: bytes) -> None:
     lines = client_output([100, 300, 500]).splitlines(keepends=True)
-    output = client.read(b"".join([*lines[:3], torn, *lines[3:]]))
+    output = read_client(b"".join([*lines[:3], torn, *lines[3:]]))
     assert output is not None
     assert output.roles["insert"].done.tolist() == [100, 300, 500]
 
@@ -219,7 +223,7 @@ def lines_of_client() -> tuple[list[bytes], bytes]:
 
 def edited(row: bytes, column: str, value: str) -> bytes:
     cells = row.split(b"\t")
-    cells[COLUMNS.index(column)] = value.encode()
+    cells[CLIENT_COLUMNS.index(column)] = value.encode()
     return b"\t".join(cells)
 
 
@@ -238,7 +242,7 @@ def edited(row: bytes, column: str, value: str) -> bytes:
 def test_a_row_that_cannot_be_read_is_left_out(damage: Callable[[bytes], bytes]) -> None:
     lines, end = lines_of_client()
     rows = lines[2:]
-    output = client.read(b"".join([*lines[:2], *rows[:20], damage(rows[20]), *rows[21:]]) + end)
+    output = read_client(b"".join([*lines[:2], *rows[:20], damage(rows[20]), *rows[21:]]) + end)
     assert output is not None
     assert output.damage == ("1 damaged row",)
     assert [role.total / output.elapsed for role in output.roles.values()] == [100, 0, 5000]
@@ -252,7 +256,7 @@ def test_a_row_that_does_not_follow_the_one_before_breaks_the_seconds() -> None:
         ([*rows[:20], *rows[21:]], "1 row not following the one before"),
         ([*rows[:20], edited(rows[20], "t_ins", "0"), *rows[21:]], "1 row not following"),
     ):
-        output = client.read(b"".join([*lines[:2], *changed]) + end)
+        output = read_client(b"".join([*lines[:2], *changed]) + end)
         assert output is not None
         assert output.damage[0].startswith(broken)
         assert (output.unbroken, output.complete, output.elapsed) == (False, True, 60)
@@ -261,7 +265,7 @@ def test_a_row_that_does_not_follow_the_one_before_breaks_the_seconds() -> None:
 @pytest.mark.parametrize("last", [b"", b"60.0\t12\n", b"junk\n"])
 def test_rows_that_are_missing_at_the_end_of_a_client(last: bytes) -> None:
     lines, end = lines_of_client()
-    output = client.read(b"".join([*lines[:-10], last]) + end)
+    output = read_client(b"".join([*lines[:-10], last]) + end)
     assert output is not None
     assert (output.elapsed, output.roles["query"].total) == (50, 250_000)
     assert output.damage[-1] == ("5,000 rows inserted by its last row and 6,000 by its end")

@@ -8,11 +8,9 @@ import pytest
 
 from slowdust.analysis.results.summary import summary_tables
 from slowdust.analysis.stored import analyse
-from slowdust.archive.insert.archive import InsertArchive
+from slowdust.archive.insert.archive import InsertArchive, read_archive
 from slowdust.archive.insert.classic import SUMMARY, published_files
-from slowdust.archive.insert.experiment import experiment_of
-from slowdust.archive.insert.kind import scan
-from slowdust.archive.insert.reading import read_archive
+from slowdust.archive.insert.experiment import experiment_of, scan
 from slowdust.exchange import Mode
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice

@@ -3,39 +3,39 @@
 import pytest
 
 from slowdust.archive.files import Unusable
-from slowdust.archive.sysbench.hardware import (
-    Peaks,
-    Vmstat,
-    busiest,
-    read_clean_vmstat,
-    read_iostat,
-    read_met,
-    read_ps,
-    read_published_vmstat,
-    read_traffic,
-    write_met,
-)
 from slowdust.archive.sysbench.names import parse_file, parse_label
-from slowdust.archive.sysbench.output import (
+from slowdust.archive.sysbench.rates import (
     ScanRule,
     clean_scan_rate,
     published_rate,
-    read_load,
-    read_output,
     rule_in_name,
     rule_of_day,
     rule_that_reproduces,
 )
 from slowdust.archive.sysbench.run_directory import read_all
+from slowdust.archive.sysbench.run_files import (
+    Cpu,
+    Peaks,
+    Vmstat,
+    busiest,
+    read_iostat,
+    read_load,
+    read_met,
+    read_output,
+    read_ps,
+    read_traffic,
+    read_vmstat,
+    write_met,
+)
 from slowdust.archive.sysbench.tables import read_met_table, read_tsv, relative_rates, write_block
 from tests.unit.archive.sysbench_files import Written
 
 
 def test_the_published_rule_counts_the_first_row_and_later_headers_as_samples() -> None:
     content = Written(seconds=60, switches=4000, cpu=40).vmstat().encode()
-    assert read_clean_vmstat(content) == Vmstat(60, 240_000.0, 2400.0)
     # 61 rows and four headers of which the first is dropped; since boot: 7 switches, 1 + 10%.
-    assert read_published_vmstat(content) == Vmstat(64, 240_007.0, 2411.0)
+    published, clean = Vmstat(64, 240_007.0, 2411.0), Vmstat(60, 240_000.0, 2400.0)
+    assert read_vmstat(content) == Cpu(published, clean)
 
 
 @pytest.mark.parametrize("row", [" -2147483648 30", " 4000 -3", " 4000 30000"])
@@ -43,20 +43,25 @@ def test_samples_with_impossible_numbers_are_left_out_and_counted(row: str) -> N
     content = Written(seconds=30, switches=4000, cpu=40).vmstat()
     assert " 4000 30" in content
     before, after = content.rsplit(" 4000 30", 1)
-    actual = read_clean_vmstat(f"{before}{row}{after}".encode())
-    assert actual == Vmstat(29, 29 * 4000.0, 29 * 40.0, impossible=1)
+    actual = read_vmstat(f"{before}{row}{after}".encode())
+    assert actual is not None
+    assert actual.clean == Vmstat(29, 29 * 4000.0, 29 * 40.0, impossible=1)
 
 
 @pytest.mark.parametrize("tail", ["", " 8  0 100 200", " 8  0 100 200 300 400 0 0 1 2 90"])
 def test_torn_rows_of_vmstat_are_no_clean_samples(tail: str) -> None:
     content = Written(seconds=30).vmstat().encode()
-    assert read_clean_vmstat(content + tail.encode()) == read_clean_vmstat(content)
+    whole, torn = read_vmstat(content), read_vmstat(content + tail.encode())
+    assert whole is not None
+    assert torn is not None
+    assert torn.clean == whole.clean
 
 
 def test_rows_with_words_in_them_are_summed_without_these() -> None:
     content = Written(seconds=30, switches=4000, cpu=40).vmstat().replace(" 4000 30", " n/a 30", 1)
-    actual = read_published_vmstat(content.encode())
-    assert actual == Vmstat(32, 29 * 4000.0 + 7, 30 * 40.0 + 11)
+    actual = read_vmstat(content.encode())
+    assert actual is not None
+    assert actual.published == Vmstat(32, 29 * 4000.0 + 7, 30 * 40.0 + 11)
 
 
 def test_storage_is_that_of_the_lines_with_the_device() -> None:
@@ -109,7 +114,7 @@ def test_numbers_per_operation_are_read_as_they_are_written() -> None:
     text = Written().met()
     actual = read_met(text.splitlines())
     assert actual is not None
-    assert (actual.rate, actual["cpu/o"], actual["rKB/o"]) == ("1000.50", "0.038081", "0.004")
+    assert (actual["o/s"], actual["cpu/o"], actual["rKB/o"]) == ("1000.50", "0.038081", "0.004")
     assert write_met(actual) == text
     assert read_met(text.splitlines()[:-1]) is None
     assert read_met(text.replace("3.808", "3,8x8").splitlines()) is None
@@ -210,6 +215,6 @@ def test_numbers_that_are_none_are_not_taken_for_numbers() -> None:
     assert read_iostat(Written().iostat().replace("96.00", "nan", 1).encode(), "md2") is None
     assert read_met(Written().met().replace("1000.50", "inf").splitlines()) is None
     words = Written(seconds=30).vmstat().replace(" 4000 30", " inf 30", 1).encode()
-    actual = read_clean_vmstat(words)
+    actual = read_vmstat(words)
     assert actual is not None
-    assert actual.switches == 29 * 4000
+    assert actual.clean.switches == 29 * 4000

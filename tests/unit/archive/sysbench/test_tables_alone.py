@@ -291,4 +291,4 @@ def test_rows_that_are_none_are_told_apart_from_rows() -> None:
     lines = ["col-1 : a", "col-2 : \x00", "1\tx_range=1", "1\tx_range=1", "2\tx_range=1"]
     table, strange = read_tsv(lines)
     assert (table.runs, strange) == (("a",), [lines[1]])
-    assert table.repeated == ("x_range=1", "x_range=1")
+    assert table.repeated == ["x_range=1", "x_range=1"]

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from slowdust.studies.bisect.direct import Direct
+from slowdust.studies.bisect.posterior import Direct
 
 MARGIN = 0.03
 SLOWER = math.log(1.13)

@@ -9,11 +9,12 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.ratios import Ratio, with_interval
-from slowdust.studies.bisect import note as markdown
-from slowdust.studies.bisect import page as html
-from slowdust.studies.bisect.direct import Direct
+from slowdust.report.html import blocks
+from slowdust.studies.bisect.document import document
 from slowdust.studies.bisect.outcome import Outcome, outcome_of
+from slowdust.studies.bisect.posterior import Direct
 from slowdust.studies.bisect.words import certainty, summary
+from tests.unit.report.media import in_markdown
 from tests.unit.synthetic_search import BELIEFS, COSTS, outcome_of_test, record_of
 
 
@@ -51,7 +52,10 @@ def test_costs_add_up_from_the_first() -> None:
 
 
 def test_note_and_page_escape_what_others_wrote() -> None:
-    note, page = markdown.render(outcome_of_test()), html.render(outcome_of_test())
+    note, page = (
+        in_markdown(document, outcome_of_test()),
+        blocks.render(document(outcome_of_test())),
+    )
     assert "<b>every</b>" not in page
     assert "Check *twice*" in page
     assert "<script>" not in note.replace("\\<script>", "")
@@ -85,7 +89,7 @@ def test_a_contradicted_change_is_told_apart_from_the_changes() -> None:
         "measured directly beside c4: 1.0% slower, 1.010 [0.971, 1.050]."
     )
     assert sentence in certainty(outcome)
-    note, page = markdown.render(outcome), html.render(outcome)
+    note, page = in_markdown(document, outcome), blocks.render(document(outcome))
     assert sentence in note.replace("\\", "")
     assert sentence in page
     assert msgspec.json.decode(msgspec.json.encode(outcome), type=Outcome) == outcome

@@ -11,9 +11,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.errors import SlowdustError
-from slowdust.studies.bisect.direct import Direct
 from slowdust.studies.bisect.outcome import outcome_of
-from slowdust.studies.bisect.posterior import Belief, MeasuredRatio
+from slowdust.studies.bisect.posterior import Belief, Direct, MeasuredRatio
 from slowdust.studies.bisect.record import Record
 from slowdust.studies.bisect.search import Search, StepWanted
 from slowdust.studies.bisect.words import certainty

@@ -10,8 +10,8 @@ import pytest
 from slowdust.store.slice import Slice
 from slowdust.studies.candidates import Candidate
 from slowdust.studies.engine import carry_out
-from slowdust.studies.watch.measuring import night_of, order_of
 from slowdust.studies.watch.series import Night, Tonight
+from slowdust.studies.watch.study import night_of, order_of
 from tests.unit.studies.watch.synthetic_watch import RELEASES, a_watch
 from tests.unit.synthetic import fails
 from tests.unit.synthetic_lab import SimulatedLab

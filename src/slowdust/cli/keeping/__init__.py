@@ -1,1 +1,0 @@
-"""The commands about all experiments of a results folder, one module each."""

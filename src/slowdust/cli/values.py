@@ -1,0 +1,64 @@
+"""What the command line reads of options' values; `options.tsv` names the functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from slowdust.analysis.results.gate import Gate, parse_gate
+from slowdust.analysis.story.bands import Bands
+from slowdust.experiment.host_locks import WhenBusy
+from slowdust.store.experiments import check_results
+from slowdust.units import parse_percentage
+
+
+class WhenTooShort(Enum):
+    """What to do about a time that decides too little, or is far longer than was announced."""
+
+    ASK = "ask"
+    """Ask in a terminal; elsewhere run, and stop before the time is too long."""
+    GO_ON = "go on"
+
+
+def there(context: click.Context, option: click.Parameter, results: Path) -> Path:
+    """Refuse a results folder that the user names and that is not there."""
+    if context.get_parameter_source(option.name or "") is not ParameterSource.DEFAULT:
+        check_results(results)
+    return results
+
+
+def when_busy(context: click.Context, option: click.Parameter, fails: bool) -> WhenBusy:  # noqa: FBT001
+    """Return what an experiment does whose CPUs are in use."""
+    del context, option
+    return WhenBusy.FAIL if fails else WhenBusy.WAIT
+
+
+def too_short(context: click.Context, option: click.Parameter, yes: bool) -> WhenTooShort:  # noqa: FBT001
+    del context, option
+    return WhenTooShort.GO_ON if yes else WhenTooShort.ASK
+
+
+def gates(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> list[Gate]:
+    del context, option
+    return [parse_gate(text) for text in texts]
+
+
+def bands(context: click.Context, option: click.Parameter, text: str | None) -> Bands | None:
+    """Parse '5,15', the bands that begin at 5% and 15%."""
+    del context, option
+    if text is None:
+        return None
+    parts = text.split(",")
+    if len(parts) != 2:
+        raise click.BadParameter(f"'{text}' is not CHANGE,BIG: write 5,15 for example")
+    try:
+        change, big = map(parse_percentage, parts)
+    except ValueError as error:
+        raise click.BadParameter(f"{error}, as in 5,15") from None
+    if not 0 < change <= big < 1:
+        raise click.BadParameter(f"'{text}' is not 0 < CHANGE <= BIG < 100")
+    return Bands(change, big)

@@ -1,1 +1,0 @@
-"""What releases cost, in every format."""
