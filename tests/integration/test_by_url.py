@@ -102,7 +102,7 @@ def test_running_servers_and_a_build_take_turns(
     names = {parse_url(url).text for url in urls} | {BUILD}
     tests = ("point-query", "update-index")
     contenders = (*urls, BUILD)
-    fields = {"budget": "4s", "incarnations": 1}
+    fields = {"budget": "2s", "incarnations": 1}
     process = workplace.start(
         "run", workplace.write_experiment("three", contenders, *tests, **fields)
     )

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ import msgspec
 import numpy as np
 
 from slowdust.accounts import Account
+from slowdust.benchmarks.micro import MICRO
 from slowdust.builds.model import Build
 from slowdust.dbms.access import Access, Listen, Target
 from slowdust.dbms.environment import Environment
@@ -26,7 +28,7 @@ from slowdust.dbms.sqlite import FAMILY
 from slowdust.experiment.announced import Announced
 from slowdust.experiment.contender import ResolvedContender, RunningContender
 from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.driver.process import Driver, Patience
+from slowdust.experiment.driver.process import Data, Driver, Patience
 from slowdust.experiment.driver.protocol import (
     Create,
     Opened,
@@ -42,13 +44,15 @@ from slowdust.experiment.driver.protocol import (
     UntilSeconds,
 )
 from slowdust.experiment.engine.loop import OpenExperiment
+from slowdust.experiment.engine.open_test import OpenTest, Pace
 from slowdust.experiment.journal import Journal, new_manifest
+from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import Status
 from slowdust.instances.callgrind import Callgrind
 from slowdust.instances.instance import Instance
 from slowdust.store.folder import SLICES_FILE, Folder, Writer
-from slowdust.store.manifest import BuildFacts, ContenderFacts, Method
+from slowdust.store.manifest import BuildFacts, ContenderFacts, Executed, Method
 from slowdust.store.slice import Slice
 from slowdust.store.step import RoleUse
 from slowdust.store.storage import Records
@@ -82,7 +86,13 @@ class Machine:
     The last one goes on."""
     instructions: Callable[[str, str, int], int] = lambda contender, test, start: 10
     """Returns the instructions of an operation of a contender, a test and a start."""
+    plans: Collection[str] = ()
+    """The contenders that tell their plans, with the operations that they executed for them."""
     now: float = 0.0
+    ran: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    """Contender -> seconds of its runs."""
+    operations: Counter[str] = field(default_factory=Counter)
+    """Contender -> operations of its runs."""
     starts: dict[str, int] = field(default_factory=dict)
     loads: int = 0
     done: list[str] = field(default_factory=list)
@@ -193,11 +203,14 @@ class SimulatedDriver:
 
     def explain(self, session: str, operations: int) -> list[PlanText]:
         """Execute operations for half a second, one at the least, and none for more than 5 s."""
-        if session in self._sessions:
-            took = self.machine.operation[self._sessions[session].contender]
-            fits = min(operations, max(1, int(np.ceil(0.5 / took))))
-            self.machine.now += min(5.0, fits * took)
-        return []
+        if session not in self._sessions:
+            return []
+        contender = self._sessions[session].contender
+        took = self.machine.operation[contender]
+        fits = min(operations, max(1, int(np.ceil(0.5 / took))))
+        self.machine.now += min(5.0, fits * took)
+        executed = Executed(operations=fits, executions=fits, amounts={})
+        return [PlanText("SELECT", "scan", executed)] if contender in self.machine.plans else []
 
     def run(self, session: str, stop: Stop, *_: object, **__: object) -> Ran:
         """Carry out whole operations as the driver does, one at the least."""
@@ -209,6 +222,8 @@ class SimulatedDriver:
             left = max(0, stop.positions[0] - first)
             count = left if stop.seconds is None else min(count, left)
         open_.operations += count
+        self.machine.ran[open_.contender] += count * took
+        self.machine.operations[open_.contender] += count
         self.machine.now += count * took + COMMAND_S
         return ran(count, count * took or took, [open_.operations])
 
@@ -389,6 +404,24 @@ def simulated_contender(machine: Machine, name: str, folder: Path) -> RunningCon
     return RunningContender(resolved, SimulatedServer(machine, name, build, folder))
 
 
+def simulated_contenders(machine: Machine, folder: Path) -> Contenders:
+    """Return the contenders of a machine, with its driver, clock and view."""
+    all_ = [simulated_contender(machine, name, folder) for name in machine.operation]
+    return Contenders(all_, cast("Driver", SimulatedDriver(machine)), folder, machine, machine)
+
+
+@contextmanager
+def opened(machine: Machine, test: str, folder: Path) -> Iterator[OpenTest]:
+    """Open the sessions of a test of one client on a machine's servers."""
+    (chosen,) = MICRO.matching([test])
+    data, pace = Data(tables=1, rows=10, seed=1), Pace(discard=0.01, warmup=0.1, rate=None)
+    contenders = simulated_contenders(machine, folder)
+    sessions = OpenTest(contenders, PlannedStep(chosen, 1), 1, pace, data=data, clock=machine)
+    sessions.open()
+    yield sessions
+    sessions.close()
+
+
 @contextmanager
 def simulated(
     machine: Machine,
@@ -400,14 +433,12 @@ def simulated(
     kept: Sequence[Slice] = (),
 ) -> Iterator[OpenExperiment]:
     """Open an experiment on a machine's servers; `kept` are slices that it has already."""
-    driver = cast("Driver", SimulatedDriver(machine))
-    all_ = [simulated_contender(machine, name, folder) for name in machine.operation]
-    contenders = Contenders(all_, driver, folder, machine, machine)
+    contenders = simulated_contenders(machine, folder)
     facts = [
         ContenderFacts(
             name=each.name, dbms="sqlite", build=each.build_facts, config="default", settings={}
         )
-        for each in all_
+        for each in contenders.all
     ]
     opened = Folder(folder / "x")
     opened.logs.mkdir(parents=True, exist_ok=True)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import msgspec
 import pytest
 
 from slowdust import ratios
-from slowdust.ratios import Ratio, Rounding
+from slowdust.ratios import Keys, Ratio, Rounding
+from slowdust.report.json import flat, keys_of
 
 
 @pytest.mark.parametrize(
@@ -97,3 +101,50 @@ def test_an_interval_of_tiny_ratios_keeps_its_digits() -> None:
 def test_words_go_before_their_bound() -> None:
     assert ratios.with_bound("7% slower", 0.961) == "7% slower, at least 3.9%"
     assert ratios.with_bound("7% slower", None) == "7% slower"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "bound", "beyond"),
+    [
+        (0.90, 0.95, 0.95, True),
+        (0.90, 0.98, 0.98, False),
+        (0.99, 1.02, None, False),
+        (1.05, 1.20, 1.05, True),
+        (None, None, None, False),
+    ],
+)
+def test_a_ratio_knows_the_bound_nearer_1_and_whether_it_is_beyond_its_margin(
+    low: float | None, high: float | None, bound: float | None, *, beyond: bool
+) -> None:
+    ratio = Ratio(1.0, low, high, margin=0.03)
+    assert (ratio.bound, ratio.lies_beyond_margin) == (bound, beyond)
+    assert not Ratio(1.0, low, high).lies_beyond_margin, "nothing is judged without a margin"
+
+
+def test_the_inverse_has_the_bounds_of_the_other_side_and_the_same_width() -> None:
+    ratio = Ratio(0.8, 0.5, 1.25, "unsure", 0.03)
+    back = ratio.inverse()
+    assert (back.value, back.interval) == (1.25, (0.8, 2.0))
+    assert (back.verdict, back.margin) == ("unsure", 0.03)
+    assert back.half_width == pytest.approx(ratio.half_width)
+
+
+class Record(msgspec.Struct):
+    """A record with a ratio among its fields, one in an object of its own, and a plain one."""
+
+    name: str
+    rate: Annotated[Ratio | None, Keys("rqps", low="low", verdict="verdict")] = None
+    total: Annotated[Ratio | None, Keys("rqps", nested=True)] = None
+    plain: Ratio | None = None
+
+
+def test_a_record_has_the_parts_of_its_ratios_among_its_other_fields() -> None:
+    full = Record("a", Ratio(0.9, 0.8, 1.0, "slower", 0.03), Ratio(2.0), Ratio(3.0))
+    assert flat(full) == {
+        "name": "a",
+        **{"rqps": 0.9, "low": 0.8, "verdict": "slower"},
+        "total": {"rqps": 2.0},
+        "plain": Ratio(3.0),
+    }
+    assert keys_of(Record) == list(flat(full)) == list(flat(Record("b")))
+    assert flat(Ratio(3.0)) == {"ratio": 3.0, "low": None, "high": None, "verdict": None}

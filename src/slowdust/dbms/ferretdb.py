@@ -1,4 +1,8 @@
-"""FerretDB 1, which keeps its documents in SQLite or in Postgres: these are its engines."""
+"""FerretDB 1, which keeps its documents in SQLite or in Postgres: these are its engines.
+
+Over Postgres a shell starts and ends both servers, so limits, freezing, probes and clean-up see one
+server. With a second instance each of them would have to know both.
+"""
 
 from __future__ import annotations
 

@@ -93,7 +93,10 @@ def _parents(mounts: Sequence[str], controller: str) -> Iterator[Path]:
 
 
 class MemoryLimit:
-    """A limit of the memory of one server, which outlives the server's starts."""
+    """A limit of the memory of one server, which outlives the server's starts.
+
+    Only a control group counts the pages of files; a limit of address space does not.
+    """
 
     def __init__(self, folder: Path, limit_bytes: int) -> None:
         self.folder = folder

@@ -141,8 +141,9 @@ def _added(use: Use, later: Use) -> Use:
 class Window:
     """The probes of one contender's slices; used again for each slice.
 
-    Probes are read in their order at the opening and in reverse at the closing. One that fails is
-    skipped and named.
+    The driver stands still at both moments, so operations and uses belong together, and no clocks
+    are synchronised. Probes are read in their order at the opening and in reverse at the closing.
+    One that fails is skipped and named.
     """
 
     def __init__(self, probes: Sequence[AnyProbe]) -> None:

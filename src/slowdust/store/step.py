@@ -18,7 +18,8 @@ def name_with_hold(step: str, hold: Second) -> str:
     """Return the name of a step in the sequence that has a transaction held open: `l.i1.hold60`.
 
     It is in milliseconds at the finest; in the sequence without such a transaction, whose `hold` is
-    0, it is the plain name.
+    0, it is the plain name. Results are identified by names everywhere: a hold needs no key of its
+    own.
     """
     return f"{step}.hold{f'{hold:.3f}'.rstrip('0').rstrip('.')}" if hold else step
 

@@ -33,7 +33,7 @@ def test_stored_experiments_are_told_without_measuring(
 def test_tests_are_chosen_and_a_page_is_written(slowdust: Slowdust, results: Path) -> None:
     chosen = ("--tests", "scan", "--html", "blame.html")
     outcome = slowdust("blame", "--from", "micro", *chosen)
-    assert (outcome.code, outcome.out, outcome.err) == (0, "", "page: blame.html\n")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "page: blame.html\n", "")
     page = (results.parent / "blame.html").read_text()
     assert "Range queries (1 test)" in page
     assert "Point queries" not in page

@@ -53,9 +53,10 @@ class Runs:
         when_busy: WhenBusy,
         *,
         announced: Announced,
+        decide: object = None,
     ) -> Folder:
         """Keep the arguments; end as the test wants it."""
-        del view
+        del view, decide
         self.announced.append(announced)
         self.when_busy.append(when_busy)
         self.calls.append((tomllib.loads(spec.to_toml()), results, mode))

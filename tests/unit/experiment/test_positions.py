@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import random
+from pathlib import Path
+
 import pytest
 
 from slowdust.experiment.engine.positions import LEAD, Positions
+from tests.unit.simulated_servers import Machine, opened
 from tests.unit.synthetic_contenders import ran
 
 
@@ -52,3 +56,13 @@ def test_without_a_speed_there_is_no_limit(positions: Positions) -> None:
     unknown = Positions()
     unknown.note("idle", ran(0, 0.1, [0]))
     assert unknown.limit("idle", 1.0) is None
+
+
+@pytest.mark.parametrize(("name", "catches_up"), [("update-index", True), ("point-query", False)])
+def test_the_slower_contender_catches_up_after_a_block_of_writes(
+    tmp_path: Path, name: str, *, catches_up: bool
+) -> None:
+    machine = Machine({"quick": 1e-4, "slow": 3e-4})
+    with opened(machine, name, tmp_path) as test:
+        test.block(0, 0.1, random.Random(1), lambda _: None)
+    assert (machine.operations["quick"] == machine.operations["slow"]) is catches_up

@@ -118,6 +118,15 @@ def test_an_experiment_that_ended_measures_nothing_again(run: Run) -> None:
     assert step.slices == first.steps[0].slices
 
 
+def test_starts_of_a_resumed_experiment_have_new_numbers(run: Run) -> None:
+    keys = {"budget": "20s", "slice": "100ms"}
+    run(machine_of({}), spec_of(["scan"], incarnations=2, **keys))
+    (step,) = run(machine_of({}), spec_of(["scan"], incarnations=4, **keys)).steps
+    places = [(s.place.incarnation, s.place.block, s.place.slot) for s in step.slices]
+    assert len({*places}) == len(places)
+    assert {incarnation for incarnation, *_ in places} == {1, 2, 3, 4}
+
+
 def test_every_other_start_and_load_has_the_reverse_order(run: Run) -> None:
     machine = machine_of({})
     run(machine, spec_of(["scan"], budget="20s", slice="100ms"))

@@ -262,7 +262,10 @@ _SECONDS: Second = 0.5
 
 
 class Waits(Pass[OpenTest]):
-    """Observes the waits of every contender in every step."""
+    """Observes the waits of every contender in every step.
+
+    It is the last pass: a server keeps its instruments until Slowdust ends.
+    """
 
     subject = "observing the waits"
 

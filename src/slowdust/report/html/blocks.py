@@ -215,7 +215,9 @@ def _chart(block: Chart) -> str:
     legend = f'<p class="legend">{marks}</p>\n' if marks else ""
     caption = f"<figcaption>{escape(block.caption)}</figcaption>\n" if block.caption else ""
     css = ' class="scroll" tabindex="0"' if block.is_wide else ""
-    return f"{legend}<figure{css}>{caption}{chart}</figure>"
+    # A wide one is below the buttons that save it.
+    drawing = f'<div style="clear: both">{chart}</div>' if block.is_wide else chart
+    return f"{legend}<figure{css}>{caption}{drawing}</figure>"
 
 
 def _panels(block: Panels, look: Look, level: int) -> str:

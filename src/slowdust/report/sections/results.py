@@ -370,9 +370,14 @@ def mixed_load(report: Report) -> Section | None:
     rows = [_mixed(result, result.beside) for result in report.results if result.beside is not None]
     if not rows:
         return None
+    # A page has clients and the work below the test, and the maximum below the median.
+    clients_head, work, most = (
+        Column(title, media=Medium.TEXT) for title in ("clients", "with", "fresh max us")
+    )
     heads: Heads = (
-        *("test", "clients", "contender", "with", "alone/s", "beside/s", "relative"),
-        *("beside it/s", "p50 us", "p95 us", "errors", "fresh p50 us", "fresh max us", "stale"),
+        *("test", clients_head, "contender", work, "alone/s", "beside/s", "relative"),
+        *("beside it/s", "p50 us", "p95 us", "errors"),
+        *(Column("fresh p50 us", hint="Below it the maximum"), most, "stale"),
     )
     shown = table(heads, rows, left=4, name="Tests with others beside them")
     return Section("Mixed load", [paragraph(_ABOUT_MIXED_LOAD), shown], "beside", "Mixed load")
@@ -384,11 +389,12 @@ def _mixed(result: Result, beside: BesideResult) -> Cells:
     stale = ABSENT
     if beside.freshness_queries is not None:
         stale = f"{beside.stale_queries or 0:,} of {beside.freshness_queries:,}"
+    work = f"{beside.test}, {counted(beside.clients, 'client')}{at_rate}"
     return [
-        result.test,
+        Cell(result.test, note=f"{clients(result.clients)}, with {work}"),
         str(result.clients),
         named(result.contender),
-        f"{beside.test}, {counted(beside.clients, 'client')}{at_rate}",
+        work,
         or_absent(beside.alone_qps, rate),
         rate(result.qps),
         judged(beside.relative),
@@ -396,7 +402,10 @@ def _mixed(result: Result, beside: BesideResult) -> Cells:
         or_absent(beside.p50_us, rate),
         or_absent(beside.p95_us, rate),
         f"{beside.errors:,}",
-        or_absent(beside.freshness_p50_us, rate),
+        Cell(
+            or_absent(beside.freshness_p50_us, rate),
+            note=or_absent(beside.freshness_max_us, rate),
+        ),
         or_absent(beside.freshness_max_us, rate),
         stale,
     ]
