@@ -24,7 +24,7 @@ $(VENV)/.ready: requirements-dev.lock pyproject.toml Cargo.toml Cargo.lock $(she
 	touch $@
 
 demo: setup
-	$(BIN)/slowdust compare postgres@15.8 postgres@17.6 --suite quick --budget 150s
+	$(BIN)/slowdust compare postgres@15.8 postgres@17.6 --suite quick --budget 100s --count-budget 75s
 	$(BIN)/slowdust report --html report.html
 
 # Excludes the tests that are only in `make full`; property tests try a quarter of their examples.

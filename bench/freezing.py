@@ -34,7 +34,7 @@ from slowdust.experiment.contenders import Freezer, MakeFreezer
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.engine.loop import OpenExperiment, measure
 from slowdust.experiment.engine.stepped import sized_workload
-from slowdust.experiment.host_locks import WhenBusy, claimed
+from slowdust.experiment.host_locks import WhenBusy, locked
 from slowdust.experiment.journal import open_journal
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.passes.chunks import TimedChunks, method_of_steps
@@ -117,7 +117,7 @@ def _run(spec: Spec, folder: Folder, freezer: MakeFreezer) -> list[Slice]:
     assert isinstance(benchmark, StepBenchmark)
     with (
         writing(folder) as writer,
-        claimed(spec, WhenBusy.WAIT, view) as locks,
+        locked(spec, WhenBusy.WAIT, view) as locks,
         Driver() as driver,
         create_contenders(
             resolve_contenders(spec, view), driver, folder, view, locks

@@ -28,7 +28,7 @@ from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.cpus import usable_cpus
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.engine.sliced import LoadedTables
-from slowdust.experiment.host_locks import WhenBusy, claimed
+from slowdust.experiment.host_locks import WhenBusy, locked
 from slowdust.experiment.journal import counts_of
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.passes.callgrind_counts import WINDOWS_AT_MOST, CountedSession, Windows
@@ -146,7 +146,7 @@ def burning(spec: Spec) -> Iterator[tuple[Contenders, LoadedTables, list[Burner]
     view = PlainView()
     with (
         tempfile.TemporaryDirectory() as path,
-        claimed(spec, WhenBusy.WAIT, view),
+        locked(spec, WhenBusy.WAIT, view),
         Driver() as driver,
     ):
         Path(path).chmod(0o755)  # the servers' account reads there

@@ -13,7 +13,7 @@ from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.driver.protocol import Ran, Stop
 from slowdust.experiment.engine.sliced import LoadedTables
-from slowdust.experiment.host_locks import WhenBusy, claimed
+from slowdust.experiment.host_locks import WhenBusy, locked
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.setup import create_contenders, resolve_contenders
 from slowdust.experiment.spec.spec import parse_spec
@@ -73,7 +73,7 @@ def side_by_side(
     view = PlainView()
     with (
         tempfile.TemporaryDirectory() as path,
-        claimed(spec, WhenBusy.WAIT, view),
+        locked(spec, WhenBusy.WAIT, view),
         Driver() as driver,
     ):
         folder = Folder(Path(path))

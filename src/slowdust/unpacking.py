@@ -19,7 +19,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, TypeVar
@@ -123,15 +122,11 @@ def every_member(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 def relative_to_root(member: tarfile.TarInfo) -> tarfile.TarInfo:
     """Make absolute targets of links relative: the rule for archives of a root directory."""
-    if not _is_absolute_link(member):
+    if not (member.issym() and PurePosixPath(member.linkname).is_absolute()):
         return member
     relative = copy.copy(member)
     relative.linkname = os.path.relpath(member.linkname, PurePosixPath("/", member.name).parent)
     return relative
-
-
-def _is_absolute_link(member: tarfile.TarInfo) -> bool:
-    return member.issym() and PurePosixPath(member.linkname).is_absolute()
 
 
 def unpack(archive: Path, folder: Path) -> None:
@@ -157,7 +152,8 @@ class Tree:
         self._most = most
         self.left = most
         """Bytes that may still be unpacked."""
-        self._links: list[_Link] = []
+        self._links: list[tuple[Path, Path, tarfile.TarInfo]] = []
+        """Folder of the archive that has the link, path, and member."""
         folder.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
 
     def add(self, archive: Path, place: PurePosixPath) -> None:
@@ -228,8 +224,17 @@ class Tree:
 
     def finish(self) -> None:
         """Make the links, after all files."""
-        for link in self._links:
-            self._make_link(link)
+        for root, path, member in self._links:
+            if path.is_symlink() or path.exists():
+                raise UnsafeArchive(f"the archive has two members of the name {member.name!r}")
+            make_folder(self._folder, path.parent)
+            if member.issym():
+                path.symlink_to(member.linkname)
+                continue
+            original = inside(root, member.linkname)
+            if original.is_symlink() or not original.is_file():
+                raise UnsafeArchive(f"the archive has a hard link to no file: {member.name!r}")
+            path.hardlink_to(original)
         self._links.clear()
         check_links_inside(self._folder)
 
@@ -239,7 +244,7 @@ class Tree:
             path = inside(root, member.name)
             self._check(member, place)
             if member.issym() or member.islnk():
-                self._links.append(_Link(root, path, member))
+                self._links.append((root, path, member))
             elif member.isdir():
                 make_folder(self._folder, path)
             else:
@@ -269,27 +274,6 @@ class Tree:
             shutil.copyfileobj(content, output)
         path.chmod(mode)
 
-    def _make_link(self, link: _Link) -> None:
-        name, target = link.member.name, link.member.linkname
-        if link.path.is_symlink() or link.path.exists():
-            raise UnsafeArchive(f"the archive has two members of the name {name!r}")
-        make_folder(self._folder, link.path.parent)
-        if link.member.issym():
-            link.path.symlink_to(target)
-            return
-        original = inside(link.root, target)
-        if original.is_symlink() or not original.is_file():
-            raise UnsafeArchive(f"the archive has a hard link to no file: {name!r}")
-        link.path.hardlink_to(original)
-
-
-@dataclass(frozen=True)
-class _Link:
-    root: Path
-    """The folder of the archive that has the link."""
-    path: Path
-    member: tarfile.TarInfo
-
 
 def inside(folder: AnyPath, name: str) -> AnyPath:
     """Return the path of a name below a folder; raise UnsafeArchive for a path outside."""
@@ -315,7 +299,14 @@ def check_links_inside(folder: Path) -> None:
     """Raise UnsafeArchive when a link below a folder leads out of it."""
     root = folder.resolve()
     for path in folder.rglob("*"):
-        if path.is_symlink() and not _final_target(path).is_relative_to(root):
+        if not path.is_symlink():
+            continue
+        try:
+            target = path.resolve()
+        except (OSError, RuntimeError) as error:  # a loop of links
+            text = f"the archive has a link that leads nowhere: {path.name!r}"
+            raise UnsafeArchive(text) from error
+        if not target.is_relative_to(root):
             raise UnsafeArchive(f"the archive has a link that leaves its folder: {path.name!r}")
 
 
@@ -324,13 +315,6 @@ def open_to_all(folder: Path) -> None:
     for path in (folder, *folder.rglob("*")):
         if path.is_dir() and not path.is_symlink():
             path.chmod(_DIRECTORY_MODE)
-
-
-def _final_target(link: Path) -> Path:
-    try:
-        return link.resolve()
-    except (OSError, RuntimeError) as error:  # a loop of links
-        raise UnsafeArchive(f"the archive has a link that leads nowhere: {link.name!r}") from error
 
 
 @contextmanager

@@ -297,7 +297,7 @@ def test_lines_by_clients_stretch_with_the_page_and_turn_dark(
 def test_a_level_of_clients_leads_to_its_step(chrome: Chrome, sweep_url: str) -> None:
     chrome.get(sweep_url)
 
-    chrome.find_element(By.CSS_SELECTOR, "#clients-scan-c1 a[href='#test-scan-c8']").click()
+    chrome.find_element(By.CSS_SELECTOR, "#clients-scan a[href='#test-scan-c8']").click()
 
     assert chrome.find_element(By.ID, "test-scan-c8").get_attribute("open") is not None
 

@@ -87,7 +87,7 @@ def _is_program(path: Path) -> bool:
 def _stripped_bytes(binary: Path) -> int | None:
     """Return the size of a binary without symbols; None for one that is no 64-bit ELF file."""
     try:
-        return read_sizes(binary).stripped_bytes
+        return read_sizes(binary)[0].stripped_bytes
     except ValueError:
         return None
 

@@ -15,7 +15,7 @@ from slowdust.builds.model import Build, Progress
 from slowdust.builds.recipe import with_flags
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.formats import elf
-from slowdust.store.sizes import BuildSizes, ObjectFile, ObjectFolder, ServerSizes, TreeSizes
+from slowdust.store.sizes import BuildSizes, ObjectFile, ObjectFolder, TreeSizes
 from slowdust.versions import version_order
 
 _PLUGIN_FOLDERS = ("plugin", "postgresql")
@@ -28,20 +28,18 @@ def sizes_of(build: Build) -> BuildSizes:
     Raises SlowdustError if the server's binary is not an ELF file of 64 bits.
     """
     try:
-        server = elf.read_sizes(build.server)
+        server, needed = elf.read_sizes(build.server)
     except (OSError, ValueError) as error:
         raise SlowdustError(f"cannot read the sizes of {build.server}: {error}") from error
     shared = {path for path in build.root.rglob("*.so*") if path.is_file()}
     plugins = {path for path in shared if path.parent.name in _PLUGIN_FOLDERS}
-    libraries = _linked(server.needed, {path.name: path for path in shared if path not in plugins})
+    libraries = _linked(needed, {path.name: path for path in shared if path not in plugins})
     files = {path.resolve() for path in plugins}
     return BuildSizes(
         dbms=build.dbms,
         version=build.version,
         source=build.source,
-        server=ServerSizes(
-            **{name: getattr(server, name) for name in ServerSizes.__struct_fields__}
-        ),
+        server=server,
         libraries={name: path.stat().st_size for name, path in sorted(libraries.items())},
         plugins=len(files),
         plugin_bytes=sum(path.stat().st_size for path in files),
@@ -57,7 +55,7 @@ def _linked(needed: tuple[str, ...], by_name: dict[str, Path]) -> dict[str, Path
             continue
         linked[name] = by_name[name]
         try:
-            names += elf.read_sizes(by_name[name]).needed
+            names += elf.read_sizes(by_name[name])[1]
         except (OSError, ValueError):
             continue  # a script of the linker, which needs nothing
     return linked

@@ -217,20 +217,20 @@ _DISK = "disk-"
 
 
 class WhenBusy(Enum):
-    """What an experiment does whose CPUs or disk another one has claimed."""
+    """What an experiment does whose CPUs or disk another one has locked."""
 
     WAIT = "wait"
     FAIL = "fail"
 
 
 @contextmanager
-def claimed(spec: Spec, when_busy: WhenBusy, view: View) -> Iterator[list[int]]:
-    """Claim the experiment's CPUs, and the disk if it writes; keep to these CPUs meanwhile.
+def locked(spec: Spec, when_busy: WhenBusy, view: View) -> Iterator[list[int]]:
+    """Lock the CPUs of an experiment, and the disk if it writes; keep to these CPUs meanwhile.
 
-    Yields the open files of its locks: a process that inherits them shares the claim.
+    Yields the open files of its locks: a process that inherits them shares the locks.
 
     Raises:
-        SlowdustError: another experiment has claimed some of it, and waiting is not wanted.
+        SlowdustError: another experiment has locked some of it, and waiting is not wanted.
     """
     cpus = spec.cpus or usable_cpus()
     names = [f"{_CPU}{cpu}" for cpu in cpus]

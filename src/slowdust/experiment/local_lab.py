@@ -23,7 +23,7 @@ from slowdust.experiment.driver.process import Driver, Patience
 from slowdust.experiment.engine.loop import OpenExperiment, Pass, measure
 from slowdust.experiment.engine.stepped import sized_workload
 from slowdust.experiment.experiment import Experiment
-from slowdust.experiment.host_locks import WhenBusy, claimed
+from slowdust.experiment.host_locks import WhenBusy, locked
 from slowdust.experiment.journal import (
     StartMode,
     check_same_source,
@@ -133,7 +133,7 @@ def set_up(
         writer = stack.enter_context(writing(folder))
         check_start(folder, mode)  # somebody may have run it meanwhile
         begun = time.monotonic()
-        locks = stack.enter_context(claimed(spec, when_busy, view))
+        locks = stack.enter_context(locked(spec, when_busy, view))
         if announced is not None:
             announced.leave_out(time.monotonic() - begun)
         patience = Patience.of(spec.budget, spec.patience)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from elftools.common.exceptions import ELFError
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
+
+from slowdust.store.sizes import ServerSizes
 
 _SECTION_HEADER_BYTES = 64
 _FUNCTION = 2
@@ -19,28 +21,6 @@ _DROPPED_TYPES = ("SHT_SYMTAB", "SHT_REL", "SHT_RELA", "SHT_STRTAB", "SHT_NULL",
 """Types of sections outside the memory image that a stripped file does not have."""
 _DEBUG = (".debug", ".zdebug", ".gdb_index", ".stab", ".line", ".gnu.debuglto_")
 _MAGIC = b"\x7fELF"
-
-
-class ElfSizes(NamedTuple):
-    """Sizes of an ELF file in bytes, and the number of its symbols."""
-
-    file_bytes: int
-    stripped_bytes: int
-    """Size without symbols and debug information."""
-    code_bytes: int
-    """Executable sections: .text, .plt, ..."""
-    text_bytes: int
-    """All that is loaded and never written, as size(1) counts: code and constants."""
-    data_bytes: int
-    """What is loaded and written."""
-    bss_bytes: int
-    """What is zero at the start, and takes no room in the file."""
-    debug_bytes: int
-    symbols: int | None
-    """Defined symbols; like the next, None for a stripped file."""
-    functions: int | None
-    needed: tuple[str, ...]
-    """Names of the shared libraries that it is linked with."""
 
 
 def is_elf(path: Path) -> bool:
@@ -61,8 +41,8 @@ def is_static(path: Path) -> bool:
         return not any(segment["p_type"] == "PT_DYNAMIC" for segment in segments)
 
 
-def read_sizes(path: Path) -> ElfSizes:
-    """Read the sizes of a 64-bit ELF file.
+def read_sizes(path: Path) -> tuple[ServerSizes, tuple[str, ...]]:
+    """Read the sizes of a 64-bit ELF file, and the names of the libraries that it is linked with.
 
     Raises:
         OSError: the file cannot be read.
@@ -73,12 +53,12 @@ def read_sizes(path: Path) -> ElfSizes:
             elf = ELFFile(file)
             if elf.elfclass != 64:
                 raise ValueError(f"{path} is not a 64-bit ELF file")
-            return _sizes(elf, path.stat().st_size)
+            return _sizes(elf, path.stat().st_size), _needed(elf)
     except ELFError as error:
         raise ValueError(f"{path} is not an ELF file that can be read: {error}") from error
 
 
-def _sizes(elf: Any, file_bytes: int) -> ElfSizes:  # noqa: ANN401 - the library has no types
+def _sizes(elf: Any, file_bytes: int) -> ServerSizes:  # noqa: ANN401 - the library has no types
     sections = list(elf.iter_sections())
     loaded = [section for section in sections if section["sh_flags"] & SH_FLAGS.SHF_ALLOC]
     written = [section for section in loaded if section["sh_flags"] & SH_FLAGS.SHF_WRITE]
@@ -89,9 +69,7 @@ def _sizes(elf: Any, file_bytes: int) -> ElfSizes:  # noqa: ANN401 - the library
     )
     bss = sum(each["sh_size"] for each in written if each["sh_type"] == "SHT_NOBITS")
     symbols, functions = _symbols(elf)
-    dynamic = elf.get_section_by_name(".dynamic")
-    has_needs = dynamic is not None and dynamic["sh_type"] != "SHT_NOBITS"
-    return ElfSizes(
+    return ServerSizes(
         file_bytes=file_bytes,
         stripped_bytes=_stripped(elf, sections),
         code_bytes=code_bytes,
@@ -101,8 +79,14 @@ def _sizes(elf: Any, file_bytes: int) -> ElfSizes:  # noqa: ANN401 - the library
         debug_bytes=debug_bytes,
         symbols=symbols,
         functions=functions,
-        needed=(tuple(tag.needed for tag in dynamic.iter_tags("DT_NEEDED")) if has_needs else ()),
     )
+
+
+def _needed(elf: Any) -> tuple[str, ...]:  # noqa: ANN401
+    dynamic = elf.get_section_by_name(".dynamic")
+    if dynamic is None or dynamic["sh_type"] == "SHT_NOBITS":
+        return ()
+    return tuple(tag.needed for tag in dynamic.iter_tags("DT_NEEDED"))
 
 
 def _stripped(elf: Any, sections: list[Any]) -> int:  # noqa: ANN401

@@ -12,10 +12,12 @@ class ServerSizes(msgspec.Struct, kw_only=True, omit_defaults=True):
     stripped_bytes: int
     """Size without symbols and debug information."""
     code_bytes: int
+    """Executable sections: .text, .plt, ..."""
     text_bytes: int
     """All that is loaded and never written, as size(1) counts: code and constants."""
     data_bytes: int
     bss_bytes: int
+    """What is zero at the start, and takes no room in the file."""
     debug_bytes: int
     symbols: int | None = None
     """Defined symbols; like the next, absent where the binary came stripped."""

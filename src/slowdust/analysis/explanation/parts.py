@@ -28,7 +28,6 @@ from slowdust.stats.blocks import Step
 from slowdust.stats.estimate import relate
 from slowdust.stats.hosts import ONE_HOST, Hosts
 from slowdust.stats.location import FloatArray, Location
-from slowdust.stats.relative import Relative
 from slowdust.store.measured import OTHERS
 from slowdust.store.slice import Slice
 from slowdust.units import known
@@ -342,7 +341,8 @@ def _located(
             hosts,
         )
         for (index, column, _), relative in zip(family, related, strict=True):
-            reaches[index][column] = _reach(relative)
+            if (interval := relative.interval) is not None:
+                reaches[index][column] = (math.log(interval.high) - math.log(interval.low)) / 2
     return centers, reaches
 
 
@@ -362,55 +362,34 @@ def _jackknife(value: float, without: FloatArray) -> Location:
     return Location(mean=value, size=float(blocks), influence=influence)
 
 
-def _reach(relative: Relative) -> float | None:
-    if relative.interval is None:
-        return None
-    return (math.log(relative.interval.high) - math.log(relative.interval.low)) / 2
-
-
 def _explanation(cell: _Cell, changes: FloatArray, reaches: Sequence[float | None]) -> Explanation:
-    totals = np.concatenate(cell.incarnations).sum(axis=0)
-    times = times_of(totals)
-    whole, *values = changes[:-1].tolist()
-    counted = _reach_of_work(cell.result.work, float(changes[-1]))
-    parts = [
-        _part(name, times, value, _joined(name, reach, counted))
-        for name, value, reach in zip(cell.names, values, reaches[1:], strict=True)
-    ]
-    reach = reaches[0]
+    times = times_of(np.concatenate(cell.incarnations).sum(axis=0))
     us, base_us = (times.total * _US_PER_S).tolist()
+    whole, *values, weight = changes.tolist()
+    reach_of_whole, *reaches_of_parts = reaches
+    ratio = None if cell.result.work is None else cell.result.work.ratio
+    counted = None if ratio is None or ratio.half_width is None else weight * ratio.half_width
+    parts = []
+    for name, value, of_blocks in zip(cell.names, values, reaches_of_parts, strict=True):
+        part = Part(name=name, change=value)
+        if (time := _time(name, times)) is not None:
+            part.us, part.base_us = (time * _US_PER_S).tolist()
+        reach = of_blocks
+        if name in _FACTORS and of_blocks is not None:
+            # Blocks and counts were measured apart, so squares add up.
+            reach = None if counted is None else math.hypot(of_blocks, counted)
+        if reach is not None:
+            part.low, part.high = value - reach, value + reach
+        parts.append(part)
     return Explanation(
         base_us=base_us,
         us=us,
         change=whole,
-        low=None if reach is None else whole - reach,
-        high=None if reach is None else whole + reach,
+        low=None if reach_of_whole is None else whole - reach_of_whole,
+        high=None if reach_of_whole is None else whole + reach_of_whole,
         parts=parts,
         main=_main(cell.result, whole, parts),
     )
-
-
-def _reach_of_work(work: Work | None, weight: float) -> float | None:
-    """Return how far the interval of the part of instructions reaches; None without one."""
-    if work is None or work.ratio is None or work.ratio.half_width is None:
-        return None
-    return weight * work.ratio.half_width
-
-
-def _joined(name: PartName, reach: float | None, counted: float | None) -> float | None:
-    """Return the reach of a part: blocks and counts were measured apart, so squares add up."""
-    if name not in _FACTORS:
-        return reach
-    return None if reach is None or counted is None else math.hypot(reach, counted)
-
-
-def _part(name: PartName, times: Times, value: float, reach: float | None) -> Part:
-    part = Part(name=name, change=value)
-    if (time := _time(name, times)) is not None:
-        part.us, part.base_us = (time * _US_PER_S).tolist()
-    if reach is not None:
-        part.low, part.high = value - reach, value + reach
-    return part
 
 
 def _main(result: Result, whole: float, parts: Sequence[Part]) -> list[PartName]:

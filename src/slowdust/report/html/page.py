@@ -338,13 +338,9 @@ class Page:
     @cached_property
     def metrics(self) -> list[Metric]:
         """The metrics of hardware in the table that stands for the details without scripts."""
-        shown = self.metrics_of([result for row in self.rows for result in row.results])
+        results = [result.per_op for row in self.rows for result in row.results]
+        shown = shown_metrics(results, ESSENTIAL if self.report.repeated else ())
         return [metric for metric in shown if metric.key in OFFERED]
-
-    def metrics_of(self, results: Sequence[Result]) -> list[Metric]:
-        """Return the metrics with a column; of imported runs only those that any has."""
-        essential = ESSENTIAL if self.report.repeated else ()
-        return shown_metrics((result.per_op for result in results), essential)
 
     @cached_property
     def latencies(self) -> tuple[str, ...]:

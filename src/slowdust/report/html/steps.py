@@ -130,8 +130,6 @@ LEAST_LATENESS: Second = 0.2
 class StepView:
     """Everything about a long step that the section of a sliced one does not have."""
 
-    statements: str
-    """The statements that the response times of its results are of."""
     length: Second | None
     """The time of the slowest contender, at which the time axis ends."""
     too_short: bool
@@ -172,9 +170,7 @@ def step_view(page: Page, row: Row, slices: Sequence[Slice]) -> StepView | None:
     units = {use.role: use.unit for run in runs for use in run.roles}
     length = max(known(run.record.measured.seconds for run in measured), default=None)
     failures = of_step(page.failures, row.step)
-    rated = [role for role in roles if units.get(role.name) == row.results[0].unit]
     return StepView(
-        statements=(rated or roles)[0].statements,
         length=length,
         too_short=length is not None and length < SHORTEST_WITH_GRAPHS,
         several_incarnations=len({run.record.place.incarnation for run in measured}) > 1,

@@ -25,7 +25,6 @@ from slowdust.store.measured import Schedule
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 from slowdust.units import Second, known
-from slowdust.wording import operation
 
 Named = Mapping[str, object]
 """What a part of the template shows, by name."""
@@ -50,8 +49,6 @@ class TestView:
     """How each contender kept the schedule of an open-loop run, over all its slices."""
     notes: tuple[Named, ...]
     """Notes with the contenders that they are about; without names all that were compared."""
-    operation: str
-    """One of its operations in words: 'operation', 'insert', 'query'."""
     step: StepView | None
     """The view of a long step, which has no charts of slices."""
     flames: FlameGraphs | None
@@ -103,7 +100,6 @@ def _test_view(
         charts=_charts(page, row, timed, origin) if timed and step is None else None,
         open_loop=tuple(_open_loop(page.marks, timed)),
         notes=_notes(row),
-        operation=operation(results[0].unit),
         step=step,
         flames=flames,
     )

@@ -10,7 +10,7 @@ import pytest
 
 from slowdust.errors import SlowdustError
 from slowdust.experiment.cpus import usable_cpus
-from slowdust.experiment.host_locks import WhenBusy, claimed, disk_of, writes
+from slowdust.experiment.host_locks import WhenBusy, disk_of, locked, writes
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from tests.unit.experiment.host_locks.holding import another_process_holds
@@ -54,7 +54,7 @@ def test_second_experiment_waits_and_says_for_whom(
     with another_process_holds(claims, f"cpu-{LAST}") as other:
         view = HolderThatEnds(other)
         begun = time.monotonic()
-        with claimed(spec(cpus=[LAST]), WhenBusy.WAIT, view):
+        with locked(spec(cpus=[LAST]), WhenBusy.WAIT, view):
             assert usable_cpus() == [LAST]
         (first, none), (_, later) = view.waits
         assert 0 <= none < later < time.monotonic() - begun
@@ -71,7 +71,7 @@ def test_no_wait_fails_and_says_for_whom(claims: Path) -> None:
         message = rf"not started: theirs \(process {other.pid} of .* measures on CPU {LAST}$"
         with (
             pytest.raises(SlowdustError, match=message) as error,
-            claimed(spec(), WhenBusy.FAIL, PlainView()),
+            locked(spec(), WhenBusy.FAIL, PlainView()),
         ):
             pass
     assert error.value.exit_code == 1
@@ -80,7 +80,7 @@ def test_no_wait_fails_and_says_for_whom(claims: Path) -> None:
 def test_other_cpus_are_free(claims: Path) -> None:
     with (
         another_process_holds(claims, f"cpu-{LAST + 1}"),
-        claimed(spec(cpus=[LAST]), WhenBusy.FAIL, PlainView()) as locks,
+        locked(spec(cpus=[LAST]), WhenBusy.FAIL, PlainView()) as locks,
     ):
         assert len(locks) == 1
         assert usable_cpus() == [LAST]
@@ -91,12 +91,12 @@ def test_disk_is_claimed_by_experiments_that_write(claims: Path, data: Path) -> 
     if disk is None:
         pytest.skip("the data root lies in memory")
     with another_process_holds(claims, f"disk-{disk}"):
-        with claimed(spec(), WhenBusy.FAIL, PlainView()):
+        with locked(spec(), WhenBusy.FAIL, PlainView()):
             pass
         writing = spec(tests=["update-index"])
         with (
             pytest.raises(SlowdustError, match=f"measures on disk {disk}$"),
-            claimed(writing, WhenBusy.FAIL, PlainView()),
+            locked(writing, WhenBusy.FAIL, PlainView()),
         ):
             pass
 
