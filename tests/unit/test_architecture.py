@@ -45,7 +45,7 @@ def test_paths_exist(page: Path) -> None:
 def test_every_station_is_defined_at_its_place() -> None:
     for section in PAGE.read_text().split("## Two paths")[1].split("A step of a bisection:"):
         stations = STATION.findall(section)
-        assert 5 < len(stations) <= MOST_STATIONS
+        assert 5 < len(stations) == len(set(stations)) <= MOST_STATIONS
         for path, name in stations:
             place = found(path)
             assert place is not None and defines(place, name), (path, name)

@@ -44,9 +44,10 @@ from slowdust.experiment.passes.workload_trial import try_out
 try_out(None, None, None)
 """
 _JAR = f"""{_KILLED}
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from slowdust.builds.sources import maven
-maven._take_all(Path(sys.argv[1]), {{"*.tar": "."}}, Path(sys.argv[2]))
+with maven.taken_from_zip(Path(sys.argv[1]), Path(sys.argv[2])) as (file, tree):
+    maven._take(file, "*.tar", PurePosixPath(), tree)
 """
 
 

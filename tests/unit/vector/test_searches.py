@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from slowdust.dbms import family
 from slowdust.errors import UsageError
 from slowdust.experiment.setup import refuse_by_name
 from slowdust.experiment.spec.options import spec_from_options
-from slowdust.experiment.spec.spec import read_spec
+from slowdust.experiment.spec.spec import parse_spec, read_spec
 
 PAIR = ("postgres@16.2-pgvector0.6.2", "postgres@18.4-pgvector0.8.5")
 
@@ -178,6 +179,7 @@ def test_a_file_brings_its_rows_and_metric(dataset: Callable[[int], str]) -> Non
     assert spec.rows == 300
     table = getattr(spec, "vector")  # noqa: B009
     assert table.distance.name == "cosine"
+    assert parse_spec(tomllib.loads(spec.to_toml())) == spec
 
 
 def test_a_file_is_where_the_experiment_file_says(

@@ -38,7 +38,8 @@ Percent = Annotated[int, Field(ge=1, le=99)]
 class VectorTable(Table):
     """The keys of the table; what a shape or a file says need not be said."""
 
-    shape: str = PUBLIC[0]
+    shape: str | None = PUBLIC[0]
+    """None with a dataset, which has its own."""
     dataset: str | None = None
     dimensions: Annotated[int, Field(ge=2, le=MOST_DIMENSIONS), AsCount] | None = None
     metric: Literal["l2", "cosine", "ip"] | None = None
@@ -56,8 +57,8 @@ class VectorTable(Table):
 
     @field_validator("shape")
     @classmethod
-    def _known_shape(cls, value: str) -> str:
-        return shape_called(value).name
+    def _known_shape(cls, value: str | None) -> str | None:
+        return None if value is None else shape_called(value).name
 
     @field_validator("dataset")
     @classmethod
@@ -86,6 +87,7 @@ class VectorTable(Table):
             for key in ("shape", "dimensions", "metric"):
                 if key in self.model_fields_set:
                     raise OwnKeyError("it contradicts dataset: the file has its own", key)
+            self.__dict__["shape"] = None  # else the stored file would contradict itself
         if self.ef_construction < 2 * self.m:
             if "ef_construction" in self.model_fields_set:
                 least = (
@@ -113,7 +115,7 @@ class VectorTable(Table):
     @property
     def of_shape(self) -> Shape:
         """The shape of made vectors, with the dimensions and the metric that were given."""
-        shape = shape_called(self.shape)
+        shape = shape_called(self.shape or PUBLIC[0])
         dimensions = self.dimensions or shape.dimensions
         metric = METRICS[self.metric] if self.metric else shape.metric
         if (dimensions, metric) == (shape.dimensions, shape.metric):

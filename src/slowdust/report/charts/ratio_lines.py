@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from markupsafe import Markup
 
 from slowdust import ratios
+from slowdust.analysis.model import Result
 from slowdust.analysis.results.summary import CLEARLY_FASTER
 from slowdust.ratios import Ratio
 from slowdust.report.charts import svg
@@ -253,3 +254,48 @@ def _heights(lines: Sequence[RatioLine], place: int, axes: Axes) -> list[float]:
     ends = known(end for point in points for end in (point.ratio.low, point.ratio.high))
     whiskers = ends if with_whiskers(lines) else []
     return [axes.y.inside(value) for value in (*(point.ratio.value for point in points), *whiskers)]
+
+
+LEVELS_HEIGHT = 190.0
+CLOSEST_LABELS = 60.0
+"""Drawing units between two labels of the axis."""
+
+
+def levels_chart(
+    test: str,
+    steps: Mapping[int, Mapping[str, Result]],
+    marks: Mapping[str, Mark],
+    base: str,
+    margin: float,
+) -> Markup:
+    """Return the lines of a test; `steps` has the results by contender for each number of clients.
+
+    Both axes are logarithmic. Nothing without two numbers of clients.
+    """
+    lines = [
+        RatioLine(
+            f"{name}, rqps by clients",
+            mark,
+            tuple(
+                RatioPoint(
+                    cell.ratio,
+                    at=level,
+                    unsure=cell.verdict == "unsure",
+                )
+                for level, results in sorted(steps.items())
+                if (cell := results.get(name)) is not None
+                if cell.ratio and cell.ratio.value
+            ),
+        )
+        for name, mark in marks.items()
+        if name != base
+    ]
+    lines = [line for line in lines if line.points]
+    levels = sorted({point.at for line in lines for point in line.points})
+    if len(levels) < 2:
+        return Markup()
+    x = Logarithmic(levels[0], levels[-1], EDGE, svg.WIDTH - EDGE)
+    axes = Axes(x, axis_of_ratios(lines, margin, LEVELS_HEIGHT), levels, margin, LEVELS_HEIGHT)
+    title = f"Rate of {test} relative to {base}, by number of clients"
+    labels = svg.place_labels(levels, x, LEVELS_HEIGHT, CLOSEST_LABELS, "{:.0f}".format)
+    return draw(title, lines, axes, "{:.0f}".format, labels)

@@ -21,8 +21,8 @@ from slowdust.analysis.sla import missed_its_sla
 from slowdust.analysis.work import has_work
 from slowdust.benchmarks import measured_in_steps
 from slowdust.ratios import ratio
-from slowdust.report.charts.levels import levels_chart
 from slowdust.report.charts.marks import marks_of
+from slowdust.report.charts.ratio_lines import levels_chart
 from slowdust.report.charts.trade_offs import frontier_chart, recall_chart
 from slowdust.report.document import (
     ABSENT,
