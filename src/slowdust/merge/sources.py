@@ -131,7 +131,8 @@ def read_source(part: Source) -> Records:
     manifest = folder.read_manifest()
     if manifest.imported is not None:
         raise UsageError(f"'{folder.name}' was imported: it has one run of each, and no intervals")
-    if any(contender.slowed is not None for contender in manifest.contenders):
+    # A fleet, which names no part, has different tests of one calibration on its hosts.
+    if part.given is not None and any(each.slowed is not None for each in manifest.contenders):
         raise UsageError(f"'{folder.name}' is a calibration, which is about one host alone")
     if manifest.hosts and part.host is not None:
         raise UsageError(f"'{folder.name}' is of {len(manifest.hosts)} hosts: --host names one")

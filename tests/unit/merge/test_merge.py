@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from slowdust.analysis.calibration import calibration_of
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.merge.merge import merge
 from slowdust.merge.sources import Source, disambiguate_hosts
@@ -22,6 +23,7 @@ from slowdust.store.manifest import JOINED_SCHEMA, Counting, Manifest
 from slowdust.store.preparation import Preparation
 from slowdust.store.slice import Slice
 from slowdust.store.trial import Trial
+from tests.unit.synthetic_calibration import synthetic_calibration
 from tests.unit.synthetic_counts import synthetic_counts
 from tests.unit.synthetic_hosts import NEW, OLD, keep_parts, part_of
 
@@ -359,3 +361,21 @@ def test_of_trials_those_of_one_host_are_kept(tmp_path: Path) -> None:
         sources.append(Source(received, host=name))
     merged = merge(sources, _joined(tmp_path)).folder.read_trials()
     assert [(trial.start, trial.turn) for trial in merged] == [(2, turn) for turn in range(4)]
+
+
+def test_hosts_of_a_fleet_share_the_tests_of_a_calibration(tmp_path: Path) -> None:
+    sources = []
+    for name, test in (("alpha", "point-query"), ("beta", "update-index")):
+        manifest, slices = synthetic_calibration([test], blocks=5)
+        manifest.experiment, manifest.host = name, {"host": name, "CPU": "x"}
+        with writing(Folder(tmp_path / name)) as writer:
+            writer.write_manifest(manifest)
+            writer.append(*slices)
+        sources.append(Source(Folder(tmp_path / name), host=name))
+    folder = merge(sources, _joined(tmp_path)).folder
+    calibration = calibration_of(folder.read_manifest(), folder.read_slices())
+    assert calibration is not None
+    assert {each.test for each in calibration.tests} == {"point-query", "update-index"}
+    named = [replace(source, given=source.folder.name) for source in sources]
+    with pytest.raises(UsageError, match="is a calibration"):
+        merge(named, Folder(tmp_path / "by-hand"))
