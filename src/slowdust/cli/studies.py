@@ -344,7 +344,9 @@ def calibrate(
         return 0
     if resume and options["name"] is None:
         raise UsageError("--resume needs the --name of the calibration that goes on")
-    name = options["name"] or f"calibration-{datetime.now():%Y%m%d-%H%M%S}"
+    name = options["name"]
+    if name is None:
+        name = f"calibration-{datetime.now():%Y%m%d-%H%M%S}"
     check_name(name)
     specs = calibration_specs(contenders or [_at_hand()], {**options, "name": name})
     folder = within(results, calibration.FOLDER, name)

@@ -331,7 +331,7 @@ def test_a_page_shows_only_what_an_archive_has(tmp_path: Path, slowdust: Slowdus
     page = Path("page.html").read_text(encoding="utf-8").partition("<script>")[0]
     assert "Archived runs of sysbench, one of each contender" in page
     assert "8 CPUs" in page
-    for there in ("Response times are of transactions", "Relative rates", "Per thousand rows"):
+    for there in ("Response times are of transactions", "Relative rates", "thousands of rows"):
         assert there in page, there
     for word in (
         "incarnation",
@@ -340,7 +340,7 @@ def test_a_page_shows_only_what_an_archive_has(tmp_path: Path, slowdust: Slowdus
         "Striped",
         "SHA-256",
         "Idle ones",
-        "cs/o",
+        ">cs/o<",
     ):
         assert word not in page, word
     text = slowdust("report", "feb25", "--md")
