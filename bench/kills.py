@@ -12,9 +12,9 @@ run that nobody ended.
 
     python -m bench.kills [--kills 100] [--builds postgres@17.6] [--only merge bundle]
 
-The rest of the machine is left out of account by a directory for data and temporary files of its
-own. Other servers of the same account would count with their segments: name another account by
-SLOWDUST_USER where there are any.
+Only what these commands make is counted. They have a directory for data and temporary files of
+their own, and started by root their servers have an account of their own, `nobody` unless
+SLOWDUST_USER names another: segments and files of /dev/shm are known by their owner alone.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from pathlib import Path
 
 import psutil
 
-from slowdust.accounts import server_account
+from slowdust.accounts import USER_VARIABLE, server_account
 from slowdust.instances.leftovers import clean_leftovers
 from slowdust.instances.owner import instances_root
 from slowdust.places import CACHE_VARIABLE, CLAIMS_VARIABLE, DATA_VARIABLE
@@ -223,7 +223,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _own_folder() -> Iterator[Path]:
-    """Let this process and its children have directories below a new folder alone."""
+    """Give this process and its children directories and an account for servers of their own."""
     variables, usual = dict(os.environ), tempfile.tempdir
     with tempfile.TemporaryDirectory(prefix="kills-") as name:
         folder = Path(name)
@@ -234,6 +234,8 @@ def _own_folder() -> Iterator[Path]:
         os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
         os.environ[DATA_VARIABLE] = str(folder / "data")
         os.environ[CLAIMS_VARIABLE] = str(folder / "claims")
+        if os.geteuid() == 0:
+            os.environ.setdefault(USER_VARIABLE, "nobody")
         try:
             yield folder
         finally:
