@@ -37,7 +37,7 @@ AVOIDED = {
     r"without a word": "without an error message",
     r"beyond doubt": "significant, or leave it away",
     r"\ALet(?! us)": "the verb: suspend, resume, exclude, allow",
-    r"(?<![\w,;:(] )what (?:is|was|are|were|has|had|comes|came)(?! [^.!]*\?)": "name the thing by a noun",
+    r"\A(?:What|Who|Whoever) (?!.*\?)": "name the thing by a noun",
 }  # fmt: skip
 """Regular expression of words -> better ones."""
 _WORDS = re.compile(r"[A-Za-z][a-z]+ [a-z]+")
