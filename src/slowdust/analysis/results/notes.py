@@ -121,7 +121,7 @@ def notes_about_totals(judgement: Judgement, *, outlasts_slices: bool) -> list[s
         return []
     typical = "none" if estimate.ratio is None else ratio(estimate.ratio)
     ratios = f"typical {typical}, all time {ratio(all_time.ratio)}"
-    if all_time.beside_typical is None:
+    if all_time.to_typical is None:
         reason = (
             "one of the two did nothing in a whole incarnation"
             if all_time.silent
@@ -134,7 +134,7 @@ def notes_about_totals(judgement: Judgement, *, outlasts_slices: bool) -> list[s
         return [] if judgement.basis == "typical" else [f"{ratios}{_ABOUT_ALL_TIME}"]
     if judgement.basis == "typical":
         return [f"{ratios}: stalls, too few to say whose they are"]
-    stalled = "stalls" if all_time.beside_typical < 1 else "the base stalls"
+    stalled = "stalls" if all_time.to_typical < 1 else "the base stalls"
     return [f"{ratios}: {stalled}{_ABOUT_ALL_TIME}"]
 
 
