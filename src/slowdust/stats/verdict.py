@@ -34,7 +34,7 @@ _PERHAPS_DIFFERENT = 1 - EQUIVALENCE
 verdict is `same`."""
 _SURELY_DIFFERENT = 0.005
 """p-value of that difference below which the verdict is based on totals. Four stalls of one
-contender and none of the other have 0.05: with many tests on a machine that stalls, that happens."""
+contender and none of the other have 0.05, which happens with many tests on a stalling machine."""
 FAR = 3.0
 """Ratio beyond which a difference is too large for restarts and noise."""
 DIFFERENT: tuple[Verdict, ...] = ("faster", "slower")
@@ -165,6 +165,7 @@ def judge_estimates(estimates: Sequence[Estimate], margins: Margins | float) -> 
         )
     return judgements
 
+def is_far(estimate: Estimate, margin: float) -> bool:
     """Return whether the interval at which measuring can stop lies beyond `FAR`.
 
     If totals may differ from the typical ratio, their interval has to lie beyond it, too.
