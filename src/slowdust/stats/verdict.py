@@ -165,6 +165,7 @@ def judge_estimates(estimates: Sequence[Estimate], margins: Margins | float) -> 
         )
     return judgements
 
+
 def is_far(estimate: Estimate, margin: float) -> bool:
     """Return whether the interval at which measuring can stop lies beyond `FAR`.
 
