@@ -50,9 +50,9 @@ class BesideResult(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The background load: `transactions` or `queries`."""
     clients: int
     rate: float | None = None
-    """Its scheduled operations per second; absent for a closed loop."""
+    """Scheduled operations per second; absent for a closed loop."""
     qps: float
-    """Its operations per second."""
+    """Achieved operations per second."""
     alone_qps: float | None = None
     """The test's own rate without background load, in neighbouring slices."""
     relative: Annotated[Ratio | None, Keys("relative", "low", "high")] = None
@@ -96,8 +96,8 @@ class Evidence(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     kind: EvidenceKind
     words: str
-    """For an amount, the words before 'per operation', such as 'rows read by the engine'; for plans
-    and settings, the difference."""
+    """Words before 'per operation', such as 'rows read by the engine'; for plans and settings, the
+    difference."""
     base: float | None = None
     """Amount per operation; absent, like the next two, if the evidence is not a number."""
     contender: float | None = None
@@ -123,7 +123,7 @@ class Part(msgspec.Struct, kw_only=True, omit_defaults=True):
     time (instructions, time per instruction, other server CPU)."""
     us: Microsecond | None = None
     change: float
-    """Its contribution to ln(time per operation / the base's): above 0 it makes the contender
+"""Contribution to ln(time per operation / the base's): above 0 it makes the contender
     slower. The parts add up to the whole change."""
     low: float | None = None
     high: float | None = None
@@ -879,10 +879,10 @@ SCHEMA = 2
 
 
 class Answer(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """At most six lines; a line that does not apply is empty, and absent from JSON."""
+"""The summary in at most six lines; a line that does not apply is empty, and absent from JSON."""
 
     failures: str = ""
-    """Tests with at least 1% of executions that failed or returned a wrong result, with the error."""
+    """Tests in which 1% or more of the executions failed or returned a wrong result."""
     conditions: str = ""
     """Conditions: clients, rows, data size compared with the cache, durability, the host."""
     slower: str = ""
@@ -1040,7 +1040,7 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     imported: str | None = None
     """The kind of import (imported contenders have a single run each); absent if measured here."""
     typed: str | None = None
-    """Its folder, if it cannot be named on a command line by its name alone."""
+    """The folder, if the name alone does not identify it on a command line."""
     base: str
     contenders: list[str]
     margin: float
