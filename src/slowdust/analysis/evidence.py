@@ -43,7 +43,7 @@ is a worse reason than 10% more instructions."""
 _LEAST = 1.0
 """Amount of server counters, instructions and system calls that counts as almost nothing."""
 _SURELY_LONGER = 3.0
-"""Ratio from which planning times of a few operations differ by more than noise: a shared machine
+"""Least ratio of planning times, of a few operations, that is more than noise: a shared machine
 may be twice as slow from one moment to the next, and equal builds differed by 1.9X."""
 _US_PER_S = 1e6
 _ORDER: Sequence[EvidenceKind] = ("rows", "pages", "planning")
@@ -114,7 +114,7 @@ def statement_work(
 ) -> list[AmountDifference]:
     """Return the exact amounts per operation of a test that differ between contender and base.
 
-    Differences of the whole operation come first, then those of each statement, in the order of
+    The whole operation comes first, then each statement; within each, amounts are in the order of
     `AMOUNTS`. Executions of different operations are not compared: their values would differ, too.
     """
     own, others = _executed(plans, contender, test), _executed(plans, base, test)

@@ -123,7 +123,7 @@ class Part(msgspec.Struct, kw_only=True, omit_defaults=True):
     time (instructions, time per instruction, other server CPU)."""
     us: Microsecond | None = None
     change: float
-"""Contribution to ln(time per operation / the base's): above 0 it makes the contender
+    """Contribution to ln(time per operation / the base's): above 0 it makes the contender
     slower. The parts add up to the whole change."""
     low: float | None = None
     high: float | None = None
@@ -879,7 +879,8 @@ SCHEMA = 2
 
 
 class Answer(msgspec.Struct, kw_only=True, omit_defaults=True):
-"""The summary in at most six lines; a line that does not apply is empty, and absent from JSON."""
+    """The summary in at most six lines; a line that does not apply is empty, and absent from
+    JSON."""
 
     failures: str = ""
     """Tests in which 1% or more of the executions failed or returned a wrong result."""

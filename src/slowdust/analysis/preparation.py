@@ -44,8 +44,8 @@ class Quantity:
     whole: str | None = None
     """The quantity of the same subject that this is a part of; differences are relative to it."""
     ends: bool = False
-    """Whether preparation waits until it is 0. A value above the floor, and above 1% of the whole, is
-    then unfinished preparation, even if all servers have the same value."""
+    """Whether preparation waits until it is 0. A value above the floor and above 1% of the whole is
+    unfinished preparation, even if all servers have the same value."""
 
 
 _EXTENT = 64.0
@@ -114,8 +114,8 @@ WORK_OF_READS: Mapping[str, WorkQuantity] = {
     "page_reads": WorkQuantity("pages read in the buffer pool", "pages"),
     "page_requests": WorkQuantity("pages requested from the cache", "pages"),
 }
-"""The same for tests that do not write. During writes InnoDB's page reads include those of purging
-and flushing: a build differed from itself by 44%, and by 0.1% in tests that only read."""
+"""The same for tests that do not write. During writes InnoDB's page reads include purging and
+flushing: a build differed from itself by 44%, and by 0.1% in tests that only read."""
 
 
 WRITES = "writes"
@@ -144,7 +144,7 @@ class Difference:
         return abs(self.value - self.other) / largest if largest else 0.0
 
     def sentence(self) -> str:
-        """Format as 'sbtest1 has 1 of 9 pages not all-visible, compared with 3 of 9 on postgres@17.6'."""
+        """Format as 'sbtest1 has 2 of 9 pages not all-visible, compared with 3 of 9 on base'."""
         where = "the server" if self.subject == SERVER else self.subject
         own, other = (
             f"{value:,.0f}" + (f" of {self.wholes[place]:,.0f}" if self.wholes else "")
@@ -278,7 +278,7 @@ def _wholes(
 
 
 OTHER_BUILD = 0.1
-"""Relative difference from which work is evidence: equal builds had 5.5% in short tests."""
+"""Least relative difference of work that is evidence: equal builds had 5.5% in short tests."""
 _CONSTANT = 2000.0
 """Least total amount for a difference: a session and the queries about its work take up to 1,300
 rows of MySQL's own tables, for few operations as for many."""
