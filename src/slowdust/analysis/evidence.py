@@ -54,7 +54,7 @@ class Quantity:
     """An amount counted over a statement's executions."""
 
     words: str
-    """Its unit, after a number: 'rows read'."""
+    """Unit, to follow a number: 'rows read'."""
     kind: EvidenceKind
     exact: bool = True
     """Whether it is independent of other work on the machine and of the state of caches."""

@@ -883,7 +883,7 @@ class Answer(msgspec.Struct, kw_only=True, omit_defaults=True):
     JSON."""
 
     failures: str = ""
-    """Tests in which 1% or more of the executions failed or returned a wrong result."""
+    """Tests with failures or wrong results in 1% or more of their executions."""
     conditions: str = ""
     """Conditions: clients, rows, data size compared with the cache, durability, the host."""
     slower: str = ""

@@ -37,7 +37,7 @@ class Quantity:
     """A quantity of a table, an index or a server."""
 
     words: str
-    """Its unit, after a number: 'pages'."""
+    """Unit, to follow a number: 'pages'."""
     kind: Kind
     floor: float = 0.0
     """The largest difference that is not reported."""

@@ -1,4 +1,4 @@
-"""An experiment as its folder has it: all records that a report is made of."""
+"""A stored experiment with all records for a report, and its analysis."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Stored:
     profiles: Sequence[Profile] = ()
     waits: Sequence[WaitWindow] = ()
     path: Path | None = None
-    """The folder; None for records that are in none."""
+    """The folder; None for records without one."""
     _reports: dict[tuple[str, Bands], Report] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -77,7 +77,7 @@ class Stored:
         return self.name if self.path is None else Folder(self.path).typed
 
     def report(self, base: str | None = None, bands: Bands = DEFAULT_BANDS) -> Report:
-        """Judge it; see `analyse`. The report is the same object every time, and not to change."""
+        """Judge it; see `analyse`. The report is cached and must not be modified."""
         key = (base or self.manifest.base, bands)
         if key not in self._reports:
             self._reports[key] = analyse(
@@ -121,12 +121,12 @@ def analyse(
     waits: Sequence[WaitWindow] = (),
     typed: str = "",
 ) -> Report:
-    """Judge an experiment relative to `base`, the manifest's unless named.
+    """Judge an experiment relative to `base`, by default the manifest's.
 
     Results are in the benchmarks' order of tests, then clients, then contenders with the base
-    first. A contender without a slice in a step has no result there. Changes from version to
-    version are described in `bands`. `base` may be short for a contender, as in `find_contender`,
-    which raises `UsageError`. `typed` names the experiment on a command line, if not its name.
+    first. A contender without a slice in a step has no result there. `bands` classify changes
+    between versions. `base` may be abbreviated as in `find_contender`, which raises `UsageError`.
+    `typed` names the experiment on a command line if its name does not.
     """
     base = find_contender(base or manifest.base, manifest.contenders)
     report = _report(manifest, slices, base, counts=counts, profiles=profiles, waits=waits)
@@ -161,7 +161,7 @@ def _report(
     profiles: Sequence[Profile],
     waits: Sequence[WaitWindow],
 ) -> Report:
-    """Return the report without what is told of all results together."""
+    """Return the report without the texts on all results together."""
     facts = {contender.name: contender for contender in manifest.contenders}
     contenders = [base, *(name for name in facts if name != base)]
     dbms = {name: facts[name].dbms for name in contenders}
@@ -221,12 +221,12 @@ def _report(
 
 
 def of_group(stored: Stored, wanted: str) -> Stored:
-    """Return the records of the hosts whose CPU model has all words of `wanted`.
+    """Return the records of the hosts whose CPU model contains all words of `wanted`.
 
-    Profiles are left out: they are means over all hosts.
+    Profiles are excluded: they are means over all hosts.
 
     Raises:
-        UsageError: the experiment was not joined, or not one of its models has the words.
+        UsageError: the experiment was not merged, or its models with these words are not one.
     """
     manifest = stored.manifest
     groups = list(dict.fromkeys(host.group for host in manifest.hosts))
@@ -237,8 +237,10 @@ def of_group(stored: Stored, wanted: str) -> Stored:
     if wanted in groups:
         found = [wanted]
     if len(found) != 1:
-        which = "no model of CPU" if not found else f"{len(found)} models of CPUs"
-        raise UsageError(f"--group: {which} of '{stored.name}' is '{wanted}': {listing(groups)}")
+        matching = f"{len(found)} CPU models match" if found else "no CPU model matches"
+        raise UsageError(
+            f"--group '{wanted}': {matching} in '{stored.name}', which has {listing(groups)}"
+        )
     hosts = [host for host in manifest.hosts if host.group == found[0]]
     numbers = {number for host in hosts for number in host.incarnations}
     own = replace(
