@@ -118,7 +118,7 @@ class Rounding(Enum):
     """How the size of a difference is rounded."""
 
     NEAREST = "nearest"
-    """As many digits as a measured rate supports."""
+    """The digits that a measured rate supports."""
     EXACT = "exact"
     """One digit more, for counts."""
     DOWN = "down"

@@ -201,7 +201,7 @@ def blame_of(stored: Sequence[Stored], choice: Choice) -> Blame:
                 steps=steps,
                 whole=whole,
                 groups=groups,
-                functions=functions_of(line, groups, stored),
+                functions=find_functions(line, groups, stored),
                 notes=line.notes,
             )
         )
@@ -428,7 +428,7 @@ def _in_words(ratio: float, evidence: RatioKind) -> str:
     return speed(ratio) if evidence == "time" else work_in_words(ratio)
 
 
-def functions_of(
+def find_functions(
     line: LineHistory, groups: Sequence[GroupBlame], stored: Sequence[Stored]
 ) -> list[StepFunctions]:
     """Return the functions of the test with the largest cost, for the costliest step of each group.

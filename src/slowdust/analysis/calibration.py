@@ -46,7 +46,7 @@ def calibration_of(manifest: Manifest, slices: Sequence[Slice]) -> Calibration |
     """Return an experiment as a calibration; None if it is not one, or has no slices."""
     facts = {contender.name: contender for contender in manifest.contenders}
     base = facts[manifest.base]
-    trials = trials_of(manifest, slices) if base.slowed == 0 else []
+    trials = judge_trials(manifest, slices) if base.slowed == 0 else []
     if not trials:
         return None
     groups = groups_of_incarnations(manifest, slices)
@@ -64,11 +64,11 @@ def calibration_of(manifest: Manifest, slices: Sequence[Slice]) -> Calibration |
         taken=median(taken) if taken else None,
         tests=tests,
         needed=_needed(manifest, slices, trials, len(groups)),
-        tallies=tallies_of(tests),
+        tallies=tally_tests(tests),
     )
 
 
-def tallies_of(tests: Iterable[CalibratedTest]) -> list[Tally]:
+def tally_tests(tests: Iterable[CalibratedTest]) -> list[Tally]:
     """Return counts over the tests of one or more calibrations, by injected slowdown."""
     by_share = grouped(tests, lambda test: test.slowed)
     return [
@@ -240,7 +240,7 @@ class Trial:
         return self.ratio.verdict == "faster"
 
 
-def trials_of(manifest: Manifest, slices: Sequence[Slice]) -> list[Trial]:
+def judge_trials(manifest: Manifest, slices: Sequence[Slice]) -> list[Trial]:
     """Return the trials of an experiment, each judged like one of two contenders."""
     shares = {facts.name: facts.slowed for facts in manifest.contenders}
     return [

@@ -51,6 +51,7 @@ class Side(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Whether it was measured completely."""
     contenders: list[str]
     """The contenders, the base first."""
+    tests: list[str]
 
 
 class Condition(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -165,7 +166,7 @@ def diff_of(before: Stored, after: Stored) -> Diff:
     if base is not None:
         diff.tests = _differences(before, after, base, margins)
     diff.notes = notes_about(diff)
-    diff.summary = summary_of(diff)
+    diff.summary = summarise_diff(diff)
     return diff
 
 
@@ -305,7 +306,7 @@ def judge_changes(before: Judgements, after: Judgements, margins: Margins | floa
     }
 
 
-def ratio_of(before: Relative, after: Relative) -> Relative | None:
+def divide(before: Relative, after: Relative) -> Relative | None:
     """Return `after` / `before` of two independent ratios; None if either has no ratio."""
     if before.ratio is None or after.ratio is None:
         return None
@@ -334,13 +335,13 @@ def _joined(center: float, before: Interval | None, after: Interval | None) -> I
 def _change(before: Judgement, after: Judgement) -> Relative | None:
     """Return the ratio of ratios; if the verdicts have different bases, of the ratios of totals."""
     if before.basis == after.basis:
-        return ratio_of(before.relative, after.relative)
+        return divide(before.relative, after.relative)
     return _change_of_totals(before, after)
 
 
 def _change_of_totals(before: Judgement, after: Judgement) -> Relative | None:
     earlier, later = before.estimate.all_time, after.estimate.all_time
-    return None if earlier is None or later is None else ratio_of(earlier, later)
+    return None if earlier is None or later is None else divide(earlier, later)
 
 
 def _estimate(
@@ -452,7 +453,7 @@ _MOST_NAMED = 8
 """Most changed tests with a sentence of their own."""
 
 
-def summary_of(diff: Diff) -> list[str]:
+def summarise_diff(diff: Diff) -> list[str]:
     compared = [test for test in diff.tests if test.verdict is not None]
     if not compared:
         return [

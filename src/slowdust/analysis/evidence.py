@@ -22,7 +22,12 @@ from slowdust.analysis.model import (
     Result,
     Work,
 )
-from slowdust.analysis.preparation import OTHER_BUILD, quantities_of, same_engine, work_differences
+from slowdust.analysis.preparation import (
+    OTHER_BUILD,
+    comparable_quantities,
+    same_engine,
+    work_differences,
+)
 from slowdust.store.count import SYSTEM_CALLS
 from slowdust.store.manifest import ContenderFacts, Executed, Manifest, Plan
 from slowdust.store.preparation import ServerCounters
@@ -339,7 +344,7 @@ def _counters(
     differences = work_differences(
         _whole(works[result.contender]),
         _whole(works[base.contender]),
-        quantities_of(result),
+        comparable_quantities(result),
         OTHER_BUILD,
     )
     return [

@@ -309,7 +309,7 @@ class WorkDifference:
         return f"{self.value:,.{digits}f} {self.words} per operation, base {self.other:,.{digits}f}"
 
 
-def quantities_of(result: Result) -> Mapping[str, WorkQuantity]:
+def comparable_quantities(result: Result) -> Mapping[str, WorkQuantity]:
     """Return the quantities that depend only on the operations of a test."""
     reads = leaves_rows(result.group) and result.beside is None
     return WORK_OF_READS if reads else WORK
@@ -411,7 +411,7 @@ def add_notes_about_work(
                 [work for work in manifest.counters if work.step == _key(result)],
                 contender.name,
                 base.name,
-                quantities_of(result),
+                comparable_quantities(result),
                 ALIKE,
             )
             if worst is not None:

@@ -221,7 +221,7 @@ def _recalls(around: Sequence[Sequence[Point]]) -> list[list[float]]:
     return [[point.recall for point in points] for points in around]
 
 
-def points_of(slices: Sequence[Slice], recalls: Sequence[Recall]) -> Points:
+def collect_points(slices: Sequence[Slice], recalls: Sequence[Recall]) -> Points:
     """Return the points of each test in the starts that timed it and measured its recall."""
     of_one: dict[tuple[str, int, str], dict[int, list[Slice]]] = defaultdict(
         lambda: defaultdict(list)
@@ -376,7 +376,7 @@ def search_comparisons(
             test=result.test, effort=test.effort, recall=result.recall, qps=result.qps
         )
         curves[curve][result.contender].append(point)
-    levels = _levels(curves, points_of(slices, recalls), contenders[0])
+    levels = _levels(curves, collect_points(slices, recalls), contenders[0])
     judged = _judged([level for level in levels if not level.is_of_several(hosts)], margins)
     return [
         SearchComparison(

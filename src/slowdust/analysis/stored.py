@@ -18,16 +18,16 @@ from slowdust.analysis.model import Report
 from slowdust.analysis.plans.compare import plan_differences, same_plans
 from slowdust.analysis.preparation import add_notes_about_starts, add_notes_about_work
 from slowdust.analysis.recall import add_recall, index_results, search_comparisons
-from slowdust.analysis.results.beside import add_work_beside, frontier_of
+from slowdust.analysis.results.background_load import add_background_load, find_frontier
 from slowdust.analysis.results.compared import add_comparisons
-from slowdust.analysis.results.contenders import contender_info, describe_method, memory_of
+from slowdust.analysis.results.contenders import compare_memory, contender_info, describe_method
 from slowdust.analysis.results.failures import withdraw_comparisons
 from slowdust.analysis.results.hosts import host_disagreements, host_infos
 from slowdust.analysis.results.latency import add_response_times
-from slowdust.analysis.results.noise import noise_of
+from slowdust.analysis.results.noise import measure_noise
 from slowdust.analysis.results.notes import notes_about_restarts
 from slowdust.analysis.results.results import results_of, summarise
-from slowdust.analysis.results.steps import step_runs_of
+from slowdust.analysis.results.steps import list_step_runs
 from slowdust.analysis.results.storage import add_storage
 from slowdust.analysis.story.answer import answer_of, unfinished
 from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands, changes_of_report
@@ -39,8 +39,8 @@ from slowdust.analysis.versions import find_contender, lines_of
 from slowdust.analysis.waits import waits_of
 from slowdust.analysis.work import add_work, notes_about_work
 from slowdust.errors import UsageError
+from slowdust.stats.common_shift import find_common_shifts
 from slowdust.stats.hosts import by_host
-from slowdust.stats.together import common_moves
 from slowdust.stats.verdict import judge_cells
 from slowdust.store.count import Count
 from slowdust.store.finding import lasting
@@ -136,7 +136,9 @@ def analyse(
     verdicts = PairVerdicts(slices, report.contenders, margins, hosts)
     report.group_changes = changes_of_report(report, lines_of(manifest.contenders), bands, verdicts)
     cells = block_ratios(slices, base, report.contenders)
-    moves = [move for own in by_host(cells, hosts) for move in common_moves(own, report.margin)]
+    moves = [
+        move for own in by_host(cells, hosts) for move in find_common_shifts(own, report.margin)
+    ]
     if report.hosts:
         judged = judge_cells(cells, margins, hosts)
         report.host_disagreements = host_disagreements(judged, report.margin)
@@ -171,7 +173,7 @@ def _report(
     add_response_times(results, slices, contenders, hosts)
     starts = add_notes_about_starts(results, manifest, contenders)
     add_notes_about_work(results, manifest, contenders)
-    add_work_beside(results, slices, hosts)
+    add_background_load(results, slices, hosts)
     add_storage(results, manifest, slices, contenders)
     add_comparisons(results, slices, contenders, manifest.method.margins, hosts)
     add_rows_and_pages(results, manifest, base)
@@ -196,11 +198,11 @@ def _report(
         results=results,
         tldr=[],
         contender_info=infos,
-        step_runs=step_runs_of(results, slices, base),
+        step_runs=list_step_runs(results, slices, base),
         failed_steps=manifest.failed_steps,
         concurrency=courses_of(results),
-        frontier=frontier_of(results),
-        memory=memory_of(results, infos),
+        frontier=find_frontier(results),
+        memory=compare_memory(results, infos),
         searches=search_comparisons(
             results, slices, manifest.recalls, contenders, manifest.method.margins, hosts=hosts
         ),
@@ -213,7 +215,7 @@ def _report(
         host=manifest.host,
         hosts=host_infos(manifest, slices),
         findings=lasting(manifest.findings),
-        noise=noise_of(slices, contenders, hosts),
+        noise=measure_noise(slices, contenders, hosts),
         warnings=[*manifest.warnings, *starts],
         method=describe_method(manifest),
         unfinished=unfinished(manifest, slices),

@@ -56,7 +56,7 @@ chance makes it that large in 2 / (40 pi) = 1.6%."""
 Counts = Mapping[Step, Mapping[str, Sequence[Count]]]
 """Step -> contender -> its counts."""
 ONE_START = "work was counted in one start: the effect of a restart is assumed, not measured"
-_DISAGREEMENTS: dict[tuple[Verdict, Amount], str] = {
+DISAGREEMENTS: dict[tuple[Verdict, Amount], str] = {
     ("slower", "same"): (
         "slower with the same instructions per operation: the cause may be waiting, the kernel, "
         "background threads, the clock rate, caches or other load on the machine"
@@ -370,5 +370,5 @@ def _disagreement(result: Result, work: Work) -> list[str]:
         return []
     if result.has_stalls or result.has_other_plan:
         return []  # stalls or another plan explain more
-    meaning = _DISAGREEMENTS.get((result.verdict, work.verdict))
+    meaning = DISAGREEMENTS.get((result.verdict, work.verdict))
     return [] if meaning is None else [meaning]

@@ -48,7 +48,7 @@ def relative_cells(row: Row, base: Row, absent: str) -> dict[str, str]:
 class Classic(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Texts and sums that reproduce the files of a slice, to the last digit."""
 
-    """The run directory, or the name of the table's column."""
+    run: str
     """The run directory, or the name of the table's column."""
     file: str | None = None
     """The test as in file names: `hot-points.range100.pk1`."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slowdust.stats.common_shift import independent_share
 from slowdust.stats.location import FloatArray
 from slowdust.stats.mixture import Mixture
-from slowdust.stats.together import independent_share
 
 TAU_GRID = np.concatenate(([0.0], np.geomspace(1e-4, 1.0, 43)))
 """Grid of tau for the integrals: 0, and 0.01% to 100%."""

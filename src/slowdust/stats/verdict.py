@@ -133,7 +133,7 @@ def judge_estimates(estimates: Sequence[Estimate], margins: Margins | float) -> 
     own = [margins.of(estimate.step.test) for estimate in estimates]
     with_margins = list(zip(estimates, own, strict=True))
     alone = [verdict_alone(estimate, margin) for estimate, margin in with_margins]
-    judged = [relative_of(estimate, margin) for estimate, margin in with_margins]
+    judged = [chosen_ratio(estimate, margin) for estimate, margin in with_margins]
     candidates = [
         relative.p_value
         for relative, verdict in zip(judged, alone, strict=True)
@@ -157,7 +157,7 @@ def judge_estimates(estimates: Sequence[Estimate], margins: Margins | float) -> 
                 estimate=estimate,
                 verdict=verdict,
                 settled=verdict != "unsure" and settled_alone(estimate, margin) == verdict,
-                basis=basis_of(estimate, margin),
+                basis=choose_basis(estimate, margin),
                 far=verdict in DIFFERENT and is_far(estimate, margin),
                 doubt=doubt,
                 margin=margin,
@@ -174,7 +174,7 @@ def is_far(estimate: Estimate, margin: float) -> bool:
     in_doubt = _totals_in_doubt(estimate, margin)
     intervals = [
         relative.difference_interval
-        for relative in (relative_of(estimate, margin), in_doubt)
+        for relative in (chosen_ratio(estimate, margin), in_doubt)
         if relative is not None
     ]
     return not _silent(estimate) and all(
@@ -236,7 +236,7 @@ def tail_beyond(relative: Relative, distance: float) -> float:
     return float(np.exp(np.interp(log_distance, reaches, tails)))
 
 
-def basis_of(estimate: Estimate, margin: float) -> Basis:
+def choose_basis(estimate: Estimate, margin: float) -> Basis:
     """Return the ratio that the verdict is based on.
 
     It is the ratio of totals if it surely differs by more than the margin, or if the typical ratio
@@ -251,8 +251,8 @@ def basis_of(estimate: Estimate, margin: float) -> Basis:
     return "all time" if surely else "typical"
 
 
-def relative_of(estimate: Estimate, margin: float) -> Relative:
-    if estimate.all_time is not None and basis_of(estimate, margin) == "all time":
+def chosen_ratio(estimate: Estimate, margin: float) -> Relative:
+    if estimate.all_time is not None and choose_basis(estimate, margin) == "all time":
         return estimate.all_time
     return estimate
 
@@ -271,7 +271,7 @@ def verdict_alone(estimate: Estimate, margin: float) -> Verdict:
     If stalls may be either the contender's or chance, the typical ratio has a verdict only if the
     totals have the same one. A contender that was silent for a whole start is never `same`.
     """
-    verdict = _verdict_now(relative_of(estimate, margin), margin)
+    verdict = _verdict_now(chosen_ratio(estimate, margin), margin)
     if verdict == "same" and _silent(estimate):
         return "unsure"
     all_time = _totals_in_doubt(estimate, margin)
@@ -290,7 +290,7 @@ def settled_alone(estimate: Estimate, margin: float) -> Verdict:
     """
     if estimate.incarnations < FEWEST_INCARNATIONS or _silent(estimate):
         return "unsure"
-    verdict = _verdict_settled(relative_of(estimate, margin), margin)
+    verdict = _verdict_settled(chosen_ratio(estimate, margin), margin)
     all_time = _totals_in_doubt(estimate, margin)
     agree = all_time is None or _verdict_settled(all_time, margin) == verdict
     return verdict if agree else "unsure"
@@ -299,7 +299,7 @@ def settled_alone(estimate: Estimate, margin: float) -> Verdict:
 def _totals_in_doubt(estimate: Estimate, margin: float) -> AllTime | None:
     """Return the totals if stalls may be the contender's and the typical ratio is judged."""
     all_time = estimate.all_time
-    if all_time is None or basis_of(estimate, margin) == "all time":
+    if all_time is None or choose_basis(estimate, margin) == "all time":
         return None
     return all_time if stalls(all_time, margin) else None
 

@@ -91,7 +91,7 @@ def slice_totals(record: Slice, cpus: int | None) -> list[float] | None:
     return [busy * seconds, operations, server, sampled, user or 0.0, client]
 
 
-def times_of(totals: FloatArray) -> Times:
+def times_per_operation(totals: FloatArray) -> Times:
     """Return times per operation from totals of shape (..., 2, quantities)."""
     time, operations, server, sampled, user, client = np.moveaxis(totals, -1, 0)
     has_modes = bool((sampled > 0).all())
@@ -112,7 +112,7 @@ def log_mean(values: FloatArray) -> FloatArray:
     return mean
 
 
-def change_of(part: FloatArray, total: FloatArray) -> FloatArray:
+def log_contribution(part: FloatArray, total: FloatArray) -> FloatArray:
     """Return a part's contribution to ln(contender's total / base's total)."""
     change: FloatArray = (part[..., 0] - part[..., 1]) / log_mean(total)
     return change
@@ -160,7 +160,7 @@ class _Cell:
 
         `totals` has shape (..., 2, quantities), the result (..., parts + 2).
         """
-        times = times_of(totals)
+        times = times_per_operation(totals)
         parts = [_change(name, times, self.log_instructions) for name in self.names]
         weight = _weight(times) if "instructions" in self.names else np.zeros_like(parts[0])
         return np.stack([np.log(times.total[..., 0] / times.total[..., 1]), *parts, weight], -1)
@@ -212,8 +212,8 @@ def _cell(pair: Pair, result: Result, cpus: int | None) -> _Cell | None:
     incarnations = [*by_number.values()]
     if not incarnations or any((_without(t)[..., _OPERATIONS] <= 0).any() for t in incarnations):
         return None
-    whole = times_of(np.concatenate(incarnations).sum(axis=0))
-    every = [times_of(_without(totals)) for totals in incarnations]
+    whole = times_per_operation(np.concatenate(incarnations).sum(axis=0))
+    every = [times_per_operation(_without(totals)) for totals in incarnations]
     names = _names(whole, every, result)
     return _Cell(result, tuple(incarnations), tuple(by_number), names)
 
@@ -223,7 +223,7 @@ def _typical(totals: FloatArray) -> FloatArray:
     busy: FloatArray = totals[(totals[..., _OPERATIONS] > 0).all(axis=1)]
     if not len(busy):
         return busy
-    times = times_of(busy).total
+    times = times_per_operation(busy).total
     ratios = np.log(times[:, 0] / times[:, 1])
     distance = np.abs(ratios - np.median(ratios))
     near: FloatArray = busy[distance <= FAR * _DEVIATIONS * np.median(distance)]
@@ -293,13 +293,13 @@ def _time(name: PartName, times: Times) -> FloatArray | None:
 
 def _change(name: PartName, times: Times, log_instructions: float) -> FloatArray:
     if (time := _time(name, times)) is not None:
-        return change_of(time, times.total)
+        return log_contribution(time, times.total)
     instructions: FloatArray = _weight(times) * log_instructions
     if name == "instructions":
         return instructions
     cpu = times.user if name == "time per instruction" else times.server
     assert cpu is not None, "user CPU has factors only where it was measured"
-    return change_of(cpu, times.total) - instructions
+    return log_contribution(cpu, times.total) - instructions
 
 
 def _weight(times: Times) -> FloatArray:
@@ -364,7 +364,7 @@ def _jackknife(value: float, without: FloatArray) -> Location:
 
 
 def _explanation(cell: _Cell, changes: FloatArray, reaches: Sequence[float | None]) -> Explanation:
-    times = times_of(np.concatenate(cell.incarnations).sum(axis=0))
+    times = times_per_operation(np.concatenate(cell.incarnations).sum(axis=0))
     us, base_us = (times.total * _US_PER_S).tolist()
     whole, *values, weight = changes.tolist()
     reach_of_whole, *reaches_of_parts = reaches

@@ -27,7 +27,7 @@ from slowdust.analysis.metrics import (
     Percentile,
 )
 from slowdust.analysis.model import Result
-from slowdust.analysis.results.beside import rate_beside
+from slowdust.analysis.results.background_load import background_rate
 from slowdust.analysis.results.latency import percentile_ns
 from slowdust.ratios import Margins
 from slowdust.stats.blocks import BlockRatios, Step
@@ -181,7 +181,7 @@ def _value_of(quantity: Compared) -> tuple[Value, float | None]:
         case BesidePercentile(percentile=Percentile(share=share) as percentile):
             return lambda pool: _percentile(_times_beside(pool), share), percentile.margin
         case BesideRate():
-            return rate_beside, None
+            return background_rate, None
         case Metric():
             return lambda pool: _per_operation(pool, quantity), None
 

@@ -211,7 +211,7 @@ def peak_gb(slices: Sequence[Slice], quantity: str) -> float | None:
     return max(sizes) / _BYTES_PER_GB if sizes else None
 
 
-def memory_of(results: Sequence[Result], infos: Sequence[ContenderInfo]) -> list[Memory]:
+def compare_memory(results: Sequence[Result], infos: Sequence[ContenderInfo]) -> list[Memory]:
     """Return an entry for each contender with a result; empty if all of these allocate alike.
 
     The base is the first of `infos`.

@@ -25,7 +25,7 @@ MOST_FAILING = 0.01
 _LONGEST_TEXT = 200
 
 
-def failures_of(slices: Iterable[Slice]) -> Failures | None:
+def count_failures(slices: Iterable[Slice]) -> Failures | None:
     """Return the failures among the executions of one step and contender; None without any.
 
     A collision that was retried is not a failure. In a long step an execution is a statement.

@@ -13,8 +13,8 @@ from slowdust.analysis.model import (
     Result,
 )
 from slowdust.analysis.results.per_op import rate_of
+from slowdust.stats.common_shift import find_host_outliers
 from slowdust.stats.hosts import Hosts
-from slowdust.stats.together import disagreements
 from slowdust.stats.verdict import Judgement
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
@@ -78,7 +78,7 @@ def host_disagreements(judged: Sequence[Judgement], margin: float) -> list[HostD
             ratio=each.ratio,
             chance=each.chance,
         )
-        for each in disagreements([judgement.estimate for judgement in judged], margin)
+        for each in find_host_outliers([judgement.estimate for judgement in judged], margin)
     ]
 
 

@@ -16,7 +16,7 @@ from slowdust.store.slice import Slice
 from slowdust.units import Second, known
 
 
-def needed_of(
+def forecast_needed(
     judgements: Sequence[Judgement], slices: Sequence[Slice], method: Method
 ) -> dict[tuple[Step, str], Needed]:
     """Return step and contender -> forecast, for unsure results with an interval."""

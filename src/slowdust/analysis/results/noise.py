@@ -25,7 +25,7 @@ _BUSY = ("cpu_user_s", "cpu_system_s")
 _REST = ("cpu_iowait_s", "cpu_idle_s")
 
 
-def noise_of(
+def measure_noise(
     slices: Sequence[Slice], contenders: Sequence[str], hosts: Hosts = ONE_HOST
 ) -> Noise | None:
     """Return the noise of an experiment; None unless it was measured in slices."""

@@ -12,8 +12,8 @@ from slowdust.analysis.results.noise import use_of_others, window, writes_of_oth
 from slowdust.analysis.results.per_op import CLOCK
 from slowdust.analysis.sla import achieved_rates
 from slowdust.ratios import change, ratio
+from slowdust.stats.common_shift import CommonShift
 from slowdust.stats.relative import Estimate
-from slowdust.stats.together import CommonMove
 from slowdust.stats.verdict import Judgement, stalls
 from slowdust.store.measured import IDLE
 from slowdust.store.slice import Slice
@@ -136,7 +136,7 @@ def notes_about_totals(judgement: Judgement, *, outlasts_slices: bool) -> list[s
     return [f"{ratios}: {stalled}{_BASED_ON_ALL_TIME}"]
 
 
-def notes_about_restarts(moves: Sequence[CommonMove], base: str) -> list[str]:
+def notes_about_restarts(moves: Sequence[CommonShift], base: str) -> list[str]:
     return [
         f"{_restart(move)} moved all {move.tests} tests of {move.contender} by "
         f"{move.ratio - 1:+.1%} relative to {base}: it affects the whole server, not single tests"
@@ -144,7 +144,7 @@ def notes_about_restarts(moves: Sequence[CommonMove], base: str) -> list[str]:
     ]
 
 
-def _restart(move: CommonMove) -> str:
+def _restart(move: CommonShift) -> str:
     if len(move.others) == 1:
         return f"The restart between starts {move.others[0]} and {move.incarnation}"
     return f"Start {move.incarnation} of the servers"

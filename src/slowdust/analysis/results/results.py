@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from slowdust.analysis.comparison import hosts_of, judge, step_of
 from slowdust.analysis.model import Evidence, PlanDifference, Result
 from slowdust.analysis.results.contenders import peak_gb
-from slowdust.analysis.results.failures import fails, failures_of
+from slowdust.analysis.results.failures import count_failures, fails
 from slowdust.analysis.results.hosts import host_results, notes_about_hosts, relate_hosts
 from slowdust.analysis.results.latency import latency_us
-from slowdust.analysis.results.needed import needed_of
+from slowdust.analysis.results.needed import forecast_needed
 from slowdust.analysis.results.notes import (
     FAILING,
     NO_BASE,
@@ -69,7 +69,7 @@ def results_of(
     judged = judge(slices, contenders, manifest.method.margins, hosts=hosts)
     judgements = {each.estimate.place: each for each in judged}
     # A merged experiment cannot be resumed, and more time does not reduce variation between hosts.
-    needed = {} if manifest.hosts else needed_of(judged, slices, manifest.method)
+    needed = {} if manifest.hosts else forecast_needed(judged, slices, manifest.method)
     results = []
     for step in sorted_steps(by_step, manifest.tests):
         group = group_of(step, manifest.workload)
@@ -141,7 +141,7 @@ def sorted_steps(steps: Iterable[Step], tests: Sequence[str]) -> list[Step]:
 
 def outline(step: Step, contender: str, slices: Sequence[Slice], group: str) -> Result:
     schedules = known(record.measured.schedule for record in slices)
-    failures = failures_of(slices)
+    failures = count_failures(slices)
     return Result(
         benchmark=step.benchmark,
         test=step.test,

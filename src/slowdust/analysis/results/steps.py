@@ -34,7 +34,7 @@ _NS_PER_S = 1e9
 _US_PER_S = 1e6
 
 
-def step_runs_of(results: Iterable[Result], slices: Sequence[Slice], base: str) -> list[StepRun]:
+def list_step_runs(results: Iterable[Result], slices: Sequence[Slice], base: str) -> list[StepRun]:
     """Return the slices that are long steps, in the order of `results`, then by start."""
     by_result: dict[tuple[Step, str], list[StepRun]] = {}
     for record in sorted(slices, key=lambda record: record.place.incarnation):
@@ -65,7 +65,7 @@ def _step_run(record: Slice, step: StepDetail) -> StepRun:
         qps=record.qps,
         unit=record.unit,
         roles=[_role(role, step.roles[role.name], record) for role in in_order(step.roles)],
-        stalls=stalls_of(record),
+        stalls=find_stalls(record),
         rows_expected=step.rows_expected,
         rows_counted=step.rows_counted,
         data_bytes=step.data_bytes,
@@ -135,7 +135,7 @@ def classic_buckets(histogram: Histogram) -> list[int]:
     return [int(count) for count in counts]
 
 
-def stalls_of(record: Slice) -> list[Stall]:
+def find_stalls(record: Slice) -> list[Stall]:
     """Return the stalls of a long step, by second.
 
     Only whole seconds count. A role with few statements per second (a writer at 100 rows/s with 50

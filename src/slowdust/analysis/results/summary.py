@@ -209,7 +209,7 @@ def _has_unsure(by_test: _ByTest) -> bool:
 
 def _shaded(results: Mapping[str, Result]) -> dict[str, SummaryCell]:
     missed = {name for name, result in results.items() if missed_its_sla(result)}
-    shades = shades_of({name: round(result.qps) for name, result in results.items()}, missed)
+    shades = shade_column({name: round(result.qps) for name, result in results.items()}, missed)
     verdicts = {result.verdict for result in results.values()}
     if "unsure" in verdicts:
         decided = bool(verdicts & {*DIFFERENT})
@@ -222,7 +222,7 @@ def _shaded(results: Mapping[str, Result]) -> dict[str, SummaryCell]:
     }
 
 
-def shades_of(rates: Mapping[str, int], missed: Collection[str]) -> dict[str, Shade]:
+def shade_column(rates: Mapping[str, int], missed: Collection[str]) -> dict[str, Shade]:
     """Shade a column of whole rates by the classic rule; those in `missed` missed their SLA.
 
     The range is from the lowest of all rows to the highest of those that met the SLA. The lowest

@@ -22,7 +22,7 @@ from itertools import groupby, product
 from pathlib import Path
 
 from slowdust.analysis.model import Report, Result
-from slowdust.analysis.results.summary import Shade, shades_of
+from slowdust.analysis.results.summary import Shade, shade_column
 from slowdust.analysis.sla import SHARE
 from slowdust.archive.classic import ClassicTable, Row, classic_of, tables_of
 from slowdust.archive.insert.names import in_order, main_role, rate_of, without_size
@@ -143,7 +143,7 @@ def render_summary(
         return "\n".join([*lines, *more, "</table>\n"])
 
     shades = {
-        column.step: shades_of(
+        column.step: shade_column(
             {tag: column.rate(tag) for tag in tags},
             {tag for tag in tags if not column.meets_sla(tag)},
         )

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from slowdust.archive.classic import ClassicTable, Row, file_of, relative_cells, run_of
 from slowdust.archive.files import Cell, differing
-from slowdust.archive.sysbench.counters import RATIOS, Extraction, counters_of, relative
+from slowdust.archive.sysbench.counters import RATIOS, Extraction, convert_counters, relative
 from slowdust.archive.sysbench.names import (
     LOAD_BLOCK,
     block_name,
@@ -445,7 +445,7 @@ def _give(
     for run, values in zip(order, columns, strict=True):
         for record, printed in by_run.get(run, []):
             if printed.counters is None:
-                printed.counters = counters_of(values, record.qps, run)
+                printed.counters = convert_counters(values, record.qps, run)
                 printed.notes.append(RELATIVE if table.relative else FROM_JOINED)
                 if table.relative:
                     printed.counters.relative_to = order[0]

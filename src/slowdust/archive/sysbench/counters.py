@@ -74,7 +74,7 @@ def extract(lines: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def counters_of(values: Extraction, rate: float, run: str) -> Counters:
+def convert_counters(values: Extraction, rate: float, run: str) -> Counters:
     """Return the supported events per operation, and the ratios."""
     numbers = {
         name: float(value)

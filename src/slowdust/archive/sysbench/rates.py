@@ -70,7 +70,7 @@ class ScanRule(StrEnum):
         return Unit.THOUSAND_ROWS_OF_ONE_THREAD if of_one else Unit.THOUSAND_ROWS
 
 
-def unit_of(test: str, rate: str, scan: ScanRule) -> Unit:
+def scan_unit(test: str, rate: str, scan: ScanRule) -> Unit:
     if test != SCAN:
         return Unit.QUERIES
     return scan.unit if float(rate).is_integer() else Unit.UNKNOWN
@@ -132,11 +132,11 @@ def rate_of(test: ArchivedTest, scan: ScanRule) -> Rate | None:
             return computed
     if test.met is not None:
         rate = test.met["o/s"]
-        return Rate(rate, Unit.ROWS if test.is_load else unit_of(name, rate, scan))
+        return Rate(rate, Unit.ROWS if test.is_load else scan_unit(name, rate, scan))
     printed = test.rates.get("r.qps")
     if printed is None or float(printed) <= 0:
         return None
-    return Rate(printed, unit_of(name, printed, scan))
+    return Rate(printed, scan_unit(name, printed, scan))
 
 
 def rule_that_reproduces(scans: Iterable[tuple[Output, str]]) -> ScanRule | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from slowdust.archive.classic import Classic, Row, file_of, run_of
 from slowdust.archive.sysbench.clients import NamedClients, TableClients, TestRun
-from slowdust.archive.sysbench.counters import counters_of
+from slowdust.archive.sysbench.counters import convert_counters
 from slowdust.archive.sysbench.directories import Directory
 from slowdust.archive.sysbench.names import LOAD_BLOCK, SCAN, common_of, parse_file, test_of
 from slowdust.archive.sysbench.rates import (
@@ -19,7 +19,7 @@ from slowdust.archive.sysbench.rates import (
     clean_scan_rate,
     rate_of,
     relative_to,
-    unit_of,
+    scan_unit,
 )
 from slowdust.archive.sysbench.run_directory import ArchivedTest, RunDirectory
 from slowdust.archive.sysbench.run_files import Vmstat, make_met
@@ -111,7 +111,7 @@ def slice_of(
             response=LatencyUs(mean=mean, p95=p95, max=longest) if known(times) else None,
             per_operation=per_operation,
             counters=(
-                counters_of(test.counters[min(test.counters)], rate, run.name)
+                convert_counters(test.counters[min(test.counters)], rate, run.name)
                 if test.counters
                 else None
             ),
@@ -386,7 +386,7 @@ def slice_of_row(row: TableRow, contender: str, scan: ScanRule, cpus: int | None
     elif row.test == LOAD:
         unit = Unit.ROWS.value
     else:
-        unit = unit_of(row.common.partition(".")[0], rate, scan).value
+        unit = scan_unit(row.common.partition(".")[0], rate, scan).value
     return Slice(
         place=Place(
             benchmark=SYSBENCH.name, test=row.test, clients=row.clients, contender=contender

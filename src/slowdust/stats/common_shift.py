@@ -28,7 +28,7 @@ CHANCE = 0.05
 
 
 @dataclass(frozen=True)
-class CommonMove:
+class CommonShift:
     """A restart that moved all tests of a contender."""
 
     contender: str
@@ -73,7 +73,7 @@ def _independent(directions: FloatArray) -> float:
     return min(float(len(directions)), 1 / common) if common > 0 else float(len(directions))
 
 
-def common_moves(cells: Sequence[BlockRatios], margin: float) -> list[CommonMove]:
+def find_common_shifts(cells: Sequence[BlockRatios], margin: float) -> list[CommonShift]:
     """Return the restarts that moved all tests of a contender by more than half of `margin`.
 
     Student's t over the tests decides: the largest shift of a contender first, then the largest
@@ -88,13 +88,13 @@ def common_moves(cells: Sequence[BlockRatios], margin: float) -> list[CommonMove
             for cell in short
             if cell.contender == contender
         ]
-        moves += moves_of(contender, means, margin, contenders=len(contenders))
+        moves += find_shifts(contender, means, margin, contenders=len(contenders))
     return moves
 
 
-def moves_of(
+def find_shifts(
     contender: str, means: Sequence[Mapping[int, float]], margin: float, *, contenders: int
-) -> list[CommonMove]:
+) -> list[CommonShift]:
     """Return the common shifts of a contender; `means` has for each test number -> ln rqps.
 
     `contenders` is the number of contenders examined: the probability that chance alone shifts any
@@ -116,7 +116,7 @@ def _moves(
     numbers: Sequence[int],
     looks: int,
     margin: float,
-) -> Iterator[CommonMove]:
+) -> Iterator[CommonShift]:
     from scipy.special import stdtr
 
     # Of two starts the later one is said to have moved.
@@ -136,11 +136,11 @@ def _moves(
         chance = 2 * looks * stdtr(len(moved) - 1, -abs(move) / error)
         agreeing = np.mean(np.sign(moved) == np.sign(move))
         if abs(move) > np.log1p(margin) / 2 and chance < 1 - SURE and agreeing >= LIKE_MINDED:
-            yield CommonMove(contender, number, tuple(others), float(np.exp(move)), len(moved))
+            yield CommonShift(contender, number, tuple(others), float(np.exp(move)), len(moved))
 
 
 @dataclass(frozen=True)
-class Disagreement:
+class HostOutlier:
     """A host whose ratio differs from the other hosts' ratio."""
 
     host: str
@@ -157,7 +157,7 @@ class Disagreement:
     or over all tests."""
 
 
-def disagreements(estimates: Sequence[Estimate], margin: float) -> list[Disagreement]:
+def find_host_outliers(estimates: Sequence[Estimate], margin: float) -> list[HostOutlier]:
     """Return outliers over all tests, then outliers in single tests among the remaining hosts."""
     overall = _over_all_tests(estimates, margin)
     named = {(each.contender, each.host) for each in overall}
@@ -165,7 +165,7 @@ def disagreements(estimates: Sequence[Estimate], margin: float) -> list[Disagree
     return [*overall, *(each for each in single if (each.contender, each.host) not in named)]
 
 
-def _in_one_test(estimates: Sequence[Estimate]) -> list[Disagreement]:
+def _in_one_test(estimates: Sequence[Estimate]) -> list[HostOutlier]:
     compared = sum(any(h.surprise is not None for h in each.hosts) for each in estimates)
     found = []
     for estimate in estimates:
@@ -175,7 +175,7 @@ def _in_one_test(estimates: Sequence[Estimate]) -> list[Disagreement]:
             if chance < CHANCE and own.typical.ratio:
                 of_others = np.mean([math.log(each.typical.ratio or 1.0) for each in others])
                 found.append(
-                    Disagreement(
+                    HostOutlier(
                         host=own.host,
                         others=tuple(each.host for each in others),
                         contender=estimate.contender,
@@ -188,12 +188,12 @@ def _in_one_test(estimates: Sequence[Estimate]) -> list[Disagreement]:
     return sorted(found, key=lambda each: each.chance)
 
 
-def _over_all_tests(estimates: Sequence[Estimate], margin: float) -> list[Disagreement]:
+def _over_all_tests(estimates: Sequence[Estimate], margin: float) -> list[HostOutlier]:
     several = [estimate for estimate in estimates if estimate.hosts]
     names = list(dict.fromkeys(own.host for estimate in several for own in estimate.hosts))
     contenders = dict.fromkeys(estimate.contender for estimate in several)
     return [
-        Disagreement(
+        HostOutlier(
             host=names[move.incarnation],
             others=tuple(names[other] for other in move.others),
             contender=contender,
@@ -203,7 +203,7 @@ def _over_all_tests(estimates: Sequence[Estimate], margin: float) -> list[Disagr
             chance=1 - SURE,
         )
         for contender in contenders
-        for move in moves_of(
+        for move in find_shifts(
             contender,
             [
                 {
