@@ -1,4 +1,4 @@
-"""What is at work beside a step: sessions in its slices, and a transaction that is held open."""
+"""Background load of a step: sessions that run in its slices, and a transaction held open."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from slowdust.store.slice import BesideSlice
 from slowdust.units import Second
 
 HOLD = "hold"
-"""The driver's test whose one operation ends the transaction that is open, and begins another."""
+"""The driver's test whose only operation ends the open transaction and begins another one."""
 
 
 class BackgroundSessions:
-    """The sessions that run in the slices of a step, on every contender."""
+    """The background sessions of a step, on every contender."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class BackgroundSessions:
         data: Data,
         first: int,
     ) -> None:
-        """Begin the sequence of their operations with the one whose index is `first`."""
+        """`first` is the index of the operation with which their sequence begins."""
         self._contenders = contenders
         self._driver = contenders.driver
         self._step = step
@@ -52,7 +52,7 @@ class BackgroundSessions:
 
     @property
     def next_operation(self) -> int:
-        """Index of the first operation that no contender has done."""
+        """Index of the first operation that none of the contenders has done."""
         return self._first + max(self._positions.furthest, default=0) * self._clients
 
     def open(self, contender: RunningContender) -> None:
@@ -70,7 +70,7 @@ class BackgroundSessions:
         self._driver.close(self._session(contender))
 
     def begin_together(self) -> None:
-        """Let the next slices of all contenders begin with the same operation, if paired."""
+        """Make the next slices of all contenders begin with the same operation, if paired."""
         if self._beside.paired:
             self._begin = self._positions.furthest or None
 
@@ -88,7 +88,7 @@ class BackgroundSessions:
 
     def record(self, contender: RunningContender, ran: Ran) -> BesideSlice:
         (beside,) = ran.beside
-        contender.refuse_fatal_errors(beside.errors, "operations beside a slice")
+        contender.refuse_fatal_errors(beside.errors, "background operations")
         schedule = beside.schedule
         return BesideSlice(
             test=self._beside.test,
@@ -127,9 +127,9 @@ class BackgroundSessions:
 
 
 class HeldTransactions:
-    """A transaction of each contender that has read something, and is held open beside a step.
+    """An open transaction on each contender, which has read something and outlives operations.
 
-    All contenders' are begun anew at the same moments, between two blocks.
+    The transactions of all contenders are renewed at the same moments, between two blocks.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class HeldTransactions:
         self._begin()
 
     def renew(self) -> None:
-        """End transactions that were open for their time, and begin others."""
+        """Replace the open transactions once they have been held for their time."""
         if self._clock.monotonic() - self._since >= self._held:
             self._begin()
 
