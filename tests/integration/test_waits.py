@@ -19,7 +19,7 @@ from slowdust.experiment.driver.protocol import Stop
 from slowdust.experiment.engine.loop import OpenExperiment, measure
 from slowdust.experiment.journal import open_journal
 from slowdust.experiment.live import PlainView
-from slowdust.experiment.passes.slices import method_of_slices
+from slowdust.experiment.passes.slices import make_slice_method
 from slowdust.experiment.passes.waits import Observer, PlannedWindow, Waits
 from slowdust.experiment.setup import create_contenders, resolve_contenders
 from slowdust.experiment.spec.spec import parse_spec
@@ -136,7 +136,7 @@ def test_a_disk_that_is_slower_by_a_known_time_is_named(
         driver = stack.enter_context(Driver())
         resolved = resolve_contenders(spec, view)
         running = stack.enter_context(create_contenders(resolved, driver, folder, view, []))
-        journal = open_journal(spec, writer, running, view, method_of_slices(spec))
+        journal = open_journal(spec, writer, running, view, make_slice_method(spec))
         experiment = OpenExperiment(spec, running, journal, view, Announced(view))
         for _ in range(2):  # then nothing is missing any more
             measure(experiment, [Waits(experiment, starts=1, repeats=REPEATS)])

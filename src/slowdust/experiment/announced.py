@@ -123,7 +123,7 @@ class Announced:
         else:
             most = format_duration(round(self._most))
             self._view.phase(f"{needed}: it stops within {most} and keeps its measurements")
-        self.leave_out(self._clock.monotonic() - begun)
+        self.exclude(self._clock.monotonic() - begun)
 
     def report_early_end(self, command: str) -> None:
         """Warn that the experiment stops before it is finished; `command` resumes it."""

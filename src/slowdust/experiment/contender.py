@@ -21,7 +21,7 @@ from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.remote_server import RemoteServer
 from slowdust.instances.instance import Instance
 from slowdust.instances.programs import InstanceError
-from slowdust.probes import probes_of
+from slowdust.probes import open_probes
 from slowdust.probes.probe import AnyProbe, Window, attempt
 from slowdust.probes.server.delay import DelayProbe
 from slowdust.probes.server.process import IdleServer, ServerProbe
@@ -29,7 +29,7 @@ from slowdust.store.manifest import BuildFacts
 from slowdust.units import Second
 
 Server = Instance | RemoteServer
-"""The server of a contender; facts that it does not report are None."""
+"""The server of a contender; unreported facts have the value None."""
 NOT_ASKED = "no test asks for encryption"
 """Why the server of an experiment without such tests encrypts no connections."""
 _LOG_LINES = 8
@@ -56,7 +56,7 @@ class ResolvedContender:
     without_tls: str | None = NOT_ASKED
     """Why its server does not encrypt connections; None if it does."""
     with_running_servers: bool = False
-    """Whether another contender is a running server, so that this one uses TCP and any CPUs, too."""
+    """Whether it is compared with running servers, and so uses TCP and any CPUs, as they do."""
 
     @property
     def dbms(self) -> str:
@@ -66,7 +66,7 @@ class ResolvedContender:
         return self.build.dbms
 
     def lacks(self, test: Test) -> str | None:
-        """Return why its DBMS, storage engine or server does not support a test; None if it does."""
+        """Return why its DBMS, engine or server does not support a test; None if it does."""
         lack = test.lack(family(self.dbms), self.engine)
         return lack or (self.without_tls if test.encrypted else None)
 
@@ -141,7 +141,7 @@ class RunningContender:
         if self.instance.site.access.listen is Listen.LOOPBACK:
             return None
         return (
-            f"{self.name} has no password authentication, so it listens only on its private socket: "
+            f"{self.name} has no password authentication and listens only on its private socket; "
             "round trips are shorter than by TCP, which favors its results"
         )
 
@@ -156,7 +156,7 @@ class RunningContender:
         target = self.server.target()
         return msgspec.structs.replace(target, foreign=True) if self.is_unpinned else target
 
-    def target_of(self, test: Test) -> Target:
+    def target_for(self, test: Test) -> Target:
         """Return the address of its server for a test; connections may be encrypted."""
         if not test.encrypted or self.is_remote:
             return self.target
@@ -192,7 +192,7 @@ class RunningContender:
         self.server.start()
         try:
             subject = self.server.subject
-            self.probes = [] if subject is None else probes_of(subject)
+            self.probes = [] if subject is None else open_probes(subject)
             if self.resolved.slowed is not None and self.instance.delay is not None:
                 self.probes.append(DelayProbe(self.instance.delay.totals))
         except OSError as error:

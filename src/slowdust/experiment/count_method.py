@@ -34,7 +34,7 @@ class Missing:
     reason: str
     """A whole sentence."""
     remedy: str | None
-    """The command that would allow it; None if there is none."""
+    """The command that would allow it, if any."""
 
     def __str__(self) -> str:
         return self.reason if self.remedy is None else f"{self.reason} Allow it by `{self.remedy}`."

@@ -100,7 +100,7 @@ def _listed(file: Path) -> list[int]:
         return []
 
 
-def cpus_of_clients(clients: int, usable: Sequence[int]) -> list[int]:
+def place_clients(clients: int, usable: Sequence[int]) -> list[int]:
     """Return the CPU of each client; with more clients than CPUs they take turns.
 
     The last CPUs are used first, because the first ones serve the machine's interrupts.
@@ -108,7 +108,7 @@ def cpus_of_clients(clients: int, usable: Sequence[int]) -> list[int]:
     return list(islice(cycle(sorted(usable, reverse=True)), clients))
 
 
-def cpus_of_connections(clients: int, usable: Sequence[int]) -> list[int] | None:
+def place_connections(clients: int, usable: Sequence[int]) -> list[int] | None:
     """Return CPUs for the connections of a long step; None with more clients than CPUs.
 
     A client has several connections, so all CPUs are returned: the driver places query connections
@@ -121,7 +121,7 @@ def usable_cpus() -> list[int]:
     return sorted(os.sched_getaffinity(0))
 
 
-def keep_on(processes: Sequence[int], cpus: Sequence[int]) -> None:
+def pin(processes: Sequence[int], cpus: Sequence[int]) -> None:
     """Pin each process (or thread) to its CPU. Raises OSError if one has exited."""
     for process, cpu in zip(processes, cpus, strict=True):
         os.sched_setaffinity(process, {cpu})

@@ -28,13 +28,13 @@ import msgspec
 
 from slowdust.benchmarks.steps import StepBenchmark
 from slowdust.errors import SlowdustError
-from slowdust.experiment.cpus import format_cpus, keeping_to, usable_cpus
+from slowdust.experiment.cpus import format_cpus, running_on, usable_cpus
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.instances.owner import instances_root
 from slowdust.locks import try_lock
 from slowdust.places import CLAIMS_VARIABLE, claims_directory, within
-from slowdust.probes.host.use import block_device_of, mount_of, queue_of
+from slowdust.probes.host.use import find_block_device, find_mount, find_queue
 from slowdust.store.storage import FAULTS
 from slowdust.units import Second
 
@@ -83,7 +83,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 class LockedError(Exception):
     """Some of the requested locks are held: name of a lock -> its holder.
 
-    The holder is None if the lock's file does not name it.
+    None stands for a holder that the lock's file does not name.
     """
 
     def __init__(self, holders: dict[str, Holder | None]) -> None:
@@ -216,7 +216,7 @@ _DISK = "disk-"
 
 
 class WhenBusy(Enum):
-    """What an experiment does if another one has locked its CPUs or disk."""
+    """The reaction to CPUs or a disk locked by another experiment."""
 
     WAIT = "wait"
     FAIL = "fail"
@@ -233,7 +233,7 @@ def locked(spec: Spec, when_busy: WhenBusy, view: View) -> Iterator[list[int]]:
     """
     cpus = spec.cpus or usable_cpus()
     names = [f"{_CPU}{cpu}" for cpu in cpus]
-    disk = disk_of(instances_root()) if writes(spec) else None
+    disk = find_disk(instances_root()) if writes(spec) else None
     if disk is not None:
         names.append(f"{_DISK}{disk}")
     with ExitStack() as stack:
@@ -248,7 +248,7 @@ def writes(spec: Spec) -> bool:
     )
 
 
-def disk_of(directory: Path) -> str | None:
+def find_disk(directory: Path) -> str | None:
     """Return the name of the disk that holds a directory, without the partition.
 
     If its device is unknown (network file system, container), the number of the file system is
@@ -257,14 +257,14 @@ def disk_of(directory: Path) -> str | None:
     Raises:
         OSError: no such directory.
     """
-    mount = mount_of(directory)
+    mount = find_mount(directory)
     if mount is not None and mount.filesystem in _IN_MEMORY:
         return None
-    device = block_device_of(directory)
+    device = find_block_device(directory)
     if device is None:
         number = directory.stat().st_dev
         return f"{os.major(number)}-{os.minor(number)}"
-    return re.sub(r"[^A-Za-z0-9_-]", "-", queue_of(device).parent.name)
+    return re.sub(r"[^A-Za-z0-9_-]", "-", find_queue(device).parent.name)
 
 
 def _wait_for(

@@ -65,7 +65,7 @@ class Totals:
     schedule: Schedule | None = None
 
 
-def slice_of(
+def make_slice(
     place: Place,
     answer: Ran | Performed,
     totals: Ran | Totals,
@@ -74,7 +74,7 @@ def slice_of(
     step: StepDetail | None = None,
     beside: BesideSlice | None = None,
 ) -> Slice:
-    # The driver's threads are also those of a DBMS without a server, which has no use of its own.
+    # A DBMS without a server runs in the driver's threads, and has no use of its own.
     client = {} if answer.client is None else {"client": msgspec.structs.asdict(answer.client)}
     return Slice(
         place=place,
@@ -103,7 +103,7 @@ def slice_of(
     )
 
 
-def counts_of(
+def make_counts(
     step: PlannedStep, contender: str, start: int, source: Source, runs: Sequence[CountedRun]
 ) -> list[Count]:
     """Return the records of a step's repeats after one start of a contender's server."""
@@ -196,7 +196,7 @@ class Journal:
         self._writer = writer
         self._discard = spec.discard
         self.counts = writer.folder.read_counts()
-        """Counts of work, including those of an interrupted run."""
+        """Counts of work, including counts of an interrupted run."""
         self.waits = writer.folder.read_waits()
         """Windows of waits, likewise."""
         self.trials = writer.folder.read_trials()
@@ -268,7 +268,7 @@ class Journal:
         return (step.test.name, contender) in self._planned
 
     def add_plans(self, step: PlannedStep, contender: str, plans: list[PlanText]) -> None:
-        """Store a test's plans on a contender; those of its first start are kept."""
+        """Store a test's plans on a contender, of its first start only."""
         if self.has_plans(step, contender):
             return
         self._planned.add((step.test.name, contender))

@@ -64,7 +64,7 @@ class Judge:
         return {step.key for step in self._steps if all_settled(verdicts[step.key], others(step))}
 
     def _all_verdicts(self) -> dict[str, list[InterimVerdict]]:
-        """Return step -> its verdicts. The results of one step may change those of another."""
+        """Return step -> its verdicts. Results of one step may change the verdicts of others."""
         cells: list[tuple[str, BlockRatios]] = []
         for step in self._steps:
             count, known = self._ratios.get(step.key, (0, []))

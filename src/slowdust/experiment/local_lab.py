@@ -31,20 +31,20 @@ from slowdust.experiment.journal import (
     check_start,
     open_journal,
 )
-from slowdust.experiment.live import watching
+from slowdust.experiment.live import open_view
 from slowdust.experiment.passes.callgrind_slices import SliceCounts
 from slowdust.experiment.passes.callgrind_steps import StepCounts
-from slowdust.experiment.passes.chunks import TimedChunks, method_of_steps
+from slowdust.experiment.passes.chunks import TimedChunks, make_step_method
 from slowdust.experiment.passes.perf import PerfSamples, PmuCounts
-from slowdust.experiment.passes.slices import TimedSlices, method_of_slices
+from slowdust.experiment.passes.slices import TimedSlices, make_slice_method
 from slowdust.experiment.passes.trials import USUAL_OF_STEPS, Decide, SliceTrials, StepTrials
 from slowdust.experiment.passes.waits import Waits
 from slowdust.experiment.setup import (
     Keep,
     RefusedError,
     create_contenders,
-    named_as_before,
     resolve_contenders,
+    with_stored_names,
 )
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
@@ -80,10 +80,10 @@ def run_experiment(
     check_start(folder, mode)
     check_same_workload(folder, None if spec.workload is None else spec.workload.facts)
     check_cpus(spec.cpus or ())
-    counting = counting_of(spec)
+    counting = choose_counting(spec)
     check_same_source(folder, counting)
     resolved = with_stored_names(resolve_contenders(spec, view), folder)
-    counting = counting_for(resolved, counting, spec)
+    counting = confirm_counting(resolved, counting, spec)
     announced = announced or Announced(view)
     announced.got_builds()
     if counting.source is None:
@@ -93,7 +93,7 @@ def run_experiment(
         contenders,
     ):
         workload = _workload_of(spec, contenders)
-        method = method_of_slices(spec) if workload is None else method_of_steps(spec, workload)
+        method = make_slice_method(spec) if workload is None else make_step_method(spec, workload)
         journal = open_journal(spec, writer, contenders, view, method)
         journal.manifest.counting = counting
         experiment = OpenExperiment(spec, contenders, journal, view, announced)
@@ -157,7 +157,7 @@ def _locating_settings(spec: Spec) -> Iterator[None]:
         raise AtKeysError(str(error), keys) from error
 
 
-def counting_of(spec: Spec) -> Counting:
+def choose_counting(spec: Spec) -> Counting:
     """Return how the work of a specification's tests is counted, or why it is not.
 
     Raises:
@@ -167,7 +167,7 @@ def counting_of(spec: Spec) -> Counting:
     if spec.is_calibration:
         return Counting(reason="A calibration counts no work.")
     if spec.simulate and spec.count in ("pmu", "off"):
-            raise UsageError(f"--simulate needs valgrind; it excludes --count {spec.count}")
+        raise UsageError(f"--simulate needs valgrind; it excludes --count {spec.count}")
     if spec.has_running_servers:
         if spec.simulate or spec.count in ("pmu", "valgrind"):
             raise UsageError("the work of a running server cannot be counted: remove count")
@@ -180,7 +180,9 @@ def counting_of(spec: Spec) -> Counting:
     return choose_method(wanted, ["valgrind"])
 
 
-def counting_for(resolved: Sequence[ResolvedContender], counting: Counting, spec: Spec) -> Counting:
+def confirm_counting(
+    resolved: Sequence[ResolvedContender], counting: Counting, spec: Spec
+) -> Counting:
     """Return how the work of these contenders is counted: valgrind must be able to count all.
 
     Raises:

@@ -24,7 +24,7 @@ _OTHERS_MAY_READ = 0o077
 
 
 def find_password(url: ServerUrl) -> Secret | None:
-    """Return the password from the environment or a file; None if there is none.
+    """Return the password from the environment or a file; None without one.
 
     Raises:
         UsageError: a variable or file with passwords cannot be used.

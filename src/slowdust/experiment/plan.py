@@ -25,7 +25,7 @@ class PlannedStep:
     abandoned: bool = False
     """Whether too few contenders are left that execute its operations in time."""
     turns_done: int = 0
-    """Starts of the servers in which it had its whole turn."""
+    """Starts of the servers with its whole turn."""
     aged_to: list[int] | None = None
     """Operations per client that a write test does to every contender's data before any test on
     aged data: the positions that it reached in its first start."""

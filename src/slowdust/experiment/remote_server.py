@@ -76,7 +76,7 @@ class RemoteServer:
             SlowdustError: the server cannot be reached, or rejects the user.
         """
         dialect = url.words.dialect
-        target, introduction = introduced(url, driver)
+        target, introduction = connect_with_password(url, driver)
         names = introduction.foreign_tables
         if names:
             shown = ", ".join(names[:_MOST_TABLES]) + (", ..." if names[_MOST_TABLES:] else "")
@@ -92,7 +92,7 @@ class RemoteServer:
 
     @property
     def facts(self) -> BuildFacts:
-        """Its version, and the product, encryption and URL as its source."""
+        """The version, with product and encryption as the source."""
         source = f"running server, {self.product}, {self.url.encryption}"
         return BuildFacts(source=source, version=self._site.version)
 

@@ -125,8 +125,8 @@ class RunEstimate:
 
     def __str__(self) -> str:
         text = (
-            f"expected: {rough_duration(self.wall)} in all, including {rough_duration(self.measuring)} "
-            "of measuring"
+            f"expected: {rough_duration(self.wall)} in all, including "
+            f"{rough_duration(self.measuring)} of measuring"
         )
         if self.builds:
             text += f" and {rough_duration(self.builds)} (typically) of getting builds"
@@ -139,7 +139,7 @@ class RunEstimate:
 
 def estimate_run(spec: Spec, results: Path, before: Manifest | None = None) -> RunEstimate:
     """Return the expected duration and precision; `before` is the progress of a resumed one."""
-    system = system_of(spec)
+    system = find_base_dbms(spec)
     earlier = _earlier(results, system, spec.configured_benchmark().measuring)
     kind = family_if_known(system) or Family
     usual = _learned(earlier, _Usual(kind.usual_start, kind.usual_count))
@@ -189,7 +189,7 @@ def estimate_run(spec: Spec, results: Path, before: Manifest | None = None) -> R
     )
 
 
-def system_of(spec: Spec) -> str:
+def find_base_dbms(spec: Spec) -> str:
     """Return the DBMS of the base; empty if its directory does not show it."""
     name = spec.planned_contenders()[0].name
     if name.dbms is not None or name.directory is None:
@@ -268,7 +268,7 @@ def _earlier(results: Path, system: str, measuring: Measuring) -> list[_Earlier]
 
 
 def _learned(earlier: Sequence[_Earlier], usual: _Usual) -> _Usual:
-    """Return the medians of earlier experiments; `usual` values where there are none."""
+    """Return the medians of earlier experiments; `usual` values without any."""
     plain = [each for each in earlier if each.counting is None or each.counting.source is None]
     starts = [
         overhead / each.starts / _by_rows(each.rows)

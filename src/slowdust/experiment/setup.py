@@ -121,9 +121,7 @@ def _check_options(resolved: Sequence[ResolvedContender], spec: Spec) -> None:
                 raise AtKeysError(f"{contender.name}: {reason}", (spec.benchmark, key))
 
 
-def with_stored_names(
-    resolved: list[ResolvedContender], folder: Folder
-) -> list[ResolvedContender]:
+def with_stored_names(resolved: list[ResolvedContender], folder: Folder) -> list[ResolvedContender]:
     """Return the contenders with the names that a resumed experiment stored for them.
 
     Earlier versions lower-cased values like 16MB in the names of a matrix.

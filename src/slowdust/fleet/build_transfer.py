@@ -21,12 +21,12 @@ from slowdust.builds.revisions import is_source
 from slowdust.dbms import family
 from slowdust.errors import HostError, SlowdustError
 from slowdust.experiment.contender import ResolvedContender
-from slowdust.experiment.live import watching
+from slowdust.experiment.live import open_view
 from slowdust.experiment.setup import resolve_contenders
 from slowdust.experiment.spec.contenders import ContenderName, parse_contender
 from slowdust.experiment.spec.spec import Spec
 from slowdust.fleet.cluster import Ask, Cluster
-from slowdust.fleet.view import FleetView, OpenView
+from slowdust.fleet.view import FleetView, OpenFleetView
 from slowdust.located_errors import at
 from slowdust.places import cache_root, within
 from slowdust.temporary import temporary_folder
@@ -40,13 +40,13 @@ class PushedFolder(msgspec.Struct, kw_only=True, frozen=True):
     """A folder of the cache."""
 
     folder: str
-    """Its path in the cache."""
+    """The path in the cache."""
     sha256: str
-    """The checksum of its content."""
+    """The checksum of the content."""
 
     @property
     def place(self) -> Path:
-        """Its path in this machine's cache; names cannot lead elsewhere.
+        """The path in this machine's cache; names cannot lead elsewhere.
 
         Raises:
             SlowdustError: the name is not a folder of a cache.

@@ -88,7 +88,7 @@ Message = HostFacts | ShardBundle | ShardEnded | HostLost
 
 
 class Ask(Enum):
-    """When a host answers a question."""
+    """The time of a host's answer to a question."""
 
     NOW = "now"
     """Immediately, even while it measures."""
@@ -139,7 +139,7 @@ class Cluster(Protocol):
 
 
 def complete_starts(manifest: Manifest, steps: Collection[str]) -> int:
-    """Return the number of starts in which all steps not decided early had their turns."""
+    """Return the number of starts that had turns of all steps not decided early."""
     open_steps = [step for step in steps if step not in manifest.settled]
     planned = manifest.method.incarnations
     return min((manifest.turns_done.get(step, 0) for step in open_steps), default=planned)

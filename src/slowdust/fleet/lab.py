@@ -21,7 +21,7 @@ from slowdust import __version__
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.contender import ResolvedContender
 from slowdust.experiment.experiment import Experiment
-from slowdust.experiment.live import watching
+from slowdust.experiment.live import open_view
 from slowdust.experiment.plan import plan as plan_steps
 from slowdust.experiment.run_estimate import estimate_run
 from slowdust.experiment.setup import check_settings, resolve_contenders
@@ -58,7 +58,7 @@ from slowdust.fleet.queue import (
     write_record,
 )
 from slowdust.fleet.shards import cut, shard_spec
-from slowdust.fleet.view import FleetView, OpenView, watching_fleet
+from slowdust.fleet.view import FleetView, OpenFleetView, open_fleet_view
 from slowdust.merge.merge import merge
 from slowdust.merge.sources import Source, disambiguate_hosts
 from slowdust.store.bundle import BundleError, open_bundle
@@ -159,8 +159,8 @@ class FleetLab:
             if self._asked.replicate not in (None, before):
                 was = "--spread" if before == 1 else f"--replicate {before}"
                 raise UsageError(
-                    f"cannot resume '{spec.name}' with a different number of copies: it was started "
-                    f"with {was}"
+                    f"cannot resume '{spec.name}' with a different number of copies: it was "
+                    f"started with {was}"
                 )
             if not (target.has_manifest() and target.read_manifest().hosts):
                 _refuse_taken(target, "move it elsewhere")
@@ -205,7 +205,7 @@ def _has_placements(folder: Path) -> bool:
 
 
 def _extension(spec: Spec, before: Spec, target: Folder) -> Spec | None:
-    """Return the additional measurements of a specification; None if there are none.
+    """Return the additional measurements of a specification, if any.
 
     Raises:
         UsageError: it changes more than the time, the starts and the tests that get them.

@@ -153,7 +153,7 @@ class Queue:
         """Return the expected time and the shard of each waiting copy."""
         found = []
         for shard in self._record.shards:
-            copies = self._record.wanted.replicate - len(self._having(shard.name))
+            copies = self._record.wanted.replicate - len(self._assigned_hosts(shard.name))
             if shard.name in self._record.given_up or copies <= 0:
                 continue
             lefts = self._record.left.get(shard.name, [])[:copies]
@@ -167,7 +167,7 @@ class Queue:
         `groups` maps measuring hosts to CPU models.
         """
         for _, shard in self.waiting():
-            if self._may_have(shard, host, groups):
+            if self._may_measure(shard, host, groups):
                 left = self._record.left.get(shard)
                 return shard, left.pop(0) if left else None
         return None
@@ -192,7 +192,7 @@ class Queue:
             if shard in waiting
             and (
                 len(reasons) >= _MOST_FAILURES
-                or not any(self._may_have(shard, host, groups) for host in groups)
+                or not any(self._may_measure(shard, host, groups) for host in groups)
             )
         }
         self._record.given_up |= found
@@ -206,20 +206,20 @@ class Queue:
         free = [*busy, *[0.0] * idle]
         return time_to_end([seconds for seconds, _ in self.waiting()], free) if free else None
 
-    def _having(self, shard: str) -> list[str]:
+    def _assigned_hosts(self, shard: str) -> list[str]:
         """Return the hosts that are measuring or have measured a shard."""
         states = (State.RUNNING, State.FINISHED)
         return [each.host for each in self._record.of(shard) if each.state in states]
 
-    def _may_have(self, shard: str, host: str, groups: Mapping[str, str]) -> bool:
+    def _may_measure(self, shard: str, host: str, groups: Mapping[str, str]) -> bool:
         """Return whether a host may measure a copy: all copies need hosts of one CPU model."""
-        having, replicate = self._having(shard), self._record.wanted.replicate
-        if host in having or host in self._failures.get(shard, {}):
+        assigned, replicate = self._assigned_hosts(shard), self._record.wanted.replicate
+        if host in assigned or host in self._failures.get(shard, {}):
             return False
         if replicate == 1:
             return True
-        if having:
-            return cpu_model(self._record, having[0]) == groups[host]
+        if assigned:
+            return cpu_model(self._record, assigned[0]) == groups[host]
         return Counter(groups.values())[groups[host]] >= replicate
 
 
@@ -251,7 +251,7 @@ def read_record(folder: Path) -> Record:
     """Return the record of a fleet's experiment.
 
     Raises:
-        UsageError: there is none, or another version of Slowdust wrote it.
+        UsageError: it does not exist, or another version of Slowdust wrote it.
         SlowdustError: it is damaged.
     """
     path = folder / FLEET_RECORD_FILE

@@ -30,7 +30,7 @@ class Shard(msgspec.Struct, kw_only=True, frozen=True):
 
     name: str = ""
     seconds: Second = 0.0
-    """Its expected duration."""
+    """The expected duration."""
     tests: list[str]
     clients: list[int]
     only: list[str] = []
@@ -42,7 +42,7 @@ class Shard(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def what(self) -> str:
-        """Its tests and clients: 'scan and 2 more at 1, 8'."""
+        """The tests and clients: 'scan and 2 more at 1, 8'."""
         others = len(self.tests) - 1
         tests = self.tests[0] + (f" and {others} more" if others else "")
         return f"{tests} at {', '.join(map(str, self.clients))}"

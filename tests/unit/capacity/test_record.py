@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.experiment.passes.trials import shortest_trial, times_of
+from slowdust.experiment.passes.trials import shortest_trial, summarize_times
 from slowdust.store.folder import TRIALS_FILE, Folder
 from slowdust.store.latency import Histogram
 from slowdust.store.storage import append_records
@@ -47,7 +47,9 @@ def test_a_trial_is_as_long_as_its_percentiles_need() -> None:
 
 
 def test_percentiles_of_no_operations_are_absent() -> None:
-    assert times_of(Histogram(values_ns=[], counts=[], max_ns=0, mean_ns=0.0)) == {}
-    times = times_of(Histogram(values_ns=[1000, 9000], counts=[99, 1], max_ns=9000, mean_ns=1080.0))
+    assert summarize_times(Histogram(values_ns=[], counts=[], max_ns=0, mean_ns=0.0)) == {}
+    times = summarize_times(
+        Histogram(values_ns=[1000, 9000], counts=[99, 1], max_ns=9000, mean_ns=1080.0)
+    )
     assert times["max"] == pytest.approx(9e-6)
     assert times["p50"] == pytest.approx(1e-6, rel=0.01)

@@ -16,6 +16,7 @@ from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data, Driver, Patience, TargetError
 from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.engine.open_test import OpenTest
+from slowdust.experiment.engine.schedule import in_turn
 from slowdust.experiment.engine.sliced import LoadedTables
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.passes.companions import Counters
@@ -58,8 +59,7 @@ class PretendedContenders:
         self._pages = iter(pages or [])
 
     def for_each(self, action: Callable[[SimpleNamespace], object], turn: int = 0) -> None:
-        del turn
-        for contender in self.all:
+        for contender in in_turn(self.all, turn):
             action(contender)
 
     def start(self, number: int) -> None:
@@ -96,9 +96,10 @@ class CountedLoads(LoadedTables):
     """Tables whose load is only counted."""
 
     loads = 0
+    order = ""
 
-    def _load(self, contender: object) -> None:
-        del contender
+    def _load(self, contender: RunningContender) -> None:
+        self.order += contender.name
         self.loads += 1
 
     def maintain_one(self, contender: object, driver: object) -> None:
@@ -151,6 +152,22 @@ def test_unchanged_tables_serve_two_incarnations() -> None:
         loads.append(tables.loads // len(NAMES))
     assert loads == [1, 1, 2, 2, 3]
     assert [record.after for record in kept[::2]] == ["load", "restart", "load", "restart", "load"]
+
+
+@pytest.mark.parametrize("pages", [[100.0], [150.0, 100.0]], ids=["alike", "repeated"])
+def test_a_resumed_experiment_continues_the_order_of_loads(pages: list[float]) -> None:
+    contenders = PretendedContenders(pages)
+    tables, kept = tables_of(contenders)
+    tables.start(1)
+    resumed = CountedLoads(cast("Contenders", contenders), DATA, PlainView(), FACTS, kept)
+    resumed.start(2)
+    assert (tables.order + resumed.order) == "abbaab"[: 2 * (len(pages) + 1)]
+
+
+def test_loads_without_records_take_their_order_from_the_start() -> None:
+    tables, _ = tables_of(PretendedContenders())
+    tables.start(2)
+    assert tables.order == "ba"
 
 
 def test_servers_get_time_to_become_idle_after_load_and_writes() -> None:

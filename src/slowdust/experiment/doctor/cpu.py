@@ -100,7 +100,7 @@ def numa_balancing(host: Host) -> Finding:
     return warning(
         check,
         "NUMA balancing is on.",
-        "The kernel unmaps pages to find out who uses them, and moves them. Slices get page faults.",
+        "The kernel unmaps pages to find their users, and moves them: page faults during slices.",
         "sudo sysctl kernel.numa_balancing=0",
     )
 

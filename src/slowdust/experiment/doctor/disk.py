@@ -124,7 +124,7 @@ def largest_request(host: Host) -> Finding:
     return note(
         check,
         state,
-        "Large writes, such as those of compaction, are split into many requests.",
+        "Large writes, such as compaction's, are split into many requests.",
         f"cat {path}/max_hw_sectors_kb | sudo tee {path}/max_sectors_kb",
     )
 
@@ -146,7 +146,9 @@ def sync_speed(host: Host) -> Finding:
         "commits/s here (measured for half a second)."
     )
     if median < FAST_SYNC_S:
-        effect = "The write does not reach a disk, so durable commits are cheaper here than elsewhere."
+        effect = (
+            "The write does not reach a disk, so durable commits are cheaper here than elsewhere."
+        )
         return note(check, state, effect)
     if median > SLOW_SYNC_S:
         return warning(check, state, bound, "iostat -x 1 3   # or sudo iotop -o -b -n 3")

@@ -42,7 +42,7 @@ def memory_allowed(host: Host) -> float | None:
 def _folders(host: Host, controller: str) -> Iterator[str]:
     """Yield the folders of this process's groups and their ancestors, see cgroups(7).
 
-    A container often sees its own group as the root, whatever the path on the host.
+    A container often sees its own group as the root; its path on the host differs.
     """
     for line in (host.text("proc/self/cgroup") or "0::/").splitlines():
         number, controllers, path = (*line.split(":", 2), "", "")[:3]

@@ -79,7 +79,7 @@ class Host:
             return None
 
     def number(self, path: str) -> int | None:
-        """Return the number in a kernel file; None if there is none."""
+        """Return the number in a kernel file; None if it has no number."""
         try:
             return int(self.text(path) or "")
         except ValueError:
@@ -104,8 +104,8 @@ def ok(check: str, state: str) -> Finding:
 
 
 def unknown(check: str, what: str) -> Finding:
-    """Return a finding of a state that cannot be read: 'The frequency governor'."""
     """Return a finding of a state that is unreadable; `what` is 'The frequency governor'."""
+    return Finding(check=check, severity=Severity.UNKNOWN, state=f"{what} cannot be read here.")
 
 
 def note(check: str, state: str, effect: str, remedy: str | None = None) -> Finding:

@@ -18,11 +18,11 @@ def random_addresses(host: Host) -> Finding:
         return note(
             check,
             "Addresses are not random (ASLR is off).",
-            "Every start of a server has the same memory layout, so its effect on caches looks like "
-            "a property of the version; restarts cannot average it out.",
+            "Every start of a server has the same memory layout, so its effect on caches looks "
+            "like a property of the version; restarts cannot average it out.",
             "sudo sysctl kernel.randomize_va_space=2",
         )
-        return ok(check, "Addresses are random (ASLR), so starts average over memory layouts.")
+    return ok(check, "Addresses are random (ASLR), so starts average over memory layouts.")
 
 
 def perf_paranoia(host: Host) -> Finding:
@@ -35,7 +35,7 @@ def perf_paranoia(host: Host) -> Finding:
     return note(
         check,
         f"kernel.perf_event_paranoid is {level}.",
-        "Only root may count kernel events and sample where CPU time goes (--profile, --count pmu).",
+        "Only root may count kernel events and sample CPU time (--profile, --count pmu).",
         ALLOW_PERF,
     )
 

@@ -44,7 +44,7 @@ def load_average(host: Host) -> Finding:
     state = f"The load average is {load[0]:.2f}, {load[1]:.2f} and {load[2]:.2f} on {cpus} CPUs."
     if load[0] < cpus / 2:
         return ok(check, state)
-        effect = "That many threads were running, ready or waiting for a disk before the measurement."
+    effect = "That many threads were running, ready or waiting for a disk before the measurement."
     return (warning if load[0] >= cpus else note)(check, state, effect, "top -b -n 1 | head -20")
 
 
@@ -73,8 +73,8 @@ def virtual_machine(host: Host) -> Finding:
     return note(
         check,
         "This is a virtual machine.",
-        "Its neighbours change the speed of CPUs and disks invisibly; `slowdust calibrate` measures "
-        "the smallest difference that can still be detected.",
+        "Its neighbours change the speed of CPUs and disks invisibly; `slowdust calibrate` "
+        "measures the smallest difference that can still be detected.",
     )
 
 
@@ -89,7 +89,9 @@ def usable_cpus(host: Host) -> Finding:
             check, state, "Clients and servers share one CPU, so they wait for each other."
         )
     if usable < cpus:
-        effect = "Other programs run on the rest, and share caches, memory and the clock with these."
+        effect = (
+            "Other programs run on the rest, and share caches, memory and the clock with these."
+        )
         return note(check, state, effect, "taskset -cp $$")
     return ok(check, state)
 

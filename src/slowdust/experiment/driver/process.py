@@ -20,9 +20,9 @@ from slowdust.dbms.access import Target
 from slowdust.driver_program import BINARY, find_driver
 from slowdust.errors import SlowdustError
 from slowdust.experiment.cpus import (
-    cpus_of_clients,
-    cpus_of_connections,
-    keep_on,
+    pin,
+    place_clients,
+    place_connections,
     usable_cpus,
 )
 from slowdust.experiment.driver import protocol
@@ -31,7 +31,7 @@ from slowdust.units import Second, format_duration
 from slowdust.wording import cut
 
 LEAST: Second = 60.0
-"""Least time limit of a test's operation, whatever the budget."""
+"""Least time limit of a test's operation, also with a smaller budget."""
 _MAINTENANCE: Second = 3600.0
 _SLOWEST_ROWS = 2000
 """Least rows/s that maintenance or the creation of an index is expected to process."""
@@ -264,14 +264,14 @@ class Driver:
         test: str,
         clients: int,
         first: int = 0,
-        beside: int = 0,
+        foreground: int = 0,
     ) -> protocol.Opened:
         """Connect the clients of a test, prepare its statements, and place both ends on CPUs.
 
         `first` is the index of the first operation in the test's sequence. Background clients take
-        the CPUs after those of the `beside` foreground clients.
+        the CPUs after the `foreground` clients.
         """
-        cpus = cpus_of_clients(beside + clients, self._cpus)[beside:]
+        cpus = place_clients(foreground + clients, self._cpus)[foreground:]
         described = data.described
         command = protocol.Open(
             session=session,
@@ -301,11 +301,11 @@ class Driver:
         session: str,
         stop: protocol.Stop,
         rate: protocol.Rate | None = None,
-        beside: Sequence[protocol.BackgroundRun] = (),
+        background: Sequence[protocol.BackgroundRun] = (),
         *,
         begin: list[int] | None = None,
     ) -> protocol.Ran:
-        """Run the session's operations until `stop`, and background sessions `beside` it.
+        """Run the session's operations until `stop`, and `background` sessions concurrently.
 
         `begin` has the position of each client; None continues. Without a time, all operations
         together have the time limit of maintenance; use `advance` for many.
@@ -318,7 +318,7 @@ class Driver:
             stop=stop,
             begin=begin,
             rate=rate,
-            beside=list(beside),
+            beside=list(background),
             patience=patience,
         )
         return self._ask(command, protocol.Ran, (stop.seconds or 0.0) + patience)
@@ -339,7 +339,7 @@ class Driver:
         self._ask(command, protocol.Created, limit)
 
     def prepare(self, command: protocol.Prepare) -> protocol.Prepared:
-        command.cpus = cpus_of_connections(command.clients, self._cpus)
+        command.cpus = place_connections(command.clients, self._cpus)
         limit = self.patience.maintenance()
         command.target = _patient(command.target, limit)
         prepared = self._ask(command, protocol.Prepared, limit)
@@ -383,7 +383,7 @@ class Driver:
     def sample(
         self, target: Target, statement: str, every: Second, seconds: Second
     ) -> list[protocol.ResultSet]:
-        """Execute a statement `every` so many seconds, for `seconds`; return results in order."""
+        """Execute a statement at intervals of `every`, for `seconds`; return results in order."""
         patient = _patient(target, self.patience.operation)
         command = protocol.Sample(target=patient, statement=statement, every=every, seconds=seconds)
         return self._ask(command, protocol.Rows, seconds + self.patience.operation).results
@@ -479,7 +479,7 @@ def _patient(target: Target, patience: Second) -> Target:
 
 def _place(command: protocol.Command, processes: Sequence[int], cpus: Sequence[int]) -> None:
     try:
-        keep_on(processes, cpus)
+        pin(processes, cpus)
     except OSError as error:
         message = f"its processes cannot be placed on CPUs: {error}"
         raise TargetError(protocol.Failed(kind="server", message=message)) from error

@@ -28,7 +28,7 @@ class BackgroundSessions:
         self,
         contenders: Contenders,
         step: PlannedStep,
-        beside: Beside,
+        background: Beside,
         *,
         incarnation: int,
         data: Data,
@@ -38,8 +38,8 @@ class BackgroundSessions:
         self._contenders = contenders
         self._driver = contenders.driver
         self._step = step
-        self._beside = beside
-        self._clients = beside.clients_beside(step.clients)
+        self._background = background
+        self._clients = background.clients_beside(step.clients)
         self._incarnation = incarnation
         self._data = data
         self._first = first
@@ -48,7 +48,7 @@ class BackgroundSessions:
 
     @property
     def test(self) -> str:
-        return self._beside.test
+        return self._background.test
 
     @property
     def next_operation(self) -> int:
@@ -60,10 +60,10 @@ class BackgroundSessions:
             self._session(contender),
             contender.target,
             self._data,
-            test=self._beside.test,
+            test=self._background.test,
             clients=self._clients,
             first=self._first,
-            beside=self._step.clients,
+            foreground=self._step.clients,
         )
 
     def close(self, contender: RunningContender) -> None:
@@ -71,50 +71,50 @@ class BackgroundSessions:
 
     def begin_together(self) -> None:
         """Make the next slices of all contenders begin with the same operation, if paired."""
-        if self._beside.paired:
+        if self._background.paired:
             self._begin = self._positions.furthest or None
 
     def command(self, contender: RunningContender, seconds: Second) -> protocol.BackgroundRun:
-        beside = self._beside
-        endless = not beside.writes or beside.rate is not None
+        background = self._background
+        endless = not background.writes or background.rate is not None
         if self._begin is not None:
             self._positions.go_to(contender.name, self._begin)
         return protocol.BackgroundRun(
             session=self._session(contender),
             begin=self._begin,
-            rate=None if beside.rate is None else Rate(beside.rate, "uniform"),
+            rate=None if background.rate is None else Rate(background.rate, "uniform"),
             positions=None if endless else self._positions.limit(contender.name, seconds),
         )
 
     def record(self, contender: RunningContender, ran: Ran) -> BesideSlice:
-        (beside,) = ran.beside
-        contender.refuse_fatal_errors(beside.errors, "background operations")
-        schedule = beside.schedule
+        (own,) = ran.beside
+        contender.refuse_fatal_errors(own.errors, "background operations")
+        schedule = own.schedule
         return BesideSlice(
-            test=self._beside.test,
+            test=self._background.test,
             clients=self._clients,
-            rate=self._beside.rate,
-            seconds=beside.seconds or None,
-            qps=beside.qps,
-            operations=beside.operations,
-            latency=beside.latency,
-            errors=beside.errors,
-            error_texts=beside.error_texts,
-            retries=beside.retries,
+            rate=self._background.rate,
+            seconds=own.seconds or None,
+            qps=own.qps,
+            operations=own.operations,
+            latency=own.latency,
+            errors=own.errors,
+            error_texts=own.error_texts,
+            retries=own.retries,
             late_operations=schedule.late_operations if schedule else None,
             freshness=ran.freshness,
         )
 
     def note(self, contender: RunningContender, ran: Ran) -> None:
-        for beside in ran.beside:
-            self._positions.note(contender.name, beside)
+        for each in ran.beside:
+            self._positions.note(contender.name, each)
 
     def age_equally(
         self,
         guard: Callable[[RunningContender], AbstractContextManager[None]],
         running: Sequence[RunningContender],
     ) -> None:
-        if self._beside.writes and self._positions.totals:
+        if self._background.writes and self._positions.totals:
             catch_up(guard, running, self._positions, self._run)
 
     def _run(self, contender: RunningContender, stop: Stop) -> None:
@@ -123,7 +123,7 @@ class BackgroundSessions:
         self._positions.note(contender.name, ran)
 
     def _session(self, contender: RunningContender) -> str:
-        return f"{self._step.session(contender.name, self._incarnation)}|beside"
+        return f"{self._step.session(contender.name, self._incarnation)}|background"
 
 
 class HeldTransactions:

@@ -24,7 +24,7 @@ from slowdust.experiment.engine.cold_cache import ColdCache
 from slowdust.experiment.engine.positions import LEAD, Positions, catch_up
 from slowdust.experiment.engine.schedule import block_order, following_order, in_turn
 from slowdust.experiment.engine.slice_length import RUN, SpeedRecord
-from slowdust.experiment.journal import slice_of
+from slowdust.experiment.journal import make_slice
 from slowdust.experiment.plan import PlannedStep
 from slowdust.stats.verdict import MINIMUM_BLOCKS
 from slowdust.store.slice import Slice
@@ -111,15 +111,15 @@ class OpenTest:
         self._positions = Positions()
         self._begin: list[int] | None = None
         """The positions at which each timed run begins; None continues from the current ones."""
-        self._beside: BackgroundSessions | None = None
-        if (beside := step.test.beside) is not None:
-            self._beside = BackgroundSessions(
+        self._background: BackgroundSessions | None = None
+        if (background := step.test.beside) is not None:
+            self._background = BackgroundSessions(
                 contenders,
                 step,
-                beside,
+                background,
                 incarnation=incarnation,
                 data=data,
-                first=first.get(beside.test, 0),
+                first=first.get(background.test, 0),
             )
         self._held: HeldTransactions | None = None
         if step.test.hold is not None:
@@ -144,15 +144,15 @@ class OpenTest:
     def _open(self, contender: RunningContender) -> None:
         opened = self._driver.open(
             self._session(contender),
-            contender.target_of(self.step.test),
+            contender.target_for(self.step.test),
             self._data,
             test=self.step.test.driver_test,
             clients=self.step.clients,
             first=self._first,
         )
         self._serving[contender.name] = opened.server_processes
-        if self._beside is not None:
-            self._beside.open(contender)
+        if self._background is not None:
+            self._background.open(contender)
 
     def read_plans(self, keep: Callable[[str, list[PlanText]], None]) -> None:
         """Ask every server for the plans of the test's statements, and count their work.
@@ -216,7 +216,7 @@ class OpenTest:
                 self._run_for(contender, seconds) if seconds else self._run_with_all(contender, one)
             )
             speeds.append(ran.operations / ran.seconds if ran.seconds else 0.0)
-            speeds.extend(beside.qps for beside in ran.beside if beside.schedule is None)
+            speeds.extend(each.qps for each in ran.beside if each.schedule is None)
 
         lengths: list[Second] = [self._pace.warmup / _WARM_UP_TURNS] * _WARM_UP_TURNS
         if self.step.test.changes_data:
@@ -329,8 +329,8 @@ class OpenTest:
 
     def _close(self, contender: RunningContender) -> None:
         self._driver.close(self._session(contender))
-        if self._beside is not None:
-            self._beside.close(contender)
+        if self._background is not None:
+            self._background.close(contender)
 
     @property
     def next_operations(self) -> dict[str, int]:
@@ -338,8 +338,8 @@ class OpenTest:
         following = {}
         if self.step.test.writes:
             following[self.step.test.driver_test] = self.next_operation
-        if self._beside is not None and self.step.test.changes_data:
-            following[self._beside.test] = self._beside.next_operation
+        if self._background is not None and self.step.test.changes_data:
+            following[self._background.test] = self._background.next_operation
         return following
 
     @property
@@ -468,16 +468,16 @@ class OpenTest:
         """Make the slices of a half block begin with the same operation, if operations differ."""
         if self.step.test.paired:
             self._begin = self._positions.furthest or None
-        if self._beside is not None:
-            self._beside.begin_together()
+        if self._background is not None:
+            self._background.begin_together()
 
     def _slice(
         self, contender: RunningContender, length: Second, block: int, slot: int, *, half: int
     ) -> Slice:
         """Measure a slice, and next to it the disk and the rate without the background load.
 
-        Both follow the slices of a block's first half, and precede those of its second half, so
-        that a drift of the machine cancels as it does between contenders.
+        Both follow the slices of a block's first half, and precede the slices of its second half,
+        so that a drift of the machine cancels as it does between contenders.
         """
         slices: list[Slice] = []
         with (
@@ -485,7 +485,9 @@ class OpenTest:
             if self.cold is None
             else self.cold.next_to_disk(contender, length, half, slices)
         ):
-            alone = self._alone(contender, length) if self._beside is not None and half else None
+            alone = (
+                self._alone(contender, length) if self._background is not None and half else None
+            )
             record = self._window(contender, length, block, slot)
             if record.beside is not None:
                 record.beside.alone_qps = self._alone(contender, length) if alone is None else alone
@@ -502,8 +504,8 @@ class OpenTest:
         use = window.close()
         contender.refuse_fatal_errors(ran.errors, "operations of a slice")
         place = self.step.place(contender.name, self.start, slot, block)
-        beside = self._beside.record(contender, ran) if self._beside is not None else None
-        return slice_of(place, ran, ran, use, beside=beside)
+        background = None if self._background is None else self._background.record(contender, ran)
+        return make_slice(place, ran, ran, use, beside=background)
 
     def _alone(self, contender: RunningContender, length: Second) -> float:
         if self._discard(contender):
@@ -522,18 +524,18 @@ class OpenTest:
         self, contender: RunningContender, stop: Stop, rate: Rate | None = None
     ) -> Ran:
         """Run a contender; timed runs include its background load. None: the usual rate."""
-        if self._beside is None or stop.seconds is None:
+        if self._background is None or stop.seconds is None:
             return self._run(contender, stop, rate=rate)
-        beside = self._beside.command(contender, stop.seconds)
-        ran = self._run(contender, stop, beside, rate=rate)
-        self._beside.note(contender, ran)
+        background = self._background.command(contender, stop.seconds)
+        ran = self._run(contender, stop, background, rate=rate)
+        self._background.note(contender, ran)
         return ran
 
     def _run(
         self,
         contender: RunningContender,
         stop: Stop,
-        *beside: BackgroundRun,
+        *background: BackgroundRun,
         rate: Rate | None = None,
     ) -> Ran:
         if self.cold is not None:
@@ -544,7 +546,7 @@ class OpenTest:
             self._positions.go_to(contender.name, begin)
         session = self._session(contender)
         if timed or stop.positions is None:
-            ran = self._driver.run(session, stop, rate, beside, begin=begin)
+            ran = self._driver.run(session, stop, rate, background, begin=begin)
         else:
             ran = self._driver.advance(session, stop.positions)
         self._positions.note(contender.name, ran)
@@ -552,8 +554,8 @@ class OpenTest:
 
     def _age_equally(self) -> None:
         """Make contenders with fewer writes catch up, so that all data ages alike."""
-        if self._beside is not None:
-            self._beside.age_equally(self._guard, self._running())
+        if self._background is not None:
+            self._background.age_equally(self._guard, self._running())
         if self.step.test.writes:
             catch_up(self._guard, self._running(), self._positions, self._run)
 

@@ -24,14 +24,14 @@ MOST_ROUNDS = 6
 """Starts that the largest budget is planned for. Tests that restarts move together also need them:
 with three starts intervals cover the truth only in 74% to 91% (docs/statistics.md)."""
 _FEW_TESTS = 2
-"""With this few tests, little is known about the effect of a restart."""
+"""Most tests that do not show the effect of a restart well enough."""
 SHORTEST_WAIT: Second = 30.0
 """Least time limit for waiting until servers are idle; most are idle within a second."""
 _FEWEST_CHUNKS = 4
 """Chunks of a step: at least two blocks, so that their noise can be estimated."""
 _MOST_CHUNKS = 1200
 _WHOLE_OPERATIONS = 4
-"""With this few operations (indexes of a table, say) each of them is a chunk."""
+"""Most operations (indexes of a table, say) that are a chunk each."""
 _MOST_OF_PILOT = 1000
 
 
@@ -133,13 +133,13 @@ def turns(steps: Sequence[PlannedStep], round_number: int) -> list[Turn]:
 
     A step is measured if it is open and has had fewer than `round_number` whole turns.
     """
-    return turns_of(
+    return plan_turns(
         steps, [step.key for step in steps if step.is_open and step.turns_done < round_number]
     )
 
 
-def turns_of(steps: Sequence[PlannedStep], due: Collection[str]) -> list[Turn]:
-    """Return the turns in which the steps with the keys `due` are observed, in order.
+def plan_turns(steps: Sequence[PlannedStep], due: Collection[str]) -> list[Turn]:
+    """Return the turns that observe the steps with the keys `due`, in order.
 
     Write tests that are not due still age the data if a test on aged data follows.
     """

@@ -33,10 +33,10 @@ _REPEATS = 2
 
 
 _FULL_RUN: Second = 3600.0
-"""The budget from which the waits for idle servers are not scaled down."""
+"""Smaller budgets scale down the waits for idle servers."""
 
 
-def data_of(spec: Spec) -> Data:
+def describe_data(spec: Spec) -> Data:
     benchmark = spec.configured_benchmark().choosing(spec.chosen_tests())
     described = benchmark.described(spec.rows, spec.tables, spec.seed)
     name = benchmark.driver_benchmark if described is None else DRIVER_BENCHMARK
@@ -74,11 +74,12 @@ class LoadedTables:
         self._unchanged = False
         self._incarnation = 0
         self._loaded_in = 0
-        self._loads = 0
+        self._loads = _count_loads(self._kept)
 
     def start(self, incarnation: int) -> None:
         """Start all servers; load the tables if they were changed or have served long enough."""
         self._incarnation = incarnation
+        self._loads = self._loads or incarnation - 1  # without records: one load per earlier start
         self._contenders.start(incarnation - 1)
         until = self._loaded_in + self.data.incarnations_of_a_load
         if not (self._unchanged and incarnation < until and self._stay()):
@@ -179,7 +180,7 @@ class LoadedTables:
             self._load(contender)
 
     def _until_alike(self, after: str, prepare: Callable[[], None]) -> None:
-        """Prepare the tables, again if those of the contenders differ afterwards."""
+        """Prepare the tables, again if the contenders' tables differ afterwards."""
         for repeated in range(_REPEATS + 1):
             prepare()
             self._latest = self._read(after, repeated)
@@ -214,6 +215,12 @@ class LoadedTables:
         return records
 
 
+def _count_loads(preparations: Sequence[Preparation]) -> int:
+    """Count the loads of earlier starts, so that a resumed experiment continues A B, B A."""
+    loads = {each.moment: each.repeated + 1 for each in preparations if each.after == "load"}
+    return sum(loads.values())
+
+
 def _worst(differing: list[Difference]) -> str:
     worst = differing[0]
     what = "not fully prepared" if worst.beside is None else "not alike"
@@ -241,7 +248,7 @@ class SlicedTests(Tests[OpenTest], Lane[OpenTest]):
         spec, facts = experiment.spec, experiment.journal.manifest.contenders
         self._experiment = experiment
         self.tables = LoadedTables(
-            experiment.contenders, data_of(spec), experiment.view, facts, kept
+            experiment.contenders, describe_data(spec), experiment.view, facts, kept
         )
         self._pace = pace or Pace(spec.discard, spec.warmup, rate=None)
         self._equip = equip
@@ -252,7 +259,7 @@ class SlicedTests(Tests[OpenTest], Lane[OpenTest]):
         inserted twice."""
 
     def run(self, start: Start, go: Go[OpenTest]) -> None:
-        """Start the servers; load the tables unless those of the previous start are alike."""
+        """Start the servers; load the tables unless the previous start's are alike."""
         self._start, self._maintained = start, maintenance_after(start.turns)
         self._next_operation.clear()
         self.tables.start(start.number)

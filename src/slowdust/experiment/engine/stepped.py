@@ -92,7 +92,7 @@ def level_of(step: PlannedStep) -> Level:
     return Level(step.clients, long_step(step).hold)
 
 
-def partitions_of(
+def partition_keys(
     works: Iterable[StepWork], settings: StepTable, clients: int
 ) -> Partitions | None:
     """Return equal ranges of all keys that a table will ever have; None without partitions.
@@ -125,7 +125,7 @@ class StepCommands:
             target=target,
             benchmark=self._benchmark,
             tables=self._settings.tables(clients),
-            partitions=partitions_of(works, self._settings, clients),
+            partitions=partition_keys(works, self._settings, clients),
         )
 
     def prepare(self, turn: ContenderTurn, work: StepWork) -> Prepare:
@@ -154,7 +154,9 @@ def maintenance_due(step: PlannedStep, sequence: Sequence[PlannedStep]) -> Maint
     return due
 
 
-def stages_of(due: Maintenance, contender: RunningContender, tables: Sequence[str]) -> list[Stage]:
+def choose_stages(
+    due: Maintenance, contender: RunningContender, tables: Sequence[str]
+) -> list[Stage]:
     family, site = contender.family, contender.server.site
     match due:
         case Maintenance.AFTER_LOAD:

@@ -24,7 +24,7 @@ from slowdust.experiment.driver.process import Data, Driver, TargetError
 from slowdust.experiment.driver.protocol import Stop
 from slowdust.experiment.engine.loop import Go, Lane, OpenExperiment, Starts, Tests
 from slowdust.experiment.engine.schedule import Start, Turn
-from slowdust.experiment.journal import counts_of
+from slowdust.experiment.journal import make_counts
 from slowdust.experiment.passes.work_counts import WorkCounts
 from slowdust.experiment.plan import PlannedStep
 from slowdust.formats.callgrind import INSTRUCTIONS as IR
@@ -159,7 +159,10 @@ class CountedSession:
             self._run(between * operations)
             repeats = [repeats[-1], *self._count(callgrind, operations, REPEATS - 1)]
             now = time.monotonic()
-            if abs(trend_of(repeats)) <= _LEVEL or now - begun + _LONGER * (now - before) > most:
+            if (
+                abs(compute_trend(repeats)) <= _LEVEL
+                or now - begun + _LONGER * (now - before) > most
+            ):
                 break
             between, before = _MORE_WARM_UP, now
         return repeats
@@ -171,7 +174,7 @@ class CountedSession:
         lengths = [discarded, *[operations] * windows]
         texts = counted_windows(callgrind, self._run, self._thread, lengths)
         return [
-            Repeat(CountedRun(operations=operations, own=events_of(text)), (text,))
+            Repeat(CountedRun(operations=operations, own=parse_events(text)), (text,))
             for text in texts[1:]
         ]
 
@@ -209,13 +212,13 @@ def counted_windows(
     return texts
 
 
-def trend_of(repeats: Sequence[Repeat]) -> float:
+def compute_trend(repeats: Sequence[Repeat]) -> float:
     """Return ln(mean instructions of the later windows / the first one's); 0 without counts."""
     first, *later = (repeat.run.own.get(INSTRUCTIONS, 0) for repeat in repeats)
     return math.log(fmean(later) / first) if first and any(later) else 0.0
 
 
-def events_of(text: str) -> Events:
+def parse_events(text: str) -> Events:
     """Return the events of a window from callgrind's output."""
     totals = read_totals(text)
     return {
@@ -388,8 +391,8 @@ class CallgrindCounts(WorkCounts[CountedTest]):
         yield from super().missing()
         for test, (trend, contender) in self._trends.items():
             self.contenders.warn(
-                f"the work of {test} kept changing while it was counted, by {math.expm1(trend):+.1%} "
-                f"from its first window to the later ones on {contender}"
+                f"the work of {test} kept changing while it was counted: by "
+                f"{math.expm1(trend):+.1%} from its first window to the later ones on {contender}"
             )
 
     def observe(self, test: CountedTest) -> None:
@@ -432,7 +435,7 @@ class CallgrindCounts(WorkCounts[CountedTest]):
             contender=contender.name,
             operations=sum(run.operations for run in runs),
         )
-        trend = trend_of(repeats)
+        trend = compute_trend(repeats)
         with self._lock:
             if abs(trend) > WARNED_TREND and not step.test.writes:  # writes change their tables
                 largest, _ = self._trends.get(step.test.name, (0.0, ""))
@@ -440,5 +443,5 @@ class CallgrindCounts(WorkCounts[CountedTest]):
                     self._trends[step.test.name] = trend, contender.name
             # The last count marks a step as done, so its profile is stored first.
             self.journal.keep_profile(profile, start)
-            for each in counts_of(step, contender.name, start, "valgrind", runs):
+            for each in make_counts(step, contender.name, start, "valgrind", runs):
                 self.journal.add_count(each)

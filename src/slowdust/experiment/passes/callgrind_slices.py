@@ -16,7 +16,7 @@ from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.driver.protocol import Stop
 from slowdust.experiment.engine.loop import Allows, Lane, OpenExperiment
 from slowdust.experiment.engine.schedule import Action, Turn, maintenance_after
-from slowdust.experiment.engine.sliced import LoadedTables, data_of
+from slowdust.experiment.engine.sliced import LoadedTables, describe_data
 from slowdust.experiment.passes.callgrind_counts import (
     WINDOWS_AT_MOST,
     CallgrindCounts,
@@ -52,7 +52,7 @@ class SliceCounts(CallgrindCounts):
         spec = experiment.spec
         self.steps = counted_steps(spec)
         facts = self.journal.manifest.contenders
-        self._tables = LoadedTables(self.contenders, data_of(spec), self.view, facts)
+        self._tables = LoadedTables(self.contenders, describe_data(spec), self.view, facts)
         self._windows: dict[str, Windows] = {}
         self._time_of_each: Second = math.inf
 
@@ -157,7 +157,7 @@ class SliceCounts(CallgrindCounts):
             for count in self.journal.counts
             if count.place.test == step.test.name
         ]
-        operations = earlier[0] if earlier else operations_of(self._cpu_us(step))
+        operations = earlier[0] if earlier else choose_operations(self._cpu_us(step))
         if not step.test.consumes:
             return operations
         rows = self._tables.data.all_rows
@@ -172,7 +172,7 @@ class SliceCounts(CallgrindCounts):
             if timed.test.name == step.test.name:
                 for record in timed.slices:
                     measured.setdefault(record.place.contender, []).append(record.measured)
-        return max(known(map(cpu_us_of, measured.values())), default=None)
+        return max(known(map(compute_cpu_us, measured.values())), default=None)
 
 
 class _SlicedLane(Lane[CountedTest]):
@@ -201,14 +201,14 @@ class _SlicedLane(Lane[CountedTest]):
             self._tables.maintain_one(self._server.contender, self._server.driver)
 
 
-def cpu_us_of(measured: Sequence[Measured]) -> float | None:
+def compute_cpu_us(measured: Sequence[Measured]) -> float | None:
     """Return the CPU time in user mode per operation of slices; None if unknown."""
     seconds = known(each.used("server", "cpu_user_s") for each in measured)
     operations = sum(each.operations or 0 for each in measured)
     return 1e6 * sum(seconds) / operations if operations and seconds else None
 
 
-def operations_of(cpu_us: float | None) -> int:
+def choose_operations(cpu_us: float | None) -> int:
     """Return the operations of a window, given the CPU time per operation.
 
     The window then has about `_WINDOW` instructions. If the time is unknown, it has the fewest

@@ -18,9 +18,9 @@ from slowdust.experiment.engine.stepped import (
     ContenderTurn,
     StepCommands,
     Tables,
+    choose_stages,
     long_step,
     maintenance_due,
-    stages_of,
 )
 from slowdust.experiment.passes.callgrind_counts import (
     REPEATS,
@@ -29,7 +29,7 @@ from slowdust.experiment.passes.callgrind_counts import (
     CountedTest,
     Repeat,
     counted_windows,
-    events_of,
+    parse_events,
 )
 from slowdust.experiment.passes.work_counts import counted_steps
 from slowdust.experiment.plan import PlannedStep
@@ -154,7 +154,7 @@ class CountedStep:
         """Return the common window of the sessions of all roles."""
         own: Events = {}
         for text in texts:
-            for name, number in events_of(text).items():
+            for name, number in parse_events(text).items():
                 own[name] = own.get(name, 0) + number
         rows = self._turn.tables.rows
         amount = rows if self._work.amount is None else self._work.amount
@@ -201,7 +201,7 @@ class StepCounts(CallgrindCounts):
         return CountedStep(server, turn, self._commands, self._works[step.test.name])
 
     def maintain(self, server: CountedServer, tables: Tables, step: PlannedStep) -> None:
-        stages = stages_of(maintenance_due(step, self.steps), server.contender, tables.names)
+        stages = choose_stages(maintenance_due(step, self.steps), server.contender, tables.names)
         self.contenders.maintain(server.contender, stages, tables.rows, server.driver)
 
     def _create_tables(self, server: CountedServer) -> Tables:
@@ -216,7 +216,7 @@ class StepCounts(CallgrindCounts):
 
 
 class _SteppedLane(Lane[CountedTest]):
-    """A server under callgrind: steps up to the first that fails, since later ones need its rows."""
+    """A server under callgrind: steps up to the first failure, since later ones need its rows."""
 
     def __init__(self, tests: StepCounts, server: CountedServer, tables: Tables) -> None:
         self._tests = tests

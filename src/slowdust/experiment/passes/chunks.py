@@ -36,9 +36,9 @@ from slowdust.experiment.engine.stepped import (
     Level,
     OpenStep,
     SteppedTests,
+    choose_stages,
     level_of,
     maintenance_due,
-    stages_of,
 )
 from slowdust.experiment.judging import Judge
 from slowdust.experiment.passes.companions import RoundTrips
@@ -275,7 +275,7 @@ class StepTurns:
         due = maintenance_due(turn.step, self._tests.steps(level_of(turn.step)))
         if due is Maintenance.AFTER_WRITES:
             limit = max(limit, longest_wait(tables.rows, self._workload.seconds / _FULL_STEP))
-        if stages := stages_of(due, contender, tables.names):
+        if stages := choose_stages(due, contender, tables.names):
             self._view.phase(f"maintenance of {contender.name} after {turn.test.name}")
             self._contenders.maintain(contender, stages, tables.rows)
         self._wait_until_idle(contender, limit)
@@ -314,7 +314,7 @@ class StepTurns:
             )
 
 
-def method_of_steps(spec: Spec, workload: Workload) -> Method:
+def make_step_method(spec: Spec, workload: Workload) -> Method:
     """Return the method for long steps: no slices, and as long as the steps take."""
     method = Method(
         seed=spec.seed,

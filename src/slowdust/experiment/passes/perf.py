@@ -30,9 +30,9 @@ from slowdust.experiment.cpus import usable_cpus
 from slowdust.experiment.driver.protocol import Stop
 from slowdust.experiment.engine.loop import OpenExperiment, Pass, Starts
 from slowdust.experiment.engine.open_test import OpenTest, RunAtRate
-from slowdust.experiment.engine.schedule import Start, turns_of
+from slowdust.experiment.engine.schedule import Start, plan_turns
 from slowdust.experiment.engine.sliced import SlicedTests
-from slowdust.experiment.journal import counts_of
+from slowdust.experiment.journal import make_counts
 from slowdust.experiment.passes.work_counts import WorkCounts, counted_steps
 from slowdust.experiment.plan import PlannedStep, with_lasting_sessions
 from slowdust.formats.perf_script import FIELDS, read_profile
@@ -52,7 +52,7 @@ class PerfError(SlowdustError):
     """perf failed, with its error message."""
 
 
-def processes_of(pid: int) -> list[psutil.Process]:
+def list_processes(pid: int) -> list[psutil.Process]:
     """Return a process and all its descendants.
 
     Raises:
@@ -65,10 +65,10 @@ def processes_of(pid: int) -> list[psutil.Process]:
         raise PerfError(f"the server cannot be observed: {error}") from None
 
 
-def threads_of(pid: int) -> list[int]:
+def list_threads(pid: int) -> list[int]:
     """Return the threads of a process and its descendants; raise PerfError if it has exited."""
     threads: list[int] = []
-    for process in processes_of(pid):
+    for process in list_processes(pid):
         with contextlib.suppress(psutil.Error):  # it has exited meanwhile
             threads += [thread.id for thread in process.threads()]
     return threads
@@ -250,7 +250,7 @@ class PerfSamples(Pass[OpenTest]):
 
 
 def _process_ids(contender: RunningContender) -> set[int]:
-    return {process.pid for process in processes_of(contender.instance.pid)}
+    return {process.pid for process in list_processes(contender.instance.pid)}
 
 
 def _printed(path: Path, processes: Collection[int]) -> str:
@@ -346,7 +346,7 @@ def count_events(
     own: Events = {}
     background: Events = {}
     for group in groups:
-        others = set(threads_of(server)) - set(session)
+        others = set(list_threads(server)) - set(session)
         parts = [(own, set(session)), (background, others)] if session else [(own, others)]
         with contextlib.ExitStack() as stack:
             windows = [
@@ -425,7 +425,7 @@ class PmuCounts(WorkCounts[OpenTest]):
 
     def start(self, number: int, missing: Mapping[str, Sequence[PlannedStep]]) -> Start:
         due = {step.key for steps in missing.values() for step in steps}
-        return Start(number, turns_of(self.steps, due))
+        return Start(number, plan_turns(self.steps, due))
 
     def observe(self, test: OpenTest) -> None:
         """Count a step on one contender after the other; warn if perf fails."""
@@ -481,5 +481,5 @@ class PmuCounts(WorkCounts[OpenTest]):
         except PerfError as error:
             self.contenders.warn(f"the work of {contender.name} was not counted: {error}")
             return
-        for count in counts_of(test.step, contender.name, test.start, "pmu", runs):
+        for count in make_counts(test.step, contender.name, test.start, "pmu", runs):
             self.journal.add_count(count)

@@ -109,8 +109,8 @@ def time_per_send(trial: Sequence[Slice], clients: int, cpus: int) -> Microsecon
     """Return the time that clients and servers need per send; 0 if nothing was sent.
 
     Up to `cpus` clients work at a time; more have to wait for each other. CPU time taken by other
-    processes is excluded: a delay is spent on the CPU, so it is related to the time that servers and
-    clients had, including their waits for other resources.
+    processes is excluded: a delay is spent on the CPU, so it is related to the time that servers
+    and clients had, including their waits for other resources.
     """
     at_work = min(clients, cpus)
     taken = taken_share(trial, at_work) or 0.0
@@ -195,7 +195,7 @@ _LOOK_EVERY: Second = 0.5
 """Time between two judgements: judging all tests takes longer than a short slice."""
 
 
-def method_of_slices(spec: Spec) -> Method:
+def make_slice_method(spec: Spec) -> Method:
     benchmark = spec.configured_benchmark()
     unused = {"tables", "rows"} if spec.workload else benchmark.unused_keys
     return Method(
@@ -315,6 +315,7 @@ class TimedSlices(Pass[OpenTest]):
             self.journal.fail(step, contender.name, test.start, reason, after)
             self.view.warning(f"{step.test.name} on {contender.name} failed: {reason}")
             self.tests.tables.revive(contender)
+
         test.on_timeout = exclude
 
     def allows(self, seconds: Second) -> bool:

@@ -13,7 +13,7 @@ from slowdust.experiment.driver.process import STANDSTILL, Driver, OnProgress
 from slowdust.experiment.driver.protocol import Performed, Until
 from slowdust.experiment.engine.schedule import ChunkPlace
 from slowdust.experiment.engine.stepped import ContenderTurn
-from slowdust.experiment.journal import Totals, slice_of
+from slowdust.experiment.journal import Totals, make_slice
 from slowdust.probes.probe import Window, WindowUse
 from slowdust.probes.sampler import Sampler
 from slowdust.store.latency import Histogram
@@ -128,7 +128,7 @@ class Measurement:
             rows_expected=turn.tables.rows,
         )
         place = turn.step.place(turn.contender.name, turn.incarnation, turn.slot)
-        return slice_of(place, performed, totals, use, step=detail)
+        return make_slice(place, performed, totals, use, step=detail)
 
     def _main(self) -> RoleUse:
         assert self._performed is not None

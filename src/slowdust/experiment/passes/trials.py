@@ -2,7 +2,8 @@
 
 `Decisions` choose the rates. For a test of slices, a trial is a slice at a rate. For a step of the
 Insert Benchmark, it is a short run of the step: its writers insert (and delete) at a rate in rows
-per second and client, concurrently with queries in a closed loop, whose response times are recorded.
+per second and client, concurrently with queries in a closed loop. The response times of the queries
+are recorded.
 """
 
 from __future__ import annotations
@@ -240,7 +241,7 @@ def check_length(trial: Second | None, usual: Second, budget: Second) -> None:
         )
 
 
-def times_of(latency: Histogram) -> dict[str, Second]:
+def summarize_times(latency: Histogram) -> dict[str, Second]:
     """Return the percentiles and the maximum of response times; empty without operations."""
     known = {name: percentile_ns([latency], share) for name, share in PERCENTILES.items()}
     times = {name: value / NS_PER_S for name, value in known.items() if value is not None}
@@ -264,7 +265,7 @@ def _trial_of(contender: str, rate: float, seconds: Second, alone: Second, ran: 
         seconds=seconds,
         took=max(seconds, ran.seconds),
         operations=ran.operations,
-        times=times_of(ran.latency),
+        times=summarize_times(ran.latency),
         errors=failed / max(1, ran.operations + failed - wrong),
         late=min(1.0, late / done),
         kept_up=seconds / max(seconds, ran.seconds - _LAST * alone) if ran.seconds else 0.0,
@@ -402,7 +403,7 @@ def _trial_of_step(record: Slice, rate: int) -> Trial:
         seconds=seconds,
         took=seconds,
         operations=measured.operations or 0,
-        times={} if measured.latency is None else times_of(measured.latency),
+        times={} if measured.latency is None else summarize_times(measured.latency),
         errors=failed / max(1, done + failed),
         late=sum(schedule.backlog for schedule in schedules) / max(1, due),
         kept_up=min(1.0, slowest / writers.target),

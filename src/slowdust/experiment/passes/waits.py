@@ -21,7 +21,7 @@ from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.experiment.driver.protocol import Ran, Stop
 from slowdust.experiment.engine.loop import OpenExperiment, Pass, Starts
 from slowdust.experiment.engine.open_test import OpenTest, RunAtRate
-from slowdust.experiment.engine.schedule import Start, turns_of
+from slowdust.experiment.engine.schedule import Start, plan_turns
 from slowdust.experiment.engine.sliced import SlicedTests
 from slowdust.experiment.plan import PlannedStep, with_lasting_sessions
 from slowdust.probes.server.sessions import RUNNING, SessionSampler
@@ -280,7 +280,7 @@ class Waits(Pass[OpenTest]):
         self._observer: Observer
 
     def missing(self) -> Starts:
-        """Yield the starts in which the last window of any step is missing."""
+        """Yield the starts that lack the last window of any step."""
         if not self.announced.allows(self.announced.following.waits):
             return
         observed = with_lasting_sessions(self.journal.steps, "waits", self.contenders.warn)
@@ -292,7 +292,7 @@ class Waits(Pass[OpenTest]):
                 driver = self.contenders.driver
                 with driver.another() as sampling:
                     self._observer = Observer(driver, sampling, self.contenders.warn)
-                    yield Start(number, turns_of(self.journal.steps, due))
+                    yield Start(number, plan_turns(self.journal.steps, due))
 
     def observe(self, test: OpenTest) -> None:
         self.view.phase(f"observing the waits of {test.step.test.name}")

@@ -155,7 +155,7 @@ class WorkCounts(Pass[T]):
 
     subject = "counting the work"
     budget: CountBudget
-    """Its time limit, from its first start."""
+    """The time limit, from the first start on."""
     steps: Sequence[PlannedStep]
     """All countable steps, in order."""
 

@@ -32,7 +32,7 @@ from slowdust.experiment.engine.schedule import Start
 from slowdust.experiment.experiment import Experiment
 from slowdust.experiment.journal import open_journal
 from slowdust.experiment.local_lab import LocalLab
-from slowdust.experiment.passes.slices import method_of_slices
+from slowdust.experiment.passes.slices import make_slice_method
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from slowdust.located_errors import Keys, in_options
@@ -82,7 +82,7 @@ def try_out(benchmark: OwnBenchmark, spec: Spec, lab: LocalLab) -> list[Tried]:
     with temporary_folder() as results:
         experiment = Experiment.create(spec, results)
         with lab.servers(experiment) as (writer, contenders, view):
-            journal = open_journal(spec, writer, contenders, view, method_of_slices(spec))
+            journal = open_journal(spec, writer, contenders, view, make_slice_method(spec))
             opened = OpenExperiment(spec, contenders, journal, view, Announced(view))
             trial = WorkloadTrial(opened, benchmark)
             measure(opened, [trial])

@@ -1,8 +1,8 @@
 """The contenders of an experiment: their names, the matrices that vary them, and their plan.
 
 A name is `DBMS@VERSION[/ENGINE][:CONFIG][+ENV...]`, `DIRECTORY[:CONFIG][+ENV...]`, or the URL of a
-running server. If VERSION is compiled (`git:REF`, `source:PATH` or a version of SQLite), the name of
-a set of compiler flags may follow: `+o3`.
+running server. If VERSION is compiled (`git:REF`, `source:PATH` or a version of SQLite), the name
+of a set of compiler flags may follow: `+o3`.
 
 An axis of a matrix is named after what it varies: a setting of the server, or a part of the
 contender (`engine`, `config`, `flags`, `environment`). Its points are a list of values, or a table
@@ -118,7 +118,9 @@ class ContenderName:
             raise UsageError(f"'{self.url.text}' is a running server: a matrix cannot vary it")
         for part in parts:
             if own[part]:
-                raise UsageError(f"'{self.written}' sets its {part} already, but the matrix varies it")
+                raise UsageError(
+                    f"'{self.written}' sets its {part} already, but the matrix varies it"
+                )
         if self.directory is not None and parts.get("engine"):
             raise UsageError(f"'{self.written}': {ENGINE_OF_A_DIRECTORY}")
         varied = replace(
@@ -473,7 +475,9 @@ def check_calibration(planned: Sequence[PlannedContender]) -> None:
     if base.slowed != 0:
         raise ValueError("slowed: the first contender is the base and must have 0")
     if any((each.name, each.set) != (base.name, base.set) for each in planned):
-        raise ValueError("slowed: all contenders of a calibration must be one build with one config")
+        raise ValueError(
+            "slowed: all contenders of a calibration must be one build with one config"
+        )
 
 
 def _crossed(

@@ -49,7 +49,7 @@ def spec_from_options(contenders: Sequence[str], options: Mapping[str, object]) 
     if (rate := options.get("rate")) is not None:
         data["rate"] = {"per_second": rate, "arrivals": options.get("arrivals") or "poisson"}
     elif options.get("arrivals"):
-            raise UsageError("--arrivals needs --rate: it sets the distribution of an open loop")
+        raise UsageError("--arrivals needs --rate: it sets the distribution of an open loop")
     settings = options.get("settings")
     if isinstance(settings, Sequence):
         data |= _settings([str(pair) for pair in settings])

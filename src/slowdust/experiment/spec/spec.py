@@ -324,7 +324,7 @@ class Spec(Table):
     @model_validator(mode="before")
     @classmethod
     def _used_keys(cls, value: object) -> object:
-        """Refuse keys that do not apply to the benchmark, whatever their values."""
+        """Refuse keys that do not apply to the benchmark, even with default values."""
         if isinstance(value, dict) and "workload" not in value:
             name = value.get("benchmark", benchmarks.DEFAULT.name)
             if benchmark := benchmarks.BENCHMARKS.get(name) if isinstance(name, str) else None:
