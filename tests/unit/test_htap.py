@@ -129,7 +129,7 @@ def test_options_and_files_set_the_same_keys(tmp_path: Path) -> None:
         ("[htap]\nhold = 0.5", "4: htap.hold: a transaction is held for a second at the least"),
         ("[htap]\nholds = 1", "4: htap.holds: there is no key 'holds': did you mean hold?"),
         ("rows = 1000", "3: rows: does not apply to the benchmark htap: the sizes of its tables"),
-        ("clients = [65]", "3: clients: the benchmark htap has at most 64"),
+        ("clients = [65]", "3: clients: the benchmark htap allows at most 64"),
         ("[rate]\nper_second = 9", "rate: does not apply to the benchmark htap"),
         ("rate = 5", "3: rate: does not apply to the benchmark htap: the rate of its transactions"),
     ],
@@ -149,7 +149,7 @@ def test_a_hold_belongs_to_two_benchmarks() -> None:
     with pytest.raises(UsageError) as caught:
         spec_from_options(["postgres@17.6"], {"benchmark": "micro", "hold": "5s"})
     assert str(caught.value) == (
-        "--hold applies only to the benchmarks insert and htap: give --benchmark insert or htap too"
+        "--hold applies only to the benchmarks insert and htap: add --benchmark insert or htap"
     )
 
 

@@ -128,7 +128,7 @@ class RunEstimate:
             f"{rough_duration(self.measuring)} of measuring"
         )
         if self.builds:
-            text += f" and {rough_duration(self.builds)} (typically) of getting builds"
+            text += f" and typically {rough_duration(self.builds)} of getting builds"
         if self.half_width is not None:
             percent = f"{100 * (math.exp(self.half_width) - 1):.2g}%"
             text += f"; intervals of {percent} to each side, according to the calibration of "

@@ -142,7 +142,7 @@ class Instance:
         )
         if SYNC_DELAY in environment.variables:
             programs = family_of(build.dbms).programs(site)
-            check_preloadable(build, programs, f"have {SYNC_DELAY}")
+            check_preloadable(build, programs, f"use {SYNC_DELAY}")
         instance = cls(name, run, directory, site, environment)
         run.remove_on_close(instance)
         try:

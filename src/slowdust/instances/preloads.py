@@ -75,7 +75,7 @@ def sync_library() -> Path:
 def check_preloadable(build: Build, programs: Iterable[Path], purpose: str) -> None:
     """Raise UsageError if no library can be loaded into any of a server's programs.
 
-    `purpose` completes 'the server cannot', for example 'have jemalloc'.
+    `purpose` completes 'the server cannot', for example 'use jemalloc'.
     """
     if all(is_static(program) for program in programs):
         raise UsageError(
@@ -237,12 +237,11 @@ def identify_malloc(bindings: Sequence[tuple[str, str]], server: Path) -> Malloc
 
 def check_replaceable(build: Build, account: Account, wanted: str) -> None:
     """Raise UsageError for a build with a built-in malloc, which no library can replace."""
-    check_preloadable(build, [build.server], f"have {wanted}")
+    check_preloadable(build, [build.server], f"use {wanted}")
     own = find_malloc(build, account, {})
     if own is not None and own.is_built_in:
         raise UsageError(
-            f"{build.dbms} {build.version} cannot have {wanted}: its malloc, {own.kind}, is "
-            "built in"
+            f"{build.dbms} {build.version} cannot use {wanted}: its malloc, {own.kind}, is built in"
         )
 
 

@@ -117,7 +117,7 @@ def test_a_disk_that_cannot_be_read_directly_is_absent_with_the_reason(tmp_path:
         assert "disk" not in record.measured.uses
         assert "storage" in record.measured.uses
     assert setting.warnings == [
-        "a: what its disk gives is not known: connection error: Invalid argument"
+        "a: its disk cannot be measured: connection error: Invalid argument"
     ]
 
 

@@ -72,7 +72,7 @@ def test_data_are_aged_for_it_as_the_timed_part_aged_them(tmp_path: Path) -> Non
         measure(experiment, [TimedSlices(experiment)])
         machine.phases.clear()
         measure(experiment, [slowest])
-    assert "ageing the data by update-index" in machine.phases
+    assert "ageing the data with update-index" in machine.phases
     assert any(phase.startswith("maintenance of") for phase in machine.phases)
     assert ("point-query", OTHER) in slowest.seen
 

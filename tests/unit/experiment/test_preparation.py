@@ -141,7 +141,7 @@ def test_what_stays_is_kept_after_three_preparations(capsys: pytest.CaptureFixtu
     times, kept = prepare([150.0, 160.0, 170.0, 180.0])
     assert times == 3
     assert kept[1].facts["sbtest1"]["pages"] == 170.0
-    assert "(it stays: reported)" in capsys.readouterr().err
+    assert "(reported as it is)" in capsys.readouterr().err
 
 
 def test_unchanged_tables_serve_two_incarnations() -> None:
@@ -180,7 +180,7 @@ def test_servers_get_time_to_become_idle_after_load_and_writes() -> None:
     assert contenders.warnings == []
     contenders.is_idle = False
     tables.load()
-    assert contenders.warnings == ["30 s after load the servers were not idle yet"]
+    assert contenders.warnings == ["the servers were not idle 30 s after load"]
 
 
 def test_written_tables_are_loaded_each_time() -> None:

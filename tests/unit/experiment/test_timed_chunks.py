@@ -116,9 +116,9 @@ def test_a_step_stays_measured_whatever_its_tables_say(tmp_path: Path, error: Ex
     manifest = experiment.journal.manifest
     assert not manifest.failed_steps
     finished, restarted = manifest.warnings
-    assert finished.startswith(f"{BASE} finished l.x@1 of incarnation 1, and failed in what")
+    assert finished.startswith(f"{BASE} finished l.x@1 in start 1, but failed afterwards")
     assert GONE in finished
-    assert "its server was started again after l.x@1, before these steps: l.i1@1" in restarted
+    assert "its server was restarted after l.x@1, before these steps: l.i1@1" in restarted
     assert machine.starts[BASE] == 2
 
 

@@ -64,7 +64,7 @@ def test_a_verdict_that_no_longer_holds_opens_its_test_again(tmp_path: Path) -> 
         (step,) = experiment.journal.steps
         step.settled = True
         measure(experiment, [TimedSlices(experiment)])
-    assert "scan is open again: its verdict no longer holds" in machine.phases
+    assert "scan is reopened: its verdict no longer holds" in machine.phases
     assert step.slices
 
 
@@ -90,7 +90,7 @@ def test_a_small_budget_is_exceeded_with_a_warning_and_few_blocks(run: Run) -> N
     machine = machine_of({"point-query": 0.05, "scan": 0.05})
     journal = run(machine, spec_of([*machine.restart], budget="1s"))
     (warning,) = machine.warnings
-    assert warning.startswith("the budget of 1s will be exceeded: 2 tests in 4 incarnations take")
+    assert warning.startswith("the budget of 1s will be exceeded: 2 tests in 4 starts take")
     assert journal.manifest.warnings == [warning]
     assert [step.turns_done for step in journal.steps] == [4, 4]
     assert [len(step.slices) for step in journal.steps] == [4 * 2 * 4] * 2

@@ -111,7 +111,7 @@ def test_a_window_is_not_closed_twice() -> None:
     window = Window([])
     window.open()
     window.close()
-    with pytest.raises(RuntimeError, match="opened"):
+    with pytest.raises(RuntimeError, match="not open"):
         window.close()
 
 

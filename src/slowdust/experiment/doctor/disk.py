@@ -138,8 +138,8 @@ def sync_speed(host: Host) -> Finding:
         return unknown(check, f"The time of fsync ({error.strerror})")
     median = syncs.median_s
     state = (
-        f"A write of 8 KiB with fsync takes {_written(median)}, the slowest of {syncs.number} "
-        f"{_written(syncs.slowest_s)}."
+        f"A write of 8 KiB with fsync takes {_written(median)}; the slowest of {syncs.number} "
+        f"took {_written(syncs.slowest_s)}."
     )
     bound = (
         f"A client that waits for one such write per commit reaches about {1 / median:,.0f} "

@@ -140,9 +140,7 @@ def check_running_servers(planned: Sequence[PlannedContender], given: Iterable[s
     running = [contender for contender in planned if contender.name.url is not None]
     if not running:
         if "keep" in given:
-            raise AtKeysError(
-                "keep applies to the tables in running servers, but no contender is one", ("keep",)
-            )
+            raise AtKeysError("applies only to running servers, but no contender is one", ("keep",))
         return
     assert running[0].name.url is not None
     first = running[0].name.url.text
@@ -376,7 +374,7 @@ class Spec(Table):
             raise AtKeysError(f"the data set has only {benchmark.most_rows:,}", ("rows",))
         planned = self.planned_contenders()  # refuses matrices that cannot be crossed
         if len(planned) > MOST_CONTENDERS:
-            raise ValueError(f"{len(planned):,} contenders: a report can have {MOST_CONTENDERS}")
+            raise ValueError(f"{len(planned):,} contenders: a report has at most {MOST_CONTENDERS}")
         if self.workload is not None:
             _check_dialects(self.workload, planned)
         self._check_bounds(benchmark, planned)
@@ -390,7 +388,7 @@ class Spec(Table):
             shortest = format_duration(self.budget / MOST_SLICES)
             raise AtKeysError(
                 f"too short for {format_duration(self.budget)}: an experiment can have "
-                f"{MOST_SLICES:,} slices; write {shortest} or more",
+                f"at most {MOST_SLICES:,} slices; write {shortest} or more",
                 ("slice",),
             )
         if self.is_calibration:
@@ -418,13 +416,14 @@ class Spec(Table):
         for test in self.chosen_tests():
             if test.most_clients is not None and min(self.clients) > test.most_clients:
                 raise AtKeysError(
-                    f"{test.name} can have {test.most_clients}: add that number, or choose other "
-                    "tests",
+                    f"{test.name} allows at most {test.most_clients}: add that number, or choose "
+                    "other tests",
                     ("clients",),
                 )
         if benchmark.most_clients is not None and max(self.clients) > benchmark.most_clients:
             raise AtKeysError(
-                f"the benchmark {benchmark.name} can have {benchmark.most_clients}", ("clients",)
+                f"the benchmark {benchmark.name} allows at most {benchmark.most_clients}",
+                ("clients",),
             )
 
     def configured_benchmark(self) -> Benchmark:

@@ -23,7 +23,7 @@ def test_lists_are_read_as_linux_writes_them(text: str, cpus: list[int]) -> None
 
 @pytest.mark.parametrize("text", ["", "a", "1-", "-1", "3-2", "1,,2", "123456"])
 def test_what_is_no_list_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="no list of CPUs"):
+    with pytest.raises(ValueError, match="not a list of CPUs"):
         parse_cpus(text)
 
 

@@ -62,7 +62,7 @@ def test_second_experiment_waits_and_says_for_whom(
         assert first.endswith(f"measures on CPU {LAST}")
     shown = capsys.readouterr().err
     assert shown.count("waiting") == 1, "a line each minute, not each look"
-    assert "so far (Ctrl-C ends it)" in shown
+    assert "so far (Ctrl-C stops)" in shown
     assert LAST in usable_cpus()
 
 

@@ -108,7 +108,7 @@ def test_a_server_that_does_not_know_the_question_is_warned_of() -> None:
     assert (window.operations, window.sources, window.waits) == (7, [], [])
     assert (window.syncs, window.sessions) == (None, None)
     assert set(warnings) == {
-        "c does not tell all that its sessions wait for: server error: no such table"
+        "c does not report all waits of its sessions: server error: no such table"
     }
 
 
