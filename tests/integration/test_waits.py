@@ -24,8 +24,9 @@ from slowdust.experiment.passes.waits import Observer, PlannedWindow, Waits
 from slowdust.experiment.setup import create_contenders, resolve_contenders
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.instances.instance import Instance
+from slowdust.store.count import WindowPlace
 from slowdust.store.folder import Folder, writing
-from slowdust.store.waits import WaitKind, WaitPlace, WaitWindow
+from slowdust.store.waits import WaitKind, WaitWindow
 from tests.integration.conftest import GetBuildOf, MakeInstance
 from tests.tiers.selection import full
 
@@ -61,7 +62,7 @@ def window(instance: Instance, driver: Driver, seconds: float = 0.5) -> WaitWind
         "s", instance.target(), Data(1, ROWS, 1), test="update-one", clients=CLIENTS
     )
     driver.run("s", Stop(seconds=0.2))
-    place = WaitPlace(
+    place = WindowPlace(
         benchmark="micro",
         test="update-one",
         clients=CLIENTS,

@@ -26,7 +26,7 @@ from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.probes.host.machine import describe_machine
 from slowdust.probes.probe import WindowUse
-from slowdust.store.count import Count, CountedRun, CountPlace, Source, latest_counts
+from slowdust.store.count import Count, CountedRun, Source, latest_counts
 from slowdust.store.folder import WORKLOAD_FILE, Folder, Writer, is_of_fleet
 from slowdust.store.latency import Histogram
 from slowdust.store.manifest import (
@@ -108,18 +108,7 @@ def make_counts(
 ) -> list[Count]:
     """Return the records of a step's repeats after one start of a contender's server."""
     return [
-        Count(
-            place=CountPlace(
-                benchmark=step.test.benchmark,
-                test=step.test.name,
-                clients=step.clients,
-                contender=contender,
-                incarnation=start,
-                repeat=repeat,
-            ),
-            source=source,
-            run=run,
-        )
+        Count(place=step.window_place(contender, start, repeat), source=source, run=run)
         for repeat, run in enumerate(runs)
     ]
 

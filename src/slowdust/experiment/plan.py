@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from slowdust.benchmarks.model import Test
 from slowdust.experiment.spec.spec import Spec
+from slowdust.store.count import WindowPlace
 from slowdust.store.slice import Place, Slice
 from slowdust.units import Second
 from slowdust.wording import listing
@@ -51,6 +52,16 @@ class PlannedStep:
             incarnation=incarnation,
             block=block,
             slot=slot,
+        )
+
+    def window_place(self, contender: str, start: int, repeat: int) -> WindowPlace:
+        return WindowPlace(
+            benchmark=self.test.benchmark,
+            test=self.test.name,
+            clients=self.clients,
+            contender=contender,
+            incarnation=start,
+            repeat=repeat,
         )
 
     def wall_clock(self, discard: Second) -> Second:

@@ -25,7 +25,8 @@ from slowdust.experiment.engine.schedule import Start, plan_turns
 from slowdust.experiment.engine.sliced import SlicedTests
 from slowdust.experiment.plan import PlannedStep, with_lasting_sessions
 from slowdust.probes.server.sessions import RUNNING, SessionSampler
-from slowdust.store.waits import NOT_SEEN, Syncs, Wait, WaitPlace, WaitSource, WaitWindow
+from slowdust.store.count import WindowPlace
+from slowdust.store.waits import NOT_SEEN, Syncs, Wait, WaitSource, WaitWindow
 from slowdust.units import Second, known
 
 _EVERY: Second = 0.005
@@ -44,7 +45,7 @@ RunSessions = Callable[[Stop], Ran]
 class PlannedWindow:
     """A window to observe."""
 
-    place: WaitPlace
+    place: WindowPlace
     contender: RunningContender
     serving: Sequence[int]
     """The processes or threads that serve its sessions; empty if unknown."""
@@ -325,13 +326,6 @@ class Waits(Pass[OpenTest]):
         contender: RunningContender,
         run: RunAtRate,
     ) -> None:
-        place = WaitPlace(
-            benchmark=test.step.test.benchmark,
-            test=test.step.test.name,
-            clients=test.step.clients,
-            contender=contender.name,
-            incarnation=test.start,
-            repeat=repeat,
-        )
+        place = test.step.window_place(contender.name, test.start, repeat)
         planned = PlannedWindow(place, contender, test.serving(contender), seconds)
         self.journal.add_waits(self._observer.observe(planned, run))
