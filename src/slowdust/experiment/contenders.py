@@ -21,6 +21,7 @@ from slowdust.experiment.contender import ResolvedContender, RunningContender, e
 from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.experiment.engine.schedule import in_turn
 from slowdust.experiment.plan import PlannedStep
+from slowdust.experiment.remote_server import try_query
 from slowdust.experiment.view import View
 from slowdust.instances.owner import instances_root
 from slowdust.instances.programs import InstanceError
@@ -239,15 +240,11 @@ class Contenders:
         if query is None:
             return None
         self.maintain(contender, list(query.before), rows)
-        limit = self.driver.patience.operation
-        try:
-            answers = self.driver.sql(contender.target, query.statements, limit=limit)
-        except TargetError as error:
-            if error.kind == "connection" or error.is_timeout:
-                raise
+
+        def warn(error: TargetError) -> None:
             self._warn_of_silence(contender, f"does not describe itself: {error}")
-            return None
-        return query.read([answer.rows for answer in answers])
+
+        return try_query(contender.target, query, self.driver, warn)
 
     def _warn_of_silence(self, contender: RunningContender, what: str) -> None:
         if contender.name not in self._silent:

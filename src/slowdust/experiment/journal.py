@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -361,10 +361,6 @@ class Journal:
     def finish(self) -> None:
         self.manifest.finished = _now()
         self.save()
-
-
-OpenJournal = Callable[[Method], Journal]
-"""Opens the journal of an experiment that is measured by the given method."""
 
 
 def open_journal(

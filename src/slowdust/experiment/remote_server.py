@@ -85,7 +85,7 @@ class RemoteServer:
                 f"({shown}): use an empty database"
             )
         if dialect.engine is not None:
-            engine = _try_query(target, dialect.engine, driver)
+            engine = try_query(target, dialect.engine, driver)
         site = RemoteSite(introduction.version, engine)
         values = _settings(url, site, target, driver)
         return cls(url, target, replace(site, settings=values), introduction.product, driver)
@@ -248,8 +248,13 @@ def _introduction(url: ServerUrl, target: Target, driver: Driver) -> Introductio
     return query.read([answer.rows for answer in answers])
 
 
-def _try_query(target: Target, query: Query[T] | None, driver: Driver) -> T | None:
-    """Return the answer to a query; None if the server does not support it."""
+def try_query(
+    target: Target,
+    query: Query[T] | None,
+    driver: Driver,
+    warn: Callable[[TargetError], object] = lambda _: None,
+) -> T | None:
+    """Return the answer to a query; None and a call of `warn` if it is not supported."""
     if query is None:
         return None
     try:
@@ -257,6 +262,7 @@ def _try_query(target: Target, query: Query[T] | None, driver: Driver) -> T | No
     except TargetError as error:
         if error.kind == "connection" or error.is_timeout:
             raise
+        warn(error)
         return None
     return query.read([answer.rows for answer in answers])
 
@@ -266,7 +272,7 @@ def _settings(url: ServerUrl, site: RemoteSite, target: Target, driver: Driver) 
     known = family(url.dbms)
     wanted = AcceptedSettings(dict.fromkeys(url.words.settings, ""), (), {})
     asked = replace(site, settings=wanted)
-    in_force = _try_query(target, known.settings_in_force(asked), driver) or {}
+    in_force = try_query(target, known.settings_in_force(asked), driver) or {}
     return AcceptedSettings({name: value.text for name, value in in_force.items()}, (), {})
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from slowdust.experiment.doctor.host import Check, Host, gib, note, ok, problem, unknown, warning
+from slowdust.experiment.doctor.host import Check, Host, note, ok, problem, unknown, warning
+from slowdust.probes.host.machine import gib
 from slowdust.store.finding import Finding
 from slowdust.units import Second
 

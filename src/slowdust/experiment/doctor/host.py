@@ -125,8 +125,3 @@ def problem(check: str, state: str, effect: str, remedy: str | None = None) -> F
 
 def _bad(check: str, severity: Severity, state: str, effect: str, remedy: str | None) -> Finding:
     return Finding(check=check, severity=severity, state=state, effect=effect, remedy=remedy)
-
-
-def gib(size: int) -> str:
-    """Format bytes in GiB: '1.5 GiB'."""
-    return f"{size / (1 << 30):.1f} GiB"

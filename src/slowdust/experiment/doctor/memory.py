@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from slowdust.experiment.doctor.groups import memory_allowed
-from slowdust.experiment.doctor.host import Check, Host, gib, note, ok, problem, unknown, warning
+from slowdust.experiment.doctor.host import Check, Host, note, ok, problem, unknown, warning
+from slowdust.probes.host.machine import gib
 from slowdust.store.finding import Finding
 
 AVAILABLE_SHARE = 0.2

@@ -133,7 +133,7 @@ def identity() -> dict[str, str]:
         "CPU": _cpu_fact(read_text("/proc/cpuinfo") or "", "model name"),
         "CPUs": psutil.cpu_count(),
         "cores": psutil.cpu_count(logical=False),
-        "memory": f"{psutil.virtual_memory().total / 2**30:.1f} GiB",
+        "memory": gib(psutil.virtual_memory().total),
         "name": platform.node(),
     }
     return {label: str(value) for label, value in facts.items() if value is not None}
@@ -263,7 +263,7 @@ def describe_machine(machine: Machine) -> dict[str, str]:
     labelled = {
         "CPU": machine.cpu_model,
         "Cores": _cores(machine),
-        "Memory": f"{_gib(machine.memory_bytes)}, {_gib(machine.available_bytes)} available",
+        "Memory": f"{gib(machine.memory_bytes)}, {gib(machine.available_bytes)} available",
         "Kernel": machine.kernel,
         "Microcode": machine.microcode,
         "NUMA nodes": (None if machine.numa_nodes is None else str(machine.numa_nodes)),
@@ -287,7 +287,7 @@ def describe_machine(machine: Machine) -> dict[str, str]:
         "Device scheduler": storage.scheduler,
         "Read-ahead": None if readahead is None else f"{readahead} KiB",
         "Largest request": None if largest is None else f"{largest} KiB",
-        "Free disk": f"{_gib(storage.free_bytes)} of {_gib(storage.total_bytes)}",
+        "Free disk": f"{gib(storage.free_bytes)} of {gib(storage.total_bytes)}",
     }
     return {label: value for label, value in labelled.items() if value is not None}
 
@@ -317,8 +317,8 @@ def _huge_pages(machine: Machine) -> str | None:
 def _swap(machine: Machine) -> str:
     if machine.swap_bytes == 0:
         return "none"
-    return f"{_gib(machine.swap_used_bytes)} used of {_gib(machine.swap_bytes)}"
+    return f"{gib(machine.swap_used_bytes)} used of {gib(machine.swap_bytes)}"
 
 
-def _gib(size: int) -> str:
+def gib(size: int) -> str:
     return f"{size / _GIB:.1f} GiB"
