@@ -31,7 +31,7 @@ from slowdust.units import Second
 Server = Instance | RemoteServer
 """The server of a contender; unreported facts have the value None."""
 NOT_ASKED = "no test asks for encryption"
-"""Why the server of an experiment without such tests encrypts no connections."""
+"""Why a server does not encrypt connections if no test needs it."""
 _LOG_LINES = 8
 _DYING: Second = 1.0
 """Time to notice the exit of a server whose connections broke."""
@@ -39,13 +39,13 @@ _DYING: Second = 1.0
 
 @dataclass(frozen=True)
 class ResolvedContender:
-    """A contender whose build is at hand and whose settings are sized; it has no data yet."""
+    """A contender with its build and sized settings, but without data."""
 
     name: str
     build: Build | None
     """None for a server that runs already, which has a URL."""
     engine: str | None
-    """The storage engine of its tables; None where the DBMS has only one."""
+    """The storage engine of its tables; None if the DBMS has only one."""
     environment: Environment
     settings: Settings
     slowed: float | None = None

@@ -187,9 +187,9 @@ class Journal:
         self.counts = writer.folder.read_counts()
         """Counts of work, including counts of an interrupted run."""
         self.waits = writer.folder.read_waits()
-        """Windows of waits, likewise."""
+        """Windows of waits, including earlier ones."""
         self.trials = writer.folder.read_trials()
-        """Trials, likewise."""
+        """Trials, including earlier ones."""
         by_place = {(step.test.name, step.clients): step for step in self.steps}
         for record in writer.folder.read_slices():
             if step := by_place.get((record.place.test, record.place.clients)):

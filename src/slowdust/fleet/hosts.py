@@ -59,7 +59,7 @@ def host_facts() -> HostFacts:
 
     Raises:
         SlowdustError: the data root cannot be created.
-        SlowdustError: the data root cannot be made.
+        SlowdustError: the data root cannot be created.
     """
     for results in (data_root() / "fleet").glob("*/"):
         _wait_until_all_free(results)

@@ -112,7 +112,7 @@ STANDSTILL: Second = 120.0
 """Time without progress after which a step's server counts as hung."""
 
 _ENCODER = msgspec.json.Encoder(enc_hook=revealed)
-"""Passwords are sent to the driver on its standard input alone."""
+"""Passwords are sent to the driver only on its standard input."""
 
 OnProgress = Callable[[int, int], None]
 _Answer = TypeVar("_Answer", bound=protocol.AnyEvent)

@@ -569,7 +569,7 @@ class OpenTest:
 
     @contextmanager
     def _guard(self, contender: RunningContender) -> Iterator[None]:
-        """Drop a contender if its server fails, or from this test alone if it times out.
+        """Drop a contender if its server fails, or only from this test if it times out.
 
         Raises:
             SlowdustError: no contender is left.
