@@ -186,7 +186,7 @@ def test_a_slice_ends_at_its_time_or_its_positions(
     timed = driver.run(session, stop={"seconds": 0.05, "positions": never})
     assert 0 < timed["operations"] < sum(never)
     endless = driver.expect("error", "run", session=session, stop={})
-    assert "a time or at positions" in endless["message"]
+    assert "a time or positions" in endless["message"]
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_slices_begin_at_given_positions(target: Target, driver: Driver) -> None
         ran = driver.expect("ran", "run", session=main, stop=stop, begin=[done])
         assert (ran["positions"], ran["operations"]) == ([done + 3], 3), "the same ones again"
     event = driver.expect("error", "run", session=beside, stop={"seconds": 0.1}, begin=[1])
-    assert event["message"] == "a slice begins at one position for each client"
+    assert event["message"] == "begin needs one position for each client"
 
 
 def test_sessions_beside_have_to_be_open_and_others(target: Target, driver: Driver) -> None:
@@ -89,7 +89,7 @@ def test_sessions_beside_have_to_be_open_and_others(target: Target, driver: Driv
     stop = {"seconds": 0.1}
     for beside, message in [
         ([{"session": "nobody"}], 'there is no session "nobody"'),
-        ([{"session": main}], "a session runs once in a slice"),
+        ([{"session": main}], "a session can run only once in a slice"),
     ]:
         event = driver.expect("error", "run", session=main, stop=stop, beside=beside)
         assert (event["kind"], event["message"]) == ("usage", message)
@@ -97,5 +97,5 @@ def test_sessions_beside_have_to_be_open_and_others(target: Target, driver: Driv
     event = driver.expect(
         "error", "run", session=main, stop=stop, beside=[{"session": other, "positions": [1, 2]}]
     )
-    assert event["message"] == "a slice ends at one position for each client"
+    assert event["message"] == "the end of a slice needs one position for each client"
     assert driver.run(main)["operations"] > 0, "the sessions are as good as before"

@@ -353,7 +353,7 @@ def test_full_disk_is_told(
                     "INSERT INTO filler SELECT repeat('x', 1000) FROM generate_series(1, 20000)",
                 )
         assert "No space left on device" in "\n".join(instance.log_tail(50))
-        with pytest.raises(InstanceError, match="b: its data directory cannot be created") as error:
+        with pytest.raises(InstanceError, match="b: cannot create its data directory") as error:
             Instance.create(run, "b", postgres_build, settings)
         assert "No space left on device" in str(error.value)
     assert list((tiny_disk / "data/instances").glob("full-*")) == []

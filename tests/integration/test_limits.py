@@ -116,7 +116,7 @@ def test_the_server_stops_what_is_not_waited_for(
     session = driver.open(target, "t", clients=3, rows=1, **fields)
     failed = driver.expect("error", "run", session=session, stop={"seconds": 0.1}, patience=0.5)
     assert failed["kind"] == "timeout"
-    assert failed["message"] == f"an operation had not ended after 0.6 s: {endless.statement}"
+    assert failed["message"] == f"an operation did not finish within 0.6 s: {endless.statement}"
     assert not statements_left()
     driver.close(session)
     assert driver.run(kept, 0.05)["operations"] > 0
@@ -141,7 +141,7 @@ def test_other_tests_go_on_after_those_that_do_not_end(
     assert [*failed] == ["t", "u"]
     for test, statement in (("t", "a"), ("u", "b")):
         sql = waiting["statements"][statement]["sql"]
-        reason = f"timeout error: an operation had not ended after 2.5 s: {sql}"
+        reason = f"timeout error: an operation did not finish within 2.5 s: {sql}"
         assert f"warning: {test} on postgres@17.6 failed: {reason}" in errors
         assert failed[test]["reason"] == reason
         assert (failed[test]["contender"], failed[test]["incarnation"]) == ("postgres@17.6", 1)

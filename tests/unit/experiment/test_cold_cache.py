@@ -86,7 +86,7 @@ class Setting:
             measured=Measured(uses={"server": {"read_bytes": 81920}}),
         )
         contender = cast("RunningContender", self.contender)
-        with self.cold.beside(contender, 0.1, half, [record]):
+        with self.cold.next_to_disk(contender, 0.1, half, [record]):
             self.events.append("server")
         return record
 
@@ -117,7 +117,7 @@ def test_a_disk_that_cannot_be_read_directly_is_absent_with_the_reason(tmp_path:
         assert "disk" not in record.measured.uses
         assert "storage" in record.measured.uses
     assert setting.warnings == [
-        "a: what its disk gives is not known: connection error: Invalid argument"
+        "a: its disk cannot be measured: connection error: Invalid argument"
     ]
 
 
@@ -156,16 +156,16 @@ def test_pages_of_unknown_size_are_not_counted(tmp_path: Path) -> None:
 def test_the_others_stand_still_while_one_writes_and_all_go_on_at_the_end(tmp_path: Path) -> None:
     setting = Setting(tmp_path, "update-beyond-pool")
     for contender in (setting.contender, setting.contender, setting.other):
-        setting.cold.let_run(contender)
+        setting.cold.run_only(contender)
     assert setting.events == ["b stands still", "a goes on", "a stands still", "b goes on"]
     setting.events.clear()
-    setting.cold.let_all_run()
+    setting.cold.thaw_all()
     assert setting.events == ["a goes on", "b goes on"]
-    setting.cold.let_run(setting.other)
+    setting.cold.run_only(setting.other)
     assert setting.events[2:] == ["a stands still", "b goes on"]
 
 
 def test_nobody_stands_still_beside_reads(tmp_path: Path) -> None:
     setting = Setting(tmp_path, "page-read-peak")
-    setting.cold.let_run(setting.contender)
+    setting.cold.run_only(setting.contender)
     assert setting.events == []

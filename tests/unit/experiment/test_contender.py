@@ -58,9 +58,9 @@ def test_parts_keep_the_order_of_a_contenders_name() -> None:
 @pytest.mark.parametrize(
     ("written", "part", "why"),
     [
-        ("a@1/heap", "engine", "names its engine already"),
-        ("a@1:default", "config", "names its config already"),
-        ("./build+glibc", "environment", "names its environment already"),
+        ("a@1/heap", "engine", "sets its engine already"),
+        ("a@1:default", "config", "sets its config already"),
+        ("./build+glibc", "environment", "sets its environment already"),
         ("./build", "engine", r"slowdust builds add NAME DIRECTORY` and write DBMS@NAME/ENGINE"),
     ],
 )
@@ -128,7 +128,7 @@ def test_takes_a_contender_apart_that_is_compiled(written: str, parts: dict[str,
 def test_flags_are_for_what_is_compiled(snapshot: SnapshotAssertion) -> None:
     name = parse_contender("postgres@git:master")
     assert name.with_parts({"flags": "o3"}).text == "postgres@git:master+o3"
-    with pytest.raises(UsageError, match="names its flags already"):
+    with pytest.raises(UsageError, match="sets its flags already"):
         parse_contender("postgres@git:master+lto").with_parts({"flags": "o3"})
     with pytest.raises(UsageError) as error:
         parse_contender("postgres@17.6").with_parts({"flags": "o3"})
@@ -164,7 +164,7 @@ def test_flags_are_for_sqlite_too(snapshot: SnapshotAssertion) -> None:
     with pytest.raises(UsageError) as error3:
         parse_contender("sqlite@3.50.2+hoard")
     assert str(error3.value) == snapshot
-    with pytest.raises(UsageError, match="is not compiled here"):
+    with pytest.raises(UsageError, match="is not compiled by Slowdust"):
         parse_contender("./lib").with_parts({"flags": "o3"})
 
 

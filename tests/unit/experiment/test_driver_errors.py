@@ -23,7 +23,7 @@ TARGET = Target(
             '"event":"error","id":null,"kind":"usage","message":"no"',
             "does not understand 'sql': no",
         ),
-        ('"event":"error","id":1,"kind":"usage","message":"no"', "the driver refuses to sql: no"),
+        ('"event":"error","id":1,"kind":"usage","message":"no"', "the driver rejects 'sql': no"),
         ('"event":"closed","id":1,"session":"s"', "the driver answered 'closed' to 'sql'"),
         ('"event":"nothing"', "the driver wrote b'"),
     ],

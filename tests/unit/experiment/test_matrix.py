@@ -187,7 +187,7 @@ def test_a_specification_with_matrices_survives_its_file(tmp_path: Path) -> None
             'contenders = ["a@1"]\nmatrix = { n = [1, 2], p = { x = { n = 3 }, y = { n = 4 } } }',
             "two axes vary n",
         ),
-        ('contenders = ["a@1/innodb"]\nmatrix = { engine = ["rocksdb"] }', "names its engine"),
+        ('contenders = ["a@1/innodb"]\nmatrix = { engine = ["rocksdb"] }', "sets its engine"),
         (
             'contenders = ["/opt/build"]\nmatrix = { engine = ["rocksdb"] }',
             "slowdust builds add NAME",

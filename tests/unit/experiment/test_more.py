@@ -79,7 +79,7 @@ def test_long_steps_get_time_and_no_planned_incarnations() -> None:
 
 
 def test_a_test_that_is_not_its_own_is_wrong_use() -> None:
-    with pytest.raises(UsageError, match="'delete' is none of the tests of 'e'"):
+    with pytest.raises(UsageError, match="'e' has no test 'delete'"):
         spec_with_more(spec(), *measured(3, 60.0), ["delete"], 60.0)
     with pytest.raises(UsageError, match="there is no chosen test 'delete'"):
         spec(only=["delete"])

@@ -54,19 +54,19 @@ def test_the_pool_survives_its_file(tmp_path: Path) -> None:
         ("postgres@17.6", {"pool": "much"},
             "--pool: 'much' is not a size: write 64kB, 256MB, 2GB or 1TB"),
         ("postgres@17.6", {"pool": "64MB", "settings": ["shared_buffers=1GB"]},
-            "--set: shared_buffers is what pool sets: leave out one of the two"),
+            "--set: --pool already sets shared_buffers: remove one of them"),
         ("mysql@9.7.4",
             {"pool": "64MB",
                 "settings": ["innodb-buffer-pool-size=1G", "innodb-buffer-pool-size=2G"]},
-            "--set: innodb_buffer_pool_size is what pool sets: leave out one of the two"),
+            "--set: --pool already sets innodb_buffer_pool_size: remove one of them"),
         ("mysql@9.7.4/memory", {"pool": "64MB"},
             "--pool: mysql@9.7.4/memory: the engine memory has no page cache: its rows are in "
             "memory"),
         ("mongodb@7.0.14", {"pool": "64MB"},
             "--pool: mongodb@7.0.14: the cache of WiredTiger cannot be smaller than 256MB"),
         ("postgres://ann@db/bench", {"pool": "64MB"},
-            "--pool: postgres://ann@db/bench runs already and is taken as it is: leave out pool, "
-            "which is for servers that Slowdust starts"),
+            "--pool: postgres://ann@db/bench is a running server and is used as it is: remove "
+            "pool, which applies only to servers that Slowdust starts"),
     ],
 )  # fmt: skip
 def test_pools_that_cannot_be_are_refused(
@@ -80,13 +80,13 @@ def test_pools_that_cannot_be_are_refused(
 @pytest.mark.parametrize(
     ("contenders", "given", "complaint"),
     [
-        (1, {"pool": "4097MB"}, "4,097 MB are more than the host's memory of 4,096 MB"),
+        (1, {"pool": "4097MB"}, "4,097 MB exceeds the host's memory of 4,096 MB"),
         (2, {"pool": "2049MB"},
-            "2,049 MB for each of 2 contenders are more than the host's memory of 4,096 MB"),
+            "2,049 MB for each of 2 contenders exceeds the host's memory of 4,096 MB"),
         (1, {"pool": "2GB", "memory": "1GB"},
-            "2,048 MB are more than a contender's memory of 1,024 MB"),
+            "2,048 MB exceeds a contender's memory of 1,024 MB"),
         (2, {"pool": "3GB", "memory": "3GB"},
-            "3,072 MB for each of 2 contenders are more than the host's memory of 4,096 MB"),
+            "3,072 MB for each of 2 contenders exceeds the host's memory of 4,096 MB"),
         (1, {"pool": "4GB"}, None),
         (2, {"pool": "2GB"}, None),
         (2, {"pool": "1GB", "memory": "1GB"}, None),
@@ -110,7 +110,7 @@ def test_a_pool_of_a_file_is_refused_at_its_line(tmp_path: Path) -> None:
     path.write_text('contenders = ["postgres@17.6"]\npool = "1000TB"\n')
     with pytest.raises(UsageError) as error:
         read_spec(path)
-    told = f"{path}:2: pool: 1,048,576,000 MB are more than the host's memory of "
+    told = f"{path}:2: pool: 1,048,576,000 MB exceeds the host's memory of "
     assert str(error.value).startswith(told)
 
 
@@ -122,8 +122,7 @@ def test_a_matrix_of_the_same_setting_is_refused_at_its_line(tmp_path: Path) -> 
     with pytest.raises(UsageError) as error:
         read_spec(path)
     assert str(error.value) == (
-        f"{path}:4: matrix.shared_buffers: shared_buffers is what pool sets: leave out one of the "
-        "two"
+        f"{path}:4: matrix.shared_buffers: --pool already sets shared_buffers: remove one of them"
     )
 
 

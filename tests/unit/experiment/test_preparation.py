@@ -16,6 +16,7 @@ from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data, Driver, Patience, TargetError
 from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.engine.open_test import OpenTest
+from slowdust.experiment.engine.schedule import in_turn
 from slowdust.experiment.engine.sliced import LoadedTables
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.passes.companions import Counters
@@ -58,8 +59,7 @@ class PretendedContenders:
         self._pages = iter(pages or [])
 
     def for_each(self, action: Callable[[SimpleNamespace], object], turn: int = 0) -> None:
-        del turn
-        for contender in self.all:
+        for contender in in_turn(self.all, turn):
             action(contender)
 
     def start(self, number: int) -> None:
@@ -96,9 +96,10 @@ class CountedLoads(LoadedTables):
     """Tables whose load is only counted."""
 
     loads = 0
+    order = ""
 
-    def _load(self, contender: object) -> None:
-        del contender
+    def _load(self, contender: RunningContender) -> None:
+        self.order += contender.name
         self.loads += 1
 
     def maintain_one(self, contender: object, driver: object) -> None:
@@ -140,7 +141,7 @@ def test_what_stays_is_kept_after_three_preparations(capsys: pytest.CaptureFixtu
     times, kept = prepare([150.0, 160.0, 170.0, 180.0])
     assert times == 3
     assert kept[1].facts["sbtest1"]["pages"] == 170.0
-    assert "(it stays: reported)" in capsys.readouterr().err
+    assert "(reported as it is)" in capsys.readouterr().err
 
 
 def test_unchanged_tables_serve_two_incarnations() -> None:
@@ -153,6 +154,22 @@ def test_unchanged_tables_serve_two_incarnations() -> None:
     assert [record.after for record in kept[::2]] == ["load", "restart", "load", "restart", "load"]
 
 
+@pytest.mark.parametrize("pages", [[100.0], [150.0, 100.0]], ids=["alike", "repeated"])
+def test_a_resumed_experiment_continues_the_order_of_loads(pages: list[float]) -> None:
+    contenders = PretendedContenders(pages)
+    tables, kept = tables_of(contenders)
+    tables.start(1)
+    resumed = CountedLoads(cast("Contenders", contenders), DATA, PlainView(), FACTS, kept)
+    resumed.start(2)
+    assert (tables.order + resumed.order) == "abbaab"[: 2 * (len(pages) + 1)]
+
+
+def test_loads_without_records_take_their_order_from_the_start() -> None:
+    tables, _ = tables_of(PretendedContenders())
+    tables.start(2)
+    assert tables.order == "ba"
+
+
 def test_servers_get_time_to_become_idle_after_load_and_writes() -> None:
     contenders = PretendedContenders()
     tables, _ = tables_of(contenders)
@@ -163,7 +180,7 @@ def test_servers_get_time_to_become_idle_after_load_and_writes() -> None:
     assert contenders.warnings == []
     contenders.is_idle = False
     tables.load()
-    assert contenders.warnings == ["30 s after load the servers were not idle yet"]
+    assert contenders.warnings == ["the servers were not idle 30 s after load"]
 
 
 def test_written_tables_are_loaded_each_time() -> None:

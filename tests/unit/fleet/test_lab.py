@@ -159,7 +159,7 @@ def test_a_host_that_is_excluded_forgets_what_it_had(tmp_path: Path) -> None:
     laboratory.run()
     laboratory.check_complete()
     assert laboratory.record.left_out == {"full": "No space left on device"}
-    assert "full is left out: No space left on device" in laboratory.view.warnings
+    assert "full is excluded: No space left on device" in laboratory.view.warnings
     assert not any(host.disk for host in fleet.simulated.values())
     assert not laboratory.record.keeping
 
@@ -197,7 +197,7 @@ def test_a_host_that_sends_what_cannot_be_used_is_excluded_and_others_measure_it
     [placement] = [each for each in laboratory.record.placements if each.host == "odd"]
     assert placement.state is State.LOST
     if dies is None:
-        assert "cannot be used" in laboratory.record.left_out["odd"]
+        assert "unusable bundle" in laboratory.record.left_out["odd"]
     left = {path.name for path in fleet_folder(tmp_path, "night").iterdir()}
     assert left - {".lock"} == {"fleet.json", "fleet.toml", "hosts"}
 
@@ -247,7 +247,7 @@ def test_where_every_shard_is_given_up_the_reason_is_the_error(tmp_path: Path) -
 
 def test_without_any_host_the_head_stops_and_says_why(tmp_path: Path) -> None:
     fleet = SimulatedFleet({"old": SimulatedHost(version="0.0.1")})
-    with pytest.raises(SlowdustError, match=r"no host is there.*old \(it has Slowdust 0.0.1"):
+    with pytest.raises(SlowdustError, match=r"no suitable host.*old \(it has Slowdust 0.0.1"):
         Laboratory(tmp_path, fleet).run()
 
 
@@ -316,6 +316,6 @@ def test_what_an_earlier_version_began_is_refused_with_its_version(tmp_path: Pat
     record = json.loads(path.read_text())
     record |= {"schema": 1, "finished": False, "cuts": {}, "hosts": {"a": {"slowdust": "0.1.0"}}}
     path.write_text(json.dumps(record))
-    with pytest.raises(UsageError, match=r"Slowdust 0.1.0 began 'night'.* schema 1"):
+    with pytest.raises(UsageError, match=r"Slowdust 0.1.0 started 'night'.* schema 1"):
         laboratory.run()
     assert "--resume --fleet" in (way_on_of_fleet(tmp_path / "night") or "")

@@ -129,5 +129,5 @@ def test_calibrations_and_running_servers_are_refused() -> None:
     slowed = [{"contender": OLD, "slowed": 0}, {"contender": OLD, "slowed": 0.05}]
     with pytest.raises(UsageError, match="fleet calibrate"):
         refuse(spec_of(slowed))
-    with pytest.raises(UsageError, match="from one host alone"):
+    with pytest.raises(UsageError, match="from one host only"):
         refuse(spec_of(["postgresql://a@127.0.0.1/x", OLD]))

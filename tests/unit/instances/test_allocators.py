@@ -16,8 +16,8 @@ from slowdust.instances.preloads import (
     Malloc,
     check_loaded,
     find_malloc,
+    identify_malloc,
     loaded_allocator,
-    malloc_of,
 )
 from slowdust.store.manifest import BuildFacts
 
@@ -56,7 +56,7 @@ LIBC = Path("/lib/libc.so.6")
 )
 def test_who_has_malloc(bindings: list[tuple[object, str]], malloc: Malloc | None) -> None:
     bound = [(str(file), symbol) for file, symbol in bindings]
-    assert malloc_of(bound, SERVER) == malloc
+    assert identify_malloc(bound, SERVER) == malloc
 
 
 def test_loader_tells_of_a_program_of_this_machine() -> None:
@@ -73,13 +73,15 @@ def test_what_is_mapped_is_at_work() -> None:
     malloc = Malloc(mapped.pop(), "glibc", is_built_in=False)
     assert loaded_allocator(os.getpid(), malloc) == "glibc"
     check_loaded(os.getpid(), malloc, "glibc")
-    with pytest.raises(AllocatorError, match="cannot have jemalloc: its malloc is from /"):
+    with pytest.raises(AllocatorError, match="cannot use jemalloc: its malloc is from /"):
         check_loaded(os.getpid(), malloc, "jemalloc")
 
 
 def test_what_is_not_mapped_is_told() -> None:
     malloc = Malloc(Path("/b/libjemalloc.so.2"), "jemalloc", is_built_in=False)
-    with pytest.raises(AllocatorError, match=r"has not mapped /b/libjemalloc\.so\.2"):
+    with pytest.raises(
+        AllocatorError, match=r"has not mapped its malloc library /b/libjemalloc\.so\.2"
+    ):
         check_loaded(os.getpid(), malloc, "jemalloc")
     assert loaded_allocator(os.getpid(), malloc) is None
 
@@ -99,9 +101,7 @@ def test_maps_that_cannot_be_read_matter_only_where_an_allocator_was_asked_for()
     malloc = Malloc(LIBC, "glibc", is_built_in=False)
     nobody = 2**22 + 1  # beyond the largest process id
     assert loaded_allocator(nobody, malloc) is None
-    with pytest.raises(
-        AllocatorError, match=r"cannot be checked to have glibc: /proc/.* cannot be"
-    ):
+    with pytest.raises(AllocatorError, match=r"cannot be checked for glibc: /proc/.* cannot be"):
         check_loaded(nobody, malloc, "glibc")
 
 

@@ -130,7 +130,7 @@ def test_rows_are_fewer_than_in_other_benchmarks_unless_given() -> None:
         ({"k": 20}, "--k: searches with an effort of 10 find no 20 neighbours"),
         ({"k": 20, "efforts": "15,40"}, "--efforts: searches with an effort of 15 find no 20"),
         ({"dataset": str(Path(__file__).parent)}, "is a directory: name a file"),
-        ({"clients": "4", "tests": "build-hnsw"}, "--clients: build-hnsw has at most 1"),
+        ({"clients": "4", "tests": "build-hnsw"}, "--clients: build-hnsw allows at most 1"),
         ({"rows": 999, "suite": "full"}, "--rows: hnsw.ef10.filter10 needs at least 1000"),
         ({"efforts": "10,10"}, "--efforts: the same number is given twice"),
         ({"efforts": "2000"}, "--efforts"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.errors import UsageError
-from slowdust.experiment.cpus import check_cpus, format_cpus, keeping_to, parse_cpus, usable_cpus
+from slowdust.experiment.cpus import check_cpus, format_cpus, parse_cpus, running_on, usable_cpus
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_lists_are_read_as_linux_writes_them(text: str, cpus: list[int]) -> None
 
 @pytest.mark.parametrize("text", ["", "a", "1-", "-1", "3-2", "1,,2", "123456"])
 def test_what_is_no_list_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="no list of CPUs"):
+    with pytest.raises(ValueError, match="not a list of CPUs"):
         parse_cpus(text)
 
 
@@ -66,7 +66,7 @@ def test_children_and_threads_keep_to_the_cpus_and_go_back() -> None:
     ready.wait()
     assert other.native_id is not None
     try:
-        with keeping_to([cpu]):
+        with running_on([cpu]):
             program = "import os; print(os.sched_getaffinity(0))"
             child = subprocess.run(
                 [sys.executable, "-c", program], capture_output=True, text=True, check=True
