@@ -295,7 +295,7 @@ class Postgres(PostgresProtocol):
 
     name = "postgres"
     by_url = BY_URL
-    # Autovacuum runs by the clock: under valgrind it would run between different operations each time.
+    # Autovacuum runs by the clock: under valgrind it would run between other operations each time.
     options_when_counted: tuple[str, ...] = ("-c", "autovacuum=off")
     connections_setting = "max_connections"
     background_settings = ("autovacuum", "jit")

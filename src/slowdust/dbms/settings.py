@@ -48,7 +48,7 @@ class Share(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     min: str | None = None
     max: str | None = None
     multiple_of: tuple[str, ...] = ()
-    """Granules, the smallest first: the size is rounded down to a multiple of the largest that fits."""
+    """Granules, ascending: the size is rounded down to a multiple of the largest that fits."""
 
     def __post_init__(self) -> None:
         """Check the share and the granules.
