@@ -45,7 +45,7 @@ full: setup
 	cargo test --quiet --locked
 	$(PYTEST)
 
-# A quarter of what only `make full` has; the commit chooses the quarter.
+# A quarter of the tests that only `make full` has; the commit chooses the quarter.
 quarter: setup
 	$(PYTEST) --snapshot-warn-unused --quarter $(COMMIT)
 

@@ -72,7 +72,7 @@ OTHER_WAYS = (Way("left running", "chunks", LeftRunning), Way("whole", "whole-st
 
 @dataclass(frozen=True)
 class Measured:
-    """One step on one instance. A quantity is None if it was not measured."""
+    """One step on one instance. Quantities may be missing."""
 
     test: str
     quantities: dict[str, float | None]

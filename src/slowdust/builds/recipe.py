@@ -97,8 +97,8 @@ def check_programs(needs: Mapping[str, str]) -> None:
     if absent:
         packages = " ".join(dict.fromkeys(needs[program] for program in absent))
         raise HostError(
-            f"building from source needs {', '.join(absent)}: run `sudo apt install {packages}`, "
-            "or install it in another way"
+            f"building from source needs {', '.join(absent)}, not installed here: run for example "
+            f"`sudo apt install {packages}`"
         )
 
 
@@ -228,6 +228,9 @@ _GENERATED = "src/backend/parser/gram.c"
 _LIBRARY_PATH = {"LD_RUN_PATH": "$ORIGIN/../lib"}
 
 
+_MESON_INSTALL = ("meson", "install", "--quiet", "--no-rebuild", "--destdir")
+
+
 def postgres(workspace: Workspace) -> Recipe:
     has_meson = (workspace.source / _FOR_MESON).is_file() and shutil.which("meson") is not None
     return _meson(workspace) if has_meson else _make(workspace)
@@ -302,7 +305,7 @@ def _meson(workspace: Workspace) -> Recipe:
             Step("compiling", ["ninja", workspace.jobs], _LIBRARY_PATH),
             Step(
                 "installing",
-                ["meson", "install", "--quiet", "--no-rebuild", f"--destdir={workspace.install}"],
+                [*_MESON_INSTALL, str(workspace.install)],
             ),
         ],
         installed=_POSTGRES_PREFIX,

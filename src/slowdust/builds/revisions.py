@@ -64,8 +64,8 @@ def git(folder: Path, *arguments: str) -> str:
     except SourceUnavailable as error:
         if shutil.which("git") is None:
             raise SlowdustError(
-                "builds from a repository need git: run `sudo apt install git`, or install it in "
-                "another way"
+                "builds from a repository need git, not installed here: run for example "
+                "`sudo apt install git`"
             ) from None
         raise SlowdustError(str(error)) from None
 

@@ -104,7 +104,7 @@ class Workload:
                     (),
                 )
             if (lack := self._lack_of(dbms)) is not None:
-                raise AtKeysError(f"{lack}, which {contender} is", lack.keys)
+                raise AtKeysError(f"{lack} ({contender})", lack.keys)
 
     def _lack_of(self, dialect: str) -> AtKeysError | None:
         """Return the first part that lacks a dialect; None if none does."""

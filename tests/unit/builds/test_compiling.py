@@ -160,7 +160,7 @@ def test_failure_shows_the_end_of_the_log(repository: Path) -> None:
     with pytest.raises(SlowdustError) as error:
         build(repository, "broken")
     text = str(error.value)
-    assert text.startswith("compiling failed: make ended with code 2")
+    assert text.startswith("compiling failed: make exited with code 2")
     assert "absent.h: No such file or directory" in text
     log = re.search(r"The log is (\S+);", text)
     assert log is not None
@@ -268,7 +268,7 @@ def test_archive_is_built_without_its_folder(repository: Path, open_dir: Path) -
 
 
 def test_path_of_sources_that_is_absent(open_dir: Path) -> None:
-    with pytest.raises(UsageError, match="is no directory or archive of sources"):
+    with pytest.raises(UsageError, match=r"the sources .*absent do not exist"):
         resolve("postgres", f"source:{open_dir / 'absent'}", print)
 
 

@@ -85,7 +85,7 @@ def test_a_build_tree_is_summed_up_by_directory(program: Path) -> None:
 
 
 def test_a_directory_without_objects_is_no_build_tree(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is no build tree"):
+    with pytest.raises(UsageError, match="is not a build tree"):
         measure_tree(tmp_path)
 
 
@@ -143,5 +143,5 @@ def test_patterns_name_builds_in_the_order_of_versions() -> None:
     names = [build.name for build in chosen_builds(["postgres@1[78].*", "mysql@5.6.24"])]
     assert names[0] == "mysql@5.6.24"
     assert names.index("postgres@17.6") < names.index("postgres@17.10")
-    with pytest.raises(UsageError, match="no build is called oracle@"):
+    with pytest.raises(UsageError, match="no build matches oracle@"):
         chosen_builds(["postgres@17.6", "oracle@*"])

@@ -110,7 +110,7 @@ def test_shipped_configurations_are_accepted(config: str) -> None:
         (("shared_buffers", "64MB"), "has no setting 'shared_buffers'"),
         (("journal_mode", "wahl"), r"refuses the settings: journal_mode = wahl \(choose delete, "),
         (("synchronous", "maybe"), r"synchronous = maybe \(choose off, normal, full, extra\)"),
-        (("mmap_size", "64MB"), r"mmap_size = 64MB \(a number is needed\)"),
+        (("mmap_size", "64MB"), r"mmap_size = 64MB \(write a number\)"),
     ],
 )
 def test_settings_that_sqlite_would_ignore_are_refused(

@@ -68,7 +68,7 @@ def test_a_group_is_asked_for_unless_all_that_is_read_are_aggregates(
     path = tmp_path / "in-table.toml"
     text = (CASES / "in-table.toml").read_text()
     path.write_text(text.replace("SELECT count(*) FROM edge WHERE a IN chosen", sql))
-    with pytest.raises(Exception, match=r"tests\.s\.group: its statements write nothing"):
+    with pytest.raises(Exception, match=r"tests\.s\.group: its statements only read"):
         read_workload(path)
 
 

@@ -87,7 +87,7 @@ def _in_32_bits(values: NDArray[np.generic], path: Path, name: str) -> Vectors:
     with np.errstate(over="ignore"):  # too large values become infinite
         vectors: Vectors = values.astype(np.float32)
     if not np.isfinite(vectors).all():
-        raise ValueError(f"{path}: {name} has values that are NaN or too large for 32-bit floats")
+        raise ValueError(f"{path}: {name} has values that are not finite 32-bit floats")
     return vectors
 
 
