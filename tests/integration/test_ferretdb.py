@@ -386,7 +386,7 @@ def test_the_insert_benchmark_with_short_names(workplace: Workplace) -> None:
         (NEW, ["--set", "cache_sise=3"], "has no setting 'cache_sise': did you mean cache_size?"),
         (NEW, ["--set", "journal_mode=wahl"], "refuses the settings: journal_mode = wahl (choose"),
         (NEW, ["--set", "cache_size=1)&x=(1"], "refuses the settings: cache_size = 1)&x=(1 (a"),
-        (NEW, ["--set", "postgres=17.6"], "postgres=17.6 is for ferretdb@VERSION/postgres"),
+        (NEW, ["--set", "postgres=17.6"], "choose the contender ferretdb@VERSION/postgres"),
         (OVER_POSTGRES, ["--set", "postgres=99.1"], "postgres@99.1 is not in the catalog"),
         (OVER_POSTGRES, ["--set", "work_men=1MB"], "postgres 17.6 has no setting 'work_men'"),
         (NEW, ["--count", "valgrind"], "valgrind cannot count the work of ferretdb: a program in"),

@@ -99,7 +99,7 @@ def test_it_is_a_benchmark_as_the_built_in_ones(
     refused = workplace.errors(
         *("compare", contenders[1], "sqlite@3.50.2", "--workload", "shop.toml"), expect=2
     )
-    assert "shop.toml:77: statements.count-visit.sql: there is none for sqlite, which" in refused
+    assert "shop.toml:77: statements.count-visit.sql: there is no text for sqlite" in refused
 
 
 @full

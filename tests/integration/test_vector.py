@@ -144,7 +144,7 @@ def test_a_file_of_ann_benchmarks(workplace: Workplace) -> None:
     ("contender", "reason"),
     [
         ("postgres@17.6", "it has no pgvector"),
-        ("mariadb@11.4.5", "MariaDB 11.4.5 has no vector indexes: they came with 11.7"),
+        ("mariadb@11.4.5", "MariaDB 11.4.5 has no vector indexes: choose 11.7"),
         ("sqlite@3.50.2", "sqlite has no vector indexes"),
     ],
 )
@@ -166,7 +166,7 @@ def test_tests_that_the_only_contender_lacks_are_an_error() -> None:
 def test_a_file_that_is_none_is_one_line(tmp_path: Path) -> None:
     file = tmp_path / "bad.hdf5"
     file.write_text("no vectors")
-    with pytest.raises(UsageError, match=f"{file} is no HDF5 file that can be read"):
+    with pytest.raises(UsageError, match=f"{file} is not a readable HDF5 file"):
         compare(OLD, "--dataset", str(file))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from slowdust.dbms.postgres import kind_of
+from slowdust.dbms.postgres import wait_kind
 from slowdust.store.count import WindowPlace
 from slowdust.store.waits import SessionTime, Syncs, Wait, WaitWindow
 from slowdust.units import Microsecond, Second
@@ -80,7 +80,7 @@ def _window(
         sources=["pg_stat_activity"],
         samples=samples,
         waits=[
-            Wait(event=event, kind=kind_of(event), us=whole * looks / samples)
+            Wait(event=event, kind=wait_kind(event), us=whole * looks / samples)
             for event, looks in zip(times, seen, strict=True)
             if looks
         ],

@@ -142,9 +142,7 @@ def test_archive_without_published_checksum_asks_for_it(vendor: Vendor, open_dir
 
 def test_wrong_checksum_leaves_nothing(vendor: Vendor, open_dir: Path) -> None:
     vendor.publish_checksum("1" * 64)
-    with pytest.raises(
-        SlowdustError, match=r"SHA-256 [0-9a-f]{64} instead of 1111.* was damaged or changed"
-    ):
+    with pytest.raises(SlowdustError, match=r"SHA-256 [0-9a-f]{64} instead of 1111.* is damaged"):
         get_mariadb()
     with pytest.raises(SlowdustError, match=r"SHA-256 [0-9a-f]{64} instead of 2222"):
         get_mysql(None, "2" * 64)
@@ -161,9 +159,7 @@ def test_checksum_that_is_none(vendor: Vendor, snapshot: SnapshotAssertion) -> N
 
 def test_checksums_without_the_archive(vendor: Vendor, open_dir: Path) -> None:
     (vendor.mariadb.parent / "sha256sums.txt").write_text("0" * 64 + "  other.tar.gz\n")
-    with pytest.raises(
-        SlowdustError, match=r"sha256sums\.txt of its directory has no checksum of mariadb"
-    ):
+    with pytest.raises(SlowdustError, match=r"sha256sums\.txt .* no checksum of mariadb"):
         get_mariadb()
     (vendor.mariadb.parent / "sha256sums.txt").unlink()
     with pytest.raises(SlowdustError, match=r"sha256sums\.txt: 404"):
@@ -174,7 +170,7 @@ def test_checksums_without_the_archive(vendor: Vendor, open_dir: Path) -> None:
 def test_truncated_download(vendor: Vendor, open_dir: Path) -> None:
     Handler.longer = {vendor.mariadb.name}
     with pytest.raises(
-        SlowdustError, match=r"the download (ended after \d+ of \d+ bytes|was interrupted)"
+        SlowdustError, match=r"the download (stopped after \d+ of \d+ bytes|was interrupted)"
     ):
         get_mariadb()
     assert cached(open_dir) == []
@@ -263,7 +259,7 @@ def test_file_of_ones_own_needs_no_checksum(vendor: Vendor) -> None:
 def test_url_of_ones_own_needs_one(vendor: Vendor) -> None:
     url = f"{vendor.url}/{vendor.mysql.relative_to(vendor.root)}"
     for spelling in (url, url.replace("http", "HTTP", 1)):
-        with pytest.raises(UsageError, match="needs --sha256 HEX with the archive's SHA-256"):
+        with pytest.raises(UsageError, match="add --sha256 HEX"):
             get_mysql(spelling, None)
     assert get_mysql(spelling, digest(vendor.mysql)).facts.version == "8.0.40"
 
@@ -275,7 +271,7 @@ def test_secrets_of_a_url_are_not_told(vendor: Vendor, snapshot: SnapshotAsserti
         get_mysql(with_user, digest(vendor.mysql))
     assert str(error.value) == snapshot
     with_token = f"{vendor.url}/{place}?token=pencil"
-    with pytest.raises(UsageError, match=r"\?\*\*\* needs --sha256") as refused:
+    with pytest.raises(UsageError, match=r"\?\*\*\* is a URL: add --sha256") as refused:
         get_mysql(with_token, None)
     assert "pencil" not in str(refused.value)
     with pytest.raises(SlowdustError) as failed:
@@ -337,9 +333,9 @@ def test_version_outside_of_the_catalog_is_used_listed_and_removed(
         ),
         (
             ["mysql@5.6.24", "--sha256", "0" * 64],
-            "--sha256 is for archives, and the catalog has none of mysql@5.6.24",
+            "--sha256 needs an archive, and mysql@5.6.24 has none",
         ),
-        (["mysql@mine", "--from", "x.tar.gz"], "mysql@mine has no version"),
+        (["mysql@mine", "--from", "x.tar.gz"], "mysql@mine is not a version"),
     ],
 )
 def test_wrong_use(vendor: Vendor, arguments: list[str], message: str) -> None:

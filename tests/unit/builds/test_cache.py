@@ -126,7 +126,7 @@ def test_wrong_hash_ends_the_search(
 
 def test_no_hash_is_no_build(registry: Registry) -> None:
     registry.publish_integrity("")
-    with pytest.raises(SlowdustError, match="publishes no hash"):
+    with pytest.raises(SlowdustError, match="has no hash"):
         get()
 
 
@@ -340,7 +340,7 @@ def test_directory_with_servers_of_two_dbms(registry: Registry, open_dir: Path) 
     mysqld = directory / "bin/mysqld"
     mysqld.write_text("#!/bin/sh\necho 'mysqld  Ver 5.6.24 for x'\n")
     mysqld.chmod(0o755)
-    with pytest.raises(UsageError, match="contains mysql and postgres: name a directory"):
+    with pytest.raises(UsageError, match="contains mysql and postgres: choose a directory"):
         from_directory(directory)
 
 
@@ -358,14 +358,14 @@ def test_directory_that_is_no_build(registry: Registry, open_dir: Path) -> None:
         UsageError, match=r"is not a directory of binaries: it has no .*bin/postgres"
     ):
         from_directory(open_dir)
-    with pytest.raises(UsageError, match="not a directory of binaries: it does not exist"):
+    with pytest.raises(UsageError, match="does not exist"):
         from_directory(open_dir / "nothing")
 
 
 def test_directory_with_several_servers_asks_which(registry: Registry, open_dir: Path) -> None:
     directory = make_directory(open_dir / "mine", "usr/lib/postgresql/16/bin/postgres")
     make_directory(directory / "usr/lib/postgresql/17", "bin/postgres")
-    with pytest.raises(UsageError, match=r"several servers: name one of .*/16/bin, .*/17/bin"):
+    with pytest.raises(UsageError, match=r"several servers: choose one of .*/16/bin, .*/17/bin"):
         from_directory(directory)
 
 

@@ -171,7 +171,7 @@ def test_own_catalog_that_is_wrong(
         ),
         (
             'kind = "npm"\npackage = "x"',
-            "wrong options of a source of kind npm: Object missing",
+            "invalid options for a source of kind npm: Object missing",
         ),
         ('kind = "debian"\nsuite = 7\npackages = []', "Expected `str`, got `int`"),
     ],

@@ -125,7 +125,7 @@ def test_machine_without_apt(registry: Registry, client: str) -> None:
 def test_machine_without_keyring(registry: Registry) -> None:
     publish(registry)
     (registry.home / "keyring.gpg").unlink()
-    with pytest.raises(SlowdustError, match="install the package debian-archive-keyring"):
+    with pytest.raises(SlowdustError, match="install debian-archive-keyring"):
         get()
 
 

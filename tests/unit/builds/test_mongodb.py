@@ -63,7 +63,7 @@ def test_an_archive_with_another_checksum_is_refused(vendor: Path) -> None:
 
 def test_checksums_of_another_archive_are_none(vendor: Path) -> None:
     (vendor / f"{ARCHIVE}.sha256").write_text(f"{'0' * 64}  other.tgz\n")
-    with pytest.raises(SlowdustError, match=f"{ARCHIVE}.sha256 of its directory has no checksum"):
+    with pytest.raises(SlowdustError, match=f"{ARCHIVE}.sha256 in its directory has no checksum"):
         resolve("mongodb", "7.0.14", print)
 
 

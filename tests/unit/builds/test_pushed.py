@@ -73,5 +73,5 @@ def test_what_is_missing_or_altered_is_refused(given: PushedBuild, open_dir: Pat
         with pytest.raises(SlowdustError, match="does not match the checksum"):
             resolved()
         shutil.rmtree(folder)
-        with pytest.raises(SlowdustError, match="is not in"):
+        with pytest.raises(SlowdustError, match="is missing in"):
             resolved()

@@ -12,7 +12,7 @@ from slowdust.builds import cache
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "TELL_EVERY", 0.02)
+    monkeypatch.setattr(cache, "POLL_EVERY", 0.02)
 
 
 def test_it_is_told_at_once_who_holds_the_lock_and_how_far_he_is(tmp_path: Path) -> None:

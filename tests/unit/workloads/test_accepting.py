@@ -191,7 +191,7 @@ def test_keys_of_inserts_become_new_ones_and_those_of_upserts_stay(tmp_path: Pat
         (
             'type = "varchar(20)"',
             'type = { mysql = "json" }',
-            "5: tables.books.columns.title.type: there is none for postgres",
+            "5: tables.books.columns.title.type: there is no text for postgres",
         ),
     ],
 )

@@ -247,10 +247,10 @@ def test_what_is_less_frequent_is_left_out(tmp_path: Path) -> None:
 def test_without_values_nothing_can_be_replayed(tmp_path: Path) -> None:
     export = tmp_path / "export.csv"
     export.write_text('query,calls\n"SELECT title FROM books WHERE id = $1",9\n')
-    with pytest.raises(UsageError, match="there are 1 statement and no values of any"):
+    with pytest.raises(UsageError, match="1 statement without values"):
         replay([str(export)], "seen", None, 20, no_server)
     export.write_text("something else")
-    with pytest.raises(UsageError, match="is neither a slow log, a log of Postgres"):
+    with pytest.raises(UsageError, match="is not a slow log, a log of Postgres"):
         replay([str(export)], "seen", None, 20, no_server)
 
 
@@ -304,7 +304,7 @@ def test_a_table_of_a_server_is_guessed(tmp_path: Path) -> None:
         "CREATE INDEX y ON books (state) INCLUDE (price)",
         "CREATE UNIQUE INDEX z ON books (title) INCLUDE (state)",
     ]
-    assert "# the index s is not unique here, since its values may be the same" in text
+    assert "# the index s is not unique here" in text
 
 
 @pytest.mark.parametrize(
@@ -332,9 +332,9 @@ def test_numbers_have_room_in_their_type(kind: str, high: int) -> None:
 @pytest.mark.parametrize(
     ("kind", "keys", "why"),
     [
-        ("geometry", [], "its column x is of the type geometry, of which no values are known"),
-        ("geometry[]", [], "its column x is of the type geometry"),
-        ("uuid", ["x"], "its primary key is of the type uuid"),
+        ("geometry", [], "its column x has the type geometry"),
+        ("geometry[]", [], "its column x has the type geometry[]"),
+        ("uuid", ["x"], "its primary key has the type uuid"),
     ],
 )
 def test_tables_whose_rows_cannot_be_made_say_why(kind: str, keys: list[str], why: str) -> None:

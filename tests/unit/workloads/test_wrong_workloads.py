@@ -293,8 +293,8 @@ def test_a_dialect_that_a_statement_lacks_is_named(
         own.check_dialect("mariadb", "mariadb@11.8.9")
     told = str(caught.value)
     assert told == (
-        f"{tmp_path / 'library.toml'}:10: statements.find.sql: there is none for mariadb, which "
-        "mariadb@11.8.9 is"
+        f"{tmp_path / 'library.toml'}:10: statements.find.sql: there is no text for mariadb "
+        "(mariadb@11.8.9)"
     )
     with pytest.raises(UsageError) as error:
         own.check_dialect("mongodb", "mongodb@8.0")
