@@ -51,6 +51,7 @@ quarter: setup
 
 # Sets testpaths: with a path as an argument, syrupy keeps golden texts that no test uses.
 golden: setup
+	$(BIN)/python -m tests.reference
 	$(UNIT) $(QUICK) --snapshot-update
 
 slowest: setup

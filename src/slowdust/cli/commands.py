@@ -52,8 +52,9 @@ def load(place: str) -> Callable[..., Any]:
     return function
 
 
-def _loading(place: str, *arguments: object, **more: object) -> Any:  # noqa: ANN401 - any function
-    return load(place)(*arguments, **more)
+def loading(place: str, **given: object) -> Callable[..., Any]:
+    """Return a function that loads a function of this package once it is called."""
+    return lambda *arguments, **more: load(place)(*arguments, **given, **more)
 
 
 class NamedPath(click.Path):
@@ -71,7 +72,7 @@ class NamedPath(click.Path):
         """Return the path. Raises UsageError if it is empty."""
         if not os.fspath(value):
             where = param.get_error_hint(ctx) if param is not None and ctx is not None else "path"
-            raise UsageError(f"{where} is empty: name a file or a directory")
+            raise UsageError(f"{where} is empty: write a file or a directory")
         return super().convert(value, param, ctx)
 
 
@@ -128,9 +129,9 @@ def _click_words(word: str, value: str) -> dict[str, Any]:
         case "default" | "silently":
             return {"default": value, "show_default": word == "default"}
         case "completes":
-            return {"shell_complete": partial(_loading, f"completion:{value}")}
+            return {"shell_complete": loading(f"completion:{value}")}
         case "reads":
-            return {"callback": partial(_loading, f"values:{value}")}
+            return {"callback": loading(f"values:{value}")}
         case "range":
             least, _, most = value.partition("..")
             return {"type": click.IntRange(int(least), int(most) if most else None)}
@@ -140,7 +141,7 @@ def _click_words(word: str, value: str) -> dict[str, Any]:
                 "default": Path("results"),
                 "envvar": RESULTS_VARIABLE,
                 "show_default": True,
-                "callback": partial(_loading, "values:there") if word == "stored" else None,
+                "callback": loading("values:there") if word == "stored" else None,
             }
     if word in _PATHS:
         return {"type": _PATHS[word]}
@@ -287,7 +288,7 @@ def _argument(
     **words: Any,  # noqa: ANN401 - click's
 ) -> click.Argument:
     if completes:
-        words["shell_complete"] = partial(_loading, f"completion:{completes}")
+        words["shell_complete"] = loading(f"completion:{completes}")
     words.setdefault("required", "default" not in words)
     return click.Argument([name], type=_PATHS.get(kind), **words)
 
@@ -310,7 +311,7 @@ def command(words: str) -> click.Command:
         groups=groups,
         examples=table.get("examples", ""),
         params=[*arguments, *options],
-        callback=partial(_loading, table["does"], **table.get("given", {})),
+        callback=loading(table["does"], **table.get("given", {})),
         help=text,
         short_help=table["summary"],
         epilog=_WORDS if table.get("explains_words") else None,
