@@ -279,7 +279,7 @@ def test_sparse_files_are_refused(tmp_path: Path) -> None:
     sparse = tarfile.TarInfo("a")
     sparse.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}
     (tmp_path / "sparse.tar").write_bytes(sparse.tobuf() + b"9" * 10_000)
-    with pytest.raises(UnsafeArchive, match=r"^sparse\.tar: cannot be unpacked: it contains a sparse file"):
+    with pytest.raises(UnsafeArchive, match=r"^sparse\.tar: .*: it contains a sparse file"):
         unpack(tmp_path / "sparse.tar", tmp_path / "folder")
 
 

@@ -107,7 +107,7 @@ def test_more_than_a_report_is_made_of(folder: Folder, monkeypatch: pytest.Monke
         manifest["contenders"].extend(added)
 
     _change_manifest(folder, many)
-    with pytest.raises(UsageError, match=f"a report has at most {MOST_CONTENDERS}"):
+    with pytest.raises(UsageError, match=f"at most {MOST_CONTENDERS}"):
         folder.read_manifest()
 
 

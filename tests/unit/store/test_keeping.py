@@ -52,7 +52,7 @@ def test_what_hosts_of_a_fleet_measured_is_renamed_and_removed_with_it(results: 
     fleet.mkdir()
     (fleet / "fleet.toml").write_text('name = "first"\nrows = 10\n')
     (results / "taken.fleet").mkdir()
-    with pytest.raises(UsageError, match="'taken.fleet' already exists in"):
+    with pytest.raises(UsageError, match=r"'taken\.fleet' already exists in"):
         rename_experiment(Folder(results / "first"), "taken")
     folder = rename_experiment(Folder(results / "first"), "third")
     renamed = results / "third.fleet"
